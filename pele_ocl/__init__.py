@@ -50,6 +50,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .interop import from_mdanalysis as from_mdanalysis
     from .interop import from_openmm as from_openmm
     from .interop import from_parmed as from_parmed
+    from .interop import from_rdkit as from_rdkit
     from .interop.preparation import Preparation as Preparation
     from .interop.preparing import prepare as prepare
     from .ions import IonsResult as IonsResult
@@ -108,7 +109,7 @@ _HOMES = {
     "forcefield": ("ForceField",),
     "formats": ("draw_slices", "read_conformations", "read_map", "write_conformations", "write_map"),
     "grid": ("Grid", "Map"),
-    "interop": ("from_mdanalysis", "from_openmm", "from_parmed"),
+    "interop": ("from_mdanalysis", "from_openmm", "from_parmed", "from_rdkit"),
     "interop.preparation": ("Preparation",),
     "interop.preparing": ("prepare",),
     "ions": ("IonsResult", "place_ions"),

@@ -30,5 +30,7 @@ class CallableModule(ModuleType):
 
 
 def make_callable(name: str) -> None:
-    """Let the module of this full name, which is loaded, be called as its function."""
-    sys.modules[name].__class__ = CallableModule
+    """Let the module of this full name, which is loaded, be called as its function, and be described by its text."""
+    module = sys.modules[name]
+    module.__class__ = CallableModule
+    module.__doc__ = vars(module)[name.rpartition(".")[2]].__doc__  # with which help(module) opens

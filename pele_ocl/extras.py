@@ -16,6 +16,9 @@ _LIBRARIES = {
     "mdtraj": ("MDTraj", "pip install 'pele-ocl[trajectories]'"),
     "distributed": ("Dask", "pip install 'pele-ocl[cluster]'"),
     "plotly": ("plotly", "pip install 'pele-ocl[view]'"),
+    "rdkit": ("RDKit", "pip install 'pele-ocl[rdkit]'"),
+    "torch": ("torch", "pip install 'pele-ocl[torch]'"),
+    "jax": ("JAX", "pip install 'pele-ocl[jax]'"),
     "ase": ("ASE", "pip install 'pele-ocl[ase]'"),
     # No extra can bring these two, which come from conda-forge alone.
     "openff": ("openff-toolkit", "conda install -c conda-forge openff-toolkit"),

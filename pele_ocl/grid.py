@@ -6,6 +6,7 @@ A value belongs to its point, not to a cell around it: `origin` is where the fir
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -134,7 +135,7 @@ class Map:
     title : one line about what it is
     temperature : K, the T of the unit kT/e; None where it is not known or does not matter
 
-    Raises InputError where values and grid do not fit.
+    `numpy.asarray(map)` is `map.values`, not copied. Raises InputError where values and grid do not fit.
     """
 
     grid: Grid
@@ -160,6 +161,9 @@ class Map:
         points = " x ".join(map(str, self.grid.shape))
         unit = f" {self.full_unit}" if self.unit else ""
         return f"Map({points} points, {self.values.min():.6g} to {self.values.max():.6g}{unit}, {self.values.dtype})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.values, dtype) if copy else np.asarray(self.values, dtype)
 
     @property
     def full_unit(self) -> str:

@@ -37,7 +37,7 @@ FLOORS = [
     "ions tiled",
     "solvent",
     "energy nonbond",
-    "ase engine trajectories",
+    "ase engine jax torch trajectories",
     "binding minimize",
     "bench ensemble relax",
     "cli",

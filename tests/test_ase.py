@@ -155,6 +155,8 @@ def test_arrays_of_other_libraries(dipeptide: Atoms) -> None:
     assert pele_ocl.arguments.numbers("positions", tensor).ctypes.data == there.ctypes.data
     with pytest.raises(InputError, match=r"positions are not an array of numbers: can't convert cuda:0"):
         plan.evaluate(OnGpu())
+    with pytest.raises(InputError, match=r"conformations are not an array of numbers: can't convert cuda:0"):
+        plan.evaluate_batch(OnGpu())
 
 
 def test_results_give_their_memory_away(dipeptide: Atoms) -> None:

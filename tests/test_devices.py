@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -100,6 +101,31 @@ def test_versions_are_numbers():
 )
 def test_choice_by_index_or_part_of_a_name(some_devices, choice, index):
     assert get_device(choice) is some_devices[index]
+
+
+def test_titles_tell_devices_of_one_name_apart(monkeypatch):
+    """A title is a choice, so that a pickle finds the device of the same platform."""
+    found = tuple(Device(k, handle) for k, handle in enumerate([pocl("3.0"), intel(), pocl("3.1"), FakeHandle()]))
+    monkeypatch.setattr(devices, "list_devices", lambda: found)
+    assert len({device.name for device in found}) == 2
+    for device in found:
+        assert get_device(str(device)) is device
+        assert get_device(str(device).upper()) is device
+        assert pickle.loads(pickle.dumps(device)) is device
+    with pytest.raises(DeviceError, match=r"no OpenCL device fits 'cpu \(PoCL 4.0\)'; the devices are 0: cpu"):
+        get_device("cpu (PoCL 4.0)")
+
+
+def test_devices_of_one_title_pickle_by_their_place(monkeypatch):
+    found = tuple(Device(k, FakeHandle(global_mem_size=2**30 + k)) for k in range(3))
+    monkeypatch.setattr(devices, "list_devices", lambda: found)
+    pickles = [pickle.dumps(device) for device in found]
+    assert [pickle.loads(of) for of in pickles] == list(found)
+    monkeypatch.setattr(devices, "list_devices", lambda: found[:2])  # a machine with fewer
+    assert [pickle.loads(of).index for of in pickles] == [0, 1, 1]
+    monkeypatch.setattr(devices, "list_devices", lambda: (Device(0, intel()),))
+    with pytest.raises(DeviceError, match=r"no OpenCL device fits 'Test GPU \(NVIDIA CUDA\)'; the devices are 0: cpu"):
+        pickle.loads(pickles[0])
 
 
 def test_a_number_may_be_part_of_a_name(monkeypatch):

@@ -54,7 +54,9 @@ def test_a_missing_peer_names_what_to_install(monkeypatch):
     assert "OpenMM's CPU platform is not installed (pip install 'pele-ocl[bench]'): no speed-up against it" in text
 
 
-@pytest.mark.parametrize("library", ["openmm", "pdbfixer", "MDAnalysis", "parmed", "mdtraj", "ase"])
+@pytest.mark.parametrize(
+    "library", ["openmm", "pdbfixer", "MDAnalysis", "parmed", "mdtraj", "ase", "rdkit", "torch", "jax"]
+)
 def test_a_missing_library_names_its_extra(library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(PeleError, match=r"^this needs \w+, which is not installed: pip install 'pele-ocl\[\w+\]'$"):
@@ -81,4 +83,4 @@ def test_extras_that_sentences_name_exist():
     )[1]
     named = {name for path in MODULES for name in re.findall(r"pele-ocl\[(\w+)\]", path.read_text())}
     assert named <= set(re.findall(r"^(\w+) = ", extras, re.MULTILINE))
-    assert {"bench", "plot", "openmm", "mdanalysis", "parmed", "trajectories", "ase"} <= named
+    assert {"bench", "plot", "openmm", "mdanalysis", "parmed", "trajectories", "ase", "rdkit", "torch", "jax"} <= named

@@ -73,3 +73,13 @@ def test_what_does_not_fit():
         Grid.around(random_atoms(3), 5, 1e-30)
     with pytest.raises(InputError, match=r"values of shape \(2, 3, 4\) do not fit a grid of \(4, 3, 2\) points"):
         Map(Grid((0, 0, 0), 1, (2, 3, 4)), np.zeros((2, 3, 4)))
+
+
+def test_a_map_is_an_array_to_numpy():
+    values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    map_ = Map(Grid((0, 0, 0), 1, (4, 3, 2)), values)
+    assert np.shares_memory(np.asarray(map_), map_.values)
+    assert np.asarray(map_).dtype == np.float32
+    assert np.asarray(map_, np.float64).dtype == np.float64
+    assert not np.shares_memory(np.array(map_), map_.values)
+    assert float(np.max(map_)) == 23.0

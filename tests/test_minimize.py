@@ -159,8 +159,8 @@ def test_a_joined_launch_has_the_same_bits(device, precision, method, monkeypatc
     """On NVIDIA's GPUs, where one small molecule has its sums and its step in one launch; also a second time."""
     options = dict(method=method, tolerance=0.1, max_iterations=41, precision=precision, device=device)
     plan = Minimizer(PEPTIDE, **options)
-    with plan.energy.lent(1) as pipeline:
-        if not plan.steps_of(pipeline.passes)._joins:
+    with plan.energy._lent(1) as pipeline:
+        if not plan._steps_of(pipeline.passes)._joins:
             pytest.skip("not one of NVIDIA's")
     found = [plan.minimize(shaken(0.1)).positions for _ in range(2)]
     monkeypatch.setattr("pele_ocl.minimize.steps.Steps._may_join", lambda *_: False)
@@ -426,3 +426,46 @@ def test_not_above_openmm(device):
 def test_wrong_options(options, message):
     with pytest.raises(InputError, match=message):
         Minimizer(PEPTIDE, **options)
+
+
+def test_a_batch_has_arrays_and_a_short_name(device):
+    start = PEPTIDE.positions + np.random.default_rng(3).normal(0, 0.02, (3, *PEPTIDE.positions.shape))
+    start[1, 5] = start[1, 4]
+    batch = Minimizer(PEPTIDE, max_iterations=5, device=device).minimize_batch(start, errors="record")
+    one, other = batch[0], batch[2]
+    assert list(batch.errors) == [1]
+    assert batch.positions.shape == batch.gradients.shape == start.shape
+    np.testing.assert_array_equal(batch.positions[2], other.positions)
+    np.testing.assert_array_equal(batch.gradients[0], one.gradient)
+    assert np.isnan(batch.positions[1]).all()
+    assert batch.terms.names == one.energy_after.names
+    assert batch.energies.shape == (3, len(batch.terms.names))
+    np.testing.assert_allclose(batch.total, [one.energy_after.total, np.nan, other.energy_after.total])
+    np.testing.assert_allclose(batch.terms.total, batch.total)
+    np.testing.assert_array_equal(
+        batch.terms_before.coulomb[[0, 2]], [one.energy_before.coulomb, other.energy_before.coulomb]
+    )
+    assert batch.converged.tolist() == [False, False, False]
+    assert batch.stopped_by.tolist() == ["iterations", "", "iterations"]
+    assert batch.iterations.tolist() == [5, 0, 5]
+    assert batch.evaluations.tolist() == [one.evaluations, 0, other.evaluations]
+    for name in ("rms_gradient", "largest_gradient", "rms_displacement"):
+        np.testing.assert_array_equal(getattr(batch, name), [getattr(one, name), np.nan, getattr(other, name)])
+    low, high = sorted([one.total, other.total])
+    assert repr(batch) == (
+        f"MinimizeBatch(3 structures, 0 converged, 1 failed, total {low:.3f} to {high:.3f} kcal/mol)"
+    )
+
+
+def test_a_batch_of_molecules_of_several_sizes_lists_their_arrays(device):
+    """Terms that one molecule lacks count nothing there."""
+    alone = Atoms([[0.0, 0, 0], [3, 0, 0]], [0.5, -0.5], [3.0, 3], [0.1, 0.1], [1.5, 1.5], [0.8, 0.8])
+    batch = minimize_many([PEPTIDE, alone], max_iterations=2, device=device)
+    assert [len(positions) for positions in batch.positions] == [96, 2]
+    assert batch.terms.names == batch[0].energy_after.names
+    assert batch.terms.bond[1] == 0
+    np.testing.assert_allclose(batch.terms.total, [result.energy_after.total for result in batch])
+    failed = minimize_many([PEPTIDE.moved(0 * PEPTIDE.positions)], errors="record", device=device)
+    assert repr(failed) == "MinimizeBatch(1 structures, 0 converged, 1 failed)"
+    assert failed.positions == [None]
+    assert failed.terms.names == ()

@@ -62,8 +62,8 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
 
     gradient : root mean square, None before there is one
     """
-    with plan.energy.lent(1) as pipeline:
-        steps = plan.steps_of(pipeline.passes)
+    with plan.energy._lent(1) as pipeline:
+        steps = plan._steps_of(pipeline.passes)
         run = pipeline.passes.run.anew(False)
         encoded = np.empty((1, x.size), pipeline.passes.encoding.dtype)
         pipeline.encode(x[np.newaxis], slice(0, 1), encoded, None)
@@ -159,8 +159,8 @@ def test_restraints_count(device):
     held = [PositionalRestraint(50.0, atoms=[3, 4]), PositionalRestraint(7.0, atoms=[4], name="also")]
     flat = PositionalRestraint(1e3, atoms=[5], flat=0.5, name="flat")
     plan = Minimizer(PEPTIDE, terms=[*held, flat], model=VACUUM, device=device)
-    with plan.energy.lent(1) as pipeline:
-        blocks = plan.steps_of(pipeline.passes)._preconditioner
+    with plan.energy._lent(1) as pipeline:
+        blocks = plan._steps_of(pipeline.passes)._preconditioner
     assert blocks is not None
     rest = np.empty(len(PEPTIDE))
     rest[blocks.order[blocks.order >= 0]] = blocks.rest[blocks.order >= 0]
@@ -178,8 +178,8 @@ def test_iterations_saved(device):
 
 def test_without_bonded_terms_there_is_none(device):
     bare = Minimizer(PEPTIDE, only_terms=["lennard_jones"], model=VACUUM, max_iterations=3, device=device)
-    with bare.energy.lent(1) as pipeline:
-        assert bare.steps_of(pipeline.passes)._preconditioner is None
+    with bare.energy._lent(1) as pipeline:
+        assert bare._steps_of(pipeline.passes)._preconditioner is None
     assert bare.minimize().iterations == 3
 
 

@@ -1,5 +1,6 @@
 """Promises that all plans keep: batches with bad members, threads, callbacks that compute, any order of calls."""
 
+import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -9,10 +10,27 @@ import pytest
 from conftest import random_atoms
 from test_reference_energy import bonded
 
-from pele_ocl import DeviceError, InputError, Nonbond, Solvent, pairs_within
+from pele_ocl import (
+    Binding,
+    DeviceError,
+    Grid,
+    InputError,
+    Minimizer,
+    Nonbond,
+    PositionalRestraint,
+    Solvent,
+    SolventModel,
+    all_pairs,
+    pairs_within,
+    read,
+)  # fmt: skip
 from pele_ocl.energy import Energy
+from pele_ocl.paths import shipped
 from pele_ocl.plan import plan as plans
 from pele_ocl.plan.conformations import Encoding
+from pele_ocl.potmap import planned
+from pele_ocl.potmap.frames.plan import MapPlan
+from pele_ocl.potmap.options import MapOptions
 
 
 def nonbond_plan(atoms, **options):
@@ -168,6 +186,72 @@ def test_results_pickle(kind, device):
         again = pickle.loads(pickle.dumps(result))
         assert_same_bits(again, result)
         assert repr(again) == repr(result)
+
+
+PEPTIDE = read(shipped("data") / "structures" / "hexapeptide.pdb")
+SALT = SolventModel(ionic_strength=0.1)
+
+# Plans with options that all decide on results.
+PICKLED = {
+    "energy": partial(Energy, fixed_radii=True, one_four="exclude", cutoff=9.0, model=SALT, precision="float64"),
+    "energy of terms": partial(Energy, only_terms=["bond", "coulomb"], terms=PositionalRestraint(10.0)),
+    "energy of frozen": partial(Energy, gradient=False, frozen=[1, 2, 3]),
+    "energy per atom": partial(Energy, per_atom=True, variant="rows", born="tree", accuracy=1e-4),
+    "solvent": partial(Solvent, variant="tree", accuracy=1e-4, model=SALT),
+    "born radii": partial(Solvent, energy=False, variant="outer"),
+    "nonbond": lambda atoms, **more: Nonbond(
+        atoms, all_pairs(atoms), internal_dielectrics=np.linspace(1, 4, len(atoms)), model=SALT, **more
+    ),
+    "nonbond of a list": lambda atoms, **more: Nonbond(
+        atoms, pairs_within(atoms, 8.0), solvent="vacuum", gradient=False, progress=print, **more
+    ),
+}
+
+
+@pytest.mark.parametrize("again", [lambda made: pickle.loads(pickle.dumps(made)), copy.deepcopy])
+@pytest.mark.parametrize("kind", PICKLED)
+def test_plans_pickle_by_their_description(kind, again, device):
+    """Even after they were used, when they hold buffers and locks."""
+    plan = PICKLED[kind](PEPTIDE, device=device)
+    moved = PEPTIDE.positions + np.random.default_rng(0).normal(0, 0.01, PEPTIDE.positions.shape)
+    moved[1:4] = PEPTIDE.positions[1:4]
+    found = plan.evaluate(moved)
+    made = again(plan)
+    assert made is not plan
+    assert made.device is plan.device
+    assert repr(made) == repr(plan)
+    assert_same_bits(made.evaluate(moved), found)
+
+
+def test_a_minimizer_pickles_by_its_description(device):
+    options = dict(method="fire", max_iterations=15, tolerance=1e-3, frozen=[0, 1], cutoff=12.0, model=SALT)
+    plan = Minimizer(PEPTIDE, terms=PositionalRestraint(1.0), constraints="hbonds", device=device, **options)
+    found = plan.minimize()
+    made = pickle.loads(pickle.dumps(plan))
+    assert repr(made) == repr(plan)
+    np.testing.assert_array_equal(made.minimize().positions, found.positions)
+
+
+def test_a_binding_pickles_with_what_was_chosen_when_it_was_made(device):
+    ligand = np.arange(19)
+    plan = Binding(PEPTIDE, ligand, like="sander", cutoff=15.0, idecomp=1, device=device)
+    found = plan.evaluate()
+    ligand[:] = 0
+    made = pickle.loads(pickle.dumps(plan))
+    assert (repr(made), made.notes, made.model) == (repr(plan), plan.notes, plan.model)
+    again = made.evaluate()
+    np.testing.assert_array_equal(again.delta.values, found.delta.values)
+    assert again.decomposition is not None
+
+
+def test_a_map_plan_pickles_by_its_description(device):
+    grid = Grid.around(PEPTIDE, 4, 1.5)
+    of = planned(PEPTIDE, grid, MapOptions(device=device))
+    plan = MapPlan(of.problem, of.variant, device, 1, 4)
+    plan.start(of.problem)
+    made = pickle.loads(pickle.dumps(plan))
+    made.start(of.problem)
+    np.testing.assert_array_equal(made.values(), plan.values())
 
 
 @pytest.mark.parametrize("span", [1.0, 800.0, 3e3, 5e5])

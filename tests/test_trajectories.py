@@ -406,3 +406,82 @@ def error_text(topology, path, *options):
     from pele_ocl.cli import main
 
     return CliRunner().invoke(main, ["energy", str(topology), "-t", str(path), *map(str, options)]).stderr
+
+
+def in_memory(kind, positions, box=None):
+    """Frames (m, n, 3) A as other libraries hold them. box : an edge of a cube, A"""
+    if kind in ("float32", "float64"):
+        return positions.astype(kind)
+    if kind == "list":
+        return list(positions)
+    if kind == "mdtraj":
+        library = pytest.importorskip("mdtraj")
+        edges = None if box is None else np.full((len(positions), 3), box / 10)
+        right = None if box is None else np.full((len(positions), 3), 90.0)
+        return library.Trajectory(positions / 10, None, unitcell_lengths=edges, unitcell_angles=right)
+    library = pytest.importorskip("MDAnalysis")
+    universe = library.Universe.empty(positions.shape[1], trajectory=True)
+    cells = None if box is None else np.tile([box, box, box, 90.0, 90.0, 90.0], (len(positions), 1))
+    universe.load_new(positions.astype(np.float32), dimensions=cells)
+    universe.trajectory[1]
+    return universe.atoms if kind == "AtomGroup" else universe
+
+
+MEMORY = ["float32", "float64", "list", "mdtraj", "Universe", "AtomGroup"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("kind", MEMORY)
+def test_frames_in_memory_are_as_good_as_files(kind, atoms, tmp_path):
+    positions = moving(atoms.positions, M)
+    given = in_memory(kind, positions)
+    plan = Energy(atoms, gradient=False, only_terms=["coulomb"], device=DEVICES[0])
+    expected = plan.evaluate_batch(positions).total
+    np.testing.assert_allclose(energy_over(plan, given).total, expected, rtol=1e-5)
+    some = energy_over(plan, given, frames="3:20:4", output=tmp_path / "out.csv")
+    np.testing.assert_allclose(some.total, expected[3:20:4], rtol=1e-5)
+    assert some.frames.tolist() == [3, 7, 11, 15, 19]
+    again = energy_over(plan, given, frames="3:20:4", output=tmp_path / "out.csv", resume=True)
+    np.testing.assert_array_equal(again.total, some.total)
+    first = Energy(atoms[:30], gradient=False, only_terms=["coulomb"], device=DEVICES[0])
+    part = energy_over(first, given, select=slice(30))
+    np.testing.assert_allclose(part.total, first.evaluate_batch(positions[:, :30]).total, rtol=1e-5)
+    if kind in ("Universe", "AtomGroup"):
+        assert given.universe.trajectory.frame == 1
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("kind", ["mdtraj", "Universe"])
+def test_cells_of_frames_in_memory_are_imaged(kind):
+    """A molecule that the box cuts is made whole, as one of a file is."""
+    peptide = pele_ocl.read(pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb")
+    cut = np.stack([peptide.positions] * 2)
+    cut[1, 50:] += [80.0, 0, 0]
+    plan = Energy(peptide, gradient=False, device=DEVICES[0])
+    found = energy_over(plan, in_memory(kind, cut, box=80.0))
+    assert (found.errors, found.n_imaged) == ({}, 1)
+    np.testing.assert_allclose(found.total[1], found.total[0], atol=0.02)
+    assert list(energy_over(plan, in_memory(kind, cut)).errors) == [1]
+
+
+def test_other_frames_in_memory_settle_another_run(atoms, tmp_path):
+    positions = moving(atoms.positions, 5)
+    plan = Energy(atoms, gradient=False, only_terms=["coulomb"], device=DEVICES[0])
+    energy_over(plan, positions, output=tmp_path / "out.csv")
+    with pytest.raises(FormatError, match="trajectory"):
+        energy_over(plan, positions + 0.1, output=tmp_path / "out.csv", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (np.zeros((40, 3)), r"the array has shape \(40, 3\); frames \(m, n, 3\) are needed"),
+        (np.zeros((0, 40, 3)), "the array holds no frame, or no atom"),
+        (np.zeros((2, 7, 3)), "the array: its frames have 7 atoms, the structure 40"),
+        (np.full((2, 40, 3), "x"), "the frames are not an array of numbers"),
+        (3.5, "paths are 3.5; a list of paths is needed"),
+    ],
+)
+def test_what_is_no_trajectory_is_refused(given, sentence, atoms):
+    with pytest.raises(PeleError, match=sentence):
+        energy_over(atoms, given)

@@ -198,12 +198,11 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
 # Made by the program alone.
 RESULTS = ("Result", "Batch", "Energies", "Preparation")
 # Called by the program alone.
-OF_THE_PROGRAM = (
-    "begins", "launches", "lent", "sizes", "steps_of", "added", "aligned", "alike", "batches", "decomposer", "joined",
-    "of_complex", "of_positions", "precise", "radii_of",
-)  # fmt: skip
+OF_THE_PROGRAM = ("begins", "launches", "sizes")
 # Take objects of other libraries, or seconds.
-APART = (pele_ocl.from_openmm, pele_ocl.from_parmed, pele_ocl.from_mdanalysis, pele_ocl.prepare)
+APART = (
+    pele_ocl.from_openmm, pele_ocl.from_parmed, pele_ocl.from_mdanalysis, pele_ocl.from_rdkit, pele_ocl.prepare,
+)  # fmt: skip
 # Warn, and call the present names.
 FORMER = (pele_ocl.Atoms.from_openmm, pele_ocl.Atoms.from_parmed, pele_ocl.Atoms.from_mdanalysis)
 

@@ -50,7 +50,7 @@ def show(name: str, options: argparse.Namespace) -> None:
     plan = minimizer_of(atoms, "lbfgs", 0.0, "float32", options.device)
     with plan.energy.lent(1) as pipeline:
         run = pipeline.passes.run.anew(False)
-        steps = plan.steps_of(pipeline.passes)
+        steps = plan._steps_of(pipeline.passes)
         Pool(run, pipeline, steps, start, Failures(1, record=True))._iterate(FIRST)
         print(f"{name}, {len(atoms)} atoms, {plan.energy.variant} on {plan.energy.device}")
         evaluation = best(run, lambda: run.launch_kept(steps.evaluation, 1), options.count)

@@ -61,7 +61,7 @@ def curve_of(
         stack.enter_context(patch.object(pools, "MOST_LOOK", EVERY))
         plan = Minimizer(atoms, tolerance=0.0, max_iterations=ITERATIONS, precision=precision, device=device)
         pipeline = stack.enter_context(plan.energy.lent(1))
-        run, steps = pipeline.passes.run.anew(False), plan.steps_of(pipeline.passes)
+        run, steps = pipeline.passes.run.anew(False), plan._steps_of(pipeline.passes)
         pool, found = Pool(run, pipeline, steps, start[None], Failures(1)), []
         while pool:
             pool.start()

@@ -39,6 +39,7 @@ class Labels(ReadOnlyArrays):
     elements : element symbols ("C", "Cl"); "X" where unknown
     residue_names, residue_numbers, insertion_codes, chains : as in the file; "" where blank
     residue_index : number of the residue, from 0, in the order of the file; the same for all atoms of one residue
+    residue_starts : the first atom of each residue
     """
 
     names: Strings

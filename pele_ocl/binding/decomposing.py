@@ -70,7 +70,7 @@ class Decomposer:
         if self._kernel is None:
             return
         most, places = self._kernel.most_at_once, np.flatnonzero(good)
-        born = [self.binding.radii_of(batches, of_parts) for of_parts in (False, True)]
+        born = [self.binding._radii_of(batches, of_parts) for of_parts in (False, True)]
         for first in range(0, len(places), most):
             chosen, part = places[first : first + most], slice(first, first + most)
             sums = self._kernel.energies(np.asarray(positions[chosen], np.float64), born[0][chosen], born[1][chosen])
@@ -93,7 +93,7 @@ class Decomposer:
         of: dict[str, Floats] = {}
         for name, batch in batches.items():
             assert batch.per_atom is not None
-            of[name] = self.binding.aligned(batch.per_atom)
+            of[name] = self.binding._aligned(batch.per_atom)
         parts = np.empty_like(of["complex"])
         parts[:, self.binding.parts.receptor] = of["receptor"]
         parts[:, self.binding.parts.ligand] = of["ligand"]

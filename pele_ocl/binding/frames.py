@@ -39,7 +39,7 @@ def evaluate_with(
     named = naming or Naming(binding.names)
 
     def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
-        energies = binding.added(decomposer, binding.of_complex(positions), progress, "record")
+        energies = binding._added(decomposer, binding._of_complex(positions), progress, "record")
         return Evaluated(named.columns(energies.systems()), energies.errors)
 
     return evaluate
@@ -87,7 +87,7 @@ def energies_over(
     if settings is None:
         settings = settings_of(binding, over, binding_settings(binding)) if output is not None else {}
     tell = None if progress is None else lambda done: progress(done / len(over))
-    decomposer = binding.decomposer()
+    decomposer = binding._decomposer()
     if resume and decomposer is not None:
         raise InputError("a decomposition is of all frames of one run; leave out resume, or idecomp")
     named = naming or Naming(binding.names)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +47,10 @@ class Binding:
     atoms : those of the complex, chosen among the Atoms that were `given`, whose positions are evaluated
     parts : Parts, which atoms these are; notes : sentences about the choice
     plans : the Energy of each part, by name; those of "receptor" and "ligand" take their atoms of the complex
+    names : of the terms; n_atoms : of `given`; idecomp : of the decomposition, None without
+    model, precision, variant, device, options : those of the complex's plan; quantity : "binding"
+
+    It pickles by its atoms and options, as plans do.
     """
 
     quantity = "binding"
@@ -82,13 +88,17 @@ class Binding:
         """
         if model is not None and like is not None:
             raise InputError("choose one of model and like; SolventModel.like takes changes to a program's constants")
-        self._choices = {
+        self._choices: dict[str, Any] = {
             "one_four": one_four,
             "cutoff": cutoff,
             "precision": precision,
             "variant": variant,
             "device": device,
         }
+        # As they stand now: they may be arrays and lists, which others write to.
+        self._chosen: dict[str, Any] = deepcopy(
+            dict(ligand=ligand, receptor=receptor, strip=strip, strip_like=strip_like or like)
+        )
         self.model = SolventModel.or_default(model) if like is None else SolventModel.like(like)
         require_atoms(atoms)
         self.given, self.n_atoms, self.idecomp = atoms, len(atoms), idecomp
@@ -122,11 +132,16 @@ class Binding:
         counts = f"{len(self.parts.receptor):,} and {len(self.parts.ligand):,} atoms"
         return f"Binding({counts}, {self.variant}, {self.precision}, on {self.device})"
 
-    def alike(self, atoms: Atoms, ligand: Chosen, receptor: Chosen, precision: str | None = None) -> Binding:
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        """By atoms and options, the device by its title: a pickle makes the plans anew on a device like it."""
+        options = {**self._choices, "variant": self.variant, "device": self.device}
+        return partial(type(self), model=self.model, idecomp=self.idecomp, **self._chosen, **options), (self.given,)
+
+    def _alike(self, atoms: Atoms, ligand: Chosen, receptor: Chosen, precision: str | None = None) -> Binding:
         """A Binding of other atoms with the options of this one; a decomposition only with another precision."""
         choices = self._choices if precision is None else {**self._choices, "precision": precision, "variant": "auto"}
         idecomp = None if precision is None else self.idecomp
-        return Binding(atoms, ligand, receptor, model=self.model, idecomp=idecomp, **choices)  # type: ignore[arg-type]
+        return Binding(atoms, ligand, receptor, model=self.model, idecomp=idecomp, **choices)
 
     def evaluate(self, positions: ArrayLike | None = None) -> BindingEnergies:
         """The energies at positions (n, 3) A of all atoms that were given, by default their own; shape ().
@@ -134,7 +149,7 @@ class Binding:
         Raises InputError for positions that do not fit, and for energies that overflow.
         """
         if positions is None:
-            found = self.of_positions(self.atoms.positions[np.newaxis])
+            found = self._of_positions(self.atoms.positions[np.newaxis])
         else:
             found = self.evaluate_batch(numbers("positions", positions)[np.newaxis])
         return replace(found[0], decomposition=found.decomposition, seconds=found.seconds)
@@ -148,7 +163,7 @@ class Binding:
         progress, errors : as in Energy.evaluate_batch
         """
         given = as_conformations(conformations, self.n_atoms)
-        return self.of_positions(self.of_complex(given), progress, errors)
+        return self._of_positions(self._of_complex(given), progress, errors)
 
     def over(
         self, trajectory: Trajectory | Paths, *, frames: FrameWords = None, select: Selection | None = None,
@@ -168,35 +183,35 @@ class Binding:
             progress=progress, image=image,
         )  # fmt: skip
 
-    def of_complex(self, conformations: Positions) -> Positions:
+    def _of_complex(self, conformations: Positions) -> Positions:
         """The positions (m, k, 3) of the complex among those (m, n, 3) of all atoms; not copied where it has all."""
         return conformations if len(self.atoms) == self.n_atoms else conformations[:, self.parts.complex]
 
-    def of_positions(
+    def _of_positions(
         self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
     ) -> BindingEnergies:
         """The energies at positions (m, k, 3) of the complex, with their decomposition where one is wanted."""
         start = time.perf_counter()
-        decomposer = self.decomposer()
-        found = self.added(decomposer, positions, progress, errors)
+        decomposer = self._decomposer()
+        found = self._added(decomposer, positions, progress, errors)
         parts = None if decomposer is None or len(found.errors) == len(found) else decomposer.result()
         return replace(found, decomposition=parts, seconds={"total": time.perf_counter() - start})
 
-    def decomposer(self) -> Decomposer | None:
+    def _decomposer(self) -> Decomposer | None:
         """A new Decomposer of this complex; None where no decomposition is wanted."""
         return None if self.idecomp is None else Decomposer(self, self.idecomp)
 
-    def added(
+    def _added(
         self, decomposer: Decomposer | None, positions: Positions, progress: Progress | None,
         errors: Literal["raise", "record"],
     ) -> BindingEnergies:  # fmt: skip
         """The energies at positions (m, k, 3) of the complex, which the decomposer lets count."""
-        batches = self.batches(positions, progress, errors)
+        batches = self._batches(positions, progress, errors)
         if decomposer is not None:
             decomposer.add(batches, positions)
-        return self.joined(batches)
+        return self._joined(batches)
 
-    def batches(
+    def _batches(
         self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
     ) -> dict[str, EnergyBatch]:
         """The batch that the plan of each part makes of positions (m, k, 3) of the complex."""
@@ -214,9 +229,9 @@ class Binding:
         else:
             with ThreadPoolExecutor(len(PARTS)) as pool:  # a GPU would wait while the host begins and ends each
                 found = dict(zip(PARTS, pool.map(batch, PARTS), strict=True))
-        return self.precise(found, positions, errors)
+        return self._precise(found, positions, errors)
 
-    def precise(
+    def _precise(
         self, batches: Mapping[str, EnergyBatch], positions: Positions, errors: Literal["raise", "record"] = "raise"
     ) -> dict[str, EnergyBatch]:
         """The batches with energies of float64 where those of float32 are too large to take differences of.
@@ -240,15 +255,15 @@ class Binding:
                 raise InputError(f"conformation {places[0] + 1} of {len(large)}: {TOO_LARGE}")
             return {name: _failed(batch, places.tolist(), TOO_LARGE) for name, batch in batches.items()}
         if self._in_float64 is None:
-            self._in_float64 = self.alike(self.atoms, self.parts.ligand, self.parts.receptor, precision="float64")
-        again = self._in_float64.batches(positions[places].astype(np.float64), errors="record")
+            self._in_float64 = self._alike(self.atoms, self.parts.ligand, self.parts.receptor, precision="float64")
+        again = self._in_float64._batches(positions[places].astype(np.float64), errors="record")
         failed = {k: why for batch in again.values() for k, why in batch.errors.items()}
         if failed and errors == "raise":
             k = min(failed)
             raise InputError(f"conformation {places[k] + 1} of {len(large)}: {failed[k]}")
         return {name: _with_rows(batch, places, again[name]) for name, batch in batches.items()}
 
-    def radii_of(self, batches: Mapping[str, EnergyBatch], of_parts: bool) -> Floats:
+    def _radii_of(self, batches: Mapping[str, EnergyBatch], of_parts: bool) -> Floats:
         """Born radii (m, n) A of the complex, or those that atoms have in their own part; 1 where there are none."""
         radii = batches["complex"].born_radii
         if of_parts:
@@ -257,17 +272,17 @@ class Binding:
             radii[:, self.parts.ligand] = batches["ligand"].born_radii
         return np.where(np.isfinite(radii), radii, 1.0)
 
-    def joined(self, batches: Mapping[str, EnergyBatch]) -> BindingEnergies:
+    def _joined(self, batches: Mapping[str, EnergyBatch]) -> BindingEnergies:
         """The energies of batches of all parts, and their difference."""
         failed = {k: f"{name}: {why}" for name in reversed(PARTS) for k, why in batches[name].errors.items()}
-        systems = {name: self.aligned(batch.terms).copy() for name, batch in batches.items()}
+        systems = {name: self._aligned(batch.terms).copy() for name, batch in batches.items()}
         for values in systems.values():
             values[list(failed)] = np.nan
         delta = systems["complex"] - systems["receptor"] - systems["ligand"]
-        terms = {name: Terms.ready(self.names, values) for name, values in (*systems.items(), ("delta", delta))}
+        terms = {name: Terms._unchecked(self.names, values) for name, values in (*systems.items(), ("delta", delta))}
         return BindingEnergies.of(terms, errors=dict(sorted(failed.items())))
 
-    def aligned(self, terms: Terms) -> Floats:
+    def _aligned(self, terms: Terms) -> Floats:
         """The values (..., n_terms) of a part's terms in the order of the complex's; 0 where a part lacks one."""
         if terms.names == self.names:
             return terms.values

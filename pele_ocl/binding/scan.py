@@ -136,6 +136,8 @@ def _energies(binding: Binding, mutant: Mutant, pieces: Iterable[Positions]) -> 
     """The binding energy of a mutant in each frame (m,), and its part in the gas phase."""
     side = np.zeros(len(binding.atoms), bool)
     side[binding.parts.ligand] = True
-    plan = binding.alike(mutant.atoms, side[mutant.kept], ~side[mutant.kept])
-    each = [plan.evaluate_batch(mutant.positions(binding.of_complex(piece)), errors="record").delta for piece in pieces]
+    plan = binding._alike(mutant.atoms, side[mutant.kept], ~side[mutant.kept])
+    each = [
+        plan.evaluate_batch(mutant.positions(binding._of_complex(piece)), errors="record").delta for piece in pieces
+    ]
     return np.concatenate([of.total for of in each]), np.concatenate([interaction(of) for of in each])

@@ -74,7 +74,7 @@ def separate_energies(
         tell = None if progress is None else lambda share, done=k: progress((done + share) / len(PARTS))
         energies = energy_over(plan, trajectories[name], progress=tell)
         energies = _precise(binding, plan.atoms, energies, trajectories[name])
-        aligned = Terms(binding.names, binding.aligned(energies.terms))
+        aligned = Terms(binding.names, binding._aligned(energies.terms))
         found[name] = FrameEnergies(energies.frames, aligned, energies.errors, n_imaged=energies.n_imaged)
     return SeparateEnergies(found)
 

@@ -43,6 +43,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     """Energy and gradient of one molecule, prepared once; parameters as in `energy`.
 
     born : key of BORN, never "auto"; accuracy : of the Born radii, where they are approximate; else None
+    frozen : (n,) True for atoms that never move; further_terms : the Terms beside those of the force field
+    options : those that the kernels are built for; layout : the shape of their work
+    names : of the terms, in the order of results
     """
 
     quantity = "energy"
@@ -80,6 +83,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         check_surface(*of_passes)
         check_span(atoms.positions)
         atoms.require_apart()
+        self._fixed_radii, self._only_terms = fixed_radii, None if only_terms is None else tuple(only_terms)
         self.further_terms = (terms,) if isinstance(terms, Term) else tuple(terms)
         self.options = replace(options, chain=options.chain and self._contents.has_gb)
         super().__init__(
@@ -104,6 +108,15 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         self._check = RadiusCheck(atoms, self.model, self.device)
         self._frozen_part: Frozen | None = None
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
+
+    def _described(self) -> dict[str, Any]:
+        return dict(
+            gradient=self.options.gradient, fixed_radii=self._fixed_radii, one_four=self.options.one_four,
+            cutoff=self.options.cutoff, per_atom=self.options.per_atom,
+            frozen=self.frozen if self._has_frozen else None, terms=self.further_terms,
+            only_terms=self._only_terms, precision=self.precision, variant=self.variant, born=self.born,
+            accuracy=self.accuracy, device=self.device, model=self.model,
+        )  # fmt: skip
 
     def _automatic(self, per_atom: bool) -> Automatic:
         return lambda kind, size: choose_variant(kind, per_atom)
@@ -201,10 +214,10 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
         error, seconds = self._measured(atoms.positions[np.newaxis], found, (), seconds)
-        return EnergyResult.ready(
+        return EnergyResult._unchecked(
             atoms=atoms,
-            terms=Terms.ready(self.names, found.energies[0]),
-            per_atom=None if found.per_atom is None else Terms.ready(self.names, found.per_atom[0]),
+            terms=Terms._unchecked(self.names, found.energies[0]),
+            per_atom=None if found.per_atom is None else Terms._unchecked(self.names, found.per_atom[0]),
             model=self.model,
             gradient=None if found.gradients is None else found.gradients[0],
             born_radii=self._radii(found)[0],

@@ -45,6 +45,9 @@ class Ensemble:
     errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
     other parameters : as of `Energy`, for all rows
 
+    `atoms` has the Atoms of each row, `device` and `precision` are those of all. `positions`, `gradients`, `born_radii`
+    and `frozen` are Columns.
+
     Raises InputError for options that do not exist, DeviceMemoryError where the device has no room for all rows.
     """
 
@@ -127,7 +130,7 @@ class Ensemble:
             "failed": {k: why for k, why in self._failed.items() if self._resident.systems[k] is not None},
             "frozen": {k: mask for k, mask in enumerate(self._frozen) if mask.any()},
         }
-        return _again, (list(distinct.values()), rows, {**self._options, "device": self.device.name}, state)
+        return _again, (list(distinct.values()), rows, {**self._options, "device": self.device}, state)
 
     @property
     def names(self) -> tuple[str, ...]:

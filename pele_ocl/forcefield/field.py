@@ -42,6 +42,7 @@ class ForceField:
     links : terms across bonds between residues, by the names of the bonded atoms
     allow_missing_terminals : as PELE's control file has it. A residue at the end of a chain without the atoms of a
         terminal one gets the template of one within a chain; else that of the end, less the missing atoms
+    whole_segments : bond residues that follow each other in a chain, however far apart they are
     """
 
     name: str

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -52,6 +52,10 @@ class Minimizer:
     """Minimisation of one molecule, prepared once; parameters as in `minimize`.
 
     energy : the plan that computes energies and gradients
+    free : (n,) True for atoms that move; constraints : BondConstraints, None without
+    descent, stopping, rounds : the method, the bounds and the rounds as they were chosen
+
+    It pickles by its atoms and options, as plans do.
     """
 
     def __init__(
@@ -87,6 +91,13 @@ class Minimizer:
             born="pairs",  # an energy without steps, whose gradient is its slope
         )  # fmt: skip
         self.energy = self._make(frozen=frozen)
+        self._described: dict[str, Any] = dict(
+            method=method, tolerance=tolerance, largest=largest, energy_change=energy_change,
+            max_iterations=max_iterations, max_seconds=max_seconds, terms=self.energy.further_terms,
+            frozen=self.energy.frozen if self.energy.frozen.any() else None, constraints=constraints, restore=restore,
+            rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, only_terms=only_terms,
+            precision=precision, variant=self.energy.variant, device=self.energy.device, model=self.energy.model,
+        )  # fmt: skip
         self._whole: Energy | None = None  # the same, with all that frozen atoms give each other
         self.free = np.logical_not(self.energy.frozen)
         self._steps: WeakKeyDictionary[AnyPasses, Steps] = WeakKeyDictionary()
@@ -98,18 +109,26 @@ class Minimizer:
         keeps_bonds = not flag("restore", restore) or max_iterations == 0 or "bond" not in self.energy._contents.names
         self._lengths = None if keeps_bonds else BondLengths.of(atoms, self.free)
 
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        """By atoms and options, the device by its title: a pickle makes the plan anew on a device like it."""
+        return partial(type(self), **self._described), (self.atoms,)
+
+    def __repr__(self) -> str:
+        plan = self.energy
+        return f"Minimizer({len(self.atoms):,} atoms, {plan.variant}, {plan.precision}, on {plan.device})"
+
     @property
     def atoms(self) -> Atoms:
         """The molecule."""
         return self.energy.atoms
 
     @property
-    def can_share(self) -> bool:
+    def _can_share(self) -> bool:
         """Whether its launches can be shared with other molecules."""
         is_timed, leaves_out = self.stopping.max_seconds is not None, bool(self.energy.frozen.any())
         return self.rounds == 1 and self.descent != Descent.NEWTON and not leaves_out and not is_timed
 
-    def keep_in_place(self, frozen: NDArray[np.bool_]) -> None:
+    def _keep_in_place(self, frozen: NDArray[np.bool_]) -> None:
         """Have atoms (n,) stay where they are, wherever that is, whose energies are computed all the same.
 
         Raises InputError where none is left to move.
@@ -215,13 +234,13 @@ class Minimizer:
     ) -> Turns[tuple[Pool, Floats]]:  # fmt: skip
         """Minimise all; where they ended, and the seconds until each did."""
         seconds, limit = np.zeros(len(given)), self.stopping.max_seconds
-        with plan.lent(len(given)) as pipeline:
+        with plan._lent(len(given)) as pipeline:
             assert isinstance(pipeline, Pipeline)
             passes = pipeline.passes
             assert isinstance(passes, EnergyPasses)
             run = passes.run.anew(False) if queue is None else passes.run.aside(queue)
             with _nothing_left(run):
-                pool = Pool(run, pipeline, self.steps_of(passes), given, failures)
+                pool = Pool(run, pipeline, self._steps_of(passes), given, failures)
                 while pool:
                     pool.start()
                     yield
@@ -242,7 +261,7 @@ class Minimizer:
                         seconds[seconds == 0] = now
         return pool, seconds
 
-    def steps_of(self, passes: AnyPasses) -> Steps:
+    def _steps_of(self, passes: AnyPasses) -> Steps:
         """The steps that go with some passes, made once."""
         if passes not in self._steps:
             packed = self.stopping.packed(self.energy.precision, int(self.free.sum()))

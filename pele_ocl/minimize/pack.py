@@ -36,12 +36,12 @@ class Member(System):
         super().__init__(minimizer.energy)
         self.minimizer = minimizer
         if free is not None:
-            minimizer.keep_in_place(~free)
+            minimizer._keep_in_place(~free)
 
     @cached_property
     def steps(self) -> Steps:
         """The steps behind each evaluation, recorded."""
-        return self.minimizer.steps_of(self.passes)
+        return self.minimizer._steps_of(self.passes)
 
     @cached_property
     def before(self) -> Piece:

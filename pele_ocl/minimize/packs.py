@@ -75,7 +75,7 @@ class Packs:
     def suits(self, minimizer: Minimizer) -> bool:
         """Whether a molecule can be minimised here."""
         energy = minimizer.energy
-        return minimizer.can_share and energy.device is self.device and energy.precision == self.precision
+        return minimizer._can_share and energy.device is self.device and energy.precision == self.precision
 
     def fits(self, member: Member) -> bool:
         """Whether a molecule has room on the device, if no other is there."""

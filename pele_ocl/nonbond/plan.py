@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +41,11 @@ BYTES_A_PAIR = 24  # of the largest buffer: three float64 of a stored gradient
 
 
 class Nonbond(Plan[NonbondResult, NonbondBatch]):
-    """Nonbonded energy and gradient of one pair list, prepared once; parameters as in `nonbond`."""
+    """Nonbonded energy and gradient of one pair list, prepared once; parameters as in `nonbond`.
+
+    pairs : the list; dielectrics : (n,) internal dielectric constants; gb : whether there is a solvent
+    names : of the terms, in the order of results
+    """
 
     quantity = "nonbond"
     variants = VARIANTS
@@ -81,6 +85,12 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         self._solvent: Solvent | None = None
         self._preparing = threading.RLock()
 
+    def _described(self) -> dict[str, Any]:
+        return dict(
+            pairs=self.pairs, solvent="gb" if self.gb else "vacuum", gradient=self.gradient, variant=self.variant,
+            precision=self.precision, device=self.device, model=self.model, internal_dielectrics=self.dielectrics,
+        )  # fmt: skip
+
     def evaluate(
         self, positions: ArrayLike | None = None, born_radii: ArrayLike | None = None, *, profile: bool = False,
         progress: Progress | None = None,
@@ -102,11 +112,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         try:
             return self._evaluate(moving, born_radii, profile, progress, start)
         except TooWideError:
-            wider = Nonbond(
-                moving.atoms, self.pairs, solvent="gb" if self.gb else "vacuum", gradient=self.gradient,
-                variant=self.variant, precision=self.precision, device=self.device, model=self.model,
-                internal_dielectrics=self.dielectrics, progress=self.progress,
-            )  # fmt: skip
+            wider = Nonbond(moving.atoms, progress=self.progress, **self._described())
         return wider.evaluate(born_radii=born_radii, profile=profile, progress=progress)
 
     def _evaluate(
@@ -208,10 +214,10 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return VARIANTS[self.variant].exact or not self.gradient
 
     def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> NonbondResult:
-        return NonbondResult.ready(
+        return NonbondResult._unchecked(
             atoms=atoms,
             n_pairs=len(self.pairs),
-            terms=Terms.ready(self.names, found.energies[0, : len(self.names)]),
+            terms=Terms._unchecked(self.names, found.energies[0, : len(self.names)]),
             per_atom=None,
             gradient=None if found.gradients is None else found.gradients[0],
             exact=self._is_exact,

@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -174,6 +174,11 @@ class Device:
     def __str__(self) -> str:
         return self._title
 
+    def __reduce__(self) -> tuple[Callable[[str, int], Device], tuple[str, int]]:
+        """By its title: a pickle finds a device like it where it is read. Raises DeviceError where there is none."""
+        alike = [device.handle for device in list_devices() if str(device) == str(self)]
+        return _device_again, (str(self), alike.index(self.handle) if self.handle in alike else 0)
+
     @property
     def kind(self) -> str:
         return handles.kind(self.handle)
@@ -335,7 +340,8 @@ def fix_device(device: Device, units: int | None = None) -> Device:
 def get_device(choice: Device | int | str | None = None) -> Device:
     """The device to use: `choice`, else the environment variable PELE_OCL_DEVICE, else the default.
 
-    choice : a Device, an index of `list_devices()`, or part of a device's or platform's name in any case
+    choice : a Device, an index of `list_devices()`, part of a device's or platform's name in any case, or a device's
+        title as `str(device)` has it, which names its platform, too
 
     Raises DeviceError where nothing fits the choice or there is no device.
     """
@@ -357,12 +363,23 @@ def fitting_devices(choice: int | str | None = None) -> tuple[Device, ...]:
     if wanted.isdecimal() and int(wanted) < len(devices):
         return (devices[int(wanted)],)
     is_index = wanted.isdecimal() and len(wanted) < 3  # "7" is no part of a name, "4090" is
+    titled = tuple(device for device in devices if str(device).lower() == wanted.lower())
+    if titled:
+        return titled
     named = {device: f"{device.platform} {device.version} {device.name}".lower() for device in devices}
     found = tuple(device for device, name in named.items() if not is_index and wanted.lower() in name)
     if found:
         return found
     known = ", ".join(f"{d.index}: {d}" for d in devices)
     raise DeviceError(f"no OpenCL device fits {wanted!r}; the devices are {known}")
+
+
+def _device_again(title: str, number: int) -> Device:
+    """The device of a pickle: the one of this number among those of its title, or their last."""
+    if _fixed:
+        return _fixed[0]
+    alike = fitting_devices(title)
+    return alike[min(number, len(alike) - 1)]
 
 
 def get_cpu_device(preferred: Device) -> Device:

@@ -31,6 +31,8 @@ def as_conformations(conformations: ArrayLike, n: int) -> NDArray[Any]:
     try:
         given = array("conformations", conformations, "iuf", "numbers")
     except InputError:
+        if hasattr(conformations, "__array__") or hasattr(conformations, "__dlpack__"):
+            raise  # the library's own sentence: torch's about a tensor on a GPU
         raise InputError("conformations are no array of numbers, or not all of one shape") from None
     if given.dtype != np.float32:  # which is converted on the way
         given = numbers("conformations", given)

@@ -6,6 +6,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
@@ -58,6 +59,9 @@ class Plan(ABC, Generic[R, B]):
 
     atoms : the molecule; precision : "float32" or "float64"; model : SolventModel
     device : Device that computes; variant : key of `variants`, never "auto"
+    quantity : name of what is computed, as results and tunings have it
+
+    A plan pickles by its atoms and options, and is made anew on a device of the same title.
     """
 
     quantity: ClassVar[str]
@@ -87,6 +91,14 @@ class Plan(ABC, Generic[R, B]):
     def __repr__(self) -> str:
         size = f"{len(self.atoms):,} atoms"
         return f"{type(self).__name__}({size}, {self.variant}, {self.precision}, on {self.device})"
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        """By atoms and options, the device by its title: a pickle makes the plan anew on a device like it."""
+        return partial(type(self), **self._described()), (self.atoms,)
+
+    @abstractmethod
+    def _described(self) -> dict[str, Any]:
+        """The options of the constructor that make this plan."""
 
     def evaluate(
         self, positions: ArrayLike | None = None, *, profile: bool = False, progress: Progress | None = None
@@ -206,7 +218,7 @@ class Plan(ABC, Generic[R, B]):
         """
         self._check_places(conformations)
         found = self._found(len(conformations))
-        with self.lent(len(conformations)) as evaluator:
+        with self._lent(len(conformations)) as evaluator:
             if radii is not None:
                 evaluator.take_radii(radii)
             seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or untold)
@@ -215,7 +227,7 @@ class Plan(ABC, Generic[R, B]):
         self._amend(found)
         return found, seconds
 
-    def lent(self, m: int) -> Loan:
+    def _lent(self, m: int) -> Loan:
         """An evaluator for up to m conformations at a time that nobody else uses meanwhile."""
         return Loan(self._borrow(m), self._give_back)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
     accuracy : of the Born radii, where the variant approximates; else None
     devices : Devices that share the work; `device` is the first
+    names : of the terms, in the order of results; layout : the shape of the kernels' work
     """
 
     quantity = "solvent"
@@ -82,6 +83,12 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         self._check = RadiusCheck(atoms, model, self.device)
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
 
+    def _described(self) -> dict[str, Any]:
+        return dict(
+            variant=self.variant, precision=self.precision, device=self.devices, model=self.model,
+            accuracy=self.accuracy, energy=self._energies,
+        )  # fmt: skip
+
     def _sorted(self) -> Tiles:
         size = self.layout.tile
         if self.accuracy is None:
@@ -102,7 +109,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
     def radii_seconds(self) -> float:
         """Seconds of the kernels that compute the Born radii alone, at the atoms' own positions; for timing."""
-        with self.lent(1) as evaluator:
+        with self._lent(1) as evaluator:
             assert isinstance(evaluator, Pipeline)
             assert isinstance(evaluator.passes, SolventPasses)
             passes = evaluator.passes
@@ -150,10 +157,10 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.psi is not None
         error, seconds = self._measured(atoms.positions[np.newaxis], found, (), seconds)
         names = self.names
-        return SolventResult.ready(
+        return SolventResult._unchecked(
             atoms=atoms,
-            terms=Terms.ready(names, found.energies[0, : len(names)]),
-            per_atom=None if found.per_atom is None else Terms.ready(names, found.per_atom[0, :, : len(names)]),
+            terms=Terms._unchecked(names, found.energies[0, : len(names)]),
+            per_atom=None if found.per_atom is None else Terms._unchecked(names, found.per_atom[0, :, : len(names)]),
             model=self.model,
             born_radii=found.born_radii[0],
             psi=found.psi[0],

@@ -81,8 +81,8 @@ def energy_over(
     Memory is that of a few pieces, and 8 bytes a frame and term for the result.
 
     atoms : a plan, such as Energy(atoms, gradient=False), or Atoms, for which that plan is made
-    trajectory : a Trajectory, or paths that `pele_ocl.trajectory` takes, with its `frames`, `select`, `topology` and
-        `image`
+    trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
+        `select`, `topology` and `image`
     output : .h5, .csv or .jsonl, to which results are appended as they come
     resume : True to go on with an `output` that an interrupted run of the same settings left
     progress : called with the share of the frames done, 0 to 1

@@ -14,6 +14,7 @@ from ..atoms import Atoms
 from ..energy.terms import Term
 from ..formats.tables import flat_texts
 from ..solvent_model import SolventModel
+from .files import MemoryFile
 from .reading import Trajectory
 
 if TYPE_CHECKING:
@@ -91,8 +92,17 @@ def _fields(value: DataclassInstance) -> dict[str, object]:
     return {f.name: getattr(value, f.name) for f in fields(value) if f.name not in ("labels", "notes", "cell_angles")}
 
 
-def fingerprint(path: Path) -> dict[str, object]:
-    """Name, size and the SHA-256 of both ends of a file; to read all of it would take as long as to compute."""
+def fingerprint(path: Path | MemoryFile) -> dict[str, object]:
+    """Name, size and the SHA-256 of both ends of a file; to read all of it would take as long as to compute.
+
+    Of frames in memory it is the SHA-256 of all.
+    """
+    if isinstance(path, MemoryFile):
+        whole = hashlib.sha256()
+        for k in range(path.n_frames):
+            whole.update(np.ascontiguousarray(path.read(range(k, k + 1), slice(None))).tobytes())
+        path.close()
+        return {"name": str(path), "sha256": whole.hexdigest()}
     size, digest = _size_and_ends(path)
     return {"name": path.name, "bytes": size, "sha256_of_ends": digest}
 

@@ -79,8 +79,8 @@ def potmap_over(
     Memory is that of a map and its statistics, 28 bytes a point, on the device, and of a piece of frames.
 
     atoms : whose charges count and, with `align`, on whose positions frames are superposed
-    trajectory : a Trajectory, or paths that `pele_ocl.trajectory` takes, with its `frames`, `select`, `topology`
-        and `image`
+    trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
+        `select`, `topology` and `image`
     grid : one for all frames; it stays where it is while they are superposed
     align : the atoms by which each frame is superposed, in the words of `selection`, or True for the alpha carbons of
         a protein, else the heavy atoms; False to take frames as they stand

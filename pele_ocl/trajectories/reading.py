@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,13 @@ from ..atoms import Atoms, Floats
 from ..atoms.selection import Described
 from ..contract import IMAGES, FrameContract, Image
 from ..errors import FormatError, InputError
-from .files import AtomChoice, FrameFile, OneFile, Positions, open_frames
+from .files import AtomChoice, FrameFile, MemoryFile, OneFile, Positions, held_frames, open_frames
 from .frames import FrameWords, frames_slice, parts_of
 from .selection import Selection, described_atoms, described_file, selected_atoms
 
 PIECE_ATOMS = 1 << 20  # atoms of a piece that is handed out
-Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
+# Files, or frames that are in memory: an array (m, n, 3), a Trajectory of MDTraj, a Universe of MDAnalysis.
+Paths = str | PathLike[str] | Sequence[str | PathLike[str]] | Any
 READ_ATOMS = 1 << 17  # atoms that are read at a time, those that are not wanted among them
 
 
@@ -53,14 +55,15 @@ class Trajectory:
     Iteration yields positions (m, n, 3) A, m up to `chunk`, as often as it is begun. They are float64, or float32 where
     a file holds no more digits.
 
-    paths : of the files; inputs : these and the topology; counts : frames in each
+    paths : of the files, or the one MemoryFile of frames in memory; inputs : the files and the topology
+    counts : frames in each
     frames : the numbers of those that are read, from 0 across all files
     n_atoms : of the positions that are handed out; n_file_atoms : of the frames in the files
     image : "auto" where frames with a unit cell are imaged, as soon as their atoms' bonds are known, or "none"
     """
 
     def __init__(
-        self, paths: str | PathLike[str] | Sequence[str | PathLike[str]], atoms: Atoms | None = None,
+        self, paths: Paths, atoms: Atoms | None = None,
         frames: FrameWords = None, select: Selection | None = None, topology: str | PathLike[str] | None = None,
         chunk: int | None = None, image: Image = "auto",
     ) -> None:  # fmt: skip
@@ -69,11 +72,12 @@ class Trajectory:
             instance("atoms", atoms, Atoms, "Atoms")
         choice("image", image, IMAGES)
         self.image = image
-        one = isinstance(paths, str | PathLike)
-        self.paths = tuple(file_path(path) for path in (file_paths("paths", (paths,) if one else paths)))
+        held, one = held_frames(paths), isinstance(paths, str | PathLike)
+        files = () if held else tuple(file_path(path) for path in file_paths("paths", (paths,) if one else paths))
+        self.paths: tuple[Path | MemoryFile, ...] = (held,) if held else files
         if not self.paths:
             raise InputError("there is no trajectory; give the path of one")
-        self.inputs = self.paths if topology is None else (*self.paths, file_path(topology, "topology"))
+        self.inputs = files if topology is None else (*files, file_path(topology, "topology"))
         names = None if topology is None else described_file(self.inputs[-1])
         self._angles = None if atoms is None else atoms.cell_angles
         self._hint = names.n_atoms if names is not None else None if atoms is None else len(atoms)
@@ -194,7 +198,9 @@ class Trajectory:
         """The atoms of the positions that are handed out, of atoms that may be all those of the files."""
         return atoms if len(atoms) == self.n_atoms else atoms[self._atoms]
 
-    def _open(self, path: Path) -> FrameFile:
+    def _open(self, path: Path | MemoryFile) -> FrameFile:
+        if isinstance(path, MemoryFile):
+            return path
         file = open_frames(path, self._hint)
         if self._angles is not None:
             file.angles = self._angles
@@ -263,7 +269,7 @@ class Trajectory:
 
 
 def trajectory(
-    paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+    paths: Paths,
     atoms: Atoms | None = None,
     *,
     frames: FrameWords = None,
@@ -274,7 +280,9 @@ def trajectory(
 ) -> Trajectory:
     """Frames of trajectory files, to be iterated over in pieces (m, n, 3) A: memory does not grow with their number.
 
-    paths : one file or several, in their order: .nc .dcd .xtc .trr .mdcrd .h5, and .pdb or .cif of several models
+    paths : one file or several, in their order: .nc .dcd .xtc .trr .mdcrd .h5, and .pdb or .cif of several models; or
+        frames in memory: an array (m, n, 3) A, or a Trajectory of MDTraj or a Universe or an AtomGroup of MDAnalysis,
+        with their unit cells
     atoms : the molecule that the frames are of, whose number of atoms they must have
     frames : "START:STOP:STEP", a slice, or one number; counted from 0 across all files
     select : the atoms of each frame that are wanted, in the words of `selection` ("not water", "index 0:331") about

@@ -128,7 +128,7 @@ def _naming(binding: Binding) -> Naming:
 
 
 def _of_trajectory(binding: Binding, frames: Trajectory, output: Path | None, resume: bool) -> BindingEnergies:
-    if binding.decomposer() is not None:
+    if binding._decomposer() is not None:
         asked_of(click.get_current_context()).refuse("a decomposition is summed up in one process")
     naming = _naming(binding)
     settings = {"software": software(), **binding_settings(binding), **naming.settings}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,11 +34,15 @@ class MapPlan:
 
     def __init__(self, problem: MapProblem, variant: str, device: Device, first: int, last: int) -> None:
         self.device, self.seconds = device, 0.0
-        self._variant, self._precision = VARIANTS[variant], problem.precision
+        self._name, self._variant, self._precision = variant, VARIANTS[variant], problem.precision
         run = self.run()
         self._steps = self._variant.run(run, problem)
         self.slab = MapSlab.on(run, problem, first, last, self._steps.pad)
         self._under_way: deque[Run] = deque()
+
+    def __reduce__(self) -> tuple[Callable[..., MapPlan], tuple[object, ...]]:
+        """By its problem, the device by its title: a pickle makes the slab anew, without the frames so far."""
+        return MapPlan, (self.slab.problem, self._name, self.device, self.slab.first, self.slab.last)
 
     def start(self, problem: MapProblem) -> Run:
         """Launch the map of the same atoms at the positions of this problem; the run goes on behind it."""

@@ -9,9 +9,10 @@ from pathlib import Path
 from ...errors import FormatError
 from ...formats import is_structure
 from .framefile import AtomChoice, FrameFile, Positions
+from .memory import MemoryFile, held_frames
 from .one_file import OneFile
 
-__all__ = ["SUFFIXES", "AtomChoice", "FrameFile", "OneFile", "Positions", "open_frames"]
+__all__ = ["SUFFIXES", "AtomChoice", "FrameFile", "MemoryFile", "OneFile", "Positions", "held_frames", "open_frames"]
 
 # Suffix in lower case -> module and function that opens such a file. Structures' suffixes are understood, too.
 SUFFIXES: Mapping[str, str] = {

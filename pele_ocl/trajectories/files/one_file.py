@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .framefile import FrameFile
+from .memory import MemoryFile
 
 
 class OneFile:
     """Of several files the one that was asked for last, open."""
 
-    def __init__(self, paths: Sequence[Path], open_file: Callable[[Path], FrameFile]) -> None:
+    def __init__(self, paths: Sequence[Path | MemoryFile], open_file: Callable[[Path | MemoryFile], FrameFile]) -> None:
         self._paths, self._open = paths, open_file
         self._opened: tuple[int, FrameFile] | None = None
 

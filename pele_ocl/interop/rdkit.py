@@ -1,0 +1,108 @@
+"""RDKit's molecules as Atoms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import choice, described, numbers
+from ..atoms import Atoms, Floats, Ints
+from ..errors import InputError, ParameterError
+from ..extras import extra
+from ..formats.assembly import Records, structure
+from .gb_forces import DEFAULT_SET
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
+
+CHARGES = {"gasteiger": "Gasteiger's", "mmff": "those of MMFF94"}
+_NAME = "RDKit's molecule"
+
+
+def from_rdkit(molecule: Mol, charges: str | ArrayLike = "gasteiger", conformer: int = -1) -> Atoms:
+    """The atoms of a molecule with all its hydrogens; Atoms.from_rdkit has the description."""
+    chem = extra("rdkit.Chem", "a molecule of RDKit")
+    if not isinstance(molecule, chem.Mol):
+        raise InputError(f"molecule is {described(molecule)}; a Mol of RDKit is needed")
+    if not molecule.GetNumConformers():
+        raise InputError(f"{_NAME} has no positions; embed it: AllChem.EmbedMolecule(molecule)")
+    if lacking := sum(atom.GetTotalNumHs() for atom in molecule.GetAtoms()):
+        raise InputError(f"{_NAME} lacks {lacking:,} hydrogens; add them: Chem.AddHs(molecule, addCoords=True)")
+    try:
+        positions = np.array(molecule.GetConformer(conformer).GetPositions(), np.float64)
+    except ValueError:
+        raise InputError(f"{_NAME} has no conformer {described(conformer)}") from None
+    found = _charges(molecule, charges) if isinstance(charges, str) else numbers("charges", charges)
+    whose = CHARGES[charges] if isinstance(charges, str) else "those that were given"
+    bonds = np.array([(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in molecule.GetBonds()], np.int32).reshape(-1, 2)
+    records = _records(molecule, positions)
+    atoms = Atoms(
+        positions=positions,
+        charges=found,
+        labels=structure(records, _NAME, names_matter=False).labels,
+        bonds=np.unique(np.sort(bonds, axis=1), axis=0),
+        notes=(
+            f"charges are {whose}; RDKit's molecule has no Lennard-Jones and bonded parameters, which a topology of "
+            "GAFF or OpenFF has",
+        ),
+    )
+    return atoms.with_radii(DEFAULT_SET)
+
+
+def _charges(molecule: Mol, method: str) -> Floats:
+    """(n,) e. Raises InputError for another method, ParameterError where it has none for the molecule."""
+    choice("charges", method, CHARGES)
+    if method == "mmff":
+        fields: Any = extra("rdkit.Chem.rdForceFieldHelpers", "MMFF94")
+        properties = fields.MMFFGetMoleculeProperties(molecule)
+        if properties is None:
+            raise ParameterError(f"MMFF94 has no charges for {_NAME}; choose charges='gasteiger', or give an array")
+        return np.array([properties.GetMMFFPartialCharge(i) for i in range(molecule.GetNumAtoms())])
+    partial: Any = extra("rdkit.Chem.rdPartialCharges", "Gasteiger's charges")
+    copied = type(molecule)(molecule)  # its atoms keep the charges
+    partial.ComputeGasteigerCharges(copied)
+    found = np.array([atom.GetDoubleProp("_GasteigerCharge") for atom in copied.GetAtoms()])
+    if not np.isfinite(found).all():
+        i = int(np.argmin(np.isfinite(found)))
+        raise ParameterError(
+            f"Gasteiger's charges do not know atom {i} ({copied.GetAtomWithIdx(i).GetSymbol()}) of {_NAME}; "
+            "choose charges='mmff', or give an array"
+        )
+    return found
+
+
+def _records(molecule: Mol, positions: Floats) -> Records:
+    """Names and positions as a file would hold them: those of a PDB file if RDKit read one, else elements counted."""
+    atoms = list(molecule.GetAtoms())
+    n, infos = len(atoms), [atom.GetPDBResidueInfo() for atom in atoms]
+    elements = np.array([atom.GetSymbol() for atom in atoms])
+    is_named = all(info is not None for info in infos)
+    names = [info.GetName().strip() for info in infos] if is_named else _counted(elements.tolist())
+    zeros: Ints = np.zeros(n, np.int32)
+    return Records(
+        positions=positions,
+        names=np.array(names, np.str_),
+        elements=elements,
+        residue_names=np.array([info.GetResidueName().strip() if is_named else "LIG" for info in infos], np.str_),
+        residue_numbers=np.array([info.GetResidueNumber() if is_named else 1 for info in infos], np.int32),
+        insertion_codes=np.array([info.GetInsertionCode().strip() if is_named else "" for info in infos], np.str_),
+        chains=np.array([info.GetChainId().strip() if is_named else "" for info in infos], np.str_),
+        altlocs=np.full(n, ""),
+        occupancies=np.ones(n),
+        hetero=np.array([info.GetIsHeteroAtom() if is_named else True for info in infos], bool),
+        pieces=zeros,
+        copies=zeros,
+        lines=zeros,
+    )
+
+
+def _counted(elements: list[str]) -> list[str]:
+    """C1, C2, H1 ...: each element counted from 1."""
+    seen: dict[str, int] = {}
+    names = []
+    for element in elements:
+        seen[element] = seen.get(element, 0) + 1
+        names.append(f"{element.upper()}{seen[element]}")
+    return names

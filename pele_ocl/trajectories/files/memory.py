@@ -1,0 +1,112 @@
+"""Frames that other libraries hold: arrays, MDTraj's trajectories and MDAnalysis' universes, read as files are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arguments import array, described
+from ...errors import InputError
+from .framefile import AtomChoice, FrameFile, Positions
+
+if TYPE_CHECKING:
+    import mdtraj
+    from MDAnalysis import AtomGroup, Universe
+
+    Held = NDArray[Any] | mdtraj.Trajectory | Universe | AtomGroup  # whatever becomes an array of three axes, too
+
+A_PER_NM = 10.0
+
+
+class MemoryFile(FrameFile):
+    """Frames in memory in place of a file; messages name it by what it is."""
+
+    takes_more = False
+
+    def __init__(self, name: str, n_atoms: int, n_frames: int) -> None:
+        if not n_atoms or not n_frames:
+            raise InputError(f"{name} holds no frame, or no atom")
+        super().__init__(Path(name), n_atoms, n_frames)
+        self.name = name
+
+    def __str__(self) -> str:
+        return self.name
+
+    def close(self) -> None:
+        """Do nothing: the frames stay where they are."""
+
+
+class ArrayFile(MemoryFile):
+    """Frames (m, n, 3) of an array.
+
+    scale : A in its unit; cells : (m, 3, 3) in the same unit, None without any
+    """
+
+    def __init__(
+        self, name: str, frames: Positions, scale: float | None = None, cells: NDArray[Any] | None = None
+    ) -> None:
+        if frames.ndim != 3 or frames.shape[2] != 3:
+            raise InputError(f"{name} has shape {frames.shape}; frames (m, n, 3) are needed")
+        super().__init__(name, frames.shape[1], len(frames))
+        self._frames, self._scale, self._cells = frames, scale, cells
+
+    def read(self, frames: range, atoms: AtomChoice) -> Positions:
+        rows = slice(frames.start, frames.stop, frames.step)
+        scale = 1.0 if self._scale is None else self._scale
+        self.cells = None if self._cells is None else scale * self._cells[rows].astype(np.float64)
+        found: Positions = self._frames[rows, atoms]
+        return found if self._scale is None else found * found.dtype.type(scale)
+
+
+class UniverseFile(MemoryFile):
+    """Frames of a universe of MDAnalysis, which stands at its own frame again when it is closed."""
+
+    def __init__(self, universe: Universe | AtomGroup) -> None:
+        self._group, self._trajectory = universe.atoms, universe.universe.trajectory
+        self._before: int = self._trajectory.frame
+        super().__init__("the universe", len(self._group), len(self._trajectory))
+
+    def read(self, frames: range, atoms: AtomChoice) -> Positions:
+        found, cells = list[Positions](), list[NDArray[np.float64]]()
+        for k in frames:
+            step = self._trajectory[k]
+            found.append(self._group.positions[atoms])
+            cell = step.triclinic_dimensions
+            cells.append(np.full((3, 3), np.nan) if cell is None else np.array(cell, np.float64))
+        self.cells = np.stack(cells)
+        return np.stack(found)
+
+    def close(self) -> None:
+        self._trajectory[self._before]
+
+
+def held_frames(given: object) -> MemoryFile | None:
+    """The frames that an object of another library or an array holds; None for paths.
+
+    Raises InputError for arrays of other shapes.
+    """
+    if isinstance(given, str | PathLike) or (isinstance(given, Sequence) and not _are_arrays(given)):
+        return None
+    library, name = type(given).__module__.split(".")[0], type(given).__name__
+    if library == "MDAnalysis":
+        if not hasattr(given, "atoms"):
+            raise InputError(f"the trajectory is {described(given)}; a Universe or an AtomGroup is needed")
+        return UniverseFile(given)
+    if library == "mdtraj" and name == "Trajectory":
+        held: Any = given
+        return ArrayFile("the trajectory of MDTraj", held.xyz, A_PER_NM, held.unitcell_vectors)
+    if hasattr(given, "__array__") or hasattr(given, "__dlpack__") or _are_arrays(given):
+        frames = array("the frames", given, "iuf", "numbers")
+        return ArrayFile("the array", frames if frames.dtype == np.float32 else frames.astype(np.float64, copy=False))
+    return None
+
+
+def _are_arrays(given: object) -> bool:
+    """Whether this is a list of arrays, a frame each."""
+    is_list = isinstance(given, Sequence) and not isinstance(given, str | bytes) and len(given) > 0
+    return is_list and hasattr(given[0], "__array__")  # type: ignore[index]

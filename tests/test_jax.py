@@ -1,0 +1,80 @@
+"""Energies as JAX's functions; JAX is no dependency of the tests, which are skipped where it is missing."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from conftest import DEVICES
+
+import pele_ocl
+from pele_ocl import Energy, InputError
+from pele_ocl.paths import shipped
+
+jax = pytest.importorskip("jax")
+DEVICE = DEVICES[0]
+MOLECULE = pele_ocl.read(shipped("data") / "structures" / "hexapeptide.pdb")
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return Energy(MOLECULE, precision="float64", born="pairs", device=DEVICE)
+
+
+@pytest.fixture
+def doubles():
+    """JAX in float64, as a user sets it."""
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+def test_value_and_gradient(plan, doubles, wrap):
+    expected = plan.evaluate()
+    energy = partial(pele_ocl.jax.energies, plan)
+    value, gradient = wrap(jax.value_and_grad(energy))(MOLECULE.positions)
+    assert float(value) == pytest.approx(expected.total, rel=1e-12)
+    np.testing.assert_allclose(gradient, expected.gradient, atol=1e-9)
+    assert float(wrap(energy)(MOLECULE.positions)) == float(value)
+
+
+def test_types_are_those_of_the_positions(plan):
+    value, gradient = jax.jit(jax.value_and_grad(partial(pele_ocl.jax.energies, plan)))(
+        MOLECULE.positions.astype(np.float32)
+    )
+    assert (value.dtype, gradient.dtype) == (np.float32, np.float32)
+    np.testing.assert_allclose(gradient, plan.evaluate().gradient, atol=0.05)
+
+
+def test_chain_rule_under_jit(plan, doubles):
+    """A scale of all positions: dE/ds = sum of gradient times positions."""
+    scaled = jax.jit(jax.grad(lambda s: pele_ocl.jax.energies(plan, s * MOLECULE.positions)))
+    expected = (plan.evaluate(1.01 * MOLECULE.positions).gradient * MOLECULE.positions).sum()
+    assert float(scaled(1.01)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_vmap_evaluates_all_together(plan, doubles, monkeypatch):
+    places = np.stack([MOLECULE.positions, MOLECULE.positions * 1.01, MOLECULE.positions - 3.0])
+    expected = plan.evaluate_batch(places)
+    calls, evaluate_batch = [], plan.evaluate_batch
+    monkeypatch.setattr(plan, "evaluate_batch", lambda x: calls.append(len(x)) or evaluate_batch(x))
+    of_each = jax.jit(jax.vmap(jax.value_and_grad(partial(pele_ocl.jax.energies, plan))))
+    values, gradients = of_each(places)
+    assert calls == [3]
+    np.testing.assert_allclose(values, expected.total, rtol=1e-12)
+    np.testing.assert_allclose(gradients, expected.gradients, atol=1e-9)
+    np.testing.assert_allclose(pele_ocl.jax.energies(plan, places), expected.total, rtol=1e-12)
+
+
+def test_second_derivatives_and_wrong_arguments_are_refused(plan):
+    energy = partial(pele_ocl.jax.energies, plan)
+    with pytest.raises(InputError, match="second derivatives of energies are not computed"):
+        jax.grad(lambda x: (jax.grad(energy)(x) ** 2).sum())(MOLECULE.positions)
+    with pytest.raises(InputError, match=r"positions have shape \(5, 3\); \(..., 96, 3\) is needed"):
+        energy(np.zeros((5, 3)))
+    bare = Energy(MOLECULE, gradient=False, device=DEVICE)
+    with pytest.raises(InputError, match="make it with gradient=True"):
+        pele_ocl.jax.energies(bare, MOLECULE.positions)
