@@ -48,7 +48,7 @@ def show(name: str, options: argparse.Namespace) -> None:
     atoms = read(shipped("data") / "structures" / SYSTEMS[name])
     start = np.asarray(starts_of(atoms, 0.1, 1))
     plan = minimizer_of(atoms, "lbfgs", 0.0, "float32", options.device)
-    with plan.energy.lent(1) as pipeline:
+    with plan.energy._lent(1) as pipeline:
         run = pipeline.passes.run.anew(False)
         steps = plan._steps_of(pipeline.passes)
         Pool(run, pipeline, steps, start, Failures(1, record=True))._iterate(FIRST)

@@ -48,7 +48,7 @@ def show(run: Run, launches: Sequence[KeptLaunch], count: int) -> None:
 def equal(atoms: Atoms, count: int, options: argparse.Namespace) -> None:
     """Conformations of one molecule."""
     plan = Energy(atoms, model=MODEL, variant="squares", born="pairs", device=options.device)
-    with plan.lent(count) as pipeline:
+    with plan._lent(count) as pipeline:
         print(f"{count} conformations of {len(atoms)} atoms")
         show(pipeline.passes.run.anew(False), pipeline.passes.launches, count)
 

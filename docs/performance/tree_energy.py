@@ -45,7 +45,7 @@ def best_of(plan: Energy, runs: int) -> tuple[EnergyResult, float]:
 
 def kernels(plan: Energy) -> str:
     """Milliseconds of each kernel of another evaluation of what was evaluated last."""
-    with plan.lent(1) as evaluator:
+    with plan._lent(1) as evaluator:
         assert isinstance(evaluator, Pipeline)
         passes = evaluator.passes
         run = passes.run.anew(True)

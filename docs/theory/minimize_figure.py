@@ -60,7 +60,7 @@ def curve_of(
         stack.enter_context(patch.object(Device, "has_float64", doubles))
         stack.enter_context(patch.object(pools, "MOST_LOOK", EVERY))
         plan = Minimizer(atoms, tolerance=0.0, max_iterations=ITERATIONS, precision=precision, device=device)
-        pipeline = stack.enter_context(plan.energy.lent(1))
+        pipeline = stack.enter_context(plan.energy._lent(1))
         run, steps = pipeline.passes.run.anew(False), plan._steps_of(pipeline.passes)
         pool, found = Pool(run, pipeline, steps, start[None], Failures(1)), []
         while pool:
