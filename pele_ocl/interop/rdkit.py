@@ -12,7 +12,7 @@ from ..atoms import Atoms, Floats, Ints
 from ..errors import InputError, ParameterError
 from ..extras import extra
 from ..formats.assembly import Records, structure
-from .gb_forces import DEFAULT_SET
+from ..forcefield.openmm.gb_forces import DEFAULT_SET
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol

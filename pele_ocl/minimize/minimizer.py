@@ -103,7 +103,7 @@ class Minimizer:
         self._steps: WeakKeyDictionary[AnyPasses, Steps] = WeakKeyDictionary()
         if not self.free.any():
             raise InputError("all atoms are frozen; leave some free to move")
-        self._kind = constraints or ""
+        self._kind = constraints
         self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
         # Nothing is moved where there are to be no steps, or where no energy depends on bonds.
         keeps_bonds = not flag("restore", restore) or max_iterations == 0 or "bond" not in self.energy._contents.names
@@ -137,7 +137,7 @@ class Minimizer:
             raise InputError("all atoms are frozen; leave some free to move")
         self.free = ~frozen
         if self.constraints is not None:
-            self.constraints = BondConstraints.of(self.atoms, self.free, self._kind)
+            self.constraints = BondConstraints.of(self.atoms, self.free, str(self._kind))
         if self._lengths is not None:
             self._lengths = BondLengths.of(self.atoms, self.free)
 
