@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -60,21 +61,28 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
-            with warnings_as_notes(), compiling_said_once():
-                return super().invoke(ctx)
-        except click.ClickException as error:
-            vars(error)["message"] = printable(error.message)
+        with errors_as_sentences(ctx):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def errors_as_sentences(ctx: click.Context) -> Iterator[None]:
+    """Turn what a command raises into one line on stderr and exit code 1, and warnings into notes."""
+    try:
+        with warnings_as_notes(), compiling_said_once():
+            yield
+    except click.ClickException as error:
+        vars(error)["message"] = printable(error.message)
+        raise
+    except (click.Abort, click.exceptions.Exit):
+        raise
+    except Exception as error:
+        if ctx.meta.get(DEBUG) or getattr(error, "errno", None) == errno.EPIPE:  # the reader, `head` say, has gone
             raise
-        except (click.Abort, click.exceptions.Exit):
-            raise
-        except Exception as error:
-            if ctx.meta.get(DEBUG) or getattr(error, "errno", None) == errno.EPIPE:  # the reader, `head` say, has gone
-                raise
-            raise click.ClickException(_sentence(error)) from error
-        except KeyboardInterrupt:
-            note("Interrupted")
-            ctx.exit(INTERRUPTED)
+        raise click.ClickException(_sentence(error)) from error
+    except KeyboardInterrupt:
+        note("Interrupted")
+        ctx.exit(INTERRUPTED)
 
 
 def _sentence(error: Exception) -> str:

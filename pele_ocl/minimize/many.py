@@ -60,7 +60,7 @@ def as_done(
     molecules: Sequence[Atoms], each: EachOptions | None, progress: Progress | None, watch: Watch | None,
     options: Options,
 ) -> Iterator[tuple[int, MinimizeResult | str]]:  # fmt: skip
-    """The number of each molecule, and its result or why it has none, as they come; parameters as of `minimize_many`."""
+    """Yield each molecule's number and its result, or why it has none; parameters as of `minimize_many`."""
     together = Together(molecules, each, options, progress, watch)
     for atoms in molecules:
         if not isinstance(atoms, Atoms):

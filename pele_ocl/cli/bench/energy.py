@@ -42,8 +42,8 @@ def energy(
     marked "wrong", and the exit code is 1. Variants for another kind of device are timed where --variant names them.
     """
     from ...bench.energy import measure
-    from ...bench.peers.openmm import platforms
-    from ...bench.peers.peer import BENCH_EXTRA
+    from ...bench.installed import BENCH_EXTRA
+    from ...bench.openmm import platforms
     from ...opencl.device import get_device
 
     chosen = get_device(device)

@@ -89,8 +89,8 @@ def minimize(
     paths: tuple[Path, ...], output: Path, method: str, tolerance: str, largest: float | None,
     energy_change: float | None, max_iterations: int, max_seconds: float | None, holding: Holding, table: Path | None,
     no_restore: bool, rounds: int, fixed_radii: bool, cutoff: float | None, one_four: Literal["scale", "exclude"],
-    terms: str | None, models: str, over: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
-    constants: SolventModel, as_json: bool, verbose: bool,
+    terms: str | None, models: str, over: FrameOptions, variant: str, precision: str, device: str | None,
+    read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Relax the structures in IN: move their atoms to a minimum of their energy.
 
