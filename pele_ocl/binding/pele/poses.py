@@ -37,7 +37,7 @@ class PoseEvaluator:
 
     def evaluate(self, conformations: NDArray[np.floating]) -> PoseEnergies:
         """The energies at conformations (m, n, 3) A of all atoms that the plan was given."""
-        positions = self.binding.of_complex(np.asarray(conformations, np.float64))
+        positions = np.asarray(self.binding.of_complex(conformations), np.float64)
         batches = self.binding.batches(positions, errors="record")
         energies = self.binding.joined(batches)
         total, binding = energies.complex.total, energies.total

@@ -106,11 +106,11 @@ class FrameOptions:
 
     def indices(self, n: int, chosen: Bools | None = None) -> NDArray[np.intp]:
         """Which atoms of a frame the structure's n are; chosen : as in `opened`."""
+        if self.topology is None:
+            return np.arange(n) if chosen is None else np.flatnonzero(chosen)
         found = self._selection(chosen)
         if found is None:
             return np.arange(n)
-        if self.topology is None:
-            return np.flatnonzero(found)
         names = described_file(self.topology)
         return selected_atoms(found, names.n_atoms, names)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -112,7 +113,8 @@ def nonbond(
             computed = computed_together(molecule, list_of if listed is None else lambda _: listed, plan_of, progress)
         else:
             computed = computed_one_by_one(molecule, list_of, plan_of, progress)
-    for number, of in zip(molecule.numbers or [None], computed.results, strict=True):
+    numbers: Sequence[int | None] = molecule.numbers or [None]
+    for number, of in zip(numbers, computed.results, strict=True):
         checks.energy(of.atoms, of.energy, number)
     reach = None if no_cutoff or split_cutoffs else cutoff or DEFAULT_CUTOFF
     _note_oddities(computed, reach, pairs_file)
