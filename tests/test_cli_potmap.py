@@ -344,8 +344,9 @@ def test_bench_compares_devices_that_share_the_map():
 
 
 def test_bench_takes_a_former_flag():
-    rows = run(*BENCH, "--no-peers", "--variant", "gather", "--json").stdout.splitlines()
-    assert [json.loads(row)["variant"] for row in rows] == ["gather"]
+    done = run(*BENCH, "--no-peers", "--variant", "gather", "--json")
+    assert [json.loads(row)["variant"] for row in done.stdout.splitlines()] == ["gather"]
+    assert "--no-peers has no effect any more" in done.stderr
     assert "--no-peers" not in run("bench", "potmap", "--help").stdout
 
 

@@ -15,6 +15,7 @@ from ...potmap.split_methods import SPLIT_METHODS
 from ...variant import PRECISIONS
 from ..command import EachOnce
 from ..options import debug_option, device_list
+from ..terminal import note
 from .options import as_json_line, exponent, milliseconds, times
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ HEAD = (
     f"{'precision':10s}{'variant':12s}{'ms':>14s} {'G evals/s':>11s}{'sequential':>12s}{'gather':>9s}{'error':>9s}"
     f"{'books':>7s}"
 )
+
+
+def _say_gone(context: click.Context, parameter: click.Parameter, is_given: bool) -> None:
+    """Tell that an option of 0.1, whose table had other programs in it, has no effect."""
+    if is_given:
+        note("--no-peers has no effect any more: no other programs are timed here; it goes in 0.4.0")
 
 
 @click.command(cls=EachOnce)
@@ -42,7 +49,7 @@ HEAD = (
 )  # fmt: skip
 @click.option("--runs", type=click.IntRange(min=3), default=5, show_default=True, help="The middle ones count.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
-@click.option("--no-peers", is_flag=True, hidden=True, expose_value=False)  # of 0.1, which timed peers, too
+@click.option("--no-peers", is_flag=True, hidden=True, expose_value=False, callback=_say_gone)
 @debug_option
 def potmap(
     points: int, n_atoms: int, system: str | None, variants: tuple[str, ...], precisions: tuple[str, ...],
