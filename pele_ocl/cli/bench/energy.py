@@ -28,7 +28,7 @@ HEAD = (
     "--conformations", type=click.IntRange(min=1), default=1, show_default=True,
     help="Also time this many conformations in one call.",
 )  # fmt: skip
-@click.option("--peers/--no-peers", default=True, show_default=True, help="Time OpenMM too, where it is installed.")
+@click.option("--peers/--no-peers", default=True, show_default=True, help="Also time OpenMM, if it is installed.")
 def energy(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool, conformations: int, peers: bool,

@@ -37,17 +37,28 @@ def _say_gone(context: click.Context, parameter: click.Parameter, is_given: bool
 
 @click.command(cls=EachOnce)
 @click.option("--points", type=click.IntRange(1), default=64, show_default=True, help="Points along an edge.")
-@click.option("--atoms", "n_atoms", type=click.IntRange(1), default=1024, show_default=True, help="Random charges.")
 @click.option(
-    "--system", type=click.Choice(list(SYSTEMS)), help="A structure in place of random charges, 0.5 A, 10 A around it."
+    "--atoms", "n_atoms", type=click.IntRange(1), default=1024, show_default=True, help="Number of random charges."
+)
+@click.option(
+    "--system",
+    type=click.Choice(list(SYSTEMS)),
+    help="Use a structure instead of random charges, with points 0.5 A apart up to 10 A around it.",
 )
 @click.option("--variant", "variants", type=click.Choice(TIMED), multiple=True, help="Variant; default: all.")
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: float32.")
 @click.option(
     "--device", "choices", metavar="D", multiple=True,
-    help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE. 0,1 share the map.",
+    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE. 0,1 share"
+    " the map.",
 )  # fmt: skip
-@click.option("--runs", type=click.IntRange(min=3), default=5, show_default=True, help="The middle ones count.")
+@click.option(
+    "--runs",
+    type=click.IntRange(min=3),
+    default=5,
+    show_default=True,
+    help="Times to run each; the fastest and the slowest are dropped.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
 @click.option("--no-peers", is_flag=True, hidden=True, expose_value=False, callback=_say_gone)
 @debug_option

@@ -127,7 +127,7 @@ class FrameOptions:
 
 def trajectory_options(command: Command) -> Command:
     """Options about a trajectory, whose results may be resumed; the command gets `over`, FrameOptions."""
-    resume = click.option("--resume", is_flag=True, help="Go on with OUT where an interrupted run ended.")
+    resume = click.option("--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.")
     return resume(frame_options(command))
 
 
@@ -154,19 +154,22 @@ def frame_options(command: Command) -> Command:
 _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "-t", "--trajectory", type=INPUT, multiple=True, metavar="FILE",
-        help="Frames in place of the positions in IN: .nc, .dcd, .xtc, .trr, .mdcrd, .h5, .pdb or .cif; may be given "
-        "several times.",
+        help="Trajectory, used instead of the positions in IN: .nc, .dcd, .xtc, .trr, .mdcrd, .h5, .pdb or "
+        ".cif. Can be given several times.",
     ),
     click.option(
         "--frames", metavar="A:B:C",
-        help="START:STOP:STEP of the frames wanted, from 0 across all trajectories; -100: are the last hundred.",
+        help="Frames to take, START:STOP:STEP, counted from 0 through all trajectories; -100: takes the last "
+        "hundred.",
     ),
     click.option(
-        "--topology", type=INPUT, metavar="FILE", help="Structure of all atoms of the trajectory, for --select."
+        "--topology", type=INPUT, metavar="FILE", help=
+            "Structure with all atoms of the trajectory, if IN has only some of them; --select chooses "
+            "them."
     ),
     click.option(
         "--image", type=click.Choice(IMAGES),
-        help="auto, the default: in frames with a unit cell make molecules whole and put them side by side; none: take "
-        "frames as they stand.",
+        help="auto makes molecules whole and puts them side by side if frames have a unit cell; none takes "
+        "frames as they are.",
     ),
 )  # fmt: skip
