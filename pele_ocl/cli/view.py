@@ -70,7 +70,7 @@ def view(
     """Show the molecule in IN as a page or a picture: its surface coloured by a potential or by residues.
 
     A page is one file that opens in any browser without a network. It has slices through the map and names of atoms
-    under the mouse. Pages need plotly, pictures matplotlib. Without --map and --residue-values the potential is computed as by
+    under the mouse. Pages need plotly, pictures matplotlib. Without --map and --residue-values the potential is that of
     `potmap --for-surface`. With them the atoms need no force field.
     """
     if map_path is not None and values_path is not None:
