@@ -1,13 +1,16 @@
 """A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py reads the report.
 
-oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|energy|binding|minimize|potmap|ions
+oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|energy|engine|binding|minimize|potmap|ions
 oclgrind python oclgrind_cases.py joined
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
 from unittest.mock import Mock, patch
 
 import numpy as np
@@ -16,7 +19,20 @@ from bonded_helpers import of_every_kind
 from conftest import labels_of_elements, random_atoms, random_pairs, without
 from gb_helpers import labels_of
 
-from pele_ocl import Atoms, Binding, Grid, InputError, SolventModel, minimize_many, place_ions, potmap, solvent
+from pele_ocl import (
+    Atoms,
+    Binding,
+    Ensemble,
+    Grid,
+    InputError,
+    SolventModel,
+    minimize_many,
+    place_ions,
+    potmap,
+    solvent,
+)
+from pele_ocl.atoms import Bonded, LennardJonesPairs
+from pele_ocl.binding.pele import PoseEvaluator
 from pele_ocl.energy import DistanceRestraint, Energy, PositionalRestraint, TorsionRestraint, squares
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
@@ -222,6 +238,8 @@ def energy_cases(device: Device) -> None:
                     model = SolventModel(gb="none" if variant == "squares" else "obc2")
                     Energy(atoms, frozen=np.arange(20, len(atoms)), model=model, **options).evaluate()
                 Energy(atoms, fixed_radii=True, terms=RESTRAINTS, **options).evaluate()
+    table = LennardJonesPairs([[0, 30], [3, 39], [12, 25]], [[3.0, 0.1]] * 3)
+    Energy(replace(atoms, bonded=Bonded(lj_pairs=table)), cutoff=9.0, device=device).evaluate()
     (layout,) = ENERGY_LAYOUTS["squares"]
     with patch.object(SquaresLayout, "of", lambda *_: layout), patch.object(squares, "MOST_LAYERS", 1):
         Energy(atoms, variant="squares", precision="float32", device=device).evaluate()
@@ -258,6 +276,8 @@ def binding_cases(device: Device) -> None:
     for precision, model, cutoff in (("float32", SolventModel(), None), ("float64", SALT, 9.0)):
         options = dict(model=model, cutoff=cutoff, precision=precision, device=device, idecomp=4)
         Binding(atoms, np.arange(25, 40), **options).evaluate_batch(both)
+        plan = Binding(atoms, np.arange(25, 40), model=model, precision=precision, device=device)
+        PoseEvaluator(plan, True).evaluate(12 * both)
 
 
 def joined_cases(device: Device) -> None:
@@ -328,7 +348,26 @@ def minimize_cases(device: Device) -> None:
             )
 
 
+def ensemble_cases(device: Device) -> None:
+    """Rows of two molecules, read, written, copied to themselves and minimised; and a driver of a user's."""
+    atoms = random_atoms(17)
+    molecules = [atoms, atoms, random_atoms(9)]
+    ensemble = Ensemble(molecules, terms=RESTRAINTS[:1], model=SALT, device=device)
+    ensemble.positions[1] = atoms.positions + 0.05
+    ensemble.evaluate()
+    ensemble.copy([0, 1], [1, 0])
+    assert np.isfinite(ensemble.energies).all()
+    ensemble.minimize(max_iterations=2)
+    page = (Path(__file__).parent.parent / "docs" / "extend" / "driver.md").read_text()
+    section = page[page.index("`metropolis.cl`") :]
+    kernel, code = (re.search(rf"```{kind}\n(.*?)```", section, re.DOTALL)[1] for kind in ("c", "python"))
+    names: dict[str, Any] = {}
+    exec(code, names)
+    names["Metropolis"](ensemble, kernel).step(2)
+
+
 CASES = {
+    "engine": ensemble_cases,
     "binding": binding_cases,
     "joined": joined_cases,
     "solvent": solvent_cases,

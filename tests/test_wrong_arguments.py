@@ -29,6 +29,8 @@ MAP = pele_ocl.Map(GRID, np.ones(GRID.shape[::-1], np.float32), "kcal/mol/e")
 PAIRS = pele_ocl.pairs_within(ATOMS, 5)
 DEVICE = DEVICES[0]
 
+KERNEL = '#include "common/real.clh"\n#include "engine/rows.clh"\nkernel void nothing(ENSEMBLE) {}'
+
 WRONG: dict[str, Any] = {
     "None": None,
     "text": "x",
@@ -123,6 +125,12 @@ RIGHT: dict[str, Any] = {
     "Binding.over.select": slice(len(ATOMS)),
     "batches_over.trajectory": pele_ocl.trajectory(FILE, select=slice(len(ATOMS))),
     "batches_over.plan": pele_ocl.Energy(ATOMS, device=DEVICE),
+    "sources": 0,
+    "targets": 1,
+    "Ensemble.array.per": "row",
+    "Ensemble.references.name": "restraint",
+    "Ensemble.kernel.source": KERNEL,
+    "Ensemble.kernel.name": "nothing",
     "read_map.path": "map.dx",
     "write_map.path": "out.dx",
     "write_conformations.path": "out.pdb",
@@ -177,6 +185,9 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.Solvent: lambda: pele_ocl.Solvent(ATOMS, device=DEVICE),
     pele_ocl.Nonbond: lambda: pele_ocl.Nonbond(ATOMS, PAIRS, device=DEVICE),
     pele_ocl.Energy: lambda: pele_ocl.Energy(ATOMS, device=DEVICE, variant="rows"),
+    pele_ocl.Ensemble: lambda: pele_ocl.Ensemble(
+        ATOMS, 2, terms=[pele_ocl.PositionalRestraint(1.0)], device=DEVICE
+    ).evaluate(),
     pele_ocl.PositionalRestraint: lambda: pele_ocl.PositionalRestraint(1.0),
     pele_ocl.DistanceRestraint: lambda: pele_ocl.DistanceRestraint([[0, 1]], 1.0, 1.0),
     pele_ocl.TorsionRestraint: lambda: pele_ocl.TorsionRestraint([[0, 1, 2, 3]], 1.0, 1.0),

@@ -55,11 +55,10 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
         encoding: Encoding, contents: Contents, most: int, frozen: Frozen | None = None, accuracy: float | None = None,
     ) -> None:  # fmt: skip
-        self.run, self.tiles, self.layout, self.options = run, tiles, layout, options
-        self.contents, self.frozen = contents, frozen
         atoms, model = contents.for_passes(atoms, model)
-        self.atoms = atoms
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
+        super().__init__(run, atoms, tiles, encoding, model, spheres)
+        self.layout, self.options, self.contents, self.frozen = layout, options, contents, frozen
         self.surface = Surface.of(run, atoms, tiles, model)
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         shape = TreeShape.of(layout.width, len(atoms))
@@ -68,7 +67,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         sizes |= self.tree.sizes("born_sums") if self.tree else {}
         for addend in contents.addends:
             sizes |= addend.sizes(self)
-        super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
+        self.allocate(sizes, most)
         self.tables = PairTables.of(
             run, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names,
             None if frozen is None else frozen.integrals,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ from ..arguments import flag
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..plan.conformations import Encoding, check_span
-from ..plan.evaluator import Evaluator, Failures
+from ..plan.evaluator import Failures
 from ..plan.found import Found
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
@@ -24,7 +24,7 @@ from ..solvent.error import RadiusCheck, RadiusError
 from ..solvent_model import SolventModel
 from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
-from ..variant import Machine, Progress
+from ..variant import Machine
 from .born import check_born, chosen_born
 from .contents import Contents
 from .frozen import Frozen, check_in_place, frozen_atoms
@@ -142,16 +142,13 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             self.accuracy,
         )  # fmt: skip
 
-    def _compute(
-        self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
-        ready: Callable[[Evaluator], None] | None = None, meanwhile: Callable[[Found], None] | None = None,
-    ) -> tuple[Found, Mapping[str, float]]:  # fmt: skip
+    def _check_places(self, conformations: Floats) -> None:
         if self._has_frozen:
             check_in_place(conformations, self.atoms, self.frozen)
-        found, seconds = super()._compute(conformations, profile, progress, failures, ready, meanwhile)
+
+    def _amend(self, found: Found) -> None:
         if found.gradients is not None and self._has_frozen:
             found.gradients[:, self.frozen] = 0
-        return found, seconds
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -193,10 +190,6 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         """Born radii (m, n) A; NaN where no term depends on them."""
         assert found.born_radii is not None
         return found.born_radii if self._contents.has_gb else np.full_like(found.born_radii, np.nan)
-
-    @property
-    def _measures(self) -> bool:
-        return self.accuracy is not None
 
     def _measured(
         self, positions: Floats, found: Found, failed: Collection[int], seconds: Mapping[str, float]

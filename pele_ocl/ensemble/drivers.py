@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from .. import arguments
 from ..errors import InputError
 from .columns import DeviceArray, RowsLike
 
@@ -28,7 +30,10 @@ class DriverKernel:
         from ..opencl.building import named_source, signature
 
         resident = ensemble._resident
-        file = str(source.resolve()) if isinstance(source, Path) else named_source(source)
+        words = _words_of(source)
+        if not re.search(rf"\bkernel\s[^;{{]*\bvoid\s+{re.escape(arguments.text('name', name))}\s*\(", words):
+            raise InputError(f"there is no kernel named {arguments.described(name)} in the source")
+        file = str(source.resolve()) if isinstance(source, Path) else named_source(words)
         macros = {**resident.macros, **defines}
         self._ensemble, self.name = ensemble, name
         self._kernel = resident.run.kernel(file, name, **macros)
@@ -63,7 +68,7 @@ class DriverKernel:
         own: dict[str, Callable[[], Buffer]] = {
             "energies": lambda: resident.energies_on_device,
             "are_numbers": lambda: resident.numbers_on_device,
-            "free": lambda: ensemble.free_on_device,
+            "free": lambda: ensemble._free_on_device,
         }
         further = self._parameters[4:]
         given |= {of.name: own[of.name]() for of in further if of.name in own and of.name not in given}
@@ -74,3 +79,13 @@ class DriverKernel:
         resident.run.launch(self._kernel, (n_items, len(chosen)), (group, 1), *resident.arguments, *args)
         if moves:
             ensemble._evaluated[chosen] = False
+
+
+def _words_of(source: object) -> str:
+    """The text of a kernel, or of its file. Raises InputError for a file that cannot be read."""
+    if not isinstance(source, Path):
+        return arguments.text("source", source)
+    try:
+        return source.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{source}: the kernel cannot be read: {error}") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..arguments import choice, described, flag, numbers
+from ..arguments import choice, described, flag, numbers, whole_number
 from ..atoms import Atoms, Floats
 from ..energy import Energy, EnergyBatch, Term
 from ..energy.result import ALL_TERMS
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
     from ..opencl.device import Device
     from ..opencl.memory import Buffer
+
+MOST_ROWS = 1 << 24  # of one molecule
 
 
 class Ensemble:
@@ -66,7 +68,7 @@ class Ensemble:
         choice("errors", errors, ("raise", "record"))
         self._options: dict[str, Any] = dict(
             gradient=flag("gradient", gradient), fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
-            terms=tuple(terms) if not isinstance(terms, Term) else (terms,), only_terms=only_terms,
+            terms=terms, only_terms=only_terms,
             precision=precision, variant=variant, model=model,
         )  # fmt: skip
         self.device, self.precision = get_device(device), precision
@@ -224,9 +226,23 @@ class Ensemble:
         dtype : reals of the ensemble's precision by default; "coordinate" for the type of positions
         """
         choice("per", per, ("atom", "row"))
-        kind = self._resident.coordinate if isinstance(dtype, str) and dtype == "coordinate" else dtype
+        whole_number("columns", columns, least=1)
         n = int(self._resident.first_atoms[-1]) if per == "atom" else len(self)
-        return DeviceArray(self, (n, columns), np.dtype(kind or self.precision), per)
+        return DeviceArray(self, (n, columns), self._dtype_of(dtype), per)
+
+    def _dtype_of(self, dtype: object) -> np.dtype[Any]:
+        """The type of a driver's array. Raises InputError for one that kernels do not know."""
+        if dtype is None:
+            return np.dtype(self.precision)
+        if isinstance(dtype, str) and dtype == "coordinate":
+            return self._resident.coordinate
+        try:
+            kind: np.dtype[Any] = np.dtype(dtype)  # type: ignore[call-overload]
+        except (TypeError, ValueError, SyntaxError):
+            kind = np.dtype(object)
+        if kind.kind not in "iuf" or kind.itemsize > 8:
+            raise InputError(f"dtype is {described(dtype)}; a type of numbers or 'coordinate' is needed")
+        return kind
 
     def kernel(self, source: str | Path, name: str, **defines: int) -> DriverKernel:
         """Build a kernel of a driver that runs over the rows; its first parameter is ENSEMBLE of cl/engine/rows.clh.
@@ -248,7 +264,7 @@ class Ensemble:
         chosen = [k for k in self._chosen(rows).tolist() if k not in self._failed]
         return minimize_rows(self, chosen, options)
 
-    def system(self, k: int) -> System:
+    def _system(self, k: int) -> System:
         """The molecule of a row as it is recorded. Raises InputError where it cannot be computed."""
         system = self._resident.systems[k]
         if system is None:
@@ -256,13 +272,13 @@ class Ensemble:
         return system
 
     @property
-    def energy_options(self) -> dict[str, Any]:
+    def _energy_options(self) -> dict[str, Any]:
         """The options of `Energy` that all rows have, less the gradient."""
         return {name: value for name, value in self._options.items() if name != "gradient"}
 
-    def references_of(self, k: int) -> dict[str, NDArray[Any]]:
+    def _references_of(self, k: int) -> dict[str, NDArray[Any]]:
         """The encoded references of the restraints of a row, by the names of their buffers."""
-        names = [name for name in self.system(k).passes.buffers if name.startswith("reference of ")]
+        names = [name for name in self._system(k).passes.buffers if name.startswith("reference of ")]
         return {name: self._resident.read([k], name, self._resident.coordinate)[0] for name in names}
 
     def finish(self) -> None:
@@ -273,11 +289,15 @@ class Ensemble:
         """The numbers of rows. Raises InputError for rows that there are not."""
         if rows is None:
             return np.arange(len(self))
-        try:
-            chosen: Rows = np.atleast_1d(np.arange(len(self))[rows])  # type: ignore[index]
-        except (IndexError, TypeError, ValueError):
-            raise InputError(f"there are {len(self)} rows; {rows!r} are none of them") from None
-        return chosen
+        if not isinstance(rows, bool | np.bool_):
+            try:
+                chosen: Rows = np.atleast_1d(np.arange(len(self))[rows])  # type: ignore[index]
+            except (IndexError, TypeError, ValueError, OverflowError):
+                pass
+            else:
+                if chosen.ndim == 1:
+                    return chosen
+        raise InputError(f"there are {len(self)} rows; {described(rows)} is none of them")
 
     def _require(self, rows: Rows) -> None:
         """Raise InputError for rows that were not evaluated since their positions were written."""
@@ -329,7 +349,7 @@ class Ensemble:
     def _write_references(self, rows: list[int], name: str, positions: Sequence[ArrayLike]) -> None:
         given = [self._positions(k, x) for k, x in zip(rows, positions, strict=True)]
         for place, k in enumerate(rows):
-            encoded, aside, errors = self.system(k).encoded(given[place][np.newaxis])
+            encoded, aside, errors = self._system(k).encoded(given[place][np.newaxis])
             if errors or aside.any():
                 raise InputError(errors.get(0, f"the references of row {k} lie far from the molecule"))
             self._resident.write([k], name, encoded)
@@ -375,7 +395,7 @@ class Ensemble:
         self._free = None
 
     @property
-    def free_on_device(self) -> Buffer:
+    def _free_on_device(self) -> Buffer:
         """Reals of all atoms of all rows: 1, or 0 of atoms that are frozen."""
         if self._free is None:
             self._free = self._resident.run.upload(1.0 - np.concatenate(self._frozen))
@@ -390,9 +410,10 @@ def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) ->
     for atoms in listed:
         if not isinstance(atoms, Atoms):
             raise InputError(f"molecules hold {type(atoms).__name__}; Atoms are needed")
-    counts = [copies] * len(listed) if isinstance(copies, int) else list(copies)
-    if len(counts) != len(listed) or any(not isinstance(n, int) or n < 1 for n in counts):
-        raise InputError(f"copies are {copies!r}; a number of rows is needed, at least 1 for each molecule")
+    given = copies if isinstance(copies, list | tuple) else [copies] * len(listed)
+    counts = [whole_number("copies", n, least=1, most=MOST_ROWS) for n in given]
+    if len(counts) != len(listed):
+        raise InputError(f"copies are {len(counts)} numbers; one for each of {len(listed)} molecules is needed")
     return tuple(atoms for atoms, n in zip(listed, counts, strict=True) for _ in range(n))
 
 

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def minimize_rows(ensemble: Ensemble, rows: Sequence[int], options: Mapping[str, Any]) -> MinimizeBatch:
-    """Minimise rows and leave them at their minima; give their results in the order of `rows`.
+    """Minimise rows, leave them evaluated at their minima, and give their results in the order of `rows`.
 
     Frozen atoms of a row stay where they are, restraints hold to the references of the row. options : of Minimizer
 
     Raises InputError for options that do not exist, and for those that are the ensemble's own.
     """
-    begin, own = time.perf_counter(), ensemble.energy_options
+    begin, own = time.perf_counter(), ensemble._energy_options
     if twice := [name for name in options if name in own or name in ("frozen", "device")]:
         raise InputError(f"{twice[0]} is the ensemble's own; leave it out")
     starts = dict(zip(rows, ensemble.positions[list(rows)], strict=True))
@@ -37,7 +37,7 @@ def minimize_rows(ensemble: Ensemble, rows: Sequence[int], options: Mapping[str,
     def member_of(k: int) -> Member:
         """The molecule of a row with the atoms that it keeps in place."""
         mask = ensemble.frozen[k]
-        key = ensemble.system(k), mask.tobytes()
+        key = ensemble._system(k), mask.tobytes()
         if key not in members:
             members[key] = Member(Minimizer(ensemble.atoms[k], **options, **own, device=ensemble.device), ~mask)
         return members[key]
@@ -57,7 +57,7 @@ def minimize_rows(ensemble: Ensemble, rows: Sequence[int], options: Mapping[str,
                 except InputError as error:
                     found[k] = str(error)
                 else:
-                    structure.initial = list(ensemble.references_of(k).items())
+                    structure.initial = list(ensemble._references_of(k).items())
                     yield structure
 
         waiting = structures()
@@ -73,6 +73,7 @@ def minimize_rows(ensemble: Ensemble, rows: Sequence[int], options: Mapping[str,
         result = found[k]
         if isinstance(result, MinimizeResult):
             ensemble.positions[k] = result.positions
+    ensemble.evaluate(list(rows))
     errors = {place: result for place, result in enumerate(results) if isinstance(result, str)}
     good = [None if isinstance(result, str) else result for result in results]
     return MinimizeBatch(good, errors, time.perf_counter() - begin)

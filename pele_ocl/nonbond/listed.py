@@ -11,12 +11,12 @@ import numpy as np
 from ..atoms import Atoms, Floats
 from ..errors import InputError
 from ..pairs import PairList
-from ..plan.evaluator import Failures
+from ..plan.evaluator import Evaluator, Failures
 from ..plan.found import Found
 from ..plan.pipeline import Explain
 from ..variant import Progress
 from .passes import AnyPasses
-from .pipeline import ListEvaluator, ListPipeline
+from .pipeline import ListPipeline
 from .records import Molecule
 from .task import Task
 
@@ -65,7 +65,7 @@ class Listed:
         return ListPipeline(self.task.molecule.atoms, passes, explain, self.seconds)
 
 
-class Piecewise(ListEvaluator):
+class Piecewise(Evaluator):
     """Evaluates a list piece by piece; each is made ready anew and leaves the device before the next one comes.
 
     most : conformations at a time; n_pairs : in all pieces
@@ -85,9 +85,8 @@ class Piecewise(ListEvaluator):
         self._radii = born_radii
 
     def compute(
-        self, conformations: Floats, arrays: Callable[[], Found], failures: Failures, *, profile: bool, tell: Progress
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
-        found = arrays()
         seconds = {"prepare": 0.0, "kernel": 0.0} if profile else {"prepare": 0.0}
         for array in found.arrays():
             array.fill(0.0)
@@ -99,7 +98,7 @@ class Piecewise(ListEvaluator):
             pipeline = piece.pipeline(self._most, self._explain)
             pipeline.take_radii(self._radii)
             told = _share(tell, done / self._n_pairs, len(piece) / self._n_pairs)
-            taken = pipeline.compute(conformations, lambda: own, failures, profile=profile, tell=told)
+            taken = pipeline.compute(conformations, own, failures, profile=profile, tell=told)
             for name, value in taken.items():
                 seconds[name] = seconds.get(name, 0.0) + value
             for sums, part in zip(found.arrays(), own.arrays(), strict=True):

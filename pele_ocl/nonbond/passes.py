@@ -38,19 +38,14 @@ class ListPasses(Passes, Generic[Index]):
 
     def __init__(self, run: Run, task: Task, index: Index, most: int) -> None:
         """Make buffers for up to `most` conformations."""
-        self.run, self.task, self.index = run, task, index
         molecule = task.molecule
+        super().__init__(run, molecule.encoding, task.n_atoms)
+        self.task, self.index = task, index
         self.n_slots = self._n_slots()
         self.n_groups = self._n_groups()
         self.first_energy = 3 * task.n_atoms if task.gradient else 0
         limit = self.most_conformations
-        super().__init__(
-            run,
-            molecule.encoding,
-            task.n_atoms,
-            self._common_sizes() | self._sizes(),
-            most if limit is None else min(most, limit),
-        )
+        self.allocate(self._common_sizes() | self._sizes(), most if limit is None else min(most, limit))
         self.most_at_once = self.most_at_once if limit is None else min(self.most_at_once, limit)
         if not molecule.gb:
             self.buffers["traits"] = run.upload(molecule.traits.values[self._order()])

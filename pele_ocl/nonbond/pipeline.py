@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..plan.evaluator import Evaluator, Failures
+from ..plan.evaluator import Failures
 from ..plan.found import Found
 from ..plan.pipeline import Chunk, Explain, Pipeline
 from ..variant import Progress
@@ -21,15 +20,7 @@ if TYPE_CHECKING:
     from ..opencl.timing import Event
 
 
-class ListEvaluator(Evaluator):
-    """An evaluator that takes Born radii beside positions."""
-
-    @abstractmethod
-    def take_radii(self, born_radii: Floats | None) -> None:
-        """Take the Born radii, A, of the conformations to be computed next: (n,) for all of them, (m, n), or None."""
-
-
-class ListPipeline(Pipeline, ListEvaluator):
+class ListPipeline(Pipeline):
     """Takes conformations, with their Born radii, through the passes of a pair list.
 
     prepare_seconds : kernels' time that it took to prepare the list
@@ -48,10 +39,15 @@ class ListPipeline(Pipeline, ListEvaluator):
         known = self._radii is not None and born_radii is not None and np.array_equal(self._radii, born_radii)
         self._coming = None if known else born_radii
 
+    def finish(self, found: Found, failures: Failures) -> Mapping[str, float]:
+        super().finish(found, failures)
+        self._writing.clear()
+        return {"prepare": self.prepare_seconds}
+
     def compute(
-        self, conformations: Floats, arrays: Callable[[], Found], failures: Failures, *, profile: bool, tell: Progress
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
-        seconds = super().compute(conformations, arrays, failures, profile=profile, tell=tell)
+        seconds = super().compute(conformations, found, failures, profile=profile, tell=tell)
         self._writing.clear()
         return {"prepare": self.prepare_seconds, **seconds}
 

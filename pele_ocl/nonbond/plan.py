@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -28,7 +28,6 @@ from ..solvent_model import SolventModel
 from ..variant import Progress
 from .checks import check_molecule, one_a_conformation, one_an_atom
 from .listed import Listed, Piecewise
-from .pipeline import ListEvaluator
 from .records import Molecule
 from .result import TERMS, NonbondBatch, NonbondResult
 from .variants import VARIANTS, choose_variant
@@ -117,8 +116,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         failures = Failures(1)
         if born_radii is not None:
             born_radii = one_an_atom("born_radii", born_radii, len(self.atoms))
-        ready = self._with_radii(born_radii, moving.conformations if moving.is_moved else None, failures)
-        return self._evaluate_one(moving, profile, progress or self.progress, failures, ready, start)
+        radii = self._radii_for(born_radii, moving.conformations if moving.is_moved else None, failures)
+        return self._evaluate_one(moving, profile, progress or self.progress, failures, radii, start)
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, born_radii: ArrayLike | None = None,
@@ -137,26 +136,18 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         given, failures = self._checked(conformations, errors)
         if born_radii is not None:
             born_radii = one_a_conformation("born_radii", born_radii, *given.shape[:2])
-        ready = self._with_radii(born_radii, given, failures)
-        found, seconds = self._compute(given, profile, progress or self.progress, failures, ready)
+        radii = self._radii_for(born_radii, given, failures)
+        found, seconds = self._compute(given, profile, progress or self.progress, failures, radii)
         return self._batch(given, found, failures.in_order, {**seconds, "total": time.perf_counter() - start})
 
-    def _with_radii(
-        self, given: Floats | None, conformations: Floats | None, failures: Failures
-    ) -> Callable[[Evaluator], None]:
-        """A function that gives an evaluator the Born radii of what comes: those given, or computed where needed.
+    def _radii_for(self, given: Floats | None, conformations: Floats | None, failures: Failures) -> Floats | None:
+        """The Born radii of what comes, if they are needed: those given, or computed ones.
 
         conformations : (m, n, 3) A, None for the atoms' own
         """
-        radii = None
-        if self.gb:
-            radii = self._computed_radii(conformations, failures) if given is None else given
-
-        def ready(evaluator: Evaluator) -> None:
-            assert isinstance(evaluator, ListEvaluator)
-            evaluator.take_radii(radii)
-
-        return ready
+        if not self.gb:
+            return None
+        return self._computed_radii(conformations, failures) if given is None else given
 
     def _computed_radii(self, conformations: Floats | None, failures: Failures) -> Floats:
         """Born radii (m, n) A of conformations, by `solvent`; 1 where they cannot be computed."""
@@ -177,7 +168,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
     def _automatic(self, per_atom: bool) -> Automatic:
         return choose_variant
 
-    def _prepare(self, m: int) -> ListEvaluator:
+    def _prepare(self, m: int) -> Evaluator:
         most = min(CHUNK, self.device.largest_buffer // BYTES_A_PAIR)
         if 0 < len(self.pairs) <= most:
             return self._whole(most).pipeline(m, self._explain)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyopencl as cl
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..variant import Progress
 from .building import GroupTooLargeError
@@ -180,6 +180,27 @@ class Run(Transfers):
                     self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group, offset))
                 else:
                     cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group, offset)
+
+    def through(
+        self, source: Buffer, values: NDArray[Any], launches: Sequence[KeptLaunch], target: Buffer, array: NDArray[Any]
+    ) -> tuple[Event, Event]:
+        """Start to write values, launch for as many conformations as they have rows, and read an array.
+
+        As `start_write`, `launch_kept` and `start_read`, by the shortest way, for launches that are not cut.
+        """
+        queue, count = self.queue, len(values)
+        with device_errors(self.device):
+            written = cl.enqueue_copy(queue, source, values, is_blocking=False)
+            for kept in launches:
+                offset = (kept.offset, 0, 0) if kept.offset else None
+                cl.enqueue_nd_range_kernel(queue, kept.kernel_object, (*kept.shape, count), kept.group, offset)
+            read = cl.enqueue_copy(queue, array, target, is_blocking=False)
+            queue.flush()
+        return written, read
+
+    def cuts(self, launches: Sequence[KeptLaunch], n_conformations: int) -> bool:
+        """Whether a launch for so many conformations is so long that it is cut."""
+        return max([kept.pairs for kept in launches], default=0.0) * n_conformations > LONG_LAUNCH_PAIRS
 
     def _launch_slabs(self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None) -> None:
         pairs, all_pairs = 0.0, sum(kept.pairs for kept in launches)

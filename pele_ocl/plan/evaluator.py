@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..atoms import Floats
@@ -59,16 +59,27 @@ class Evaluator(ABC):
 
     @abstractmethod
     def compute(
-        self, conformations: Floats, arrays: Callable[[], Found], failures: Failures, *, profile: bool, tell: Progress
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
-        """Fill arrays for conformations (m, n, 3) A, float32 or float64.
+        """Fill `found` for conformations (m, n, 3) A, float32 or float64.
 
-        arrays : called once for the arrays to be filled, while the device computes if it does so by itself
         profile : whether times of kernels are wanted; then their seconds are returned by name, "kernel" among them
         tell : called with the share done, `untold` where nobody asks; it may compute with other evaluators
 
         Positions and results that cannot be go to `failures`, which is checked whenever conformations are done.
         """
+
+    def start(self, conformation: Floats, failures: Failures) -> None:
+        """Start to compute one conformation (1, n, 3) A, and leave the device at work where it works by itself."""
+        self._started = conformation
+
+    def finish(self, found: Found, failures: Failures) -> Mapping[str, float]:
+        """Fill `found` for the conformation that was started. Returns seconds as `compute` does without times."""
+        return self.compute(self._started, found, failures, profile=False, tell=untold)
+
+    def take_radii(self, born_radii: Floats | None) -> None:
+        """Take the Born radii, A, of the conformations to be computed next: (n,) for all of them, (m, n), or None."""
+        raise TypeError("only evaluators of a list of pairs are given Born radii")
 
     def repeat(self, count: int) -> None:
         """Compute what was computed last so many times more, with positions and results left on the device."""

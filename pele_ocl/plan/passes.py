@@ -38,12 +38,16 @@ class Passes(ABC):
 
     launches: Sequence[KeptLaunch]
 
-    def __init__(self, run: Run, encoding: Encoding, n_atoms: int, sizes: Mapping[str, int], most: int) -> None:
+    def __init__(self, run: Run, encoding: Encoding, n_atoms: int) -> None:
+        """Subclasses make their tables, then call `allocate`, and set `launches` last."""
+        self.run, self.encoding, self.n_atoms = run, encoding, n_atoms
+
+    def allocate(self, sizes: Mapping[str, int], most: int) -> None:
         """Make buffers for up to `most` conformations.
 
         sizes : reals of one conformation in each buffer; "results" must be among them
         """
-        self.run, self.encoding, self.n_atoms = run, encoding, n_atoms
+        run, n_atoms, encoding = self.run, self.n_atoms, self.encoding
         self.n_results = sizes["results"]
         bytes_each = sum(sizes.values()) * run.dtype.itemsize
         fit_in_buffer = run.device.largest_buffer // (max(sizes.values()) * run.dtype.itemsize)
@@ -67,9 +71,16 @@ class Passes(ABC):
 
         Returns events to keep; when the last one has come all is done.
         """
+        launches = None if run.profile or tell is not None else self.at_once(len(positions))
+        if launches is not None:
+            return run.through(self.buffers["positions"], positions, launches, self.buffers["results"], results)
         read = run.start_write(self.buffers["positions"], positions)
         self.launch(run, len(positions), tell)
         return read, run.start_read(results, self.buffers["results"])
+
+    def at_once(self, n_conformations: int) -> Sequence[KeptLaunch] | None:
+        """Give the launches for so many conformations that can follow one another uncut, or None."""
+        return None if self.run.cuts(self.launches, n_conformations) else self.launches
 
     def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
         """Make all passes for the first n_conformations on the device."""

@@ -76,18 +76,29 @@ class Pipeline(Evaluator):
     def takes(self, m: int) -> bool:
         return self.batch >= min(m, self.passes.most_at_once)
 
+    def start(self, conformation: Floats, failures: Failures) -> None:
+        self._started = conformation
+        self._start(self._single, conformation, failures)
+
+    def finish(self, found: Found, failures: Failures) -> Mapping[str, float]:
+        try:
+            self._collect(self._single, self._started, found, failures)
+        except BaseException:
+            self._plain.finish()
+            raise
+        return {}
+
     def compute(
-        self, conformations: Floats, arrays: Callable[[], Found], failures: Failures, *, profile: bool, tell: Progress
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
-        m = len(conformations)
-        chunks = self._single if m == 1 and not profile else self._chunks(m, profile)
+        chunks = self._chunks(len(conformations), profile)
         try:
             if len(chunks) == 1:
                 self._start(chunks[0], conformations, failures, None if tell is untold else tell)
-                self._collect(chunks[0], conformations, arrays(), failures)
+                self._collect(chunks[0], conformations, found, failures)
                 tell(1.0)
             else:
-                self._compute_several(chunks, conformations, arrays(), failures, tell)
+                self._compute_several(chunks, conformations, found, failures, tell)
         except BaseException:
             chunks[0].run.finish()  # nothing may run on when the next evaluation begins
             raise
@@ -125,9 +136,9 @@ class Pipeline(Evaluator):
         return {name: sum(seconds[name] for seconds in each) for name in each[0]}
 
     @cached_property
-    def _single(self) -> list[Chunk]:
+    def _single(self) -> Chunk:
         """The chunk of one conformation without times, which is kept."""
-        return self._chunks(1, False)
+        return self._chunks(1, False)[0]
 
     def _chunks(self, m: int, profile: bool) -> list[Chunk]:
         batch, firsts, run = self.batch, range(0, m, self.batch), self.passes.run

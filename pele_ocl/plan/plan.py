@@ -105,30 +105,31 @@ class Plan(ABC, Generic[R, B]):
         return self._evaluate_one(Moving(self.atoms, positions), profile, progress, Failures(1), None, start)
 
     def _evaluate_one(
-        self, moving: Moving, profile: bool, progress: Progress | None, failures: Failures,
-        ready: Callable[[Evaluator], None] | None, start: float,
+        self, moving: Moving, profile: bool, progress: Progress | None, failures: Failures, radii: Floats | None,
+        start: float,
     ) -> R:  # fmt: skip
-        """Evaluate one conformation; its result is made while the device still fills the arrays in it, if that can be.
-
-        start : of the time that is "total"
-        """
-        made: list[R] = []
-        taken: dict[str, float] = {}
-
-        def meanwhile(found: Found) -> None:
+        """Evaluate one conformation. radii : that `Evaluator.take_radii` takes; start : of the time that is "total" """
+        if profile or progress is not None:
+            found, seconds = self._compute(moving.conformations, profile, progress, failures, radii)
+            return self._result(moving.atoms, found, {**seconds, "total": time.perf_counter() - start})
+        self._check_places(moving.conformations)
+        evaluator = self._borrow(1)
+        try:
+            if radii is not None:
+                evaluator.take_radii(radii)
+            evaluator.start(moving.conformations, failures)
+            found = self._found(1)  # while the device computes
             moving.make()
-            if not self._measures:
-                made.append(self._result(moving.atoms, found, taken))
-
-        found, seconds = self._compute(moving.conformations, profile, progress, failures, ready, meanwhile)
-        taken |= seconds
-        taken["total"] = time.perf_counter() - start
-        return made[0] if made else self._result(moving.atoms, found, taken)
-
-    @property
-    def _measures(self) -> bool:
-        """Whether `_result` looks at what was found."""
-        return False
+            seconds = dict(evaluator.finish(found, failures))
+        except DeviceError:
+            raise  # counters may stand where a launch left them, so nobody else gets the evaluator
+        except BaseException:
+            self._give_back(evaluator)
+            raise
+        self._give_back(evaluator)
+        self._amend(found)
+        seconds["total"] = time.perf_counter() - start
+        return self._result(moving.atoms, found, seconds)
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
@@ -189,30 +190,29 @@ class Plan(ABC, Generic[R, B]):
         given = as_conformations(conformations, len(self.atoms))
         return given, Failures(len(given), record=errors == "record")
 
+    def _check_places(self, conformations: Floats) -> None:
+        """Raise InputError for conformations (m, n, 3) A that the plan does not stand for."""
+
+    def _amend(self, found: Found) -> None:
+        """Put right what the evaluator does not know of."""
+
     def _compute(
         self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
-        ready: Callable[[Evaluator], None] | None = None, meanwhile: Callable[[Found], None] | None = None,
+        radii: Floats | None = None,
     ) -> tuple[Found, Mapping[str, float]]:  # fmt: skip
         """Results of all conformations, NaN where they failed, and the kernels' seconds where wanted.
 
-        ready : called with the evaluator before it computes; meanwhile : with the arrays to be filled, while the
-            device computes
+        radii : that `Evaluator.take_radii` takes
         """
-        m, made = len(conformations), []
-
-        def arrays() -> Found:
-            made.append(self._found(m))
-            if meanwhile is not None:
-                meanwhile(made[0])
-            return made[0]
-
-        with self.lent(m) as evaluator:
-            if ready is not None:
-                ready(evaluator)
-            seconds = evaluator.compute(conformations, arrays, failures, profile=profile, tell=progress or untold)
-        found = made[0]
+        self._check_places(conformations)
+        found = self._found(len(conformations))
+        with self.lent(len(conformations)) as evaluator:
+            if radii is not None:
+                evaluator.take_radii(radii)
+            seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or untold)
         for k in failures.reasons:
             found.erase(k)
+        self._amend(found)
         return found, seconds
 
     def lent(self, m: int) -> Loan:

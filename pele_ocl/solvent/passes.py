@@ -45,16 +45,17 @@ class SolventPasses(TiledPasses):
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel, encoding: Encoding,
         most: int, accuracy: float, energies: bool,
     ) -> None:  # fmt: skip
-        self.layout, self.tiles, self.model, self.accuracy = layout, tiles, model, accuracy
-        self.energies, self.n_columns = energies, RADII + (len(TERMS) if energies else 0)
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
+        super().__init__(run, atoms, tiles, encoding, model, spheres)
+        self.layout, self.accuracy = layout, accuracy
+        self.energies, self.n_columns = energies, RADII + (len(TERMS) if energies else 0)
         sizes = {"inverses": tiles.n_slots, "results": self.n_columns * len(atoms), **self._sizes()}
         self.surface = Surface.of(run, atoms, tiles, model) if energies else None
         sizes |= self.surface.sizes if self.surface else {}
         if energies:
             n_chunks, _ = layout.chunks(len(tiles))
             sizes["potential"] = n_chunks * tiles.n_slots
-        super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
+        self.allocate(sizes, most)
         self.placing = [self.place()]
         self.born = self._born()
         surface = self._surface()
@@ -67,6 +68,9 @@ class SolventPasses(TiledPasses):
     def pairs(self) -> float:
         """Ordered pairs of a conformation, the cost of a step."""
         return float(len(self.atoms)) ** 2
+
+    def at_once(self, n_conformations: int) -> Sequence[KeptLaunch] | None:
+        return self.joined if self.joined and n_conformations <= self.most_joined else None
 
     def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
         if self.joined and not run.profile and tell is None and n_conformations <= self.most_joined:

@@ -35,7 +35,7 @@ class SharedPasses(Passes):
 
     def __init__(self, each: Sequence[Tree]) -> None:
         first = each[0]
-        self.run, self.encoding, self.n_atoms = first.run, first.encoding, first.n_atoms
+        super().__init__(first.run, first.encoding, first.n_atoms)
         self.n_results, self.buffers = first.n_results, first.buffers
         self.batch = min(passes.batch for passes in each)
         self.most_at_once = min(passes.most_at_once for passes in each)

@@ -27,16 +27,19 @@ class TiledPasses(Passes):
     """
 
     def __init__(
-        self, run: Run, atoms: Atoms, tiles: Tiles, encoding: Encoding, model: SolventModel, spheres: SphereTables,
-        sizes: Mapping[str, int], most: int,
-    ) -> None:  # fmt: skip
+        self, run: Run, atoms: Atoms, tiles: Tiles, encoding: Encoding, model: SolventModel, spheres: SphereTables
+    ) -> None:
+        super().__init__(run, encoding, len(atoms))
         self.atoms, self.tiles, self.model, self.spheres = atoms, tiles, model, spheres
-        slots, boxes = tiles.n_slots, len(tiles)
+
+    def allocate(self, sizes: Mapping[str, int], most: int) -> None:
+        """As in Passes, with the buffers of placed atoms."""
+        slots, boxes = self.tiles.n_slots, len(self.tiles)
         placed = {
             "spheres": 4 * slots, "points": 4 * slots, "x": slots, "y": slots, "z": slots, "series": 8 * slots,
             "origins": 4 * boxes, "extents": 4 * boxes,
         }  # fmt: skip
-        super().__init__(run, encoding, len(atoms), {**placed, **sizes}, most)
+        super().allocate({**placed, **sizes}, most)
 
     def place(self) -> KeptLaunch:
         """The launch that brings positions to the tiles."""
