@@ -63,13 +63,14 @@ dist: $(VENV)/.dist
 # The tables and charts of docs/performance.md, on this machine's CPU; a quarter of an hour on two cores.
 MACHINE ?= two Zen 4 cores with AVX-512
 MOST_SECONDS ?= 20
+BENCHMARKS := tests/benchmarks
 TABLES := docs/performance
 CHARTS := docs/figures
 performance: $(VENV)/.peers
-	$(BIN)/pele-ocl bench peers --device intel --device 3.0-rc2 --machine "$(MACHINE)" -o $(TABLES)/cpu-peers.md -o $(CHARTS)/cpu-peers.png
-	$(BIN)/pele-ocl bench scaling --device intel --most-seconds $(MOST_SECONDS) --machine "$(MACHINE)" -o $(TABLES)/cpu-scaling.md -o $(CHARTS)/cpu-scaling.png
-	$(BIN)/python $(TABLES)/parts.py intel 3.0-rc2 > $(TABLES)/cpu-parts.md
-	$(BIN)/python $(TABLES)/make.py
+	$(BIN)/python $(BENCHMARKS)/peers.py --device intel --device 3.0-rc2 --machine "$(MACHINE)" -o $(TABLES)/cpu-peers.md -o $(CHARTS)/cpu-peers.png
+	$(BIN)/python $(BENCHMARKS)/scaling.py --device intel --most-seconds $(MOST_SECONDS) --machine "$(MACHINE)" -o $(TABLES)/cpu-scaling.md -o $(CHARTS)/cpu-scaling.png
+	$(BIN)/python $(BENCHMARKS)/parts.py intel 3.0-rc2 > $(TABLES)/cpu-parts.md
+	$(BIN)/python $(BENCHMARKS)/fill_page.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

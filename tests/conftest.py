@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from pele_ocl.paths import copy_installed
 from pele_ocl.variant import PRECISIONS
 
 DATA = Path(__file__).parent / "data"
+sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 if _copy := copy_installed(Path(__file__).resolve().parents[1]):
     pytest.exit(_copy, returncode=4)

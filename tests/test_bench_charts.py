@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from pele_ocl.bench import charts
-from pele_ocl.bench.charts import limit_bars, logarithmic, new_figure, plain
-from pele_ocl.bench.potmap import BOOKS, Timing
+import readme_chart
+from harness.charts import limit_bars, logarithmic, new_figure, plain
 
 pytest.importorskip("matplotlib")
 
@@ -31,22 +29,23 @@ def test_decades_have_plain_numbers_and_nothing_stands_between():
     assert {tick.get_text() for tick in axes.get_xticklabels(minor=True)} == {""}
 
 
-def test_what_the_books_measured_is_within_the_chart(tmp_path, monkeypatch):
-    """A CPU's bars are shorter than the points of the books' GPU, and a GPU's of today are longer."""
-    drawn = []
-    monkeypatch.setattr(charts, "save", lambda figure, path: drawn.append(figure))
-    for rate in (4e8, 5e12):
-        timings = [
-            Timing((64, 64, 64), 1024, "float32", name, "it", 1.0, False, rate, None, None, 0.0) for name in BOOKS
-        ]
-        charts.draw_rates(tmp_path / "a.png", timings, "")
-        left, right = drawn[-1].axes[0].get_xlim()
-        assert left < min(*BOOKS.values(), rate / 1e9)
-        assert right > max(*BOOKS.values(), rate / 1e9)
-
-
 def test_the_shortest_bar_can_be_seen():
     axes = new_figure(6, 2).subplots()
     logarithmic(axes.xaxis)
     limit_bars(axes, [10.0, 20.0], 8)
     assert axes.get_xlim()[0] == pytest.approx(1)
+
+
+def test_the_chart_of_the_readme_is_made_of_the_tables(tmp_path):
+    cpu = (readme_chart.TABLES / "cpu-peers.md").read_text()
+    pairs = readme_chart.calls(cpu, "Intel(R) OpenCL", "OpenMM 8.6.1 CPU")
+    assert [pair.what for pair in pairs] == ["ubiquitin, 1,231 atoms", "c-Src kinase, 4,427 atoms"]
+    for pair in pairs:  # as the tables print them, in ms
+        assert f"{1e3 * pair.ours:.4g}".rstrip("0") in cpu
+        assert f"{1e3 * pair.theirs:.4g}" in cpu
+    minimising = (readme_chart.TABLES / "h200-minimize.md").read_text()
+    assert len(readme_chart.minima(minimising)) == 3
+    assert all(pair.theirs > pair.ours for pair in readme_chart.batches(minimising))
+    readme_chart.draw(tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+    assert "docs/figures/beside-openmm.png" in (readme_chart.DOCS.parent / "README.md").read_text()

@@ -1,24 +1,33 @@
-"""`pele-ocl bench peers`: peers compute what we do, what fails is a row, what disagrees is an error; and scaling."""
+"""tests/benchmarks: peers compute what we do, what fails is a row, what disagrees is an error; and scaling."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import os
+import re
+import subprocess
+import sys
 import time
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from conftest import DEVICES, random_atoms
-from test_cli import HEXAPEPTIDE, error_of, run
+from harness import comparison, mesh, scaling
+from harness.comparison import TOLERANCES, Contender, Measured, Row, Work
+from harness.peers import MAP_PEERS, MESH_PEERS, MapPeer, apart, talk_to_stderr
+from harness.table import Group, disagreements
+from peers import peers
+from scaling import scaling as scaling_program
+from test_cli import HEXAPEPTIDE, run
 
-from pele_ocl.bench import comparison, mesh, scaling
-from pele_ocl.bench.comparison import TOLERANCES, Contender, Measured, Row, Work
-from pele_ocl.bench.comparison_table import Group, disagreements
-from pele_ocl.bench.peers import MAP_PEERS, MESH_PEERS, AbsentError, MapPeer, apart, peer, talk_to_stderr
+from pele_ocl.bench import installed
+from pele_ocl.bench.installed import AbsentError
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.bench.timing import call_seconds
 from pele_ocl.grid import Grid
@@ -28,7 +37,14 @@ from pele_ocl.variant import PRECISIONS
 HAS_OPENMM = importlib.util.find_spec("openmm") is not None
 COMPILE_FOR_SECONDS = ("torch.compile", "KeOps")
 DEVICE = ("--device", DEVICES[0].index)
-MAP = ("bench", "peers", "--work", "potmap", "--points", 12, "--atoms", 300, "--runs", 3, *DEVICE)
+MAP = ("--work", "potmap", "--points", 12, "--atoms", 300, "--runs", 3, *DEVICE)
+
+
+def program(command, *arguments, code=0):
+    """Run a program of tests/benchmarks in this process."""
+    result = CliRunner().invoke(command, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
 
 
 def row(code="numba", ours=False, seconds=1.0, error=0.0, **more):
@@ -87,7 +103,7 @@ def test_the_mesh_beside_its_peers(monkeypatch):
 
 
 def test_peers_that_are_not_installed(monkeypatch):
-    monkeypatch.setattr(peer, "find_spec", lambda name: None)
+    monkeypatch.setattr(installed, "find_spec", lambda name: None)
     for make in MAP_PEERS.values():
         with pytest.raises(AbsentError, match="not installed"):
             make(random_atoms(5), "float32", True)
@@ -246,7 +262,7 @@ def fake(factor):
 def test_command_writes_table_figures_and_chart(monkeypatch, tmp_path):
     monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(1.0)})
     outputs = [tmp_path / f"peers.{suffix}" for suffix in ("md", "json", "png")]
-    stdout = run(*MAP, *(word for path in outputs for word in ("-o", path)), "--machine", "a desk").stdout
+    stdout = program(peers, *MAP, *(word for path in outputs for word in ("-o", path)), "--machine", "a desk").stdout
     assert "| numba 1.0 " in stdout
     page = outputs[0].read_text()
     assert page.startswith("## Beside its peers: a desk\n")
@@ -260,7 +276,9 @@ def test_command_writes_table_figures_and_chart(monkeypatch, tmp_path):
 @pytest.mark.usefixtures("in_this_process")
 def test_command_prints_json(monkeypatch):
     monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(1.0)})
-    ours, theirs = [json.loads(line) for line in run(*MAP, "--json", "--precision", "float64").stdout.splitlines()]
+    ours, theirs = [
+        json.loads(line) for line in program(peers, *MAP, "--json", "--precision", "float64").stdout.splitlines()
+    ]
     assert ours["code"] == "pele-ocl blocked"
     assert (theirs["code"], theirs["seconds"], theirs["evaluations"]) == ("numba 1.0", 1e-3, 300 * 12**3)
 
@@ -268,7 +286,7 @@ def test_command_prints_json(monkeypatch):
 @pytest.mark.usefixtures("in_this_process")
 def test_command_takes_some_peers(monkeypatch):
     monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(1.0), "torch": fake(1.0)})
-    rows = [json.loads(line) for line in run(*MAP, "--json", "--peer", "torch").stdout.splitlines()]
+    rows = [json.loads(line) for line in program(peers, *MAP, "--json", "--peer", "torch").stdout.splitlines()]
     assert [r["code"] for r in rows] == ["pele-ocl blocked", "torch 1.0"]
 
 
@@ -276,7 +294,7 @@ def test_command_takes_some_peers(monkeypatch):
 def test_disagreement_is_an_error_once_all_is_written(monkeypatch, tmp_path):
     monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(1.001)})
     path = tmp_path / "peers.md"
-    done = run(*MAP, "-o", path, code=1)
+    done = program(peers, *MAP, "-o", path, code=1)
     assert (
         "Error: numba 1.0 on paper, potmap of 12 x 12 x 12 points, 300 atoms: error of the map 1.0e-03" in done.stderr
     )
@@ -287,7 +305,7 @@ def test_disagreement_is_an_error_once_all_is_written(monkeypatch, tmp_path):
 def test_a_peer_that_gives_no_numbers_disagrees(monkeypatch, tmp_path):
     monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(float("nan"))})
     path = tmp_path / "peers.json"
-    done = run(*MAP, "--json", "-o", path, f"--machine={tmp_path}", code=1)
+    done = program(peers, *MAP, "--json", "-o", path, f"--machine={tmp_path}", code=1)
     assert "error of the map nan" in done.stderr
     assert json.loads(done.stdout.splitlines()[1])["errors"] == {"map": None}
     content = json.loads(path.read_text())
@@ -296,20 +314,35 @@ def test_a_peer_that_gives_no_numbers_disagrees(monkeypatch, tmp_path):
 
 
 def test_structures_of_ones_own():
-    command = "bench", "peers", "--work", "solvent", "--structure", HEXAPEPTIDE, "--peer", "numba", *DEVICE
-    (line,) = run(*command, "--runs", 3, "--json").stdout.splitlines()
+    command = "--work", "solvent", "--structure", HEXAPEPTIDE, "--peer", "numba", *DEVICE
+    (line,) = program(peers, *command, "--runs", 3, "--json").stdout.splitlines()
     assert (json.loads(line)["system"], json.loads(line)["n_atoms"]) == ("hexapeptide.pdb", 96)
 
 
 def test_peers_without_such_a_work_are_said():
-    command = "bench", "peers", "--work", "solvent", "--structure", HEXAPEPTIDE, "--peer", "numba", *DEVICE
-    told = run(*command, "--runs", 3).stderr.splitlines()
+    command = "--work", "solvent", "--structure", HEXAPEPTIDE, "--peer", "numba", *DEVICE
+    told = program(peers, *command, "--runs", 3).stderr.splitlines()
     assert "solvent, hexapeptide.pdb, float32: numba does not compute this" in told
 
 
-@pytest.mark.parametrize("command", ["peers", "scaling"])
+@pytest.mark.parametrize("command", [peers, scaling_program])
 def test_unknown_suffix_is_refused_before_any_work(command, tmp_path):
-    assert "files end in .md, .json, .png" in error_of("bench", command, "-o", tmp_path / "table.txt")
+    done = program(command, "-o", tmp_path / "table.txt", code=1)
+    assert re.fullmatch(r"Error: .*files end in \.md, \.json, \.png\n", done.stderr)
+    assert done.stdout == ""
+
+
+def test_minimisation_of_ones_own_structure_is_refused_first():
+    done = program(peers, "--work", "minimize", "--structure", "mine.pdb", code=2)
+    assert "is timed on shipped structures alone" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["peers", "scaling"])
+def test_programs_start_by_themselves(name):
+    script = Path(__file__).parent / "benchmarks" / f"{name}.py"
+    done = subprocess.run([sys.executable, script, "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"Usage: {name}.py [OPTIONS]")
 
 
 # Scaling
@@ -324,9 +357,9 @@ def test_balls_are_as_dense_as_a_protein():
 
 
 def test_scaling_tells_time_and_linear_memory(tmp_path):
-    command = ("bench", "scaling", "--most-atoms", 2000, "--quantity", "solvent", "--quantity", "potmap", *DEVICE)
+    command = ("--most-atoms", 2000, "--quantity", "solvent", "--quantity", "potmap", *DEVICE)
     page, chart = tmp_path / "scaling.md", tmp_path / "scaling.png"
-    done = run(*command, "--json", "-o", page, "-o", chart)
+    done = program(scaling_program, *command, "--json", "-o", page, "-o", chart)
     points = [json.loads(line) for line in done.stdout.splitlines()]
     assert "solvent, float32: 2,000 atoms\n" in done.stderr
     assert [(p["quantity"], p["n_atoms"]) for p in points] == [
@@ -348,7 +381,7 @@ def test_a_curve_ends_before_it_takes_too_long(name):
 
 @pytest.mark.parametrize("seconds", [0, -1])
 def test_scaling_needs_time(seconds):
-    assert "--most-seconds" in run("bench", "scaling", "--most-seconds", seconds, code=2).stderr
+    assert "--most-seconds" in program(scaling_program, "--most-seconds", seconds, code=2).stderr
 
 
 # Minimisation
@@ -374,7 +407,7 @@ def test_minimisation_is_a_work_of_the_peers():
     if not HAS_OPENMM:
         pytest.skip("OpenMM is not installed")
     arguments = ("--work", "minimize", "--system", "hexapeptide", "--peer", "OpenMM CPU", "--json", *DEVICE)
-    result = run("bench", "peers", *arguments)
+    result = program(peers, *arguments)
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row["code"].split()[0] for row in rows] == ["pele-ocl", "OpenMM"]
     assert rows[0]["work"] == "minimize"

@@ -81,11 +81,7 @@ def test_a_wrong_map_kernel(monkeypatch, command):
 
     monkeypatch.setattr({"potmap": potmap, "ions": ions}[command], "potmap", one_percent_off)
     options = ("--points", 40, "--runs", 3, "--precision", "float32")
-    more = (
-        ("--atoms", 50, "--variant", "gather", "--no-peers")
-        if command == "potmap"
-        else ("--ions", 4, "--system", "hexapeptide")
-    )
+    more = ("--atoms", 50, "--variant", "gather") if command == "potmap" else ("--ions", 4, "--system", "hexapeptide")
     done = run("bench", command, *options, *more, code=1)
     assert done.stdout.rstrip().endswith("wrong")
     assert "error 1.0e-02" in done.stderr
@@ -107,7 +103,6 @@ def test_a_variant_is_exact_unless_it_says_otherwise():
     [
         (("minimize", "--tolerance", "-1"), "-1.0 is not in the range x>0"),
         (("minimize", "--noise", "-1"), "-1.0 is not in the range x>=0"),
-        (("peers", "--work", "minimize", "--structure", "mine.pdb"), "is timed on shipped structures alone"),
     ],
 )
 def test_what_cannot_be_timed_is_refused_first(words, reason):

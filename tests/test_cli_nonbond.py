@@ -18,7 +18,7 @@ from tolerance import ENERGY, GRADIENT
 import pele_ocl
 from pele_ocl import SolventModel, read
 from pele_ocl.bench import nonbond as bench_nonbond
-from pele_ocl.bench.peers.openmm import OpenMM, pairs_within_cutoff
+from pele_ocl.bench.openmm import OpenMM, pairs_within_cutoff
 from pele_ocl.nonbond import VARIANTS, choose_variant, nonbond
 from pele_ocl.pairs import all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs
 from pele_ocl.pairs import write_pairs as save_pairs
@@ -422,7 +422,7 @@ def test_bench_times_openmm_beside_us():
 
 
 def test_bench_leaves_openmm_out_where_it_is_not_installed(monkeypatch):
-    monkeypatch.setattr("pele_ocl.bench.peers.peer.find_spec", lambda name: None)
+    monkeypatch.setattr("pele_ocl.bench.installed.find_spec", lambda name: None)
     rows = [json.loads(line) for line in run(*WITH_PEERS).stdout.splitlines()]
     assert {row["variant"] for row in rows} == {"tiled"}
 

@@ -290,7 +290,7 @@ BENCH = ("bench", "potmap", "--points", 12, "--atoms", 300, "--runs", 3)
 
 
 def test_bench_prints_the_ladder():
-    lines = run(*BENCH, "--no-peers").stdout.splitlines()
+    lines = run(*BENCH).stdout.splitlines()
     assert lines[0].startswith(f"12 x 12 x 12 points, 300 atoms, on {DEVICES[0]}, sequential on one core")
     rows = [line.split() for line in lines[3:]]
     assert [row[1] for row in rows] == TIMED
@@ -298,9 +298,7 @@ def test_bench_prints_the_ladder():
 
 
 def test_bench_of_a_single_point():
-    rows = run(
-        "bench", "potmap", "--points", 1, "--atoms", 1, "--runs", 3, "--variant", "blocked", "--no-peers", "--json"
-    )
+    rows = run("bench", "potmap", "--points", 1, "--atoms", 1, "--runs", 3, "--variant", "blocked", "--json")
     assert [json.loads(row)["shape"] for row in rows.stdout.splitlines()] == [[1, 1, 1]]
 
 
@@ -308,7 +306,7 @@ def test_bench_json_has_honest_rows():
     # Those that others are told by, and the fastest: every variant's values are test_potmap.py's.
     names = [option for name in ("sequential", "gather", "blocked") for option in ("--variant", name)]
     for precision in ("float32", "float64"):
-        command = (*BENCH, "--no-peers", "--system", "hexapeptide", "--json", "--precision", precision)
+        command = (*BENCH, "--system", "hexapeptide", "--json", "--precision", precision)
         rows = [json.loads(line) for line in run(*command, *names).stdout.splitlines()]
         for row in rows:
             assert row["n_atoms"] == 96
@@ -320,7 +318,7 @@ def test_bench_json_has_honest_rows():
 def test_bench_times_methods_that_keep_an_accuracy():
     assert {"blocked", "msm", "mesh"} < set(TIMED)
     names = ("--variant", "msm", "--variant", "mesh")
-    rows = [json.loads(line) for line in run(*BENCH, "--no-peers", "--json", *names).stdout.splitlines()]
+    rows = [json.loads(line) for line in run(*BENCH, "--json", *names).stdout.splitlines()]
     assert [row["variant"] for row in rows] == ["msm", "mesh"]
     for row in rows:
         assert 1e-7 < row["error"] < 2e-4
@@ -330,7 +328,7 @@ def test_bench_times_methods_that_keep_an_accuracy():
 def test_bench_times_a_sample_of_slow_variants(monkeypatch):
     monkeypatch.setattr("pele_ocl.bench.potmap.SAMPLE_SECONDS", 1e-3)
     monkeypatch.setattr("pele_ocl.bench.potmap.FIRST_SAMPLE_EVALS", 1e4)
-    command = ("bench", "potmap", "--points", 40, *BENCH[4:], "--no-peers", "--variant", "sequential")
+    command = ("bench", "potmap", "--points", 40, *BENCH[4:], "--variant", "sequential")
     (row,) = run(*command, "--json").stdout.splitlines()
     assert json.loads(row)["sampled"]
     assert "* " in run(*command).stdout
@@ -338,18 +336,18 @@ def test_bench_times_a_sample_of_slow_variants(monkeypatch):
 
 def test_bench_compares_devices_that_share_the_map():
     index = DEVICES[0].index
-    options = ("--no-peers", "--variant", "gather", "--device", index, "--device", f"{index},{index}")
+    options = ("--variant", "gather", "--device", index, "--device", f"{index},{index}")
     one, two = run(*BENCH, *options).stdout.split("\n\n1")
     assert "first" not in one
     assert f"{DEVICES[0]} + {DEVICES[0]}" in two
     assert re.search(r"first\n.*gather.* \d+\.\d\dx\n", two)
 
 
-def test_bench_draws_a_chart(tmp_path):
-    path = tmp_path / "rates.png"
-    run(*BENCH, "--no-peers", "--variant", "gather", "--variant", "shared", "--chart", path)
-    assert path.read_bytes()[:4] == b"\x89PNG"
-    assert "pictures end in .png" in error_of(*BENCH, "--chart", tmp_path / "rates.pdf")
+def test_bench_takes_a_former_flag():
+    done = run(*BENCH, "--no-peers", "--variant", "gather", "--json")
+    assert [json.loads(row)["variant"] for row in done.stdout.splitlines()] == ["gather"]
+    assert "--no-peers has no effect any more" in done.stderr
+    assert "--no-peers" not in run("bench", "potmap", "--help").stdout
 
 
 def test_potmap_of_a_file_is_that_of_its_atoms(atoms, grid, tmp_path):

@@ -109,7 +109,7 @@ def test_chains_in_a_row_water_and_ions_come_to_their_neighbours():
     """The third of three long chains is nearest to the second, not to the first; a lone ion comes to its nearest."""
     rod = np.stack([np.arange(10) * 1.5, np.zeros(10), np.zeros(10)], axis=1)
     small = np.array([[5.0, 4.0, 0.0], [30.0, 3.0, 0.0], [30.5, 3.0, 0.0]])
-    x = np.concatenate([rod, rod[:9] + [16, 0, 0], rod[:8] + [31, 0, 0], small])
+    x = np.concatenate([rod, rod[:9] + np.array([16, 0, 0]), rod[:8] + np.array([31, 0, 0]), small])
     runs = [range(10), range(10, 19), range(19, 27), range(28, 30)]
     bonds = np.array([(k, k + 1) for of in runs for k in of[:-1]])
     cell = np.diag([48.0, 30.0, 30.0])[np.newaxis]
@@ -218,7 +218,8 @@ def test_cells_of_structures(tmp_path):
     assert read_cell(gro) == pytest.approx(np.array([[30, 0, 0], [10, 30, 0], [5, 5, 20.0]]))
     cif = tmp_path / "x.cif"
     names = [*("length_a", "length_b", "length_c"), *("angle_alpha", "angle_beta", "angle_gamma")]
-    cif.write_text("data_x\n" + "".join(f"_cell.{name} {v}\n" for name, v in zip(names, (30, 31, 32, 90, 90, 90))))
+    values = dict(zip(names, (30, 31, 32, 90, 90, 90), strict=True))
+    cif.write_text("data_x\n" + "".join(f"_cell.{name} {value}\n" for name, value in values.items()))
     assert read_cell(cif) == pytest.approx(np.diag([30.0, 31, 32]))
     assert np.isnan(usable_cells(np.eye(3))).all()  # 1 x 1 x 1 of models that have no cell
 

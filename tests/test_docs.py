@@ -39,12 +39,12 @@ def test_help_pages_are_the_commands_own():
 
 
 def test_performance_page_shows_the_tables_that_were_written():
-    spec = importlib.util.spec_from_file_location("make_performance", ROOT / "docs" / "performance" / "make.py")
+    spec = importlib.util.spec_from_file_location("fill_page", ROOT / "tests" / "benchmarks" / "fill_page.py")
     make = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(make)
     text = make.PAGE.read_text()
-    assert make.filled(text) == text, "docs/performance.md is stale: run docs/performance/make.py"
-    written = {path.name for path in make.HERE.glob("*.md")}
+    assert make.filled(text) == text, "docs/performance.md is stale: run tests/benchmarks/fill_page.py"
+    written = {path.name for path in make.TABLES.glob("*.md")}
     assert {mark[1] for mark in make.MARKED.finditer(text)} == {name for name in written if re.match(r"cpu|h200", name)}
 
 

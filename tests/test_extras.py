@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from harness import charts
 from test_cli import run
 
 from pele_ocl import PeleError
-from pele_ocl.bench import charts
-from pele_ocl.bench.peers import AbsentError, peer
+from pele_ocl.bench import installed
+from pele_ocl.bench.installed import AbsentError
 from pele_ocl.cluster.connecting import connected
 from pele_ocl.extras import extra
 
@@ -46,10 +47,10 @@ def test_modules_load_with_what_the_package_brings():
 
 
 def test_a_missing_peer_names_what_to_install(monkeypatch):
-    monkeypatch.setattr(peer, "find_spec", lambda name: None)
+    monkeypatch.setattr(installed, "find_spec", lambda name: None)
     for module, package in (("openmm", "'pele-ocl[bench]'"), ("numba", "'pele-ocl[bench]'"), ("torch", "torch")):
         with pytest.raises(AbsentError, match=re.escape(f"not installed: pip install {package}")):
-            peer.load(module)
+            installed.load(module)
     text = run("bench", "energy", "--system", "hexapeptide", "--runs", 3, "--precision", "float32").stdout
     assert "OpenMM's CPU platform is not installed (pip install 'pele-ocl[bench]'): no speed-up against it" in text
 

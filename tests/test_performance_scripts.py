@@ -1,4 +1,4 @@
-"""The scripts of docs/performance: they load with this version, and two checkouts are compared."""
+"""The programs of tests/benchmarks: they load with this version, and two checkouts are compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from conftest import DEVICES
 
 ROOT = Path(__file__).parent.parent
-SCRIPTS = ROOT / "docs" / "performance"
+SCRIPTS = ROOT / "tests" / "benchmarks"
 
 
 @pytest.mark.parametrize(

@@ -134,11 +134,12 @@ def test_atoms_without_parameters_take_those_of_carbon_and_a_note():
     assert (lcpo_parameters(atoms)[:3] == PARAMETERS["C sp2 2"]).all()
     assert (lcpo_parameters(with_hydrogens)[0] == PARAMETERS["C sp2 2"]).all()  # a methyl that stands alone
     (note,) = lcpo_notes(atoms)
-    assert "LCPO has no parameters for" in note and "(Zn, 0 bonds, 0 of them to heavy atoms)" in note
+    assert "LCPO has no parameters for" in note
+    assert "(Zn, 0 bonds, 0 of them to heavy atoms)" in note
     assert lcpo_notes(replace(atoms, labels=None)) == ()
     model = replace(LCPO, lcpo_unknown="refuse")
     for plan in (Solvent, Energy):
-        with pytest.raises(InputError, match="LCPO has no parameters for atom 0.*: Zn, .*lcpo_unknown='carbon'"):
+        with pytest.raises(InputError, match=r"LCPO has no parameters for atom 0.*: Zn, .*lcpo_unknown='carbon'"):
             plan(replace(atoms, gb_radii=np.ones(4), gb_scales=np.ones(4), lj_sigma=np.ones(4), lj_epsilon=np.ones(4)),
                  model=model)  # fmt: skip
 

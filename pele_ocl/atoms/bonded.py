@@ -206,7 +206,7 @@ class Bonded(ReadOnlyArrays):
         return replace(self, excluded=excluded[(excluded >= 0).all(axis=1)], **tables)  # type: ignore[arg-type]
 
 
-def pair_codes(pairs: Ints) -> NDArray[np.int64]:
+def pair_codes(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
     """A number for each pair (k, 2), equal for both orders of its atoms."""
     ordered = np.sort(pairs.astype(np.int64), axis=1)
     codes: NDArray[np.int64] = ordered[:, 0] * 2**32 + ordered[:, 1]

@@ -13,13 +13,13 @@ from ..opencl.device import Device, get_cpu_device
 from ..solvent_model import SolventModel
 from .accuracy import ENERGY, GRADIENT
 from .bounds import bounded
-from .peers import AbsentError
-from .peers.openmm import PLATFORMS, OpenMM, whole_energy
+from .installed import AbsentError
+from .openmm import PLATFORMS, OpenMM, whole_energy
 from .timing import mean_of_middle, wall_seconds, wall_seconds_of_many
 
 SHAKE = 0.01  # A, by which the conformations of a batch differ
 SEED = 1
-# The baseline of speed-ups first; the Reference platform takes seconds and is left to `bench peers`.
+# The baseline of speed-ups first; the Reference platform takes seconds and is left to tests/benchmarks/peers.py.
 _OPENMM = ("CPU", *(name for name in PLATFORMS if name not in ("CPU", "Reference")))
 
 

@@ -19,9 +19,8 @@ from ..reading import read
 from ..solvent_model import SolventModel
 from ..textfiles import plain_bytes
 from ..units import KJ_PER_MOL_NM
-from .peers import AbsentError
-from .peers.openmm import NM_PER_A, PLATFORMS, OpenMM
-from .peers.peer import load
+from .installed import AbsentError, load
+from .openmm import NM_PER_A, PLATFORMS, OpenMM
 from .systems import SYSTEMS
 
 SEED = 1

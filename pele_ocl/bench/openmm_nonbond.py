@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from .installed import AbsentError
 from .nonbond import Case, Timing
-from .peers import AbsentError
-from .peers.openmm import OpenMM, pairs_within_cutoff
+from .openmm import OpenMM, pairs_within_cutoff
 from .timing import wall_seconds
 
 # Names in the table, and whether GBSAOBCForce comes with NonbondedForce.

@@ -1,8 +1,8 @@
-"""The ladder of the potential map's kernels, on a random system or a real one, with peers where they are installed."""
+"""The ladder of the potential map's kernels, on a random system or a real one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,7 +19,6 @@ from ..potmap.split_methods import SPLIT_METHODS
 from ..reference.potmap import potmap as definition
 from .accuracy import MAP
 from .bounds import bounded
-from .peers import MAP_PEERS, Once, talk_to_stderr
 from .timing import mean_of_middle
 
 # Variants that keep DEFAULT_ACCURACY with less work than atoms times points.
@@ -32,6 +31,9 @@ SAMPLE_SECONDS = 1.0
 ENOUGH = 0.005  # of SAMPLE_SECONDS, from which a rate is told
 CHECKED_POINTS = 512
 
+# Computes the map of a grid; returns the seconds that took with all data in place, and values (nz, ny, nx), kcal/mol/e.
+Once = Callable[[Grid], tuple[float, NDArray[np.floating]]]
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -41,7 +43,7 @@ class Timing:
     sampled : whether the time is of a few slices, scaled to all
     speedup, over_gather : against sequential and gather; None where those were not run
     error : by norm, against the float64 reference at up to 512 points
-    bounds, exact : as bounds.Timing has them; peers have none
+    bounds, exact : as bounds.Timing has them
     """
 
     shape: tuple[int, int, int]
@@ -68,23 +70,14 @@ def random_system(points: int, n_atoms: int, spacing: float = 0.5) -> tuple[Atom
 
 
 def measure(
-    atoms: Atoms, grid: Grid, precision: str, devices: Sequence[Device], variants: Sequence[str], runs: int = 5,
-    peers: bool = True,
-) -> Iterator[Timing]:  # fmt: skip
-    """Time the variants on one map, which the devices share, in the order of the table, then the installed peers."""
+    atoms: Atoms, grid: Grid, precision: str, devices: Sequence[Device], variants: Sequence[str], runs: int = 5
+) -> Iterator[Timing]:
+    """Time the variants on one map, which the devices share, in the order of the table."""
     rates: dict[str, float] = {}
     for variant in (name for name in VARIANTS if name in variants):
         where = [get_cpu_device(devices[0])] if VARIANTS[variant].cpu_only else devices
         once = partial(_once, atoms, variant, precision, where)
         yield _timing(atoms, grid, precision, variant, " + ".join(map(str, where)), once, runs, rates)
-    for name, peer in MAP_PEERS.items() if peers else ():
-        try:
-            with talk_to_stderr(name):
-                ready = peer(atoms, precision, devices[0].kind == "GPU")
-                timing = _timing(atoms, grid, precision, name, ready.where, ready.once, runs, rates)
-        except Exception:  # not there, or something inside of it; `bench peers` tells what
-            continue
-        yield timing
 
 
 def _once(
@@ -118,10 +111,8 @@ def _timing(
 
 
 def _bounds(name: str, precision: str) -> dict[str, float]:
-    """The largest error of a variant; peers have none."""
-    if name in SPARING:
-        return bounded(error=DEFAULT_ACCURACY)
-    return bounded(error=MAP[precision]) if name in VARIANTS else {}
+    """The largest error of a variant."""
+    return bounded(error=DEFAULT_ACCURACY if name in SPARING else MAP[precision])
 
 
 def _ratio(rates: dict[str, float], name: str, base: str) -> float | None:

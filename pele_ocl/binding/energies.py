@@ -117,7 +117,7 @@ TOO_LARGE = (
 
 def is_large(terms: Terms) -> NDArray[np.bool_]:
     """(m,) which energies are so large that their differences have errors beyond 0.2 kcal/mol in float32."""
-    large: NDArray[np.bool_] = (np.abs(terms.values) > LARGEST).any(axis=-1)
+    large: NDArray[np.bool_] = np.asarray((np.abs(terms.values) > LARGEST).any(axis=-1))
     for name in _STEEP:
         if name in terms.names:
             large |= getattr(terms, name) > LARGEST_LJ

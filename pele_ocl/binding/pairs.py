@@ -105,7 +105,7 @@ def exclusions(atoms: Atoms, places: NDArray[np.intp] | None = None) -> tuple[In
 
     places : (n,) where each atom stands; by default they are in their own order
     """
-    pairs = nonbonded_pairs(atoms).excluded
+    pairs: NDArray[np.integer] = nonbonded_pairs(atoms).excluded
     pairs = pairs if places is None else places[pairs]
     both = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0) if len(pairs) else np.empty((0, 2), np.int32)
     first = np.searchsorted(both[:, 0], np.arange(len(atoms) + 1))

@@ -92,8 +92,8 @@ class Parts:
         if len(shared):
             raise InputError(f"{atoms.describe(int(shared[0]))} is in the receptor and in the ligand; name it in one")
         chosen = np.flatnonzero(is_ligand | is_receptor)
-        of_parts = (np.flatnonzero(mask[chosen]) for mask in (is_receptor, is_ligand))
-        parts = cls(chosen, *of_parts, tuple(notes), left_out)
+        in_receptor, in_ligand = np.flatnonzero(is_receptor[chosen]), np.flatnonzero(is_ligand[chosen])
+        parts = cls(chosen, in_receptor, in_ligand, tuple(notes), left_out)
         return parts._with_bond_note(atoms)
 
     def _with_bond_note(self, atoms: Atoms) -> Parts:

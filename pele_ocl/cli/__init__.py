@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -18,22 +19,22 @@ from .terminal import compiling_said_once, note, one_line, open_standard_streams
 # Each command is loaded when it is called; its module and the command have one name.
 COMMANDS = {
     "bench": "Time the variants beside each other.",
-    "binding": "Binding energy of the complex in IN: its energy less those of receptor and ligand.",
+    "binding": "Compute the binding energy of the complex in IN: its energy less those of receptor and ligand.",
     "convert": "Write the map in IN as OUT, in the format that OUT's suffix says.",
     "devices": "List the OpenCL devices that can be used; 0 is the default.",
-    "energy": "Bonded, Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.",
+    "energy": "Compute the energy of the molecule in IN, term by term, and its full gradient.",
     "ions": "Put ions around the molecule in IN.",
-    "mapmath": "Maps added to and subtracted from each other, point by point: A - B, A + B + C.",
+    "mapmath": "Add and subtract maps, point by point: A - B, A + B + C.",
     "merge": "Put the results of all shards together.",
     "minimize": "Relax the structures in IN: move their atoms to a minimum of their energy.",
-    "nonbond": "Lennard-Jones, Coulomb and GB energy of the pairs of a list for the molecule in IN, and the gradient.",
-    "potmap": "Electrostatic potential of the molecule in IN at the points of a grid.",
+    "nonbond": "Compute Lennard-Jones, Coulomb and GB energy of the molecule in IN over a pair list, and the gradient.",
+    "potmap": "Compute the electrostatic potential of the molecule in IN at the points of a grid.",
     "prepare": "Write the structure in IN with all its atoms as OUT, ready for the other commands.",
     "relax": "Relax predicted models as AlphaFold does, and report what was wrong before and after.",
-    "sample": "Values of MAP at POINTS, linear between the points of MAP.",
-    "solvent": "Born radii and implicit-solvent energy of the molecule in IN.",
+    "sample": "Interpolate values of MAP at POINTS, linearly.",
+    "solvent": "Compute Born radii and implicit-solvent energy of the molecule in IN.",
     "tune": "Measure which variants and tile sizes are best on a device, and remember them for `auto`.",
-    "view": "Show the molecule in IN as a page or a picture: its surface in colours of a potential or of residues.",
+    "view": "Show the molecule in IN as a page or a picture: its surface coloured by a potential or by residues.",
 }
 
 
@@ -60,21 +61,28 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
-            with warnings_as_notes(), compiling_said_once():
-                return super().invoke(ctx)
-        except click.ClickException as error:
-            vars(error)["message"] = printable(error.message)
+        with errors_as_sentences(ctx):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def errors_as_sentences(ctx: click.Context) -> Iterator[None]:
+    """Turn what a command raises into one line on stderr and exit code 1, and warnings into notes."""
+    try:
+        with warnings_as_notes(), compiling_said_once():
+            yield
+    except click.ClickException as error:
+        vars(error)["message"] = printable(error.message)
+        raise
+    except (click.Abort, click.exceptions.Exit):
+        raise
+    except Exception as error:
+        if ctx.meta.get(DEBUG) or getattr(error, "errno", None) == errno.EPIPE:  # the reader, `head` say, has gone
             raise
-        except (click.Abort, click.exceptions.Exit):
-            raise
-        except Exception as error:
-            if ctx.meta.get(DEBUG) or getattr(error, "errno", None) == errno.EPIPE:  # the reader, `head` say, has gone
-                raise
-            raise click.ClickException(_sentence(error)) from error
-        except KeyboardInterrupt:
-            note("Interrupted")
-            ctx.exit(INTERRUPTED)
+        raise click.ClickException(_sentence(error)) from error
+    except KeyboardInterrupt:
+        note("Interrupted")
+        ctx.exit(INTERRUPTED)
 
 
 def _sentence(error: Exception) -> str:

@@ -27,7 +27,7 @@ def strict_option(command: Command) -> Command:
         is_flag=True,
         expose_value=False,
         callback=remember,
-        help="Refuse what is noted otherwise: atoms on top of each other, open disulphides, terms beyond reason.",
+        help="Fail, instead of printing a note, for atoms too close, open disulphides and unreasonable energies.",
     )(command)
 
 

@@ -27,9 +27,9 @@ _UNIT = click.Choice(POTENTIAL_UNITS)
 @click.argument("path", metavar="IN", type=INPUT)
 @click.argument("target", metavar="OUT", type=OUTPUT)
 @click.option("--units", type=_UNIT, help="Unit to convert to; by default IN's, but hartree/e in a cube file.")
-@click.option("--from-units", type=_UNIT, help="Unit of the values in IN, where the file does not say it.")
+@click.option("--from-units", type=_UNIT, help="Unit of the values in IN, if the file does not name it.")
 @click.option(
-    "--temperature", type=float, help="K, of the unit kT/e: at which OUT is to be, or IN where it does not say it."
+    "--temperature", type=float, help="Temperature of the unit kT/e, K: of OUT, or of IN if the file does not name it."
 )
 @click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")

@@ -62,7 +62,7 @@ UNUSED = "pele_ocl.unused."  # of click's context, with an option: whether it is
     help="Write energies and gradient of every atom, or of every model: .h5, .csv or .json; or energies of every frame "
     "of a trajectory, as they come: .h5, .csv or .jsonl.",
 )  # fmt: skip
-@click.option("--no-gradient", is_flag=True, help="Energies alone.")
+@click.option("--no-gradient", is_flag=True, help="Compute energies only.")
 @pair_options
 @models_option
 @trajectory_options
@@ -75,7 +75,7 @@ UNUSED = "pele_ocl.unused."  # of click's context, with an option: whether it is
 @model_options
 @surface_options
 @strict_option
-@click.option("--per-residue", is_flag=True, help="Report the energies of every residue too; of frames, their means.")
+@click.option("--per-residue", is_flag=True, help="Also report each residue's energies, for frames their means.")
 @report_options
 @each_structure
 def energy(
@@ -84,7 +84,7 @@ def energy(
     born: str, accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms,
     constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
-    """Bonded, Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.
+    """Compute the energy of the molecule in IN, term by term, and its full gradient.
 
     IN is a .pdb or .cif file, or an AMBER topology with -c, also with .gz; a .pqr file has no Lennard-Jones
     parameters. Born radii follow the atoms in the gradient. Energies in kcal/mol, gradient in kcal/mol/Angstrom. Atoms

@@ -50,22 +50,42 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
     help="How many of an ion; NAME:auto for as many as the next two options say. By default NA:auto and CL:auto. "
     f"Names: {', '.join(SPECIES)}.",
 )  # fmt: skip
-@click.option("--neutralize", is_flag=True, help="Bring the net charge to 0.")
+@click.option("--neutralize", is_flag=True, help="Add ions until the net charge is 0.")
 @click.option(
     "--concentration",
     type=float,
     metavar="C",
-    help="Of the salt in the free volume, mol/L; neutralizes, too. With a single NAME:auto, of that ion.",
+    help="Concentration of salt in the free volume, mol/L; also neutralizes. With a single NAME:auto it is the ion's.",
 )
-@click.option("--solute-distance", type=float, default=6.0, show_default=True, help="Atom to ion, Angstrom.")
-@click.option("--ion-distance", type=float, default=10.0, show_default=True, help="Ion to ion, Angstrom.")
-@click.option("--spacing", type=float, default=0.5, show_default=True, help="Of the grid, Angstrom.")
 @click.option(
-    "--padding", type=float, default=10.0, show_default=True, help="Of the grid around the molecule, Angstrom."
+    "--solute-distance",
+    type=float,
+    default=6.0,
+    show_default=True,
+    help="Smallest distance of an ion from an atom, Angstrom.",
+)
+@click.option(
+    "--ion-distance", type=float, default=10.0, show_default=True, help="Smallest distance of two ions, Angstrom."
+)
+@click.option(
+    "--spacing",
+    type=float,
+    default=0.5,
+    show_default=True,
+    help="Distance between neighbouring points of the grid, Angstrom.",
+)
+@click.option(
+    "--padding", type=float, default=10.0, show_default=True, help="Width of the grid around the molecule, Angstrom."
 )
 @click.option("--dielectric", type=float, default=1.0, show_default=True, help="Relative permittivity.")
 @click.option("--map", "map_file", type=OUTPUT, metavar="MAP", help="Write the potential with all ions: .dx, .mrc, ...")
-@click.option("--variant", type=click.Choice(["auto", *FITTING]), default="auto", show_default=True, help="Of the map.")
+@click.option(
+    "--variant",
+    type=click.Choice(["auto", *FITTING]),
+    default="auto",
+    show_default=True,
+    help="How the map is computed, as in `potmap`.",
+)
 @run_options
 @structure_options
 @report_options
@@ -77,8 +97,8 @@ def ions(
 ) -> None:  # fmt: skip
     """Put ions around the molecule in IN, a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz.
 
-    One by one, each where its energy in the electrostatic potential of the molecule and the ions before it is lowest,
-    as cionize does. Species take turns in the order given. Ions that IN holds already stay, as atoms of the molecule.
+    Ions are placed one by one, each at its lowest energy in the potential of the molecule and the ions before it, as
+    cionize does. Species take turns in the order given. Ions in IN stay, as atoms of the molecule.
     Energies in kcal/mol.
     """
     if neutralize and concentration is not None:

@@ -24,13 +24,12 @@ _SIGNS = {"+": 1.0, "-": -1.0}
 @click.command(cls=EachOnce)
 @click.argument("terms", metavar="A [- B] [+ C]...", type=INPUT, nargs=-1, required=True)
 @click.option("-o", "--output", type=OUTPUT, metavar="MAP", help="Write the result: .dx, .cube, .mrc, .h5, ...")
-@click.option("--mean", is_flag=True, help="The sum over the number of maps; + between them may be left out.")
+@click.option("--mean", is_flag=True, help="Divide the sum by the number of maps; + between them can be left out.")
 @click.option("--scale", type=float, default=1.0, metavar="F", help="Multiply the result by F.")
 @click.option(
     "--onto-first",
     is_flag=True,
-    help="Take maps on other grids at the points of the first, linear between their own; where one ends within the "
-    "first, the part that all maps cover.",
+    help="Interpolate the other maps at the points of the first. The result is the part that all maps cover.",
 )
 @click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices (matplotlib).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
@@ -39,7 +38,7 @@ def mapmath(
     terms: tuple[Path, ...], output: Path | None, mean: bool, scale: float, onto_first: bool, png: Path | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Maps added to and subtracted from each other, point by point: A - B, A + B + C.
+    """Add and subtract maps, point by point: A - B, A + B + C.
 
     Maps are .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5 files on one grid, with blanks around + and -. The result is
     in the unit of A, into which the potentials of others are converted.

@@ -16,7 +16,7 @@ from .structures.choice import Bools
 
 models_option = click.option(
     "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
-    help="All models of a PDB file as conformations of one molecule.",
+    help="Take all models of a PDB file as conformations of one molecule.",
 )  # fmt: skip
 
 

@@ -127,15 +127,14 @@ def surface_options(command: Command) -> Command:
     tension = click.option(
         "--surface-tension",
         type=float,
-        help="Of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo.",
+        help="Surface tension of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo.",
     )
     unknown = click.option(
         "--lcpo-unknown",
         type=click.Choice(LCPO_UNKNOWN),
         default=DEFAULTS.lcpo_unknown,
         show_default=True,
-        help="Atoms that LCPO has no parameters for (Zn, Ca, Br, I): those of carbon, as AMBER's programs take them, "
-        "with a note, or none.",
+        help="For atoms without LCPO parameters (Zn, Ca, Br, I): use carbon's, as AMBER does, with a note, or refuse.",
     )
     return click.option(
         "--surface",
@@ -157,7 +156,9 @@ def run_options(command: Command) -> Command:
             help="Working precision.",
         ),
         click.option(
-            "--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE."
+            "--device",
+            metavar="D",
+            help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
         ),
     ]
     return _add(command, options)
@@ -178,7 +179,7 @@ def report_options(command: Command) -> Command:
     """Options `as_json` and `verbose`, and --debug."""
     options: Options = [
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table."),
-        click.option("-v", "--verbose", is_flag=True, help="Say more: parameters, steps, times."),
+        click.option("-v", "--verbose", is_flag=True, help="Print more: parameters, steps, times."),
         debug_option,
     ]
     return _add(command, options)
@@ -214,23 +215,22 @@ _STRUCTURE_OPTIONS: Options = (
         type=INPUT,
         multiple=True,
         metavar="FILE",
-        help="Positions of the atoms of a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro "
-        "or another structure; of several topologies one for all, or one for each, in their order. Other structures "
-        "bring their own.",
+        help="Coordinates for a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro or "
+        "another structure. For several topologies give one for all, or one for each in their order.",
     ),
     click.option(
         "--parameters",
         type=INPUT,
         multiple=True,
         metavar="FILE",
-        help="CHARMM parameter file of a .psf: .prm, .str.",
+        help="CHARMM parameter file for a .psf: .prm, .str.",
     ),
-    click.option("--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several."),
+    click.option("--model", type=click.IntRange(min=0), help="Number of the model to read, if the file has several."),
     click.option(
         "--forcefield",
         metavar="NAME",
-        help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...; through OpenMM amber14, "
-        "ff14SB, ff19SB, charmm36, or XML files with commas between them.",
+        help="Force field: amber99sb (default), a folder of PELE's Templates such as OPLS2005, or, through "
+        "OpenMM, amber14, ff14SB, ff19SB, charmm36 or XML files with commas between them.",
     ),
     click.option(
         "--allow-scripts", is_flag=True, help="Run the Python scripts that an XML file of a force field may hold."
@@ -240,28 +240,31 @@ _STRUCTURE_OPTIONS: Options = (
         "--radii",
         "radii",
         type=click.Choice([*RADII_SETS, FILE, "amber"]),
-        help="GB radii: openmm-obc (amber is its old name) or pele for atoms that no OBC table names, a set of "
-        "AMBER's for all atoms, or file for those that the structure's files bring. By default these, else mbondi3 "
-        "with gbn2, bondi with gbn, pele with a force field of PELE, openmm-obc with Amber99SB.",
+        help="Set of GB radii. openmm-obc (once named amber) and pele serve atoms that no OBC table names; "
+        "AMBER's sets serve all atoms; file takes the radii in the structure's files. Default: file if "
+        "it has radii, else mbondi3 with gbn2, bondi with gbn, pele with a force field of PELE, openmm-"
+        "obc with Amber99SB.",
     ),
-    click.option("--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of them."),
+    click.option(
+        "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of templates."
+    ),
     click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON."),
     click.option("--pele-data", type=INPUT, multiple=True, metavar="DIR", help="PELE Data or DataLocal folder."),
-    click.option("--fallback", is_flag=True, help="Radii by element and bonds for atoms without an OBC row."),
+    click.option("--fallback", is_flag=True, help="Take radii by element and bonds for atoms without an OBC row."),
     click.option(
         OPTION,
         type=INPUT,
         metavar="FILE",
         expose_value=False,
-        help="PELE control file; IN may be one, too. Its force field, solvent, constants and structure hold where "
-        "no option says otherwise.",
+        help="PELE control file; IN can also be one. Options override its force field, solvent, constants and"
+        " structure.",
     ),
     click.option(
         "--allow-missing-terminals/--no-allow-missing-terminals",
         default=True,
         show_default=True,
-        help="As in PELE: a chain's end that lacks the atoms of one takes the template of a residue within the "
-        "chain; else that of the end, less these atoms.",
+        help="Treat incomplete chain ends as inner residues, as PELE does; otherwise the end's template is "
+        "used without the missing atoms.",
     ),
     *choice_options(),
 )
@@ -270,44 +273,44 @@ _MODEL_OPTIONS: Options = (
     click.option(
         "--like",
         type=click.Choice(list(PRESETS)),
-        help="Constants of sander, OpenMM or PELE: dielectrics, Coulomb's constant, kappa, nonpolar term, the "
-        "end of the Born integrals; options beside it win.",
+        help="Use another program's constants: dielectrics, Coulomb's constant, kappa, nonpolar term, end of "
+        "the Born integrals. Other options override them.",
     ),
     click.option(
         "--gb",
         type=GBModelName(list(GB_MODELS)),
         default=DEFAULTS.gb,
         show_default=True,
-        help="Generalized Born model, from which the Born radii follow; `none` for no solvent.",
+        help="Generalized Born model; `none` for no solvent.",
     ),
     click.option(
         "--rgb-max",
         type=float,
         metavar="A",
-        help="Born radii count what is within this distance of an atom, as AMBER's rgbmax does; by default all.",
+        help="Ignore atoms beyond this distance when computing Born radii, as AMBER's rgbmax does, Angstrom; "
+        "by default none.",
     ),
     _number("--solute-dielectric", DEFAULTS.solute_dielectric, "Relative permittivity inside the molecule."),
     _number("--solvent-dielectric", DEFAULTS.solvent_dielectric, "Relative permittivity of the solvent."),
-    _number("--ionic-strength", DEFAULTS.ionic_strength, "Of a 1:1 salt, mol/L; PELE's own default is 0.15."),
-    _number("--temperature", DEFAULTS.temperature, "K; matters only with salt."),
+    _number("--ionic-strength", DEFAULTS.ionic_strength, "Concentration of a 1:1 salt, mol/L; PELE's default is 0.15."),
+    _number("--temperature", DEFAULTS.temperature, "Temperature, K; matters only with salt."),
     click.option(
         "--kappa-convention",
         type=click.Choice(list(KAPPAS)),
         default=DEFAULTS.kappa_convention,
         show_default=True,
-        help="How the salt's screening follows from the ionic strength: by Debye and Hueckel, as in sander, as in "
-        "OpenMM.",
+        help="How ionic strength becomes screening: by Debye and Hueckel, as in sander, or as in OpenMM.",
     ),
     click.option(
         "--gbn-convention",
         type=click.Choice(list(GBN_CONVENTIONS)),
         default=DEFAULTS.gbn_convention,
         show_default=True,
-        help="Necks between the steps of GBn's tables, and GBn2's sulphur, as in OpenMM or as in sander.",
+        help="Take neck parameters between table steps, and GBn2's sulphur, as OpenMM or as sander does.",
     ),
     _number(
         "--coulomb-constant", DEFAULTS.coulomb_constant,
-        "Of all electrostatic energies, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
+        "Coulomb's constant, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
     ),
 )  # fmt: skip
 

@@ -35,17 +35,17 @@ from .terminal import one_line, say, say_json
 @click.argument("map_path", metavar="MAP", type=INPUT)
 @click.argument("points_path", metavar="POINTS", type=INPUT)
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", help="Write the values as a table: .h5, .csv or .json.")
-@click.option("--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several.")
+@click.option("--model", type=click.IntRange(min=0), help="Number of the model to read, if the file has several.")
 @click.option(
     "--outside", type=click.Choice(["error", "nan"]), default="error", show_default=True,
-    help="What to do with points outside the map.",
+    help="What a point outside the map gets.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @debug_option
 def sample(
     map_path: Path, points_path: Path, output: Path | None, model: int | None, outside: str, as_json: bool
 ) -> None:
-    """Values of MAP at POINTS, linear between the points of MAP.
+    """Interpolate values of MAP at POINTS, linearly.
 
     MAP is a .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5 file. POINTS is a structure, .pdb, .cif or .pqr, whose atoms
     are the points, or a .npy, .csv or .txt file with x, y and z a line, in Angstrom.

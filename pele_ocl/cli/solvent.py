@@ -60,7 +60,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
     help="Write radii and energies of every atom, or energies of every model: .h5, .csv or .json; or energies of every "
     "frame of a trajectory, as they come: .h5, .csv or .jsonl.",
 )  # fmt: skip
-@click.option("--no-energy", is_flag=True, help="Born radii alone, which over a tree take far less time.")
+@click.option("--no-energy", is_flag=True, help="Compute Born radii only; with a tree this takes far less time.")
 @models_option
 @trajectory_options
 @cluster_options
@@ -73,7 +73,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @model_options
 @surface_options
 @strict_option
-@click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
+@click.option("--per-residue", is_flag=True, help="Also report each residue's energies.")
 @report_options
 @each_structure
 def solvent(
@@ -81,12 +81,11 @@ def solvent(
     accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel,
     per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
-    """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file or an AMBER
-    topology with -c, also with .gz.
+    """Compute Born radii and implicit-solvent energy of the molecule in IN.
 
-    Generalized Born with a surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
-    hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's. Several devices, --device 0,1,
-    share the work of the variant tree.
+    IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. A bare PDB file with all hydrogens gets
+    Amber99SB parameters; --templates, --obc and --pele-data bring PELE's. Radii in Angstrom, energies in kcal/mol.
+    Several devices, --device 0,1, share the work of the variant tree.
     """
     if no_energy and per_residue:
         raise click.UsageError("--per-residue is about energies; choose one of --no-energy and --per-residue")

@@ -33,7 +33,8 @@ HEAD = (
 @click.command(cls=EachOnce)
 @click.option(
     "--device", "devices", multiple=True, metavar="D",
-    help="Index of `pele-ocl devices`, or part of a name; may be repeated. By default PELE_OCL_DEVICE or the best.",
+    help="Device by its number in `pele-ocl devices`, or by part of its name. Can be given several times. By "
+    "default PELE_OCL_DEVICE, else the best.",
 )  # fmt: skip
 @click.option("--quantity", "quantities", type=click.Choice(list(SIZES)), multiple=True, help="Default: all.")
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both.")
@@ -41,9 +42,9 @@ HEAD = (
     "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True,
     help="Structure to measure with; by default all that take less than 15 s each.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Measure and print, but remember nothing.")
-@click.option("--show", is_flag=True, help="Print what is remembered, and where.")
-@click.option("--forget", is_flag=True, help="Forget what is remembered, of all devices or of those of --device.")
+@click.option("--dry-run", is_flag=True, help="Measure and print without remembering.")
+@click.option("--show", is_flag=True, help="Print the remembered choices and their file.")
+@click.option("--forget", is_flag=True, help="Forget the remembered choices of --device, or of all devices.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @click.option("-v", "--verbose", is_flag=True, help="Print the time of every choice.")
 @debug_option
@@ -58,9 +59,8 @@ def tune(
     each quantity, precision and size, in a file in your cache folder (PELE_OCL_TUNING names another, or is `off`).
     `auto` then takes what was best for the nearest size. Results change by rounding at most.
 
-    "rules" is what the built-in rules choose, "auto" what is chosen now, "best" the fastest, which is the rules' unless
-    another won. A choice whose result is wrong is left out, and named. One to three minutes a device; do nothing else
-    with it meanwhile.
+    "rules" is what the built-in rules choose, "auto" what is chosen now, "best" the fastest. Choices with wrong results
+    are left out and named. A device takes one to three minutes; do nothing else with it meanwhile.
     """
     if sum((dry_run, show, forget)) > 1:
         raise click.UsageError("choose one of --dry-run, --show and --forget")

@@ -38,16 +38,28 @@ _PICTURE = ".png"
 @click.argument("path", metavar="IN", type=INPUT)
 @click.option(
     "-o", "--output", "outputs", type=OUTPUT, metavar="OUT", multiple=True, required=True,
-    help="A page, .html, or a picture, .png; may be given several times.",
+    help="Write a page, .html, or a picture, .png. Can be given several times.",
 )  # fmt: skip
-@click.option("--map", "map_path", type=INPUT, metavar="MAP", help="Potential to show, of any program; else computed.")
-@click.option("--from-units", type=click.Choice(POTENTIAL_UNITS), help="Unit of MAP, where the file does not say it.")
+@click.option(
+    "--map",
+    "map_path",
+    type=INPUT,
+    metavar="MAP",
+    help="Map to show, from any program; by default the potential is computed.",
+)
+@click.option(
+    "--from-units", type=click.Choice(POTENTIAL_UNITS), help="Unit of the values in MAP, if the file does not name it."
+)
 @click.option(
     "--residue-values", "values_path", type=INPUT, metavar="FILE",
-    help="Colour residues in place of a potential: a decomposition of `binding`, .csv, or lines of residue,value.",
+    help="Colour residues instead of a potential: a decomposition of `binding`, .csv, or lines residue,value.",
 )  # fmt: skip
-@range_option("Colours go from -R to R; by default 2 for the potential that is computed, else as the values ask for.")
-@click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
+@range_option("Range of the colours, from -R to R; by default 2 for a computed potential, else it follows the values.")
+@click.option(
+    "--device",
+    metavar="D",
+    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
+)
 @structure_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @debug_option
@@ -55,12 +67,11 @@ def view(
     path: Path, outputs: tuple[Path, ...], map_path: Path | None, from_units: str | None, values_path: Path | None,
     end: float | None, device: str | None, read_atoms: ReadAtoms, as_json: bool,
 ) -> None:  # fmt: skip
-    """Show the molecule in IN as a page or a picture: its surface in colours of a potential or of residues.
+    """Show the molecule in IN as a page or a picture: its surface coloured by a potential or by residues.
 
-    A page is one file that opens in any browser, without a network, with slices through the map and atoms under the
-    mouse; it needs plotly, a picture matplotlib. Without
-    --map and --residue-values the potential is computed as `potmap --for-surface` does. With them the atoms need no
-    force field.
+    A page is one file that opens in any browser without a network. It has slices through the map and names of atoms
+    under the mouse. Pages need plotly, pictures matplotlib. Without --map and --residue-values the potential is that of
+    `potmap --for-surface`. With them the atoms need no force field.
     """
     if map_path is not None and values_path is not None:
         raise click.UsageError("choose one of --map and --residue-values")

@@ -100,7 +100,7 @@ class Imager:
         cut = self._cut(positions, widths_of(cells).min(axis=1))
         if len(cut):
             numbers = np.zeros(positions.shape)
-            numbers[cut] = self._joined(positions[cut], np.linalg.inv(cells[cut]))
+            numbers[cut] = self._joined(positions[cut], _inverse(cells[cut]))
             positions[cut] += numbers[cut] @ cells[cut]
         left = self._apart(positions)
         while len(left):
@@ -149,7 +149,7 @@ class Imager:
 
     def _placed(self, positions: Floats, cell: Floats) -> Floats:
         """The numbers (n, 3) of cell vectors that bring molecules of a frame side by side; positions are changed."""
-        numbers, inverse = np.zeros(positions.shape), np.linalg.inv(cell)
+        numbers, inverse = np.zeros(positions.shape), _inverse(cell)
         touching = list[tuple[Indices, Indices]]()
         left = dict(enumerate(self._large))
         near = {k: _nearest(positions, of, self._anchor, cell, inverse) for k, of in left.items()}
@@ -205,6 +205,11 @@ def _trees(chosen: Indices, bonds: Ints, n_atoms: int) -> tuple[Indices, list[In
 
 def _thinned(atoms: Indices, most: int = _MOST) -> Indices:
     return atoms[:: -(-len(atoms) // most)]
+
+
+def _inverse(cells: Floats) -> Floats:
+    """Invert cells (..., 3, 3)."""
+    return np.asarray(np.linalg.inv(cells), np.float64)
 
 
 def _nearest(

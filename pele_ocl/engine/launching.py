@@ -103,7 +103,7 @@ class Tables:
             self._sent += [part, self._run.start_write(self._table, part, first * self._row_bytes)]
         self._changed = [0, 0]
 
-    def kept(self, launches: Sequence[RecordedLaunch]) -> list[KeptLaunch]:
+    def kept(self, launches: Sequence[RecordedLaunch | KeptLaunch]) -> list[KeptLaunch]:
         """Give the launches that stand for some of those that the tables were made of."""
         return [self._kept[self._numbers[id(launch)]] for launch in launches]
 

@@ -82,8 +82,9 @@ class System:
 
     def decoded(self, encoded: NDArray[Any], aside: Floats) -> Floats:
         """Give the positions (n, 3) A of an encoded structure."""
-        return self.pipeline.decode(encoded.reshape(1, -1))[0] + aside
+        decoded: Floats = self.pipeline.decode(encoded.reshape(1, -1))[0] + aside
+        return decoded
 
-    def energies(self, results: NDArray[Any], positions: Sequence[Floats]) -> EnergyBatch:
+    def energies(self, results: NDArray[Any], positions: Sequence[Floats] | Floats) -> EnergyBatch:
         """Give the energies that results (m, n_results) of positions (m, n, 3) A stand for; errors are recorded."""
         return self.energy._batch_of(self.pipeline, results, np.asarray(positions))

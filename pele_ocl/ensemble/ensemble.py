@@ -248,7 +248,7 @@ class Ensemble:
         if isinstance(dtype, str) and dtype == "coordinate":
             return self._resident.coordinate
         try:
-            kind = np.dtype(dtype)  # type: ignore[call-overload]
+            kind: np.dtype[Any] = np.dtype(dtype)  # type: ignore[call-overload]
         except (TypeError, ValueError, SyntaxError):
             kind = np.dtype(object)
         if kind.kind not in "iuf" or kind.itemsize > 8:

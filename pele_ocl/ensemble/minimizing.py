@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .ensemble import Ensemble
 
 
-def minimize_rows(ensemble: Ensemble, rows: Sequence[int], options: Mapping[str, object]) -> MinimizeBatch:
+def minimize_rows(ensemble: Ensemble, rows: Sequence[int], options: Mapping[str, Any]) -> MinimizeBatch:
     """Minimise rows, leave them evaluated at their minima, and give their results in the order of `rows`.
 
     Frozen atoms of a row stay where they are, restraints hold to the references of the row. options : of Minimizer

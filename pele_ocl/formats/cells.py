@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +113,7 @@ def _none(_: bytes) -> None:
 _OF_SUFFIX = {".pdb": _pdb_cell, ".ent": _pdb_cell, ".cif": _cif_cell, ".mmcif": _cif_cell, ".gro": _gro_cell}
 
 
-def _opened(path: str | PathLike[str]) -> io.BufferedIOBase:
+def _opened(path: str | PathLike[str]) -> BinaryIO:
     if isinstance(path, InputFile):
         return io.BytesIO(plain_bytes(path))
     file = Path(path)

@@ -301,7 +301,8 @@ def _near(positions: Floats, centers: Floats) -> list[int]:
     found = np.zeros(len(places), np.bool_)
     for center in centers:
         found |= ((positions[places] - center) ** 2).sum(axis=1) < _NEAR_NM**2
-    return places[found].tolist()
+    near: list[int] = places[found].tolist()
+    return near
 
 
 def _place(topology: Topology, keys: list[list[str]]) -> tuple[Chain, int] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
@@ -59,8 +59,8 @@ def minimize_all(
 def as_done(
     molecules: Sequence[Atoms], each: EachOptions | None, progress: Progress | None, watch: Watch | None,
     options: Options,
-) -> Iterator[tuple[int, MinimizeResult | str]]:  # fmt: skip
-    """The number of each molecule, and its result or why it has none, as they come; parameters as of `minimize_many`."""
+) -> Generator[tuple[int, MinimizeResult | str], None, None]:  # fmt: skip
+    """Yield each molecule's number and its result, or why it has none; parameters as of `minimize_many`."""
     together = Together(molecules, each, options, progress, watch)
     for atoms in molecules:
         if not isinstance(atoms, Atoms):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -55,7 +56,6 @@ def _argument(
     if kind is None:
         raise InputError(f"{parameter.name} of kernel {kernel} is a {parameter.type}; give it as a NumPy value")
     try:
-        number: np.generic = np.dtype(kind).type(value)
+        return cast("np.generic", np.dtype(kind).type(value))
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{parameter.name} of kernel {kernel} is a {parameter.type}, not {value!r}") from None
-    return number

@@ -10,7 +10,7 @@ from ..solvent_model import SolventModel
 BEST, DEFAULT, WORST = 1e-6, 1e-5, 1e-4
 
 # What a box may leave out at the default accuracy, 1/A, and how it goes with the accuracy: with a smaller one there are
-# more boxes, whose errors add up. Found by docs/performance/tree.py.
+# more boxes, whose errors add up. Found by tests/benchmarks/tree.py.
 LEFT_OUT, POWER = 2.4e-9, 1.08
 # HCT radii have no upper bound, and with a radius grows what an error of its integral does to it.
 UNBOUNDED = 1 / 4

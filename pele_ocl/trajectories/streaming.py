@@ -119,7 +119,7 @@ def evaluated(piece: Piece, evaluate: Evaluate[T], progress: Progress | None) ->
     if isinstance(results, Evaluated):
         return cast(T, replace(results, errors={**results.errors, **piece.torn}, n_imaged=piece.n_imaged))
     if piece.torn and hasattr(results, "errors"):
-        return cast(T, replace(results, errors={**results.errors, **piece.torn}))  # type: ignore[type-var]
+        return replace(results, errors={**results.errors, **piece.torn})  # type: ignore[type-var]
     return results
 
 

@@ -15,7 +15,7 @@ from ...opencl.run import Run
 from ...potmap.mesh.fft import FFT_VARIANTS, fft, transformed
 from ..accuracy import MAP
 from ..bounds import bounded
-from ..peers.peer import AbsentError
+from ..installed import AbsentError
 from ..timing import mean_of_middle
 from .libraries import GPU_PEERS, WORKERS, Peer, Values, scipy
 

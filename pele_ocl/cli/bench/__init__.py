@@ -9,9 +9,7 @@ from .fft import fft
 from .ions import ions
 from .minimize import minimize
 from .nonbond import nonbond
-from .peers import peers
 from .potmap import potmap
-from .scaling import scaling
 from .solvent import solvent
 
 
@@ -27,5 +25,3 @@ bench.add_command(minimize)
 bench.add_command(potmap)
 bench.add_command(ions)
 bench.add_command(fft)
-bench.add_command(peers)
-bench.add_command(scaling)

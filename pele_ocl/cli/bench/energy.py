@@ -28,7 +28,7 @@ HEAD = (
     "--conformations", type=click.IntRange(min=1), default=1, show_default=True,
     help="Also time this many conformations in one call.",
 )  # fmt: skip
-@click.option("--peers/--no-peers", default=True, show_default=True, help="Time OpenMM too, where it is installed.")
+@click.option("--peers/--no-peers", default=True, show_default=True, help="Also time OpenMM, if it is installed.")
 def energy(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool, conformations: int, peers: bool,
@@ -42,8 +42,8 @@ def energy(
     marked "wrong", and the exit code is 1. Variants for another kind of device are timed where --variant names them.
     """
     from ...bench.energy import measure
-    from ...bench.peers.openmm import platforms
-    from ...bench.peers.peer import BENCH_EXTRA
+    from ...bench.installed import BENCH_EXTRA
+    from ...bench.openmm import platforms
     from ...opencl.device import get_device
 
     chosen = get_device(device)

@@ -22,12 +22,22 @@ HEAD = f"{'points':8s}{'precision':11s}{'variant':15s}{'ms':>13s}{'G/s':>9s}{'ov
 @click.command(cls=EachOnce)
 @click.option(
     "--points", "sizes", type=click.IntRange(2, 512), multiple=True,
-    help="Numbers along an edge, with no prime factors but 2, 3, 5 and 7; default: 64 and 128.",
+    help="Points along an edge, a product of 2, 3, 5 and 7; default: 64 and 128.",
 )  # fmt: skip
 @click.option("--variant", "variants", type=click.Choice(list(FFT_VARIANTS)), multiple=True, help="Default: all.")
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: float32.")
-@click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
-@click.option("--runs", type=click.IntRange(min=3), default=5, show_default=True, help="The middle ones count.")
+@click.option(
+    "--device",
+    metavar="D",
+    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=3),
+    default=5,
+    show_default=True,
+    help="Times to run each; the fastest and the slowest are dropped.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
 @debug_option
 def fft(

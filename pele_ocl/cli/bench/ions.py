@@ -18,12 +18,31 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=EachOnce)
-@click.option("--system", type=click.Choice(list(SYSTEMS)), default="ubiquitin", show_default=True, help="Molecule.")
+@click.option(
+    "--system",
+    type=click.Choice(list(SYSTEMS)),
+    default="ubiquitin",
+    show_default=True,
+    help="Structure to place ions around.",
+)
 @click.option("--points", type=click.IntRange(1), help="Points along an edge; by default 10 A around it.")
-@click.option("--ions", "n_ions", type=click.IntRange(2), default=100, show_default=True, help="Half of them NA.")
+@click.option(
+    "--ions",
+    "n_ions",
+    type=click.IntRange(2),
+    default=100,
+    show_default=True,
+    help="Number of ions; half of them are NA.",
+)
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both.")
-@click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
-@click.option("--runs", type=click.IntRange(min=1), default=3, show_default=True, help="Of which the fastest counts.")
+@click.option(
+    "--device",
+    metavar="D",
+    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
+)
+@click.option(
+    "--runs", type=click.IntRange(min=1), default=3, show_default=True, help="Times to run each; the fastest counts."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
 @debug_option
 def ions(

@@ -31,11 +31,33 @@ HEAD = (
     "--tolerance", "tolerances", type=click.FloatRange(min=0, min_open=True), multiple=True,
     help="Rms gradient, kJ/mol/nm; default: 10.",
 )  # fmt: skip
-@click.option("--noise", type=click.FloatRange(min=0), default=0.1, show_default=True, help="Of the starts, Angstrom.")
-@click.option("--starts", type=click.IntRange(1), default=3, show_default=True, help="From which each code begins.")
-@click.option("--precision", type=click.Choice(PRECISIONS), default="float32", show_default=True, help="Of ours.")
-@click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
-@click.option("--peers/--no-peers", default=True, show_default=True, help="Time OpenMM too, where it is installed.")
+@click.option(
+    "--noise",
+    type=click.FloatRange(min=0),
+    default=0.1,
+    show_default=True,
+    help="Random displacement of the starts, Angstrom.",
+)
+@click.option(
+    "--starts",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="Number of starts; each code begins from all of them.",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(PRECISIONS),
+    default="float32",
+    show_default=True,
+    help="Working precision of pele-ocl.",
+)
+@click.option(
+    "--device",
+    metavar="D",
+    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
+)
+@click.option("--peers/--no-peers", default=True, show_default=True, help="Also time OpenMM, if it is installed.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
 @debug_option
 def minimize(

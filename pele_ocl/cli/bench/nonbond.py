@@ -25,9 +25,11 @@ HEAD = (
 
 @click.command(cls=EachOnce)
 @bench_options(VARIANTS)
-@click.option("--cutoff", type=float, default=12.0, show_default=True, help="Of the pair lists, Angstrom.")
+@click.option(
+    "--cutoff", type=float, default=12.0, show_default=True, help="Distance at which the pair lists end, Angstrom."
+)
 @click.option("--order", "orders", type=click.Choice(["sorted", "shuffled"]), multiple=True, help="Default: both.")
-@click.option("--no-peers", is_flag=True, help="Leave out OpenMM, which is timed where it is installed.")
+@click.option("--no-peers", is_flag=True, help="Do not time OpenMM.")
 def nonbond(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool, cutoff: float, orders: tuple[str, ...], no_peers: bool,

@@ -29,11 +29,12 @@ def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
         ),
         click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both."),
         click.option(
-            "--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE."
+            "--device", metavar="D", help=
+                "Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE."
         ),
         click.option(
             "--runs", type=click.IntRange(min=3), default=5, show_default=True,
-            help="Runs of which the middle ones count.",
+            help="Times to run each; the fastest and the slowest are dropped.",
         ),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table."),
         debug_option,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +14,8 @@ from ...potmap import VARIANTS
 from ...potmap.split_methods import SPLIT_METHODS
 from ...variant import PRECISIONS
 from ..command import EachOnce
-from ..options import PATH, debug_option, device_list
+from ..options import debug_option, device_list
+from ..terminal import note
 from .options import as_json_line, exponent, milliseconds, times
 
 if TYPE_CHECKING:
@@ -29,47 +29,58 @@ HEAD = (
 )
 
 
+def _say_gone(context: click.Context, parameter: click.Parameter, is_given: bool) -> None:
+    """Tell that an option of 0.1, whose table had other programs in it, has no effect."""
+    if is_given:
+        note("--no-peers has no effect any more: no other programs are timed here; it goes in 0.4.0")
+
+
 @click.command(cls=EachOnce)
 @click.option("--points", type=click.IntRange(1), default=64, show_default=True, help="Points along an edge.")
-@click.option("--atoms", "n_atoms", type=click.IntRange(1), default=1024, show_default=True, help="Random charges.")
 @click.option(
-    "--system", type=click.Choice(list(SYSTEMS)), help="A structure in place of random charges, 0.5 A, 10 A around it."
+    "--atoms", "n_atoms", type=click.IntRange(1), default=1024, show_default=True, help="Number of random charges."
+)
+@click.option(
+    "--system",
+    type=click.Choice(list(SYSTEMS)),
+    help="Use a structure instead of random charges, with points 0.5 A apart up to 10 A around it.",
 )
 @click.option("--variant", "variants", type=click.Choice(TIMED), multiple=True, help="Variant; default: all.")
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: float32.")
 @click.option(
     "--device", "choices", metavar="D", multiple=True,
-    help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE. 0,1 share the map.",
+    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE. 0,1 share"
+    " the map.",
 )  # fmt: skip
-@click.option("--runs", type=click.IntRange(min=3), default=5, show_default=True, help="The middle ones count.")
-@click.option("--no-peers", is_flag=True, help="Leave out numba, torch, JAX and others.")
-@click.option("--chart", type=PATH, metavar="FILE", help="Draw the rates as bars into a .png file (matplotlib).")
+@click.option(
+    "--runs",
+    type=click.IntRange(min=3),
+    default=5,
+    show_default=True,
+    help="Times to run each; the fastest and the slowest are dropped.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
+@click.option("--no-peers", is_flag=True, hidden=True, expose_value=False, callback=_say_gone)
 @debug_option
 def potmap(
     points: int, n_atoms: int, system: str | None, variants: tuple[str, ...], precisions: tuple[str, ...],
-    choices: tuple[str, ...], runs: int, no_peers: bool, chart: Path | None, as_json: bool,
+    choices: tuple[str, ...], runs: int, as_json: bool,
 ) -> None:  # fmt: skip
-    """A potential map by every variant: the ladder of the text books, msm, mesh, and what is installed of their peers.
+    """A potential map by every variant: the ladder of the text books, msm and mesh.
 
     Times are the kernels' own, of the runs the middle ones averaged; a variant that would take longer than some
     seconds is timed on slices from the middle of the map and scaled, marked *. Rates are atoms times points a second;
     "sequential" and "gather" are speed-ups over these two, where they are timed. The error is by norm against the
     float64 reference at 512 points; one ten times larger than the tests allow is marked "wrong", and the exit code
     is 1. msm and mesh keep 1e-4 with less work than their rates of atoms times points say. "books" is what the text
-    books measured on a GeForce 8800 in 2007. The peers of `bench peers` are timed on the same map where they are
-    installed.
+    books measured on a GeForce 8800 in 2007.
 
     With several --device, such as --device 0 --device 0,1, there is a table for each, and "first" compares it with the
     first.
     """
-    from ...bench.charts import draw_rates
     from ...bench.potmap import BOOKS, measure, random_system
-    from ...formats.maps.pictures import require_png
     from ...opencl.device import get_device
 
-    if chart is not None:
-        require_png(chart)
     chosen = [[get_device(part) for part in _parts(choice)] for choice in choices or (None,)]
     if system is None:
         atoms, grid = random_system(points, n_atoms)
@@ -86,14 +97,11 @@ def potmap(
             click.echo(f"{gap}{size} points, {len(atoms):,} atoms, on {where}, {_bases(variants)}\n")
             click.echo(HEAD + f"{'first':>8s}" if timings else HEAD)
         for precision in precisions or ("float32",):
-            for timing in measure(atoms, grid, precision, devices, variants or TIMED, runs, peers=not no_peers):
+            for timing in measure(atoms, grid, precision, devices, variants or TIMED, runs):
                 base = first.setdefault((precision, timing.variant), timing.evals_per_second)
                 over_first = timing.evals_per_second / base if devices is not chosen[0] else None
                 click.echo(as_json_line(timing) if as_json else _line(timing, BOOKS.get(timing.variant), over_first))
                 timings.append(timing)
-    if chart is not None:
-        where = ", ".join(dict.fromkeys(" + ".join(map(str, devices)) for devices in chosen))
-        draw_rates(chart, timings, f"{' x '.join(map(str, grid.shape))} points, {len(atoms):,} atoms, {where}")
     refuse_wrong((f"{timing.variant}, {timing.precision}, {timing.device}", timing) for timing in timings)
 
 

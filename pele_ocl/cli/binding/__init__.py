@@ -67,10 +67,10 @@ class ComplexOrRun(EachOnce):
 )  # fmt: skip
 @click.option(
     PELE, metavar="FOLDER", expose_value=False,
-    help="In place of IN the poses of a PELE run, beside PELE's own energies: binding --pele FOLDER --help.",
+    help="Compute the poses of a PELE run instead of IN. Help: binding --pele FOLDER --help.",
 )  # fmt: skip
 @binding_options
-@click.option("--cutoff", type=float, help="Distance at which pairs end, Angstrom; all pairs by default.")
+@click.option("--cutoff", type=float, help="Leave out pairs beyond this distance, Angstrom; by default none.")
 @click.option(
     "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
     help="Scale 1-4 pairs as the force field says, or leave them out.",
@@ -79,7 +79,11 @@ class ComplexOrRun(EachOnce):
 @trajectory_options
 @cluster_options
 @click.option(
-    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help="As in energy."
+    "--variant",
+    type=click.Choice(["auto", *VARIANTS]),
+    default="auto",
+    show_default=True,
+    help="How pairs are summed, as in `energy`.",
 )
 @run_options
 @structure_options
@@ -93,7 +97,7 @@ def binding(
     models: str, over: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
     constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
-    """Binding energy of the complex in IN: its energy less those of receptor and ligand.
+    """Compute the binding energy of the complex in IN: its energy less those of receptor and ligand.
 
     Each has Born radii of its own: MM/GBSA over the frames of a trajectory (-t), over poses, or of one structure;
     docs/binding.md. The parts share the positions of the complex, unless they have trajectories of their own. Energies

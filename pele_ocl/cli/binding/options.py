@@ -125,16 +125,16 @@ def binding_options(command: Command) -> Command:
 _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--ligand", multiple=True, required=True, metavar="EXPR",
-        help="Atoms of the ligand, in the words of --select; each of several is reported by itself.",
+        help="Atoms of the ligand, as in --select. Several ligands are reported one by one.",
     ),
     click.option(
         "--receptor", metavar="EXPR",
-        help="Atoms of the receptor; by default all but those of ligands, water and what is stripped.",
+        help="Atoms of the receptor; by default all except ligands, water and stripped atoms.",
     ),
     click.option(
         "--strip", metavar="EXPR|none",
-        help="Atoms that are left out beside water, or none. By default the counter-ions that the programs strip: of a "
-        "structure with water with --like mmpbsa.py or sander, of any with --like gmx.",
+        help="Atoms to leave out besides water, or none. By default the counter-ions that --like's program "
+        "strips: mmpbsa.py and sander from structures with water, gmx from any.",
     ),
     click.option(
         "--receptor-trajectory", type=INPUT, multiple=True, metavar="FILE",
@@ -143,13 +143,14 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option("--ligand-trajectory", type=INPUT, multiple=True, metavar="FILE", help="Frames of the ligand alone."),
     click.option(
         "--receptor-structure", type=INPUT, metavar="FILE",
-        help="Structure or topology of these frames; by default the receptor's atoms of IN.",
+        help="Structure or topology of the receptor's frames; by default the receptor's atoms of IN.",
     ),
-    click.option("--ligand-structure", type=INPUT, metavar="FILE", help="The same of the ligand's frames."),
+    click.option("--ligand-structure", type=INPUT, metavar="FILE", help=
+        "Structure or topology of the ligand's frames; by default the ligand's atoms of IN."),
     click.option(
         "--poses", type=INPUT, metavar="FILE",
-        help="Positions of the ligand: an SDF file of many molecules, or .pdb or .cif of many models, its atoms in "
-        "the order of IN.",
+        help="Positions of the ligand: an SDF file with many molecules, or a .pdb or .cif file with many "
+        "models. Atoms have the order of IN.",
     ),
     click.option(
         "--idecomp", type=click.Choice(["1", "2", "3", "4"]),
@@ -157,13 +158,16 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
         "3. Without it files of a decomposition take 2, a heat map 4.",
     ),
     click.option(
-        "--decomposition", type=OUTPUT, metavar="FILE", help="Write it: .csv in the layout of gmx_MMPBSA, or .h5."
+        "--decomposition", type=OUTPUT, metavar="FILE", help=
+            "Write the decomposition: .csv in the layout of gmx_MMPBSA, or .h5."
     ),
-    click.option("--bars", type=OUTPUT, metavar="PNG", help="Draw the shares of the strongest residues."),
-    click.option("--heat-map", type=OUTPUT, metavar="PNG", help="Draw pairs of receptor's and ligand's residues."),
+    click.option("--bars", type=OUTPUT, metavar="PNG", help="Draw the residues with the largest shares."),
+    click.option("--heat-map", type=OUTPUT, metavar="PNG", help=
+        "Draw the shares of pairs of residues, receptor by ligand."),
     click.option("--running-mean", type=OUTPUT, metavar="PNG", help="Draw the mean up to each frame."),
     click.option(
-        "--coloured", type=OUTPUT, metavar="PDB", help="Write the complex with residues' shares as B factors."
+        "--coloured", type=OUTPUT, metavar="PDB", help=
+            "Write the complex with each residue's share as its B factor."
     ),
     click.option("--entropy", is_flag=True, help="Report interaction entropy and C2, at --temperature."),
     click.option(

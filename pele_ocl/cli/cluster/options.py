@@ -63,14 +63,14 @@ def _remember(context: click.Context, option: click.Parameter, value: object) ->
 _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--workers", type=click.IntRange(min=1), metavar="N", expose_value=False, callback=_remember,
-        help="Share the work out to so many processes of this machine, each with a device or a group of cores.",
+        help="Number of processes on this machine, each with its own device or group of cores.",
     ),
     click.option(
         "--scheduler", metavar="ADDRESS", expose_value=False, callback=_remember,
-        help="Share the work out to a Dask cluster: tcp://HOST:PORT, or the scheduler's file.",
+        help="Dask cluster to compute on: tcp://HOST:PORT, or the scheduler's file.",
     ),
     click.option(
         "--shard", metavar="K/N", expose_value=False, callback=_remember,
-        help="Do the K-th of N parts, for SLURM's arrays; results in OUT.KofN, which `pele-ocl merge` puts together.",
+        help="Compute part K of N, for SLURM arrays, and write OUT.KofN; `pele-ocl merge` joins the parts.",
     ),
 )  # fmt: skip

@@ -107,11 +107,11 @@ class FrameOptions:
 
     def indices(self, n: int, chosen: Bools | None = None) -> NDArray[np.intp]:
         """Which atoms of a frame the structure's n are; chosen : as in `opened`."""
+        if self.topology is None:
+            return np.arange(n) if chosen is None else np.flatnonzero(chosen)
         found = self._selection(chosen)
         if found is None:
             return np.arange(n)
-        if self.topology is None:
-            return np.flatnonzero(found)
         names = described_file(self.topology)
         return selected_atoms(found, names.n_atoms, names)
 
@@ -128,7 +128,7 @@ class FrameOptions:
 
 def trajectory_options(command: Command) -> Command:
     """Options about a trajectory, whose results may be resumed; the command gets `over`, FrameOptions."""
-    resume = click.option("--resume", is_flag=True, help="Go on with OUT where an interrupted run ended.")
+    resume = click.option("--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.")
     return resume(frame_options(command))
 
 
@@ -155,19 +155,22 @@ def frame_options(command: Command) -> Command:
 _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "-t", "--trajectory", type=INPUT, multiple=True, metavar="FILE",
-        help="Frames in place of the positions in IN: .nc, .dcd, .xtc, .trr, .mdcrd, .h5, .pdb or .cif; may be given "
-        "several times.",
+        help="Trajectory, used instead of the positions in IN: .nc, .dcd, .xtc, .trr, .mdcrd, .h5, .pdb or "
+        ".cif. Can be given several times.",
     ),
     click.option(
         "--frames", metavar="A:B:C",
-        help="START:STOP:STEP of the frames wanted, from 0 across all trajectories; -100: are the last hundred.",
+        help="Frames to take, START:STOP:STEP, counted from 0 through all trajectories; -100: takes the last "
+        "hundred.",
     ),
     click.option(
-        "--topology", type=INPUT, metavar="FILE", help="Structure of all atoms of the trajectory, for --select."
+        "--topology", type=INPUT, metavar="FILE", help=
+            "Structure with all atoms of the trajectory, if IN has only some of them; --select chooses "
+            "them."
     ),
     click.option(
         "--image", type=click.Choice(IMAGES),
-        help="auto, the default: in frames with a unit cell make molecules whole and put them side by side; none: take "
-        "frames as they stand.",
+        help="auto makes molecules whole and puts them side by side if frames have a unit cell; none takes "
+        "frames as they are.",
     ),
 )  # fmt: skip

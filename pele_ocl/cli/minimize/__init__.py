@@ -43,24 +43,31 @@ __all__ = ["minimize"]
     "'relaxed/{name}.cif'; of a trajectory or of all models one file.",
 )  # fmt: skip
 @click.option(
-    "--method", type=click.Choice(list(METHODS)), default="lbfgs", show_default=True, help="How steps are found."
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default="lbfgs",
+    show_default=True,
+    help="Algorithm that finds the steps.",
 )
 @click.option(
     "--tolerance", default="0.1", show_default=True, metavar="G",
-    help="Rms gradient at which a structure is done, kcal/mol/A, or with its unit: 1kJ/mol/nm.",
+    help="Stop at this rms gradient, kcal/mol/A, or with its unit: 1kJ/mol/nm.",
 )  # fmt: skip
 @click.option(
     "--largest", type=float, metavar="G",
-    help="A structure is done, too, where no atom's gradient is larger than this, kcal/mol/A.",
+    help="Also stop when every atom's gradient is at most this, kcal/mol/A.",
 )  # fmt: skip
 @click.option(
     "--energy-change", type=float, metavar="E",
-    help="It is done, too, where three steps in a row change the energy by less than this, kcal/mol.",
+    help="Also stop when three steps in a row change the energy by less than this, kcal/mol.",
 )  # fmt: skip
-@click.option("--max-iterations", type=click.IntRange(min=0), default=10_000, show_default=True, help="Steps at most.")
+@click.option(
+    "--max-iterations", type=click.IntRange(min=0), default=10_000, show_default=True, help="Largest number of steps."
+)
 @click.option(
     "--max-seconds", type=float, metavar="S",
-    help="Seconds for a structure, or for those that are minimised together; then they are written as they are.",
+    help="Time limit of a structure, or of structures minimised together, seconds. Then they are written as "
+    "they are.",
 )  # fmt: skip
 @holding_options
 @click.option(
@@ -68,12 +75,14 @@ __all__ = ["minimize"]
 )
 @click.option(
     "--no-restore", is_flag=True,
-    help="Begin from shaken structures as they are; by default their bonds are brought near their lengths first.",
+    help="Do not repair bonds first. By default bonds of shaken structures are brought near their lengths "
+    "before minimising.",
 )  # fmt: skip
 @pair_options
 @click.option(
     "--rounds", type=click.IntRange(1, MOST_ROUNDS), default=1, show_default=True,
-    help="Minimise so many times over, each time with the Born radii of its beginning where --fixed-radii keeps them.",
+    help="Number of minimisations, one after another. With --fixed-radii each takes new Born radii at its "
+    "start.",
 )  # fmt: skip
 @models_option
 @trajectory_options
@@ -89,8 +98,8 @@ def minimize(
     paths: tuple[Path, ...], output: Path, method: str, tolerance: str, largest: float | None,
     energy_change: float | None, max_iterations: int, max_seconds: float | None, holding: Holding, table: Path | None,
     no_restore: bool, rounds: int, fixed_radii: bool, cutoff: float | None, one_four: Literal["scale", "exclude"],
-    terms: str | None, models: str, over: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
-    constants: SolventModel, as_json: bool, verbose: bool,
+    terms: str | None, models: str, over: FrameOptions, variant: str, precision: str, device: str | None,
+    read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Relax the structures in IN: move their atoms to a minimum of their energy.
 

@@ -100,8 +100,9 @@ def holding_options(command: Command) -> Command:
 _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--restrain", multiple=True, metavar="SELECTION:K[,FLAT]",
-        help="Hold atoms where they began by K |x - x0|^2, kcal/mol/A^2: 'backbone:10'; with FLAT from that many "
-        "Angstrom on. May be given several times, as may --distance and --torsion.",
+        help="Hold atoms at their first positions by K |x - x0|^2, K in kcal/mol/A^2: 'backbone:10'. FLAT is "
+        "a distance, Angstrom, up to which they are free. Can be given several times, as --distance and "
+        "--torsion.",
     ),
     click.option(
         "--distance", multiple=True, metavar="ATOM|ATOM:K,R0[,FLAT]",
@@ -114,11 +115,11 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     ),
     click.option(
         "--reference", type=INPUT, metavar="FILE",
-        help="Structure of the same atoms, to whose positions --restrain holds them.",
+        help="Structure with the positions that --restrain holds the atoms at.",
     ),
-    click.option("--freeze", metavar="SELECTION", help="Atoms that stay: 'not within 6 of resname LIG'."),
+    click.option("--freeze", metavar="SELECTION", help="Atoms that do not move: 'not within 6 of resname LIG'."),
     click.option(
         "--constraints", type=click.Choice(["hbonds", "hbonds-present"]),
-        help="Hold bonds to hydrogen at the force field's lengths, or at those that they have.",
+        help="Hold bonds to hydrogen at the force field's lengths, or at their present lengths.",
     ),
 )  # fmt: skip

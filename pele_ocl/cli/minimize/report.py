@@ -158,7 +158,8 @@ def _cells(of: Outcome) -> list[str]:
     before, after = (row[which]["total"] for which in ("energy_before", "energy_after"))
     return [
         name, f"{row['restored']:,}", "" if before is None else f"{before:,.3f}", f"{after:,.3f}",
-        f"{row['rms_gradient']:.3g}", f"{row['iterations']:,}", row["stopped_by"], f"{row['rms_displacement']:.3f}", f"{row['seconds']:.2f}",
+        f"{row['rms_gradient']:.3g}", f"{row['iterations']:,}", row["stopped_by"],
+        f"{row['rms_displacement']:.3f}", f"{row['seconds']:.2f}",
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -49,9 +50,15 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 @models_option
 @trajectory_options
 @cluster_options
-@click.option("--cutoff", type=float, help=f"Pairs up to this distance, Angstrom; {DEFAULT_CUTOFF:g} by default.")
-@click.option("--no-cutoff", is_flag=True, help="All pairs.")
-@click.option("--split-cutoffs", is_flag=True, help="PELE's short list: 10 A, 15 A between charged groups.")
+@click.option(
+    "--cutoff", type=float, help=f"Leave out pairs beyond this distance, Angstrom; {DEFAULT_CUTOFF:g} by default."
+)
+@click.option("--no-cutoff", is_flag=True, help="Take all pairs.")
+@click.option(
+    "--split-cutoffs",
+    is_flag=True,
+    help="Use the distances of PELE's short list: 10 A, or 15 A between charged groups.",
+)
 @click.option("--pairs", "pairs_file", type=INPUT, metavar="FILE", help="Pair list to use: .h5, .npz or text.")
 @click.option(
     "--write-pairs", type=OUTPUT, metavar="FILE", help="Write the pair list that was used: .h5, .npz or text."
@@ -61,7 +68,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
     type=click.Choice(["gb", VACUUM]),
     default="gb",
     show_default=True,
-    help="With or without the GB pair term; vacuum is --gb none.",
+    help="Compute the GB pair term, or leave it out; vacuum is --gb none.",
 )
 @click.option(
     "--one-four", type=click.Choice(["exclude", "scale"]), default="exclude", show_default=True,
@@ -69,9 +76,9 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 )  # fmt: skip
 @click.option(
     "--internal-dielectric", type=click.Choice(["uniform", "vdgbnp"]), default="uniform", show_default=True,
-    help="One solute dielectric, or PELE's variable one, by residue, in its place.",
+    help="Take one solute dielectric, or PELE's, which varies by residue.",
 )  # fmt: skip
-@click.option("--no-gradient", is_flag=True, help="Energies alone.")
+@click.option("--no-gradient", is_flag=True, help="Compute energies only.")
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )
@@ -87,12 +94,12 @@ def nonbond(
     one_four: Literal["exclude", "scale"], internal_dielectric: str, no_gradient: bool, variant: str, precision: str,
     device: str | None, read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
-    """Lennard-Jones, Coulomb and GB energy of the pairs of a list for the molecule in IN, and the gradient.
+    """Compute Lennard-Jones, Coulomb and GB energy of the molecule in IN over a pair list, and the gradient.
 
     IN is a .pdb or .cif file, or an AMBER topology with -c, also with .gz; a .pqr file has no Lennard-Jones
     parameters. Born radii are those of `pele-ocl solvent`, held fixed, as PELE holds them. Energies in kcal/mol,
     gradient in kcal/mol/Angstrom. Atoms one or two bonds apart are left out, from a list in a file, too; its 1-4 pairs
-    are those three bonds apart and those it marks. Of several models each has the pairs within the cutoff in itself.
+    are those three bonds apart and those it marks. Each of several models has its own pairs within the cutoff.
     """
     _require_one(cutoff, no_cutoff, split_cutoffs, pairs_file)
     _require_fitting(internal_dielectric, write_pairs, models, over)
@@ -120,7 +127,8 @@ def nonbond(
             computed = computed_together(molecule, list_of if listed is None else lambda _: listed, plan_of, progress)
         else:
             computed = computed_one_by_one(molecule, list_of, plan_of, progress)
-    for number, of in zip(molecule.numbers or [None], computed.results, strict=True):
+    numbers: Sequence[int | None] = molecule.numbers or [None]
+    for number, of in zip(numbers, computed.results, strict=True):
         checks.energy(of.atoms, of.energy, number)
     reach = None if no_cutoff or split_cutoffs else cutoff or DEFAULT_CUTOFF
     _note_oddities(computed, reach, pairs_file)

@@ -88,7 +88,7 @@ def _structure(run: PeleRun) -> Path:
     "--group-cutoffs/--no-group-cutoffs", default=None,
     help="Let nonbonded energies end at PELE's long cutoffs, or at none; by default as --like pele has it.",
 )  # fmt: skip
-@click.option("--resume", is_flag=True, help="Go on where an interrupted run to the same OUT ended.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted run that wrote to the same OUT.")
 @cluster_options
 @run_options
 @structure_options

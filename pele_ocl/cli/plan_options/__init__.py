@@ -31,16 +31,16 @@ def pair_options(command: Command) -> Command:
 
 
 _OPTIONS = (
-    click.option("--fixed-radii", is_flag=True, help="Gradient at Born radii that stay as they are, as PELE has it."),
-    click.option("--cutoff", type=float, help="Distance at which pairs end, Angstrom; all pairs by default."),
+    click.option("--fixed-radii", is_flag=True, help="Keep Born radii fixed in the gradient, as PELE does."),
+    click.option("--cutoff", type=float, help="Leave out pairs beyond this distance, Angstrom; by default none."),
     click.option(
         "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
         help="Scale 1-4 pairs as the force field says, or leave them out.",
     ),
     click.option(
         "--terms", metavar="NAMES",
-        help="Terms to compute and to sum, with commas: bond,angle,torsion; bonded, nonbonded and gb stand for "
-        "several; by default all that are there.",
+        help="Terms to compute, with commas: bond,angle,torsion. bonded, nonbonded and gb name groups. "
+        "Default: all.",
     ),
 )  # fmt: skip
 

@@ -13,8 +13,7 @@ Approximate = SolventResult | EnergyResult | EnergyBatch
 
 accuracy_option = click.option(
     "--accuracy", type=float, metavar="A",
-    help="Worst relative error of a Born radius that a tree may make, 1e-6 to 1e-4; by default 1e-5. Not for sums over "
-    "all pairs.",
+    help="Largest relative error of a Born radius with a tree, 1e-6 to 1e-4; by default 1e-5.",
 )  # fmt: skip
 
 

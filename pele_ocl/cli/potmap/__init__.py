@@ -49,30 +49,33 @@ ALL = ""  # of --align without a selection
     type=click.Choice(METHODS),
     default="direct",
     show_default=True,
-    help="direct, all atoms one by one; cutoff, those within the cutoff; msm, multilevel summation, and mesh, both to "
-    "the accuracy; auto, direct or mesh, whichever costs less.",
+    help="direct sums all atoms; cutoff sums atoms within the cutoff; msm (multilevel summation) and mesh "
+    "keep --accuracy; auto takes direct or mesh, whichever costs less.",
 )
 @click.option(
     "--accuracy",
     type=float,
-    help="Of mesh and msm, the error by norm: 0.1 to 1e-6, in float64 to 1e-7, of msm to 1e-5; 1e-4 by default.",
+    help="Largest error of mesh and msm, by norm; 1e-4 by default. mesh: 0.1 to 1e-6, in float64 to 1e-7; "
+    "msm: 0.1 to 1e-5.",
 )
-@click.option("--cutoff", type=float, help="Of the cutoff method, Angstrom; 12 by default.")
-@click.option("--smooth", is_flag=True, help="Let the potential go to 0 at the cutoff without a step.")
+@click.option("--cutoff", type=float, help="Distance at which the cutoff method ends, Angstrom; 12 by default.")
+@click.option("--smooth", is_flag=True, help="Make the potential go to 0 at the cutoff smoothly.")
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )
 @run_options
 @physics_options
-@click.option("--field", is_flag=True, help="The electric field, too: field_x, _y, _z and field_strength in .h5 files.")
+@click.option(
+    "--field", is_flag=True, help="Also write the electric field: field_x, _y, _z and field_strength in .h5 files."
+)
 @click.option(
     "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
-    help="Maps of all models of IN, summed up as --combine says.",
+    help="Compute maps of all models of IN, combined as --combine says.",
 )  # fmt: skip
 @click.option(
     "--combine",
     type=click.Choice(COMBINATIONS),
-    help="What is written of all models or frames; avg by default. An .h5 file has all.",
+    help="Statistic over models or frames to write; avg by default. An .h5 file has all.",
 )
 @frame_options
 @click.option(
@@ -80,13 +83,13 @@ ALL = ""  # of --align without a selection
     metavar="[EXPR]",
     is_flag=False,
     flag_value=ALL,
-    help="Superpose each frame on IN by these atoms; alone, with another option behind it, by the alpha carbons of a "
-    "protein, else by heavy atoms.",
+    help="Superpose each frame on IN by these atoms. Without a selection: by alpha carbons of a protein, else"
+    " by heavy atoms; another option must follow then.",
 )
 @click.option(
     "--at-atoms",
     metavar="EXPR",
-    help="In place of a map the potential at these atoms in each frame, of all charges but the atom's own; OUT is "
+    help="Instead of a map, write the potential at these atoms in each frame, without the atom's own charge: "
     ".csv, .h5 or .json.",
 )
 @cluster_options
@@ -103,11 +106,11 @@ def potmap(
     png: Path | None, surface_png: Path | None, scenes: tuple[str, ...], end: float | None,
     read_atoms: ReadAtoms, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
-    """Electrostatic potential of the molecule in IN at the points of a grid.
+    """Compute the electrostatic potential of the molecule in IN at the points of a grid.
 
     IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. A value belongs to its point: the
-    first one stands at the map's origin. Several devices, --device 0,1, share the work. Of several IN each has a map
-    of its own, in -o '{name}.dx'.
+    first one stands at the map's origin. Several devices, --device 0,1, share the work. Each of several IN gets a map
+    of its own by -o '{name}.dx'.
     """
     if method != "cutoff" and (cutoff is not None or smooth):
         raise click.UsageError("--cutoff and --smooth belong to --method cutoff")

@@ -26,10 +26,11 @@ def physics_options(command: Command) -> Command:
 
     options = [
         option("--dielectric", 1.0, "Relative permittivity."),
-        click.option("--distance-dependent", is_flag=True, help="At r Angstrom the permittivity is r times that."),
-        option("--ionic-strength", 0.0, "Of a 1:1 salt that screens, mol/L."),
-        option("--temperature", 298.15, "K; matters for kT/e and with salt."),
-        option("--min-distance", 0.0, "Points closer to an atom get the potential of this distance, Angstrom."),
+        click.option("--distance-dependent", is_flag=True, help=
+            "Multiply the relative permittivity by the distance in Angstrom."),
+        option("--ionic-strength", 0.0, "Concentration of a 1:1 salt that screens the potential, mol/L."),
+        option("--temperature", 298.15, "Temperature, K; matters for kT/e and with salt."),
+        option("--min-distance", 0.0, "Points closer to an atom get the potential at this distance, Angstrom."),
         click.option(
             "--units", type=click.Choice(POTENTIAL_UNITS), default=POTENTIAL_UNITS[0], show_default=True,
             help="Unit of the values; a cube file is in hartree/e unless it is given.",
@@ -44,11 +45,19 @@ def grid_options(command: Command) -> Command:
     """Options about the grid."""
     options = [
         click.option(
-            "--spacing", type=float, default=0.5, show_default=True, help="Between neighbouring points, Angstrom."
+            "--spacing",
+            type=float,
+            default=0.5,
+            show_default=True,
+            help="Distance between neighbouring points, Angstrom.",
         ),
-        click.option("--padding", type=float, help="Map around the outermost atoms, Angstrom; 10 by default."),
-        click.option("--origin", type=float, nargs=3, metavar="X Y Z", help="The map's first point, with --shape."),
-        click.option("--shape", type=int, nargs=3, metavar="NX NY NZ", help="Points along x, y and z, with --origin."),
+        click.option(
+            "--padding", type=float, help="Width of the map around the outermost atoms, Angstrom; 10 by default."
+        ),
+        click.option("--origin", type=float, nargs=3, metavar="X Y Z", help="First point of the map; needs --shape."),
+        click.option(
+            "--shape", type=int, nargs=3, metavar="NX NY NZ", help="Number of points along x, y and z; needs --origin."
+        ),
     ]
     for decorate in reversed(options):
         command = decorate(command)
@@ -60,19 +69,20 @@ def picture_options(command: Command) -> Command:
     options: list[Callable[[Command], Command]] = [
         click.option(
             "--for-surface", is_flag=True, is_eager=True, expose_value=False, callback=_for_surface,
-            help="What pictures of surfaces show: kT/e in a dielectric of 78.54 with 0.15 mol/L of salt, colours from "
-            "-2 to 2. Options beside it win.",
+            help="Use the settings of surface pictures: kT/e, dielectric 78.54, 0.15 mol/L of salt, colours "
+            "from -2 to 2. Other options override them.",
         ),
         click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices (matplotlib)."),
         click.option(
-            "--surface-png", type=OUTPUT, metavar="FILE", help="Draw the molecular surface in the map's colours."
+            "--surface-png", type=OUTPUT, metavar="FILE", help=
+                "Draw the molecular surface, coloured by the map."
         ),
         click.option(
             "--scene", "scenes", type=click.Choice(list(PROGRAMS)), multiple=True,
-            help="Write a script beside the map by which the program shows it on the surface; may be given several "
-            "times.",
+            help="Write a script beside the map for a program that shows it on the surface. Can be given "
+            "several times.",
         ),
-        range_option("Colours of surfaces go from -R to R; by default as the values ask for."),
+        range_option("Range of the colours, from -R to R; by default it follows the values."),
     ]  # fmt: skip
     for decorate in reversed(options):
         command = decorate(command)

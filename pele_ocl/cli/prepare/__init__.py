@@ -24,17 +24,19 @@ _SHOWN = 12  # residues in a list, on screen
 @click.command(cls=EachOnce)
 @click.argument("path", metavar="IN", type=INPUT)
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="Write the structure: .pdb.")
-@click.option("--ph", type=float, default=7.0, show_default=True, help="Decides which residues are protonated.")
-@click.option("--keep-water", is_flag=True, help="Keep waters; they get their hydrogens.")
+@click.option(
+    "--ph", type=float, default=7.0, show_default=True, help="The pH that decides which residues are protonated."
+)
+@click.option("--keep-water", is_flag=True, help="Keep waters and add their hydrogens.")
 @click.option("--keep-hetero", is_flag=True, help="Keep ligands and ions, as they are.")
 @click.option(
     "--replace", "replacements", multiple=True, metavar="NAME=STANDARD",
-    help="Put a standard residue in the place of others: BP5=TYR. Can be given again.",
+    help="Replace residues by a standard one: BP5=TYR. Can be given several times.",
 )  # fmt: skip
-@click.option("--no-loops", is_flag=True, help="Build no residues that are missing within chains; they are gaps then.")
+@click.option("--no-loops", is_flag=True, help="Leave residues that are missing within chains as gaps.")
 @click.option(
     "--loop-seconds", type=float, default=60.0, show_default=True, metavar="S",
-    help="Leave a run of missing residues out when building it takes longer.",
+    help="Give up a run of missing residues if building it takes longer, seconds.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @debug_option

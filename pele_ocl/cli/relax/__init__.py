@@ -27,19 +27,19 @@ _SUFFIXES = (".pdb", ".cif")
 )  # fmt: skip
 @click.option(
     "--like", type=click.Choice(list(PROTOCOLS)), default="alphafold", show_default=True,
-    help="The protocol; colabfold ends a round after 2,000 iterations.",
+    help="Protocol; colabfold ends a round after 2,000 iterations.",
 )  # fmt: skip
 @click.option(
     "--close-gaps", is_flag=True,
-    help="Bond residues whose numbers follow each other at any distance; without it, C and N more than 4 A apart are a "
-    "gap.",
+    help="Bond residues with consecutive numbers at any distance. Otherwise C and N more than 4 A apart are a"
+    " gap.",
 )  # fmt: skip
 @click.option(
     "--max-iterations", type=click.IntRange(min=1), default=2_000, show_default=True,
-    help="Steps of a model at most, in all its rounds; then it is written as it is.",
+    help="Largest number of steps of a model, in all its rounds. Then it is written as it is.",
 )  # fmt: skip
 @click.option("--report", "table", type=TARGET, metavar="FILE", help="Write a row for each model: .csv, .h5, .json.")
-@click.option("--resume", is_flag=True, help="Go on with an interrupted run of several models: pass over those done.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted run: skip models that are done.")
 @run_options
 @strict_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a model instead of the table.")

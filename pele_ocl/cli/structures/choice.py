@@ -24,13 +24,15 @@ def choice_options() -> list[Callable[..., Callable[..., object]]]:
         click.option(
             "--select",
             metavar="EXPR",
-            help="Atoms to take, in words of MDAnalysis and VMD: 'protein and not resname NAP'. What is left out needs "
-            "no template.",
+            help="Atoms to take, in the words of MDAnalysis and VMD: 'protein and not resname NAP'. Other "
+            "atoms need no parameters.",
         ),
         click.option(
-            "--without", metavar="NAMES", help="Leave residues of these names out: HOH,NAP; also water, ion, ligand."
+            "--without",
+            metavar="NAMES",
+            help="Leave out residues by name, such as HOH,NAP, or by kind: water, ion, ligand.",
         ),
-        click.option("--only", metavar="KINDS", help="Take these kinds alone: protein, nucleic, ligand, ion, water."),
+        click.option("--only", metavar="KINDS", help="Take only these kinds: protein, nucleic, ligand, ion, water."),
     ]
 
 

@@ -1,0 +1,98 @@
+"""Calls of kept plans beside OpenMM's, by the clock on the wall, in turns: positions in and arrays out, all NumPy.
+
+python tests/benchmarks/calls.py [PLATFORM [SYSTEM ...]] times energy, nonbond and solvent of systems, by default of
+three, against a platform of OpenMM, CUDA where none is named: with new positions in every call, and with the positions
+that its context keeps. All is made ready first. Then each call has short turns, all over the time of the measurement
+and in an order that is drawn anew for each round, so that what else the host does meets all alike.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import cycle
+from statistics import median
+
+import numpy as np
+
+from pele_ocl import Energy, Nonbond, Solvent, SolventModel, pairs_within
+from pele_ocl.atoms import Floats
+from pele_ocl.bench import openmm
+from pele_ocl.bench.systems import load
+
+SYSTEMS = ("ubiquitin", "src3", "ruvab")
+CUTOFF = 12.0  # A
+SECONDS, LEAST_ROUNDS, CALLS_A_TURN = 15.0, 10, 10
+
+
+@dataclass
+class Timed:
+    """A call with its times, s. positions : (n, 3) A, of which each call gets the next"""
+
+    call: Callable[[Floats], object]
+    positions: cycle[Floats]
+    times: list[float] = field(default_factory=list)
+
+    def turn(self) -> None:
+        """Make some calls."""
+        for _ in range(CALLS_A_TURN):
+            there = next(self.positions)
+            start = time.perf_counter()
+            self.call(there)
+            self.times.append(time.perf_counter() - start)
+
+    @property
+    def microseconds(self) -> float:
+        """The median time."""
+        return 1e6 * median(self.times)
+
+
+def calls_of(name: str, platform: str) -> dict[tuple[str, str], tuple[Timed, Timed, Timed]]:
+    """By system and quantity: calls of ours, of OpenMM with new positions, and with those that it keeps."""
+    atoms, model = load(name), SolventModel()
+    moved = atoms.positions + np.random.default_rng(0).normal(0, 0.01, atoms.positions.shape)
+    given = np.array(atoms.positions), moved
+    works = {
+        "energy": (Energy(atoms), openmm.whole_energy(atoms, model)),
+        "nonbond": (
+            Nonbond(atoms, pairs_within(atoms, CUTOFF), solvent="vacuum"), openmm.pairs_within_cutoff(atoms, CUTOFF),
+        ),
+        "solvent": (Solvent(atoms), openmm.gb_alone(atoms, model)),
+    }  # fmt: skip
+    found = {}
+    for quantity, (plan, system) in works.items():
+        peer = openmm.OpenMM.of(system, atoms.positions, platform, "float32")
+        calls = plan.evaluate, peer.evaluate, lambda _, peer=peer: peer.evaluate()
+        ours, moving, keeping = (Timed(call, cycle(given)) for call in calls)
+        found[name, quantity] = ours, moving, keeping
+    return found
+
+
+def time_in_turns(calls: list[Timed]) -> None:
+    """Time calls in rounds, in each of which every call has a turn."""
+    for call in calls:
+        call.turn()
+        call.times.clear()
+    shuffle, rounds, end = random.Random(0).shuffle, 0, time.perf_counter() + SECONDS
+    while rounds < LEAST_ROUNDS or time.perf_counter() < end:
+        shuffle(calls)
+        for call in calls:
+            call.turn()
+        rounds += 1
+
+
+if __name__ == "__main__":
+    platform_name, *system_names = sys.argv[1:] or ["CUDA"]
+    rows = {}
+    for system_name in system_names or SYSTEMS:
+        rows |= calls_of(system_name, platform_name)
+    time_in_turns([call for calls in rows.values() for call in calls])
+    for (system_name, quantity), calls in rows.items():
+        ours, moving, keeping = (call.microseconds for call in calls)
+        print(
+            f"{system_name:9s} {quantity:7s} ours {ours:9.1f} us, OpenMM {moving:9.1f} us = {moving / ours:.2f}x, "
+            f"its positions kept {keeping:9.1f} us = {keeping / ours:.2f}x"
+        )

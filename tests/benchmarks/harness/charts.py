@@ -1,0 +1,52 @@
+"""Charts of timings; matplotlib draws them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pele_ocl.errors import PeleError
+from pele_ocl.formats import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
+    from matplotlib.figure import Figure
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, inches. Raises PeleError where matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise PeleError("charts need matplotlib, which is not installed: pip install 'pele-ocl[plot]'") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG, whole or not at all."""
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=150)
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """A number >= 0 with at least so many digits, commas between thousands and never an exponent."""
+    decimals = max(0, digits - 1 - math.floor(math.log10(value))) if value else 0
+    return f"{value:,.{decimals}f}"
+
+
+def logarithmic(axis: XAxis | YAxis) -> None:
+    """Make an axis logarithmic, with plain numbers at the decades and none between."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    axis.set_major_locator(LogLocator(numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, 1)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def limit_bars(axes: Axes, values: Sequence[float], room: float) -> None:
+    """Bars of these lengths from a decade below them all, with room (a factor) for their labels."""
+    axes.set_xlim(10.0 ** math.floor(math.log10(min(values)) - 0.1), max(values) * room)

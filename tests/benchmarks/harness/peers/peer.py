@@ -1,0 +1,77 @@
+"""Peers: other programs that compute one of our quantities, each in a form that can be timed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from tempfile import TemporaryFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pele_ocl.atoms import Atoms
+from pele_ocl.grid import Grid
+from pele_ocl.units import COULOMB_KCAL_A
+
+# Computes the map of a grid; returns the seconds that took with all data in place, and values (nz, ny, nx), kcal/mol/e.
+Array = NDArray[np.floating]
+Once = Callable[[Grid], tuple[float, Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class MapPeer:
+    """A peer made ready for the maps of some atoms.
+
+    version : its version's number; where : the processor that it computes on
+    """
+
+    version: str
+    where: str
+    once: Once
+
+
+def version_of(*distributions: str) -> str:
+    """The version of the first of the packages that is installed."""
+    for name in distributions:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return ""
+
+
+def relative_arrays(atoms: Atoms, grid: Grid, precision: str) -> tuple[Array, Array, tuple[Array, ...]]:
+    """Positions (n, 3) and axes from the middle of the grid, and charges (n,) with Coulomb's constant."""
+    middle = (grid.origin + grid.last) / 2
+    axes = tuple((axis - m).astype(precision) for axis, m in zip(grid.axes(), middle, strict=True))
+    return (atoms.positions - middle).astype(precision), (COULOMB_KCAL_A * atoms.charges).astype(precision), axes
+
+
+def points_of(axes: tuple[Array, ...]) -> Array:
+    """Points (nx ny nz, 3) of a grid in the order of a map's values."""
+    return np.stack(np.meshgrid(*axes[::-1], indexing="ij")[::-1], axis=-1).reshape(-1, 3)
+
+
+@contextmanager
+def talk_to_stderr(name: str) -> Iterator[None]:
+    """Send what is written to standard output to standard error; what a peer's compiled parts tell there gets its name.
+
+    name : of who is at work
+    """
+    sys.stdout.flush()
+    kept = os.dup(1)
+    with TemporaryFile() as told:
+        try:
+            os.dup2(told.fileno(), 1)
+            with redirect_stdout(sys.stderr):
+                yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+            told.seek(0)
+            for line in told.read().decode(errors="replace").splitlines():
+                print(f"{name}: {line}", file=sys.stderr)

@@ -1,0 +1,82 @@
+"""What an iteration of L-BFGS costs beyond its evaluation: microseconds of its launches, one behind the other.
+
+python tests/benchmarks/iteration.py [--systems ubiquitin,src3,ruvab] [--count 200] [--device NAME]
+
+Each structure begins from 0.1 A of noise, Amber99SB with OBC II. First so many evaluations are timed, then as many
+iterations, without waiting in between, and the host's part of both; then each kernel by the device's clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from pele_ocl.bench.minimize import minimizer_of, starts_of
+from pele_ocl.bench.systems import SYSTEMS
+from pele_ocl.minimize.pool import Pool
+from pele_ocl.opencl.run import Run
+from pele_ocl.opencl.timing import seconds_of
+from pele_ocl.paths import shipped
+from pele_ocl.plan.evaluator import Failures
+from pele_ocl.reading import read
+
+ROUNDS = 3
+FIRST = 30  # iterations before any is timed, so that there are pairs
+PROFILED = 10  # iterations by the device's clock
+
+
+def best(run: Run, work: Callable[[], None], count: int) -> tuple[float, float]:
+    """Microseconds of one of `count` repeats, and those of the host: the least of some rounds."""
+    found = []
+    for _ in range(ROUNDS):
+        run.finish()
+        begin = time.perf_counter()
+        for _ in range(count):
+            work()
+        host = time.perf_counter() - begin
+        run.finish()
+        found.append((time.perf_counter() - begin, host))
+    whole, host = map(min, zip(*found, strict=True))
+    return 1e6 * whole / count, 1e6 * host / count
+
+
+def show(name: str, options: argparse.Namespace) -> None:
+    """Print the lines of a structure."""
+    atoms = read(shipped("data") / "structures" / SYSTEMS[name])
+    start = np.asarray(starts_of(atoms, 0.1, 1))
+    plan = minimizer_of(atoms, "lbfgs", 0.0, "float32", options.device)
+    with plan.energy._lent(1) as pipeline:
+        run = pipeline.passes.run.anew(False)
+        steps = plan._steps_of(pipeline.passes)
+        Pool(run, pipeline, steps, start, Failures(1, record=True))._iterate(FIRST)
+        print(f"{name}, {len(atoms)} atoms, {plan.energy.variant} on {plan.energy.device}")
+        evaluation = best(run, lambda: run.launch_kept(steps.evaluation, 1), options.count)
+        iteration = best(run, lambda: steps.iterate(run, 1, 1), options.count)
+        for label, (whole, host) in {"evaluation": evaluation, "iteration": iteration}.items():
+            print(f"  {label:20s} {whole:8.1f} us, of the host {host:6.1f} us")
+        print(f"  in evaluations       {iteration[0] / evaluation[0]:8.2f}", flush=True)
+        timed = run.anew(True)
+        run.finish()
+        steps.iterate(timed, 1, PROFILED)
+        timed.finish()
+        for k, kept in enumerate(steps.alone[0]):
+            own = timed.events[k :: len(steps.alone[0])]
+            print(f"    {kept.kernel.name:18s} {1e6 * np.median([seconds_of(event) for event in own]):8.2f} us")
+
+
+def main() -> None:
+    """Read the options and print the lines."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--systems", default="ubiquitin,src3,ruvab", type=lambda text: text.split(","))
+    parser.add_argument("--count", default=200, type=int)
+    parser.add_argument("--device")
+    options = parser.parse_args()
+    for name in options.systems:
+        show(name, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""The time that a launch costs the host, by the number of buffers that the kernel is given, and the floor of a call.
+
+python tests/benchmarks/launches.py [DEVICE] launches an empty kernel many times over into a queue that takes no times.
+The floor of a call is what no plan can go below: positions of n atoms to the device, launches of an empty kernel,
+results of n atoms back, one call after the other. It is timed by three ways to the device: through host memory that the
+device reads and fills by itself, as plans do it; from and to NumPy's own memory; and without copies that are asked for,
+in memory that the kernel and, mapped, the host use in turn.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pyopencl as cl
+
+from pele_ocl.bench.timing import wall_seconds_of_many
+from pele_ocl.opencl.device import Device, get_device
+from pele_ocl.opencl.run import Run
+
+BUFFERS = (1, 5, 10, 20, 30)
+ATOMS = (1_231, 4_427, 30_211)
+LAUNCHES = (1, 3, 5, 7)
+SHAPE, GROUP = (2560, 1, 1), (32, 1, 1)
+
+
+def seconds_a_launch(device: Device, n_buffers: int) -> float:
+    """Of a kernel that reads all of its buffers, in a branch that no work-item takes."""
+    (kernel, _kept), queue = empty_kernel(device, n_buffers), device.plain_queue
+
+    def launch(count: int) -> None:
+        for _ in range(count):
+            cl.enqueue_nd_range_kernel(queue, kernel, SHAPE, GROUP)
+        queue.finish()
+
+    launch(10)
+    return wall_seconds_of_many(launch)
+
+
+def seconds_a_call(device: Device, n_atoms: int, n_launches: int, staged: bool = True) -> float:
+    """Of positions (n, 3) float64 in, launches with ten buffers each, and results (n, 4) float32 out."""
+    (kernel, _kept), run = empty_kernel(device, 10), Run(device, "float32", profile=False)
+    positions, results = np.zeros(3 * n_atoms), np.zeros(4 * n_atoms, np.float32)
+    if staged:
+        positions, results = run.host_array(positions.shape, np.float64), run.host_array(results.shape)
+    inputs, outputs = run.empty(3 * n_atoms, np.float64), run.empty(4 * n_atoms)
+
+    def call(count: int) -> None:
+        for _ in range(count):
+            written = run.start_write(inputs, positions)
+            for _ in range(n_launches):
+                cl.enqueue_nd_range_kernel(run.queue, kernel, SHAPE, GROUP)
+            run.wait(run.start_read(results, outputs))
+            del written
+
+    call(10)
+    return wall_seconds_of_many(call)
+
+
+def seconds_a_mapped_call(device: Device, n_atoms: int) -> float:
+    """The same with one launch, in memory of the host's that the kernel is given."""
+    (kernel, _kept), queue, both = empty_kernel(device, 10), device.plain_queue, cl.mem_flags.READ_WRITE
+    inputs = cl.Buffer(device.context, both | cl.mem_flags.ALLOC_HOST_PTR, 24 * n_atoms)
+    outputs = cl.Buffer(device.context, both | cl.mem_flags.ALLOC_HOST_PTR, 16 * n_atoms)
+    for k, buffer in enumerate((inputs, outputs)):
+        kernel.set_arg(k, buffer)
+
+    def call(count: int) -> None:
+        write, read = cl.map_flags.WRITE_INVALIDATE_REGION, cl.map_flags.READ
+        for _ in range(count):
+            positions, _ = cl.enqueue_map_buffer(queue, inputs, write, 0, (3 * n_atoms,), np.float64)
+            positions.base.release(queue)
+            cl.enqueue_nd_range_kernel(queue, kernel, SHAPE, GROUP)
+            results, _ = cl.enqueue_map_buffer(queue, outputs, read, 0, (4 * n_atoms,), np.float32)
+            results.base.release(queue)
+        queue.finish()
+
+    call(10)
+    return wall_seconds_of_many(call)
+
+
+def empty_kernel(device: Device, n_buffers: int) -> tuple[cl.Kernel, list[cl.Buffer]]:
+    """A kernel with its arguments set, and the buffers, which it does not keep alive."""
+    names = [f"b{k}" for k in range(n_buffers)]
+    arguments = ", ".join(f"global float *{name}" for name in names)
+    total = " + ".join(f"{name}[1]" for name in names)
+    source = f"kernel void empty({arguments}) {{ if (get_global_id(0) > {SHAPE[0]}) b0[0] = {total}; }}"
+    kernel = cl.Kernel(cl.Program(device.context, source).build(), "empty")
+    buffers = [cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 1 << 16) for _ in names]
+    kernel.set_args(*buffers)
+    return kernel, buffers
+
+
+if __name__ == "__main__":
+    device = get_device(sys.argv[1] if len(sys.argv) > 1 else None)
+    print(device)
+    for n_buffers in BUFFERS:
+        print(f"{n_buffers:3d} buffers: {1e6 * seconds_a_launch(device, n_buffers):5.1f} us a launch")
+    for n_atoms in ATOMS:
+        floors = ", ".join(f"{n}: {1e6 * seconds_a_call(device, n_atoms, n):.0f} us" for n in LAUNCHES)
+        print(f"floor of a call, {n_atoms:6,d} atoms, by launches: {floors}")
+        plain, mapped = seconds_a_call(device, n_atoms, 1, staged=False), seconds_a_mapped_call(device, n_atoms)
+        print(f"  one launch from NumPy's own memory {1e6 * plain:.0f} us, in mapped memory {1e6 * mapped:.0f} us")

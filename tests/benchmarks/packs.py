@@ -1,0 +1,104 @@
+"""The kernels of molecules that share launches: microseconds of each, for one molecule.
+
+python tests/benchmarks/packs.py [--count 30] [--residues 160,400] [--row 1 --parts 256] [--pairs 8] [--equal]
+    [--device NAME]
+
+The models are those of mixed.py. --row and --parts are the layout of `squares` in place of the rule's, --pairs those
+that L-BFGS keeps; --equal gives all of them the topology of the middle one: they share launches as conformations do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+from mixed import models_of
+
+from pele_ocl import Atoms, Energy
+from pele_ocl.bench.minimize import MODEL
+from pele_ocl.energy.layout import SquaresLayout
+from pele_ocl.minimize import Minimizer
+from pele_ocl.minimize.pack import Member
+from pele_ocl.minimize.packs import LOOK, Packs
+from pele_ocl.minimize.steps import Steps
+from pele_ocl.opencl.device import get_device
+from pele_ocl.opencl.launch import KeptLaunch
+from pele_ocl.opencl.run import Run
+from pele_ocl.units import KJ_PER_MOL_NM
+
+REPEATS = 6
+
+
+def show(run: Run, launches: Sequence[KeptLaunch], count: int) -> None:
+    """Print the microseconds of each launch for one of `count` molecules."""
+    for kept in launches:
+        run.finish()
+        begin = time.perf_counter()
+        for _ in range(REPEATS):
+            run.launch_kept([kept], count)
+        run.finish()
+        taken = (time.perf_counter() - begin) / REPEATS / count
+        print(f"  {kept.kernel.name:20s} {1e6 * taken:7.2f} us", flush=True)
+
+
+def equal(atoms: Atoms, count: int, options: argparse.Namespace) -> None:
+    """Conformations of one molecule."""
+    plan = Energy(atoms, model=MODEL, variant="squares", born="pairs", device=options.device)
+    with plan._lent(count) as pipeline:
+        print(f"{count} conformations of {len(atoms)} atoms")
+        show(pipeline.passes.run.anew(False), pipeline.passes.launches, count)
+
+
+def different(models: Sequence[Atoms], options: argparse.Namespace) -> None:
+    """Each of another topology."""
+    with ExitStack() as stack:
+        packs = Packs(get_device(options.device), "float32", stack)
+        begin = time.perf_counter()
+        members = [
+            Member(Minimizer(atoms, tolerance=KJ_PER_MOL_NM, model=MODEL, device=options.device)) for atoms in models
+        ]
+        preparation = (time.perf_counter() - begin) / len(models)
+        for k, member in enumerate(members):
+            packs._bring(packs.structure(member, k, models[k].positions))
+        for _ in range(3):
+            begin = time.perf_counter()
+            packs.start()
+            list(packs.look())
+        evaluation = (time.perf_counter() - begin) / LOOK / packs.n_seats
+        print(
+            f"{packs.n_seats} models, {np.mean([len(atoms) for atoms in models]):.0f} atoms in the mean: prepared in "
+            f"{1e3 * preparation:.1f} ms each; an iteration {1e6 * evaluation:.1f} us each"
+        )
+        for pack in packs._packs.values():
+            show(packs._run, [table.kept for table in pack._tables], len(pack.seats))
+
+
+def main() -> None:
+    """Read the options and print what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", default=30, type=int)
+    parser.add_argument("--residues", default=(160, 400), type=lambda text: tuple(map(int, text.split(","))))
+    parser.add_argument("--row", type=int)
+    parser.add_argument("--parts", default=256, type=int)
+    parser.add_argument("--pairs", type=int)
+    parser.add_argument("--equal", action="store_true")
+    parser.add_argument("--device")
+    options = parser.parse_args()
+    if options.row:
+        rule = SquaresLayout.of
+        SquaresLayout.of = lambda machine, n: replace(rule(machine, n), row=options.row, most_parts=options.parts)
+    if options.pairs:
+        Steps.pairs = options.pairs
+    models = sorted(models_of(options.count, options.residues, 0.1), key=len, reverse=True)
+    if options.equal:
+        equal(models[len(models) // 2], options.count, options)
+    else:
+        different(models, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Energy and gradient with Born radii from all pairs and over the tree: times in turns, and what the tree changes.
+
+python tests/benchmarks/tree_energy.py DEVICE SYSTEM[,SYSTEM...] [RUNS]
+
+Systems are those of tests/benchmarks/tree.py in tests/data. "evaluate" is the wall clock of Energy.evaluate() in
+float32, the best of the runs, without the measurement of the error, which "error" has; the differences are from all
+pairs in float64. Below stands what each kernel took.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from pele_ocl import Atoms, Energy
+from pele_ocl.energy import EnergyResult
+from pele_ocl.opencl.timing import seconds_of
+from pele_ocl.plan.pipeline import Pipeline
+
+DATA = Path(__file__).parents[2] / "tests" / "data"
+HEADS = ("system", "atoms", "born", "evaluate, s", "error, s", "energy", "gradient, by norm", "worst radius")
+
+
+def atoms_of(system: str) -> Atoms:
+    """The atoms of a system with all parameters."""
+    data = np.load(DATA / f"{system}.npz")
+    return Atoms(
+        positions=data["coordinates"], charges=data["charge"], lj_sigma=data["sigma"], lj_epsilon=data["epsilon"],
+        gb_radii=data["obc_radius"], gb_scales=data["obc_scale"], bonds=data["bonds"],
+    )  # fmt: skip
+
+
+def best_of(plan: Energy, runs: int) -> tuple[EnergyResult, float]:
+    """A result, and the least wall seconds of a later evaluation, its measurement of the error taken off."""
+    result, best = plan.evaluate(), np.inf
+    for _ in range(runs):
+        start = time.perf_counter()
+        result = plan.evaluate()
+        best = min(best, time.perf_counter() - start - result.seconds.get("error", 0.0))
+    return result, best
+
+
+def kernels(plan: Energy) -> str:
+    """Milliseconds of each kernel of another evaluation of what was evaluated last."""
+    with plan._lent(1) as evaluator:
+        assert isinstance(evaluator, Pipeline)
+        passes = evaluator.passes
+        run = passes.run.anew(True)
+        passes.launch(run, 1)
+        run.finish()
+        each = zip(passes.launches, run.events, strict=True)
+        return ", ".join(f"{kept.kernel.name} {1e3 * seconds_of(event):,.0f}" for kept, event in each)
+
+
+def main() -> None:
+    device, systems, *rest = sys.argv[1:]
+    print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
+    for system in systems.split(","):
+        atoms = atoms_of(system)
+        exact = Energy(atoms, born="pairs", precision="float64", device=device).evaluate()
+        assert exact.gradient is not None
+        for born in ("pairs", "tree"):
+            plan = Energy(atoms, born=born, device=device)
+            result, seconds = best_of(plan, int(rest[0]) if rest else 3)
+            assert result.gradient is not None
+            apart = np.linalg.norm(result.gradient - exact.gradient) / np.linalg.norm(exact.gradient)
+            worst = np.abs(result.born_radii / exact.born_radii - 1).max()
+            cells = (
+                system, f"{len(atoms):,}", born, f"{seconds:.3f}", f"{result.seconds.get('error', 0.0):.3f}",
+                f"{abs(result.total / exact.total - 1):.1e}", f"{apart:.1e}", f"{worst:.1e}",
+            )  # fmt: skip
+            print(f"| {' | '.join(cells)} |\n  ({kernels(plan)})", flush=True)
+
+
+if __name__ == "__main__":
+    main()

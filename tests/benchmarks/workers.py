@@ -1,0 +1,126 @@
+"""Time frames on one worker process and on two.
+
+python tests/benchmarks/workers.py [--independent] [--system ubiquitin] [--frames 2560] [--runs 3]
+
+The energies of frames, with no gradient, by workers that a Dask scheduler has; each has one core of PoCL, or a GPU of
+its own, which `--system ruvab --frames 24000 --runs 1` keeps busy. The clock runs from the first task to the last
+result, without the start of the processes; the shortest of the runs counts, as other programs, or other guests of the
+machine, take time from any of them. With it stands the processor time of the scheduler and of the command, which the
+workers' cores lack.
+
+--independent times what the machine has at most: the same frames in one process that knows of no other, and in two
+such at once, each on a core of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import psutil  # which Dask brings
+
+import pele_ocl
+
+STRUCTURES = Path(__file__).parents[2] / "data" / "structures"
+N_DIFFERENT = 64  # frames; the others repeat them
+
+
+def main() -> None:
+    """Print the frames a second of one process and of two, and their ratio."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--independent", action="store_true")
+    parser.add_argument("--system", default="ubiquitin")
+    parser.add_argument("--frames", type=int, default=2560)
+    parser.add_argument("--runs", type=int, default=3)
+    options = parser.parse_args()
+    structure = next(STRUCTURES.glob(f"{options.system}.pdb*"))
+    seconds_of = independent_seconds if options.independent else worker_seconds
+    with tempfile.TemporaryDirectory() as folder:
+        frames = Path(folder) / "frames.h5"
+        write(frames, pele_ocl.read(structure).positions, options.frames)
+        one, two = (options.frames / seconds_of(structure, frames, n, options.runs) for n in (1, 2))
+    what = "independent process" if options.independent else "worker"
+    print(f"1 {what} {one:.1f} frames/s, 2 {two:.1f} frames/s: {two / one:.2f} times")
+
+
+def write(frames: Path, start: np.ndarray, n_frames: int) -> None:
+    """A file of so many frames, trembling."""
+    moved = start + np.random.default_rng(0).normal(0, 0.02, (N_DIFFERENT, *start.shape))
+    with h5py.File(frames, "w") as file:
+        positions = file.create_dataset("positions", (n_frames, *start.shape), np.float32)
+        for first in range(0, n_frames, N_DIFFERENT):
+            positions[first : first + N_DIFFERENT] = moved[: n_frames - first]
+
+
+def independent_seconds(structure: Path, frames: Path, n_processes: int, n_runs: int) -> float:
+    """Seconds for as much as all frames, by so many processes, each of which computes them all on a core of its own."""
+    seconds = []
+    for _ in range(n_runs):
+        words = ("energy", str(structure), "-t", str(frames), "--json")
+        begun = [pele_ocl_on(core, words) for core in range(n_processes)]
+        ended = [json.loads(process.communicate()[0]) for process in begun]
+        seconds.append(max(found["seconds"]["frames"] for found in ended))
+    return min(seconds) / n_processes
+
+
+def pele_ocl_on(core: int, words: tuple[str, ...]) -> subprocess.Popen[str]:
+    """The command on one core of those that this process may use, with one thread of PoCL."""
+    cores = sorted(os.sched_getaffinity(0))
+    environment = {**os.environ, "POCL_CPU_MAX_CU_COUNT": "1", "POCL_MAX_PTHREAD_COUNT": "1"}
+    return subprocess.Popen(
+        ("taskset", "-c", str(cores[core]), sys.executable, "-m", "pele_ocl", *words),
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+
+
+def worker_seconds(structure: Path, frames: Path, n_workers: int, n_runs: int) -> float:
+    """Seconds of the shortest run on workers that have built their kernels before."""
+    dask, file = (sys.executable, "-m", "dask"), frames.with_name(f"scheduler{n_workers}.json")
+    options = ("--nthreads", "1", "--resources", "ocl=1", "--memory-limit", "0", "--no-dashboard")
+    programs = [
+        quiet(*dask, "scheduler", "--scheduler-file", str(file), "--port", "0", "--no-dashboard"),
+        quiet(*dask, "worker", "--scheduler-file", str(file), "--nworkers", str(n_workers), *options),
+    ]
+    try:
+        while not file.exists():
+            time.sleep(0.1)
+        run(structure, frames, file, ("--frames", ":64"))
+        before = others_seconds(programs[0])
+        seconds = [run(structure, frames, file, ()) for _ in range(n_runs)]
+        spent = [(after - start) / n_runs for after, start in zip(others_seconds(programs[0]), before, strict=True)]
+        print(f"{n_workers} at work; processor seconds a run: scheduler {spent[0]:.2f}, command {spent[1]:.2f}")
+    finally:
+        for program in programs:
+            program.terminate()
+            program.wait()
+    return min(seconds)
+
+
+def others_seconds(scheduler: subprocess.Popen[bytes]) -> tuple[float, float]:
+    """The processor time of the scheduler, and of the commands that have ended, with their start."""
+    return sum(psutil.Process(scheduler.pid).cpu_times()[:2]), sum(os.times()[2:4])
+
+
+def quiet(*words: str) -> subprocess.Popen[bytes]:
+    """A program that prints nothing."""
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def run(structure: Path, frames: Path, scheduler: Path, more: tuple[str, ...]) -> float:
+    """Seconds that the command reports for the frames."""
+    words = ("energy", str(structure), "-t", str(frames), "--scheduler", str(scheduler), "--json", *more)
+    done = subprocess.run((sys.executable, "-m", "pele_ocl", *words), check=True, capture_output=True, text=True)
+    seconds: float = json.loads(done.stdout)["seconds"]["frames"]
+    return seconds
+
+
+if __name__ == "__main__":
+    main()
