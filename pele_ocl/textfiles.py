@@ -94,14 +94,14 @@ class _Bzip2(bz2.BZ2File):
         super().__init__(io.BytesIO(file.data))
         self._of = file
 
-    def read(self, size: int = -1) -> bytes:
-        return _checked_size(self._of, self.kind, super().read(size), self.tell())
+    def read(self, size: int | None = -1) -> bytes:
+        return _checked_size(self._of, self.kind, super().read(-1 if size is None else size), self.tell())
 
     def read1(self, size: int = -1) -> bytes:
         return _checked_size(self._of, self.kind, super().read1(size), self.tell())
 
 
-_SUFFIXES = {".gz": _Gzip, ".bz2": _Bzip2}
+_SUFFIXES: dict[str, type[_Gzip] | type[_Bzip2]] = {".gz": _Gzip, ".bz2": _Bzip2}
 
 
 def _checked_size(file: InputFile, kind: str, part: bytes, n_bytes: int) -> bytes:
@@ -116,7 +116,11 @@ def _checked_size(file: InputFile, kind: str, part: bytes, n_bytes: int) -> byte
 
 def _packing(file: InputFile) -> type[_Gzip] | type[_Bzip2] | None:
     """How a file is compressed by its first bytes, None where it is not."""
-    found = _Gzip if file.data.startswith(GZIP_MAGIC) else _Bzip2 if file.data.startswith(BZIP2_MAGIC) else None
+    found: type[_Gzip] | type[_Bzip2] | None = None
+    if file.data.startswith(GZIP_MAGIC):
+        found = _Gzip
+    elif file.data.startswith(BZIP2_MAGIC):
+        found = _Bzip2
     meant = _SUFFIXES.get(file.suffix)
     if meant is not None and found is None:
         raise FormatError(

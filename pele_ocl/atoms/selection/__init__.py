@@ -1,4 +1,4 @@
-"""Choice of atoms by a text: `protein and not resname NAP`, in the words that MDAnalysis and VMD share, or AMBER's masks.
+"""Choice of atoms by a text: `protein and not resname NAP`, in words of MDAnalysis and VMD, or a mask of AMBER.
 
 docs/selection.md lists the words.
 """
