@@ -125,6 +125,9 @@ def mmpbsa(
         raise click.UsageError("-ci and -cg go together: an index file and two of its groups")
     if output == decomposition or frames_output in (output, decomposition):
         raise click.UsageError("-o, -do and -eo need names of their own")
+    there = [path for path in (output, decomposition, frames_output) if path is not None and path.exists()]
+    if there and not overwrite:
+        raise click.UsageError(f"{there[0]} is there already; -O writes over it")
     file = read_file(source)
     wanted = read_input(file, of_gromacs := groups is not None or masks is not None)
     if masks is not None:
@@ -139,10 +142,7 @@ def mmpbsa(
             _given(complex=paths, receptor=receptor_trajectories, ligand=ligand_trajectories),
         )
     notes = [*wanted.notes, *(text for option, text in _NOTED.items() if option == "-deo" and frame_shares)]
-    mutants = {
-        name: path
-        for name, path in _given(complex=mutant_complex, receptor=mutant_receptor, ligand=mutant_ligand).items()
-    }
+    mutants = _given(complex=mutant_complex, receptor=mutant_receptor, ligand=mutant_ligand)
     runs = _runs(systems, wanted, mutants, device, precision)
     n_imaged = sum(run.n_imaged for run in runs)
     if n_imaged:
@@ -155,6 +155,7 @@ def mmpbsa(
 
 
 def _given(**named: Any) -> dict[str, Any]:
+    """The options that were given, by name."""
     return {name: value for name, value in named.items() if value}
 
 
@@ -212,7 +213,9 @@ def _mutants(
         if len(systems.sources) > 1:
             raise InputError("an alanine scan of separate trajectories needs topologies of the mutant: -mc, -mr, -ml")
         residue = residue_named(wanted.alanine.residue, whole.atoms.labels)
-        first = whole.trajectory(wanted.frames).positions(range(int(wanted.frames.split(":")[0]), 1 << 30)[:1])[0]
+        frames = whole.trajectory(wanted.frames)
+        first = frames.positions(frames.frames[:1])[0]
+        frames.close()
         found = {"complex": to_alanine(whole.atoms.moved(first), residue)}
     else:
         raise InputError("&alanine_scanning needs the mutant: -mc and -mr or -ml, or mutant_res with gmx_MMPBSA")
@@ -274,24 +277,25 @@ def _write(
 
 
 def _say(runs: Sequence[Results], written: Sequence[Path], notes: Sequence[str], as_json: bool) -> None:
-    report = []
+    """Print the total of each run and the files, or all terms as JSON."""
+    report, texts = list[dict[str, object]](), list[str]()
     for run in runs:
-        has_parts = "receptor" in run.energies
-        rows = difference(run) if has_parts else {
-            name: (float(of.mean()), float(of.std())) for name, of in run.energies["complex"].items()
-        }  # fmt: skip
-        report.append({
-            "mutant": run.label or None, "of": "delta" if has_parts else "complex",
-            "n_frames": len(run.energies["complex"]["TOTAL"]),
-            "energy": {name: {"mean": mean, "sd": sd} for name, (mean, sd) in rows.items()},
-        })  # fmt: skip
+        has_parts, n = "receptor" in run.energies, len(run.energies["complex"]["TOTAL"])
+        own = {name: (float(of.mean()), float(of.std())) for name, of in run.energies["complex"].items()}
+        rows = difference(run) if has_parts else own
+        report.append(
+            {
+                "mutant": run.label or None,
+                "of": "delta" if has_parts else "complex",
+                "n_frames": n,
+                "energy": {name: {"mean": mean, "sd": sd} for name, (mean, sd) in rows.items()},
+            }
+        )
+        what = "binding energy" if has_parts else "energy of the complex"
+        mean, sd = rows["TOTAL"]
+        texts.append(f"{f'{run.label}: ' if run.label else ''}{what} {mean:.4f} +- {sd:.4f} kcal/mol over {n} frames")
     if as_json:
-        say_json({"runs": report, "files": [str(path) for path in written], "notes": list(notes),
-                  "seconds": {"total": elapsed()}})  # fmt: skip
-        return
-    for run, of in zip(runs, report, strict=True):
-        total = of["energy"]["TOTAL"]  # type: ignore[index]
-        what = "binding energy" if of["of"] == "delta" else "energy of the complex"
-        who = f"{run.label}: " if run.label else ""
-        say(f"{who}{what} {total['mean']:.4f} +- {total['sd']:.4f} kcal/mol over {of['n_frames']} frames")
-    say(f"Written: {', '.join(map(str, written))}")
+        files = [str(path) for path in written]
+        say_json({"runs": report, "files": files, "notes": list(notes), "seconds": {"total": elapsed()}})
+    else:
+        say("\n".join([*texts, f"Written: {', '.join(map(str, written))}"]))

@@ -248,8 +248,10 @@ _MODEL_OPTIONS: Options = (
     click.option(
         "--like",
         type=click.Choice(list(PRESETS)),
-        help="Constants of sander, OpenMM or PELE: dielectrics, Coulomb's constant, kappa, nonpolar term, the "
-        "end of the Born integrals; options beside it win.",
+        help="Constants of another program: dielectrics, Coulomb's constant, kappa, nonpolar term, the end of the Born "
+        "integrals; options beside it win. amber: sander and pmemd (water 78.5, no surface). With LCPO surfaces "
+        "mmpbsa.py: MMPBSA.py without decomposition (78.3); sander: MMPBSA.py with decomposition or use_sander=1 (80); "
+        "gmx: gmx_MMPBSA (78.5). openmm: its applications. exact: CODATA's constants, as without it. pele: PELE.",
     ),
     click.option(
         "--gb",

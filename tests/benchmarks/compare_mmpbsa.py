@@ -62,7 +62,7 @@ def tables(text: str) -> Rows:
         row = re.fullmatch(r"(\S[\w -]*?)\s{2,}(-?\d+\.\d+)\s+(\d+\.\d+)\s+(\d+\.\d+)", line)
         if row and method == "GENERALIZED BORN:":
             found[mutant, system, row[1]] = [float(row[k]) for k in (2, 3, 4)]
-        scan = re.match(r"RESULT OF ALANINE SCANNING: \((\w+)\) .*= *(-?[\d.]+) +\+/- *([\d.]+)", line)
+        scan = re.match(r"RESULT OF ALANINE SCANNING: \((\w+)\) DELTA DELTA G .*?= *(-?[\d.]+) +\+/- *([\d.]+)", line)
         if scan and (scan[1], "delta", "scan") not in found:  # the first is of GB
             found[scan[1], "delta", "scan"] = [float(scan[2]), float(scan[3])]
     return found
@@ -103,7 +103,9 @@ def run_test(folder: Path, precision: str) -> Iterator[tuple[str, Path, Path]]:
     """Run a test; yield its name, the tables that were written, and those of MMPBSA.py."""
     script = next(folder.glob("Run.*")).read_text()
     inputs = re.findall(r"cat > mmpbsa\.in << EOF\n(.*?)EOF\n", script, re.DOTALL)
-    calls = [call.replace("\\\n", " ") for call in re.findall(r"^\$DO_PARALLEL \$EXE (-O.*?)(?:>)", script, re.M | re.S)]
+    calls = [
+        call.replace("\\\n", " ") for call in re.findall(r"^\$DO_PARALLEL \$EXE (-O.*?)(?:>)", script, re.M | re.S)
+    ]
     for number, (given, call) in enumerate(zip(inputs, calls, strict=False), 1):
         (folder / "mmpbsa.in").write_text(given)
         words = shlex.split(call)
@@ -135,8 +137,10 @@ def compared(kind: str, ours: Path, theirs: Path) -> dict[str, Difference]:
             continue
         for k, (a, b) in enumerate(zip(own, values, strict=True)):
             if kind == "-o":
-                group = "ESURF, sums with it" if of in ("ESURF", "G solv", "TOTAL", "DELTA G solv", "DELTA TOTAL") else (
-                    "scan" if of == "scan" else "other terms"
+                group = (
+                    "ESURF, sums with it"
+                    if of in ("ESURF", "G solv", "TOTAL", "DELTA G solv", "DELTA TOTAL")
+                    else ("scan" if of == "scan" else "other terms")
                 )
                 group += ", means" if k == 0 else ", deviations"
             elif kind == "-do":
@@ -176,7 +180,9 @@ def standing_in(estral: Path) -> None:
     out = ["%VERSION  VERSION_STAMP = V0001.000\n"]
     for name, form, width, values in contents:
         out.append(f"{f'%FLAG {name}':<80}\n{f'%FORMAT({form})':<80}\n")
-        cells = [v if isinstance(v, str) else f"{v:{width}.8E}" if isinstance(v, float) else f"{v:{width}d}" for v in values]
+        cells = [
+            v if isinstance(v, str) else f"{v:{width}.8E}" if isinstance(v, float) else f"{v:{width}d}" for v in values
+        ]
         step = int(re.match(r"\d+", form)[0])
         out += ["".join(cells[k : k + step]) + "\n" for k in range(0, len(cells), step)]
     whole.write_text("".join(out))
@@ -203,7 +209,15 @@ def main() -> None:
             for title, ours, theirs in run_test(copy / name, options.precision):
                 title, _, kind = title.rpartition("-")
                 for group, found in sorted(compared(f"-{kind}", ours, theirs).items()):
-                    cells = [title, ours.name, group, f"{found.n:,}", f"{found.largest:.4g}", str(found.decimals), found.where]
+                    cells = [
+                        title,
+                        ours.name,
+                        group,
+                        f"{found.n:,}",
+                        f"{found.largest:.4g}",
+                        str(found.decimals),
+                        found.where,
+                    ]
                     print(f"| {' | '.join(cells)} |" if options.markdown else "  ".join(cells))
 
 

@@ -104,10 +104,10 @@ def gromacs_systems(
     for number in groups:
         if not 0 <= number < len(found):
             raise InputError(f"{index}: has no group {number}; its groups are 0 to {len(found) - 1}")
-        name, atoms = found[number]
-        if not len(atoms) or atoms.min() < 0 or atoms.max() >= len(whole):
+        name, group = found[number]
+        if not len(group) or group.min() < 0 or group.max() >= len(whole):
             raise InputError(f"{index}: the group {name} is not of the {len(whole):,} atoms of {topology}")
-        chosen.append(np.unique(atoms))
+        chosen.append(np.unique(group))
     receptor, ligand = chosen
     if len(np.intersect1d(receptor, ligand)):
         raise InputError(f"{index}: the groups {groups[0]} and {groups[1]} share atoms; an atom is in one part")

@@ -126,6 +126,8 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
     decomp = _decomp(source, found["decomp"], of_gromacs) if "decomp" in found else None
     if decomp is not None and decomp.idecomp > 2 and decomp.verbose in (1, 3):
         notes.append("tables of sidechains and backbones are left out for pairs of residues")
+    if decomp is not None and decomp.idecomp > 2 and decomp.verbose > 1:
+        notes.append("bonded energies stand on the diagonal of pairs of residues; sander leaves them out there")
     if decomp is not None:
         notes.append("Non-Polar Solv. of decompositions is of LCPO areas, where sander takes ICOSA's")
     # Where sander computes the energies inside MMPBSA.py, its dielectric constant of water is another.
@@ -134,7 +136,8 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
     mask = general.text("receptor_mask"), general.text("ligand_mask")
     if (mask[0] is None) != (mask[1] is None):
         raise InputError(f"{source}: receptor_mask and ligand_mask go together; give both or none")
-    start, end, step = (general.whole(name, of) for name, of in (("startframe", 1), ("endframe", 9999999), ("interval", 1)))
+    start, end = general.whole("startframe", 1), general.whole("endframe", 9999999)
+    step = general.whole("interval", 1)
     if start < 1 or end < start or step < 1:
         raise InputError(f"{source}: startframe={start}, endframe={end}, interval={step} choose no frame")
     radii = general.whole("pbradii", 3)
@@ -225,7 +228,8 @@ def _model(source: InputFile, gb: _Values, program: str) -> SolventModel:
     if igb not in _GB:
         raise InputError(f"{source}: igb={igb} is not done here; choose {', '.join(map(str, _GB))}")
     changes: dict[str, float | str | None] = {"gb": _GB[igb], "ionic_strength": gb.number("saltcon", 0.0)}
-    for name, ours in (("surften", "surface_tension"), ("intdiel", "solute_dielectric"), ("extdiel", "solvent_dielectric")):
+    constants = {"surften": "surface_tension", "intdiel": "solute_dielectric", "extdiel": "solvent_dielectric"}
+    for name, ours in constants.items():
         if name in gb.of:
             changes[ours] = gb.number(name, 0.0)
     return SolventModel.like(program, **changes)

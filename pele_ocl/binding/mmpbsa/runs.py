@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from ...variant import Progress
 from ..alanine import Mutant, cut_at
 from ..amber import amber_terms
 from ..decomposition import Decomposition, grouping
-from ..energies import DELTA, PARTS
+from ..energies import PARTS
 from ..plan import Binding
 from .namelists import Alanine, Decomp, MmpbsaInput
 
@@ -115,7 +115,9 @@ def parts_by_topologies(complex_: Atoms, receptor: Atoms, ligand: Atoms) -> NDAr
             is_ligand = np.zeros(n, bool)
             is_ligand[inside] = True
             return is_ligand
-    raise InputError("the atoms of receptor and ligand are not those of the complex; name receptor_mask and ligand_mask")
+    raise InputError(
+        "the atoms of receptor and ligand are not those of the complex; name receptor_mask and ligand_mask in &general"
+    )
 
 
 def _keys(atoms: Atoms) -> list[tuple[str, str]]:
@@ -161,7 +163,7 @@ def run_single(
     )  # fmt: skip
     decomposer = plan.decomposer() if decomp is not None and decomp.idecomp > 2 else None
     chosen = None if decomp is None else printed_residues(decomp, atoms, is_ligand, layout)
-    gathered, n_imaged = list[dict[str, EnergyBatch]](), 0
+    n_imaged = 0
     terms, parts = {name: list[Floats]() for name in PARTS}, {name: list[dict[str, Floats]]() for name in PARTS}
     done = 0
     for piece in frames.pieces():
@@ -179,7 +181,6 @@ def run_single(
         done += len(piece.frames)
         if progress is not None:
             progress(done / len(frames))
-    del gathered
     energies = {
         name: _amber(plan.names, np.concatenate(of), wanted.surface_offset) for name, of in terms.items()
     }  # fmt: skip
@@ -289,7 +290,8 @@ def _shares(
     plan: Binding | Energy, batch: EnergyBatch, decomp: Decomp, atoms: Atoms, own: NDArray[np.intp] | None
 ) -> dict[str, Floats]:  # fmt: skip
     """(m, n_residues, n_groups) for each of SPLITS, of all residues of the atoms; own : the atoms of the batch"""
-    assert batch.per_atom is not None and atoms.labels is not None
+    assert batch.per_atom is not None
+    assert atoms.labels is not None
     groups = grouping(plan.names, decomp.idecomp)
     values = plan.aligned(batch.per_atom) if isinstance(plan, Binding) else batch.per_atom.values
     of_atoms = np.zeros((len(values), len(atoms), groups.shape[1]))
@@ -304,12 +306,14 @@ def _shares(
 def backbone(labels: Labels) -> NDArray[np.bool_]:
     """(n,) True for atoms of the backbone of amino acids and nucleotides, as sander's decomposition has it."""
     starts = labels.residue_starts
-    has_alpha = np.logical_or.reduceat(labels.names == "CA", starts) & np.logical_or.reduceat(labels.names == "N", starts)
+    has = {name: np.logical_or.reduceat(labels.names == name, starts) for name in ("CA", "N")}
+    has_alpha = has["CA"] & has["N"]
     has_sugar = np.logical_or.reduceat(np.isin(labels.names, ("C1'", "C1*")), starts)
     index = labels.residue_index - labels.residue_index[0]
     names = np.char.replace(labels.names.astype(np.str_), "*", "'")
-    found: NDArray[np.bool_] = has_alpha[index] & np.isin(names, _BACKBONE)
-    return found | (has_sugar[index] & np.isin(names, _NUCLEIC_BACKBONE))
+    of_amino_acids = has_alpha[index] & np.isin(names, _BACKBONE)
+    of_nucleotides = has_sugar[index] & np.isin(names, _NUCLEIC_BACKBONE)
+    return np.asarray(of_amino_acids | of_nucleotides, np.bool_)
 
 
 def printed_residues(
@@ -356,8 +360,9 @@ def mutated_residue(wild: Atoms, mutant: Atoms) -> int | None:
 
     Raises InputError where more than one differs.
     """
-    assert wild.labels is not None and mutant.labels is not None
-    before, after = (of.labels.residue_names[of.labels.residue_starts] for of in (wild, mutant))  # type: ignore[union-attr]
+    assert wild.labels is not None
+    assert mutant.labels is not None
+    before, after = (of.residue_names[of.residue_starts] for of in (wild.labels, mutant.labels))
     if len(before) != len(after):
         raise InputError(f"the mutant has {len(after):,} residues, the complex {len(before):,}")
     differ = np.flatnonzero(before != after)
@@ -377,7 +382,8 @@ def mutant_of(wild: Atoms, topology: Atoms, residue: int) -> Mutant:
     Raises InputError where the topology has other atoms than the wild type with this residue cut behind CB.
     """
     site = cut_at(wild, residue)
-    assert wild.labels is not None and topology.labels is not None
+    assert wild.labels is not None
+    assert topology.labels is not None
     placed = np.sort(np.concatenate([site.hydrogens, site.gamma]))
     by_name = {str(wild.labels.names[i]): int(i) for i in np.intersect1d(site.own, site.kept) if i not in placed}
     free, order = [int(i) for i in placed], list[int]()
@@ -437,6 +443,3 @@ def masked(atoms: Atoms, mask: str) -> NDArray[np.bool_]:
         if "takes no atom" in str(error):
             return np.zeros(len(atoms), bool)
         raise
-
-
-Tell = Callable[[str], None]

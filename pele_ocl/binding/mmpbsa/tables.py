@@ -54,7 +54,8 @@ def results_text(heading: Heading, runs: Sequence[Results], verbose: int, of_gro
     for run in runs:
         if run.label and wild is not None and "receptor" in run.energies:
             mean, sd = _change(wild, run)
-            out.append(f"\nRESULT OF ALANINE SCANNING: ({run.label}) DELTA DELTA G binding = {mean:9.4f}  +/- {sd:9.4f}\n")
+            change = f"DELTA DELTA G binding = {mean:9.4f}  +/- {sd:9.4f}"
+            out.append(f"\nRESULT OF ALANINE SCANNING: ({run.label}) {change}\n")
             out.append(f"{_RULE}\n{_RULE}\n")
     return "".join(out)
 
@@ -134,9 +135,9 @@ def _gromacs_tables(run: Results, verbose: int) -> Iterator[str]:
             for term in rows["complex"]
         }
         within = {term: 0.0 if run.is_single and term in _BONDED else sd for term, sd in apart.items()}
-        sums = _propagated(within)
+        sums = {term: sd for term, sd in _propagated(within).items() if term in ("GGAS", "GSOLV", "TOTAL")}
         yield "Delta (Complex - Receptor - Ligand):\n"
-        yield _gromacs_table(difference(run), {**apart, **{t: sums[t] for t in ("GGAS", "GSOLV", "TOTAL")}}, _n(run), "Δ")
+        yield _gromacs_table(difference(run), {**apart, **sums}, _n(run), "Δ")
 
 
 def _propagated(sds: Mapping[str, float]) -> dict[str, float]:
@@ -221,7 +222,9 @@ class _Names:
         """A residue of the complex, by its number in the system."""
         if self._of_gromacs:
             found = self._labels.residues[residue]
-            return f"{'L' if self.side[residue] else 'R'}:{found.chain}:{found.name}:{found.number}{found.insertion_code}"
+            return (
+                f"{'L' if self.side[residue] else 'R'}:{found.chain}:{found.name}:{found.number}{found.insertion_code}"
+            )
         number = residue + 1 if system in ("complex", "delta") else int(self.own[residue])
         return f"{self.names[residue]:>3s}{number:4d}"
 
@@ -259,7 +262,7 @@ def _of_system(run: Results, system: str, split: str, names: _Names) -> _Rows:
         places = shares.residues.tolist()
         return _Rows(_pair_rows(of, kind, [*zip(residues, places, strict=True)]), of.n_frames)
     values = _with_total(shares.of[split])
-    rows = [((r,), values[:, k].mean(axis=0), values[:, k].std(axis=0)) for k, r in enumerate(residues)]
+    rows: list[_Row] = [((r,), values[:, k].mean(axis=0), values[:, k].std(axis=0)) for k, r in enumerate(residues)]
     return _Rows(rows, len(values))
 
 
@@ -284,15 +287,17 @@ def _of_delta(run: Results, split: str, names: _Names) -> _Rows:
         for system in ("receptor", "ligand"):
             part = run.shares[system]
             values[:, np.searchsorted(whole.residues, part.residues)] -= _with_total(part.of[split])
-        rows = [((int(r),), values[:, k].mean(axis=0), values[:, k].std(axis=0)) for k, r in enumerate(whole.residues)]
+        rows: list[_Row] = [
+            ((int(r),), values[:, k].mean(axis=0), values[:, k].std(axis=0)) for k, r in enumerate(whole.residues)
+        ]
         return _Rows(rows, len(values))
     everything = _of_system(run, "complex", split, names)
     others = {row[0]: row for system in ("receptor", "ligand") for row in _of_system(run, system, split, names).rows}
-    rows = []
+    changed = list[_Row]()
     for residues, mean, sd in everything.rows:
         _, less, other = others.get(residues, (residues, np.zeros_like(mean), np.zeros_like(sd)))
-        rows.append((residues, mean - less, np.hypot(sd, other)))
-    return _Rows(rows, everything.n)
+        changed.append((residues, mean - less, np.hypot(sd, other)))
+    return _Rows(changed, everything.n)
 
 
 def _section(found: _Rows, names: _Names, system: str, split: str, decomp: Decomp) -> Iterator[str]:
@@ -308,7 +313,9 @@ def _section(found: _Rows, names: _Names, system: str, split: str, decomp: Decom
         table.writerow([*first, *(cell for head in _HEADS for cell in (head, "", ""))])
         table.writerow([*("" for _ in first), *(_STATISTICS * len(_HEADS))])
         for cell, (_, mean, sd) in zip(cells, found.rows, strict=True):
-            table.writerow([*cell, *(x for m, s in zip(mean.tolist(), sd.tolist(), strict=True) for x in (m, s, s / root))])
+            table.writerow(
+                [*cell, *(x for m, s in zip(mean.tolist(), sd.tolist(), strict=True) for x in (m, s, s / root))]
+            )
         yield out.getvalue() + "\n"
         return
     head = " | ".join([*(f"{word:<7}" if k == 0 else f" {word}" for k, word in enumerate(first)),

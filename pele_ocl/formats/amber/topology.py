@@ -55,7 +55,9 @@ def read_names(path: str | PathLike[str]) -> Atoms:
     sections = read_sections(read_file(path))
     counts, _ = read_counts(sections)
     n = counts.atoms
-    return Atoms(np.zeros((n, 3)), np.zeros(n), labels=read_labels(sections, counts), cell_angles=_cell_angles(sections))
+    return Atoms(
+        np.zeros((n, 3)), np.zeros(n), labels=read_labels(sections, counts), cell_angles=_cell_angles(sections)
+    )
 
 
 def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
