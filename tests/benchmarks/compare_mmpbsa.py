@@ -69,10 +69,10 @@ def tables(text: str) -> Rows:
 
 
 def shares(text: str) -> Rows:
-    """Means, deviations and errors of each row of FINAL_DECOMP_MMPBSA.dat, text or CSV, of the first solvent."""
+    """Means, deviations and errors of the rows of FINAL_DECOMP_MMPBSA.dat, text or CSV: first solvent, wild type."""
     found: Rows = {}
     system, split = "complex", ""
-    for line in text.split("Poisson Boltzmann")[0].splitlines():
+    for line in text.split("Energy Decomposition Analysis")[1].splitlines():
         if line.strip() in SYSTEMS:
             system = SYSTEMS[line.strip()]
         elif line.strip().endswith("Energy Decomposition:"):
@@ -124,6 +124,32 @@ def run_test(folder: Path, precision: str) -> Iterator[tuple[str, Path, Path]]:
                 yield f"{name}{option}", folder / file, folder / f"{file}.save"
 
 
+def run_mutant(root: Path, precision: str) -> Iterator[tuple[str, Path, Path]]:
+    """Run test 03's mutant over the very frames that MMPBSA.py wrote for it, so that no rounding is between."""
+    folder, estral = root / "03_Alanine_Scanning", "../EstRAL_Files"
+    given = "its own frames\n&general\n/\n&gb\n  igb=5, saltcon=0.1\n/\n"
+    (folder / "mmpbsa.in").write_text(given)
+    tops = ["-cp", f"{estral}/com.mutant.top", "-rp", f"{estral}/rec.mutant.top", "-lp", f"{estral}/lig.top"]
+    words = [
+        "--mmpbsa",
+        "mmpbsa.in",
+        "--precision",
+        precision,
+        "-O",
+        *tops,
+        "-y",
+        "orig_mutant.mdcrd",
+        "-o",
+        "mutant.dat",
+    ]
+    subprocess.run([*COMMAND, *words], cwd=folder, check=True, capture_output=True)
+    label = "D231A MUTANT:\n"
+    (folder / "mutant.dat").write_text(label + (folder / "mutant.dat").read_text())
+    saved = (folder / "FINAL_RESULTS_MMPBSA.dat.save").read_text().split(label)[1]
+    (folder / "mutant.dat.save").write_text(label + saved.split("RESULT OF")[0])
+    yield "03, frames of MMPBSA.py-o", folder / "mutant.dat", folder / "mutant.dat.save"
+
+
 def compared(kind: str, ours: Path, theirs: Path) -> dict[str, Difference]:
     """Differences by what the numbers are of."""
     read = {"-o": tables, "-do": shares, "-eo": frames}[kind]
@@ -145,7 +171,7 @@ def compared(kind: str, ours: Path, theirs: Path) -> dict[str, Difference]:
                 group += ", means" if k == 0 else ", deviations"
             elif kind == "-do":
                 head = HEADS[k // 3 if len(values) == 18 else k // 2]
-                group = head if head in ("Non-Polar Solv.", "TOTAL") else "other columns"
+                group = head if head in ("Internal", "Non-Polar Solv.", "TOTAL") else "other columns"
                 group += ", means" if k % (len(values) // 6) == 0 else ", deviations"
             else:
                 group = "frames"
@@ -206,7 +232,10 @@ def main() -> None:
             if not (copy / name).is_dir():
                 print(f"{name}: is not there")
                 continue
-            for title, ours, theirs in run_test(copy / name, options.precision):
+            tests = [*run_test(copy / name, options.precision)]
+            if name.startswith("03") and (copy / name / "orig_mutant.mdcrd").is_file():
+                tests += run_mutant(copy, options.precision)
+            for title, ours, theirs in tests:
                 title, _, kind = title.rpartition("-")
                 for group, found in sorted(compared(f"-{kind}", ours, theirs).items()):
                     cells = [

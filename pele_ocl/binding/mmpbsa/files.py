@@ -21,7 +21,7 @@ from .runs import Source, masked, parts_by_topologies, require_alike
 
 @dataclass(frozen=True, eq=False)
 class Systems:
-    """What a run is of.
+    """The systems of a run.
 
     sources : "complex", and "receptor" and "ligand" where they have trajectories of their own
     is_ligand : (n,) of the complex's atoms; None where its energy alone is wanted

@@ -76,7 +76,7 @@ class Alanine:
 
 @dataclass(frozen=True)
 class MmpbsaInput:
-    """What an input file asks for.
+    """The content of an input file.
 
     text : its lines; frames : of the trajectory, in the words of `trajectory`; verbose : 0 to 2, which tables
     model : SolventModel; surface_offset : kcal/mol that are added to each surface energy

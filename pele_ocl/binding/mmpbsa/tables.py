@@ -35,7 +35,7 @@ Moments = tuple[Floats, Floats]  # means and population standard deviations
 
 @dataclass(frozen=True)
 class Heading:
-    """What stands above the tables: lines of text without the bar that they begin with."""
+    """Lines above the tables, without the bar that they begin with."""
 
     lines: tuple[str, ...]
 

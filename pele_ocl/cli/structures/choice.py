@@ -48,8 +48,8 @@ def choice_options() -> list[Callable[..., Callable[..., object]]]:
         click.option(
             "--select",
             metavar="EXPR",
-            help="Atoms to take, in words of MDAnalysis and VMD: 'protein and not resname NAP'. What is left out needs "
-            "no template.",
+            help="Atoms to take, in words of MDAnalysis and VMD: 'protein and not resname NAP', or a mask of AMBER: "
+            "':1-50@CA'. What is left out needs no template.",
         ),
         click.option(
             "--without", metavar="NAMES", help="Leave residues of these names out: HOH,NAP; also water, ion, ligand."
