@@ -125,11 +125,11 @@ def mmpbsa(
         raise click.UsageError("-ci and -cg go together: an index file and two of its groups")
     if output == decomposition or frames_output in (output, decomposition):
         raise click.UsageError("-o, -do and -eo need names of their own")
-    there = [path for path in (output, decomposition, frames_output) if path is not None and path.exists()]
-    if there and not overwrite:
-        raise click.UsageError(f"{there[0]} is there already; -O writes over it")
     file = read_file(source)
     wanted = read_input(file, of_gromacs := groups is not None or masks is not None)
+    there = [path for path in (output, frames_output, wanted.decomp and decomposition) if path and path.exists()]
+    if there and not overwrite:
+        raise click.UsageError(f"{there[0]} is there already; -O writes over it")
     if masks is not None:
         wanted = replace(wanted, masks=masks)
     if groups is not None and index is not None:
