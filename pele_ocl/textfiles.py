@@ -5,6 +5,7 @@ Numbers in them, too: one strict reader for all formats.
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import re
@@ -18,7 +19,7 @@ from typing import TextIO
 from .errors import FormatError
 from .inputfile import InputFile, read_file
 
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC, BZIP2_MAGIC = b"\x1f\x8b", b"BZh"
 _LONGEST_LINE = 2**24  # characters; a bomb of gzip data is one line of gigabytes
 _MOST_BYTES = 2**32  # of gzip data, unpacked
 _MOST_RATIO, _SMALL = 100, 2**28  # of unpacked to packed bytes, beyond so many bytes; structures have 3 to 30
@@ -38,11 +39,11 @@ def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
     Raises FormatError for a file that is missing, unreadable, empty, binary, HTML, damaged gzip or of another format.
     """
     file = read_file(source)
-    compressed = _is_compressed(file)
+    packed = _packing(file)
     raw = io.BytesIO(file.data)
     with (
-        _sentences_of_gzip(file),
-        io.TextIOWrapper(_Unpacked(file) if compressed else raw, "utf-8-sig", "replace") as text,
+        _sentences_of(file, packed),
+        io.TextIOWrapper(raw if packed is None else packed(file), "utf-8-sig", "replace") as text,
     ):
         yield from _checked(text, file.path, kind)
 
@@ -53,56 +54,95 @@ def plain_bytes(source: str | PathLike[str]) -> bytes:
     Raises FormatError for a file that is missing or unreadable, and for gzip data that is damaged or of many GiB.
     """
     file = read_file(source)
-    if not _is_compressed(file):
+    packed = _packing(file)
+    if packed is None:
         return file.data
     parts, n_bytes = list[bytes](), 0
-    with _sentences_of_gzip(file), _Unpacked(file) as stream:
+    with _sentences_of(file, packed), packed(file) as stream:
         while part := stream.read(_LONGEST_LINE):
             parts.append(part)
             n_bytes += len(part)
             if n_bytes > _MOST_BYTES:
-                raise FormatError(f"{file}: the gzip data holds more than {_MOST_BYTES >> 30} GiB; the file is damaged")
+                raise FormatError(
+                    f"{file}: the {packed.kind} data holds more than {_MOST_BYTES >> 30} GiB; the file is damaged"
+                )
     return b"".join(parts)
 
 
-class _Unpacked(gzip.GzipFile):
+class _Gzip(gzip.GzipFile):
     """The content of a gzip file, as far as its size is one that data of a molecule may have."""
+
+    kind = "gzip"
 
     def __init__(self, file: InputFile) -> None:
         super().__init__(fileobj=io.BytesIO(file.data), mode="rb")
-        self._file, self._most = file, max(_SMALL, _MOST_RATIO * len(file.data))
+        self._file = file
 
     def read(self, size: int | None = -1) -> bytes:
-        return self._checked(super().read(size))
+        return _checked_size(self._file, self.kind, super().read(size), self.tell())
 
     def read1(self, size: int = -1) -> bytes:
-        return self._checked(super().read1(size))
-
-    def _checked(self, part: bytes) -> bytes:
-        if self.tell() > self._most:
-            raise FormatError(
-                f"{self._file}: the gzip data unpacks to more than {_MOST_RATIO} times its size, as no file of a "
-                "molecule does; unpack it with gunzip if it is right"
-            )
-        return part
+        return _checked_size(self._file, self.kind, super().read1(size), self.tell())
 
 
-def _is_compressed(file: InputFile) -> bool:
-    compressed = file.data.startswith(_GZIP_MAGIC)
-    if file.suffix == ".gz" and not compressed:
-        raise FormatError(f"{file}: not gzip data, although its name ends in .gz; take the suffix off")
-    return compressed
+class _Bzip2(bz2.BZ2File):
+    """The content of a bzip2 file, with the same limit."""
+
+    kind = "bzip2"
+
+    def __init__(self, file: InputFile) -> None:
+        super().__init__(io.BytesIO(file.data))
+        self._of = file
+
+    def read(self, size: int | None = -1) -> bytes:
+        return _checked_size(self._of, self.kind, super().read(-1 if size is None else size), self.tell())
+
+    def read1(self, size: int = -1) -> bytes:
+        return _checked_size(self._of, self.kind, super().read1(size), self.tell())
+
+
+_SUFFIXES: dict[str, type[_Gzip] | type[_Bzip2]] = {".gz": _Gzip, ".bz2": _Bzip2}
+
+
+def _checked_size(file: InputFile, kind: str, part: bytes, n_bytes: int) -> bytes:
+    """The part, or FormatError where it ends beyond the size that a file of a molecule may have."""
+    if n_bytes > max(_SMALL, _MOST_RATIO * len(file.data)):
+        raise FormatError(
+            f"{file}: the {kind} data unpacks to more than {_MOST_RATIO} times its size, as no file of a "
+            f"molecule does; unpack it with {'gunzip' if kind == 'gzip' else 'bunzip2'} if it is right"
+        )
+    return part
+
+
+def _packing(file: InputFile) -> type[_Gzip] | type[_Bzip2] | None:
+    """How a file is compressed by its first bytes, None where it is not."""
+    found: type[_Gzip] | type[_Bzip2] | None = None
+    if file.data.startswith(GZIP_MAGIC):
+        found = _Gzip
+    elif file.data.startswith(BZIP2_MAGIC):
+        found = _Bzip2
+    meant = _SUFFIXES.get(file.suffix)
+    if meant is not None and found is None:
+        raise FormatError(
+            f"{file}: not {meant.kind} data, although its name ends in {file.suffix}; take the suffix off"
+        )
+    return found
 
 
 @contextmanager
-def _sentences_of_gzip(file: InputFile) -> Iterator[None]:
-    """FormatError in place of what gzip raises."""
+def _sentences_of(file: InputFile, packed: type[_Gzip] | type[_Bzip2] | None) -> Iterator[None]:
+    """FormatError in place of what gzip and bzip2 raise."""
+    kind = "" if packed is None else packed.kind
     try:
         yield
     except EOFError:
-        raise FormatError(f"{file}: the gzip data ends too early; fetch or copy the file again") from None
+        raise FormatError(f"{file}: the {kind} data ends too early; fetch or copy the file again") from None
     except (gzip.BadGzipFile, zlib.error):
         raise FormatError(f"{file}: the gzip data is damaged; fetch or copy the file again") from None
+    except OSError as error:
+        if packed is not _Bzip2:
+            raise
+        raise FormatError(f"{file}: the bzip2 data is damaged; fetch or copy the file again") from error
 
 
 def number(text: str) -> float | None:

@@ -48,7 +48,7 @@ def test_a_structure_format(tmp_path: Path) -> None:
     plain.write_text(text.replace("0.93", "0.9x"))
     with pytest.raises(FormatError, match=r"water.xyzq:4: x, y, z, charge and radius are needed here, not '-0.24 0.9x"):
         read(plain)
-    with pytest.raises(FormatError, match=r"molecules end in .*, .pqr, .*, .xyzq, or these with .gz"):
+    with pytest.raises(FormatError, match=r"molecules end in .*, .pqr, .*, .xyzq, or these with .gz or .bz2"):
         read(tmp_path / "water.abc")
 
 

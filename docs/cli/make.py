@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from pele_ocl.cli import main
+from pele_ocl.cli.mmpbsa import MMPBSA, mmpbsa
 from pele_ocl.cli.pele_run import PELE, pele_run
 from pele_ocl.paths import copy_installed
 
@@ -33,8 +34,11 @@ def help_texts() -> dict[str, str]:
         return texts
 
     texts = walk(main, "pele-ocl", None)
-    (text,) = walk(pele_run, "pele-ocl binding", context_of(main)).values()
-    return {**texts, "pele-ocl-binding-pele.txt": text.replace("binding --help", f"binding {PELE} FOLDER --help", 1)}
+    for command, option, what in ((pele_run, PELE, "FOLDER"), (mmpbsa, MMPBSA, "FILE")):
+        (text,) = walk(command, "pele-ocl binding", context_of(main)).values()
+        name = f"pele-ocl-binding-{option.strip('-')}.txt"
+        texts[name] = text.replace("binding --help", f"binding {option} {what} --help", 1)
+    return texts
 
 
 def context_of(group: click.Group) -> click.Context:
@@ -61,6 +65,7 @@ def _commands(group: click.Group, path: str) -> Iterator[tuple[str, str, str]]:
             yield from _commands(command, below)
         if name == "binding":
             yield f"binding {PELE} FOLDER", f"{below}-pele", pele_run.get_short_help_str(limit=200)
+            yield f"binding {MMPBSA} FILE", f"{below}-mmpbsa", mmpbsa.get_short_help_str(limit=200)
 
 
 if __name__ == "__main__":

@@ -77,6 +77,34 @@ def to_alanine(atoms: Atoms, residue: int) -> Mutant:
     Raises InputError for a residue without CB, with a bond from its side chain to another residue, or without
     parameters of ALA that would fit.
     """
+    site = cut_at(atoms, residue)
+    assert atoms.labels is not None
+    where = atoms.labels.residue(int(site.own[0]))
+    changed = _with_parameters(
+        unbonded(atoms), site.own, site.beta, np.concatenate([site.hydrogens, site.gamma]), site.gamma, where
+    )
+    mutant = changed[site.kept]
+    beta, placed = int(np.searchsorted(site.kept, site.beta)), np.searchsorted(site.kept, site.gamma)
+    there = _placed(mutant.positions[np.newaxis], beta, placed)[0]
+    return Mutant(mutant.moved(there), site.kept, beta, placed)
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Where the side chain of a residue is cut: indices of atoms of the molecule.
+
+    own : of the residue; kept : all that stay; beta : CB; hydrogens : of CB; gamma : those that become hydrogens
+    """
+
+    own: NDArray[np.intp]
+    kept: NDArray[np.intp]
+    beta: int
+    hydrogens: NDArray[np.intp]
+    gamma: NDArray[np.intp]
+
+
+def cut_at(atoms: Atoms, residue: int) -> Cut:
+    """Which atoms stay where a residue (its number, from 0) becomes alanine; errors as of `to_alanine`."""
     assert atoms.labels is not None
     own = list(_atoms_of_residues(atoms.labels))[residue]
     names = {str(atoms.labels.names[i]): int(i) for i in own}
@@ -92,12 +120,7 @@ def to_alanine(atoms: Atoms, residue: int) -> Mutant:
     removed = np.setdiff1d(_beyond(names["CB"], names["CA"], ends, own), [*gamma, *hydrogens, names["CB"]])
     if len(gamma) + len(hydrogens) != 3 or not len(gamma):
         raise InputError(f"{where} has no side chain that could be cut behind CB")
-    changed = _with_parameters(unbonded(atoms), own, names["CB"], np.concatenate([hydrogens, gamma]), gamma, where)
-    kept = np.setdiff1d(np.arange(len(atoms)), removed)
-    mutant = changed[kept]
-    beta, placed = int(np.searchsorted(kept, names["CB"])), np.searchsorted(kept, gamma)
-    there = _placed(mutant.positions[np.newaxis], beta, placed)[0]
-    return Mutant(mutant.moved(there), kept, beta, placed)
+    return Cut(own, np.setdiff1d(np.arange(len(atoms)), removed), names["CB"], hydrogens, gamma)
 
 
 def _placed(positions: Floats, beta: int, placed: NDArray[np.intp]) -> Floats:

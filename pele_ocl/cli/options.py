@@ -273,8 +273,10 @@ _MODEL_OPTIONS: Options = (
     click.option(
         "--like",
         type=click.Choice(list(PRESETS)),
-        help="Use another program's constants: dielectrics, Coulomb's constant, kappa, nonpolar term, end of "
-        "the Born integrals. Other options override them.",
+        help="Use another program's constants: dielectrics, Coulomb's constant, kappa, nonpolar term, end of the Born "
+        "integrals. Other options override them. amber: sander and pmemd (water 78.5, no surface). With LCPO surfaces "
+        "mmpbsa.py: MMPBSA.py without decomposition (78.3); sander: MMPBSA.py with decomposition or use_sander=1 (80); "
+        "gmx: gmx_MMPBSA (78.5). openmm: its applications. exact: CODATA's constants, as without it. pele: PELE.",
     ),
     click.option(
         "--gb",

@@ -6,20 +6,25 @@ Modules are imported when a file of theirs is first met.
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar, cast
 
 from ..atoms import Atoms, Floats, Structure, Topology
 from ..errors import FormatError
 from ..grid import Map
 from ..inputfile import InputFile
+from ..textfiles import BZIP2_MAGIC, GZIP_MAGIC
 from ..variant import Progress
 
-# Suffix in lower case -> module and the name of the format in it. `.gz` behind a suffix of a structure is understood.
+# Suffix in lower case -> module and the name of the format in it. `.gz` and `.bz2` behind a suffix of a structure are
+# understood.
 STRUCTURES: dict[str, str] = {
     ".pdb": "pele_ocl.formats.pdb:FORMAT",
     ".ent": "pele_ocl.formats.pdb:FORMAT",
@@ -44,6 +49,10 @@ MAPS: dict[str, str] = {
     ".map": "pele_ocl.formats.maps.mrc:FORMAT",
     ".h5": "pele_ocl.formats.maps.hdf5:FORMAT",
 }
+
+
+COMPRESSED = (".gz", ".bz2")
+_AMBER = b"%VERSION"
 
 
 @dataclass(frozen=True)
@@ -112,19 +121,47 @@ def structure_format(path: str | PathLike[str]) -> StructureFormat:
         raise FormatError(f"{path}: a folder; name a file in it")
     if suffix not in STRUCTURES:
         known = ", ".join(STRUCTURES)
-        raise FormatError(f"{path}: unknown suffix {suffix!r}; molecules end in {known}, or these with .gz")
+        raise FormatError(f"{path}: unknown suffix {suffix!r}; molecules end in {known}, or these with .gz or .bz2")
     return _loaded(STRUCTURES[suffix], StructureFormat)
 
 
 def is_structure(path: str | PathLike[str]) -> bool:
-    """Whether a path has the suffix of a molecule, `.gz` behind it allowed."""
+    """Whether a path has the suffix of a molecule, `.gz` or `.bz2` behind it allowed, or is a topology of AMBER."""
     return structure_suffix(path) in STRUCTURES
 
 
 def structure_suffix(path: str | PathLike[str]) -> str:
-    """The suffix in lower case, that before `.gz` if `.gz` is the last."""
+    """The suffix in lower case, or the one before `.gz` or `.bz2`.
+
+    Files of no known suffix that begin as topologies of AMBER, such as `prmtop`, have `.prmtop`.
+    """
     file = Path(path)
-    return (file.with_suffix("") if file.suffix.lower() == ".gz" else file).suffix.lower()
+    suffix = (file.with_suffix("") if file.suffix.lower() in COMPRESSED else file).suffix.lower()
+    return ".prmtop" if suffix not in STRUCTURES and _begins_as_amber(path) else suffix
+
+
+def _begins_as_amber(path: str | PathLike[str]) -> bool:
+    """Whether a file, plain or compressed, begins with the %VERSION of AMBER's topologies; False where it is none."""
+    try:
+        with open_plain(path) as stream:
+            return stream.read(len(_AMBER)) == _AMBER
+    except (OSError, EOFError, ValueError):
+        return False
+
+
+def open_plain(path: str | PathLike[str]) -> BinaryIO:
+    """The content of a file or an InputFile as a stream, unpacked where it is gzip or bzip2. Raises OSError."""
+    if isinstance(path, InputFile):
+        magic, source = path.data[:3], cast("str", io.BytesIO(path.data))
+    else:
+        source = str(path)
+        with open(source, "rb") as stream:
+            magic = stream.read(3)
+    if magic.startswith(GZIP_MAGIC):
+        return cast(BinaryIO, gzip.open(source))
+    if magic == BZIP2_MAGIC:
+        return cast(BinaryIO, bz2.open(source))
+    return cast(BinaryIO, source) if isinstance(path, InputFile) else open(source, "rb")
 
 
 def map_suffix(path: str | PathLike[str]) -> str | None:

@@ -11,8 +11,8 @@ from ..arguments import choice, described, numbers
 from ..atoms import Atoms, Floats, Ints
 from ..errors import InputError, ParameterError
 from ..extras import extra
-from ..formats.assembly import Records, structure
 from ..forcefield.openmm.gb_forces import DEFAULT_SET
+from ..formats.assembly import Records, structure
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol

@@ -1,4 +1,4 @@
-"""Choice of atoms by a text: `protein and not resname NAP`, in the words that MDAnalysis and VMD share.
+"""Choice of atoms by a text: `protein and not resname NAP`, in words of MDAnalysis and VMD, or a mask of AMBER.
 
 docs/selection.md lists the words.
 """
@@ -12,6 +12,7 @@ from ...errors import InputError
 from ..atoms import Atoms
 from ..labels import Labels
 from .kinds import KINDS, Composition, residue_kinds
+from .masks import MaskParser, is_mask
 from .parser import Parser, whole_residues
 from .words import ALONE, NAMED, Bools, Described
 
@@ -24,7 +25,7 @@ class Selection:
     def __init__(self, text: str) -> None:
         """Raise InputError, with the place of the word that is wrong, for a text that is no selection."""
         self.text = arguments.text("the selection", text)
-        self._parser = Parser(text)
+        self._parser = _parsed(text)
         self._words = self._parser.words
 
     def __repr__(self) -> str:
@@ -73,11 +74,16 @@ class Selection:
         return whole_residues(Described(len(labels), labels), mask)
 
 
+def _parsed(text: str) -> Parser | MaskParser:
+    """A reading of a text, as a mask of AMBER where it begins like one."""
+    return MaskParser(text) if is_mask(text) else Parser(text)
+
+
 def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = None) -> Bools:
     """The atoms that a text chooses, (n,) True for each.
 
     atoms : Atoms, or the Labels of n atoms
-    text : `protein and not resname NAP`, say; docs/selection.md lists the words
+    text : `protein and not resname NAP`, say, or a mask of AMBER, `:1-50@CA`; docs/selection.md lists the words
     positions : (n, 3) A, for distances; by default those of Atoms
 
     Raises InputError for a text that is no selection, with the place of the word that is wrong, for one that chooses

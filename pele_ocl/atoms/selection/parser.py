@@ -2,7 +2,9 @@
 
 either  = both ("or" both)*
 both    = one ("and" one)*
-one     = "not" one | "byres" one | "within" D "of" one | "around" D one | "(" either ")" | word values
+one     = "not" one | "byres" one | "within" D "of" one | "around" D one | "(" either ")" | "(" mask ")" | word values
+
+A mask is one of AMBER: masks.py.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 from ...arguments import MOST_INT32
 from ...errors import InputError
 from ..labels import Strings
+from .masks import MaskParser, begins_mask
 from .nearby import near
 from .words import ALONE, NAMED, NUMBERED, Bools, Described, Number, present, with_names, with_numbers
 
@@ -67,6 +70,7 @@ class Parser:
         self._text = text
         self._tokens = [Token(found[0], found.start() + 1) for found in _TOKEN.finditer(text)]
         self._at = self._depth = 0
+        self._of_masks = set[str]()
         self.empty: list[str] = []
         self.unknown: list[str] = []
         if not self._tokens:
@@ -78,7 +82,7 @@ class Parser:
     @property
     def words(self) -> set[str]:
         """The words of the text."""
-        return {token.text for token in self._tokens}
+        return {token.text for token in self._tokens} | self._of_masks
 
     def _peek(self) -> str:
         """The next word, "" at the end."""
@@ -145,16 +149,35 @@ class Parser:
             return self._numbered(token)
         if token.word in ("and", "or", ")"):
             raise self._wrong(token, "a word such as protein is needed there")
+        if token.text[0] in ":@!":
+            raise self._wrong(
+                token, "beside words a mask of AMBER stands in parentheses, as in 'protein and (:1-50@CA)'"
+            )
         raise self._wrong(token, f"known words are {', '.join(KNOWN)}")
 
     def _enclosed(self, opening: Token) -> Choice:
-        inner = self._either()
+        inner = self._masked(opening) if begins_mask(self._text[opening.place :]) else self._either()
         if self._peek() != ")":
             if self._at < len(self._tokens):
                 raise self._misplaced(self._tokens[self._at])
             raise self._wrong(opening, "the parenthesis is not closed")
         self._at += 1
         return inner
+
+    def _masked(self, opening: Token) -> Choice:
+        """The mask of AMBER behind a parenthesis, up to the one that closes it."""
+        end, depth = opening.place, 1
+        while end < len(self._text):
+            depth += {"(": 1, ")": -1}.get(self._text[end], 0)
+            if not depth:
+                break
+            end += 1
+        mask = MaskParser(self._text[opening.place : end])
+        mask.empty, mask.unknown = self.empty, self.unknown
+        self._of_masks |= mask.words
+        while self._at < len(self._tokens) and self._tokens[self._at].place <= end:
+            self._at += 1
+        return mask.choice
 
     def _related(self, token: Token) -> Choice:
         """Whole residues, or the surroundings, of the choice behind the word."""

@@ -25,6 +25,7 @@ from ..cluster import asked_of, cluster_options
 from ..command import OUTPUT, EachOnce
 from ..contract import Checks, strict_option
 from ..frames import FrameOptions, trajectory_options
+from ..mmpbsa import MMPBSA, mmpbsa
 from ..molecule import Molecule, models_option, read_molecule
 from ..options import (
     ReadAtoms,
@@ -49,13 +50,15 @@ __all__ = ["binding"]
 
 
 class ComplexOrRun(EachOnce):
-    """With --pele it is another command, of a run's poses in place of a complex."""
+    """With --pele or --mmpbsa it is another command: of a PELE run, or with the files of MMPBSA.py."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         if any(word.partition("=")[0] == PELE for word in args):
             return pele_run.make_context(info_name, args, parent, **extra)
+        if any(word.partition("=")[0] == MMPBSA for word in args):
+            return mmpbsa.make_context(info_name, args, parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -68,6 +71,10 @@ class ComplexOrRun(EachOnce):
 @click.option(
     PELE, metavar="FOLDER", expose_value=False,
     help="Compute the poses of a PELE run instead of IN. Help: binding --pele FOLDER --help.",
+)  # fmt: skip
+@click.option(
+    MMPBSA, metavar="FILE", expose_value=False,
+    help="In place of IN a run of MMPBSA.py or gmx_MMPBSA by its mmpbsa.in: binding --mmpbsa FILE --help.",
 )  # fmt: skip
 @binding_options
 @click.option("--cutoff", type=float, help="Leave out pairs beyond this distance, Angstrom; by default none.")

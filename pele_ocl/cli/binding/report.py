@@ -110,11 +110,17 @@ def notes_of(found: Findings) -> list[str]:
     energies = found.energies
     if isinstance(energies, SeparateEnergies):
         return []
+    notes = []
+    if found.like == "mmpbsa.py" and found.binding.idecomp is not None:
+        notes.append(
+            "MMPBSA.py decomposes by sander, whose dielectric constant of water is 80 in place of 78.3; --like sander "
+            "has the constants of its decompositions"
+        )
     n = int(np.count_nonzero(is_large(energies.complex)))
     if not n:
-        return []
+        return notes
     how = "; they were computed in float64" if found.binding.precision == "float32" else ""
-    return [f"atoms are on top of each other in {counted(n, 'frame')}, with energies to match{how}"]
+    return [*notes, f"atoms are on top of each other in {counted(n, 'frame')}, with energies to match{how}"]
 
 
 def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]]:

@@ -113,6 +113,19 @@ def read_topology(path: str | PathLike[str]) -> Topology:
         raise FormatError(f"{file}: {error}") from None
 
 
+def read_names(path: str | PathLike[str]) -> Atoms:
+    """The atoms of a topology by their names alone, at the origin, without charges or other parameters.
+
+    Enough to choose atoms of a trajectory's frames. Raises FormatError where these sections cannot be read.
+    """
+    sections = read_sections(read_file(path))
+    counts, _ = read_counts(sections)
+    n = counts.atoms
+    return Atoms(
+        np.zeros((n, 3)), np.zeros(n), labels=read_labels(sections, counts), cell_angles=_cell_angles(sections)
+    )
+
+
 def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
     """The atoms, all of them at the origin."""
     charges = sections.numbers("CHARGE", counts.atoms) / CHARGE_UNIT

@@ -1,13 +1,19 @@
-"""Trajectory files by their suffixes; one module a format."""
+"""Trajectory files by their suffixes, or by their first bytes where the suffix is of no format; one module a format."""
 
 from __future__ import annotations
 
+import gzip
+import re
+import shutil
+import tempfile
+import zlib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 
 from ...errors import FormatError
 from ...formats import is_structure
+from ...formats.registry import COMPRESSED, open_plain
 from .framefile import AtomChoice, FrameFile, Positions
 from .memory import MemoryFile, held_frames
 from .one_file import OneFile
@@ -24,6 +30,16 @@ SUFFIXES: Mapping[str, str] = {
     ".mdcrd": "mdcrd:MdcrdFile",
     ".h5": "hdf5:open_hdf5",
 }
+
+
+# First bytes, where they begin -> a suffix of SUFFIXES.
+_MAGICS: tuple[tuple[bytes, int, str], ...] = (
+    (b"CDF", 0, ".nc"), (b"\x89HDF", 0, ".nc"), (b"CORD", 4, ".dcd"), (b"\x00\x00\x07\xcb", 0, ".xtc"),
+    (b"\x00\x00\x07\xc9", 0, ".trr"),
+)  # fmt: skip
+_MDCRD_LINE = re.compile(rb"[^\r\n]*\r?\n[\d .-]{24,80}\r?\n")  # a title, then numbers
+_unpacked: dict[tuple[str, float], Path] = {}  # plain copies of compressed trajectories, by path and time
+_folders: list[tempfile.TemporaryDirectory[str]] = []  # where they lie until the process ends
 
 
 def open_frames(path: Path, n_atoms: int | None = None) -> FrameFile:
@@ -44,9 +60,13 @@ def open_frames(path: Path, n_atoms: int | None = None) -> FrameFile:
 
 
 def _open(path: Path, n_atoms: int | None) -> FrameFile:
-    suffix = path.suffix.lower()
     if path.is_dir():
         raise FormatError(f"{path}: a folder; name a file in it")
+    if path.suffix.lower() in COMPRESSED and not is_structure(path):
+        path = _plain(path)
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES and not is_structure(path):
+        suffix = _by_content(path)
     if suffix == ".mdcrd":
         if n_atoms is None:
             raise FormatError(f"{path}: does not say how many atoms a frame has; give the structure, too")
@@ -63,3 +83,32 @@ def _open(path: Path, n_atoms: int | None) -> FrameFile:
         return open_models(path)
     known = ", ".join(SUFFIXES)
     raise FormatError(f"{path}: unknown suffix {suffix!r}; trajectories end in {known}, .pdb or .cif")
+
+
+def _by_content(path: Path) -> str:
+    """The suffix that the first bytes of a file stand for; its own where they are of no format."""
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(512)
+    except OSError:
+        return path.suffix.lower()
+    for magic, start, suffix in _MAGICS:
+        if head[start : start + len(magic)] == magic:
+            return suffix
+    return ".mdcrd" if _MDCRD_LINE.match(head) else path.suffix.lower()
+
+
+def _plain(path: Path) -> Path:
+    """A plain copy of a compressed file, which stays until the process ends. Raises FormatError where it is damaged."""
+    key = str(path.resolve()), path.stat().st_mtime
+    if key not in _unpacked:
+        if not _folders:
+            _folders.append(tempfile.TemporaryDirectory(prefix="pele-ocl-"))
+        copy = Path(_folders[0].name) / f"{len(_unpacked)}-{path.stem}"
+        try:
+            with open_plain(path) as packed, open(copy, "wb") as file:
+                shutil.copyfileobj(packed, file, 1 << 20)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise FormatError(f"{path}: the compressed data is damaged; fetch or copy the file again") from None
+        _unpacked[key] = copy
+    return _unpacked[key]

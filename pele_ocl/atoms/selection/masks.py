@@ -1,0 +1,211 @@
+"""AMBER's masks, `:1-50@CA`: their grammar. docs/selection.md lists what is understood.
+
+either  = both ("|" both)*
+both    = one ("&" one)*
+one     = ("!" one | "(" either ")" | residues [atoms] | atoms | "*") (("<" | ">") (":" | "@") D)*
+residues = ":" list      numbers and ranges from 1 in the order of the file, or names
+atoms   = "@" list | "@/" elements | "@%" types
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from ...errors import InputError
+from ..labels import Strings
+from .nearby import near
+from .words import Bools, Described, present, with_names
+
+Choice = Callable[[Described], Bools]
+
+_BEGINS = re.compile(r"[\s(!]*([:@]|\*\s*($|[&|)]))")  # where none of our own words can stand
+_OPERATOR = re.compile(r"[\s)](and|or)[\s(]|\bnot[\s(]", re.IGNORECASE)
+_ITEM = re.compile(r"[^\s,&|!():@<>]+")
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+_NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+")
+_DEEPEST = 100  # levels of parentheses
+
+
+def begins_mask(text: str) -> bool:
+    """Whether a text begins like a mask: behind parentheses and `!` with `:`, `@` or a lone `*`, as no word does."""
+    return _BEGINS.match(text) is not None
+
+
+def is_mask(text: str) -> bool:
+    """Whether all of a text is a mask, and not a selection in words that holds masks in parentheses."""
+    return begins_mask(text) and _OPERATOR.search(text) is None
+
+
+class MaskParser:
+    """One reading of a mask; `choice` is what it says.
+
+    words : "type" and "name" where the mask needs types and names of atoms
+    empty : what it did not find when it was applied; unknown : those of it that are names of something
+    """
+
+    def __init__(self, text: str) -> None:
+        """Raise InputError, with the place of the character that is wrong, for a text that is no mask."""
+        self._text, self._at, self._depth = text, 0, 0
+        self.words: set[str] = set()
+        self.empty: list[str] = []
+        self.unknown: list[str] = []
+        self.choice = self._either()
+        if self._next():
+            raise self._wrong("& or | is needed before it" if self._next() in ":@!(*" else "it belongs to no mask")
+
+    def _next(self) -> str:
+        """The next character behind blanks, "" at the end."""
+        while self._at < len(self._text) and self._text[self._at].isspace():
+            self._at += 1
+        return self._text[self._at : self._at + 1]
+
+    def _wrong(self, why: str) -> InputError:
+        found = self._next()
+        where = f"has {found!r} at character {self._at + 1}" if found else "ends too early"
+        return InputError(f"the mask {self._text!r} {where}; {why}")
+
+    def _either(self) -> Choice:
+        parts = self._joined("|", self._both)
+        return parts[0] if len(parts) == 1 else lambda atoms: np.logical_or.reduce([part(atoms) for part in parts])
+
+    def _both(self) -> Choice:
+        parts = self._joined("&", self._one)
+        return parts[0] if len(parts) == 1 else lambda atoms: np.logical_and.reduce([part(atoms) for part in parts])
+
+    def _joined(self, operator: str, part: Callable[[], Choice]) -> list[Choice]:
+        parts = [part()]
+        while self._next() == operator:
+            self._at += 1
+            parts.append(part())
+        return parts
+
+    def _one(self) -> Choice:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self._wrong(f"masks are at most {_DEEPEST} levels deep")
+        found = self._behind(self._next())
+        while self._next() in ("<", ">") and self._next():
+            found = self._distant(found)
+        self._depth -= 1
+        return found
+
+    def _behind(self, character: str) -> Choice:
+        """The choice that a character begins."""
+        if character == "!":
+            self._at += 1
+            negated = self._one()
+            return lambda atoms: ~negated(atoms)
+        if character == "(":
+            self._at += 1
+            inner = self._either()
+            if self._next() != ")":
+                raise self._wrong("a parenthesis is not closed")
+            self._at += 1
+            return inner
+        if character == "*":
+            self._at += 1
+            return lambda atoms: np.ones(atoms.n_atoms, np.bool_)
+        if character == ":":
+            residues = self._list("residue")
+            if self._next() != "@":
+                return residues
+            atoms_of = self._list("atom")
+            return lambda atoms: residues(atoms) & atoms_of(atoms)
+        if character == "@":
+            return self._list("atom")
+        raise self._wrong("a mask such as :1-50, :LIG or @CA is needed there")
+
+    def _list(self, kind: str) -> Choice:
+        """The choice of `:` or `@` and what stands behind it, up to the next sign."""
+        start = self._at
+        self._at += 1
+        column, what = (_residue_names, "no residue is called") if kind == "residue" else (_names, "no atom is called")
+        lead = self._text[self._at : self._at + 1]
+        if kind == "atom" and lead in ("/", "%"):
+            self._at += 1
+            column, what = (_elements, "no atom is element") if lead == "/" else (_types, "no atom has type")
+        ranges, names = list[tuple[int, int]](), list[str]()
+        while True:
+            self._next()
+            item = _ITEM.match(self._text, self._at)
+            if item is None:
+                raise self._wrong("a number, a range such as 1-50 or a name is needed there")
+            number = _RANGE.fullmatch(item[0]) if lead not in ("/", "%") else None
+            if number is None:
+                names.append(item[0].replace("=", "*"))
+            else:
+                first, last = int(number[1]), int(number[2] or number[1])
+                if not 1 <= first <= last:
+                    raise self._wrong("numbers count from 1, and a range begins with its lower number")
+                ranges.append((first, last))
+            self._at = item.end()
+            if self._next() != ",":
+                break
+            self._at += 1
+        self.words.add("type" if lead == "%" else "name")
+        said = self._text[start : self._at].strip()
+
+        def chosen(atoms: Described) -> Bools:
+            found = np.zeros(atoms.n_atoms, np.bool_)
+            if ranges:
+                index = atoms.names.residue_index if kind == "residue" else np.arange(atoms.n_atoms)
+                for first, last in ranges:
+                    found |= (index >= first - 1) & (index <= last - 1)
+            if names:
+                found |= with_names(column(atoms), [(name, False) for name in names])
+            if not found.any():
+                there = f" (there are {present(column(atoms))})" if names else ""
+                self.empty.append(f"{what} {', '.join(names)}{there}" if names else f"nothing has a number of {said}")
+                if names:
+                    self.unknown.append(self.empty[-1])
+            return found
+
+        return chosen
+
+    def _distant(self, group: Choice) -> Choice:
+        """The atoms or residues (`<:`) within a distance of a choice, or beyond it (`>:`)."""
+        is_within = self._next() == "<"
+        self._at += 1
+        kind = self._next()
+        if kind not in (":", "@") or not kind:
+            raise self._wrong(
+                f"{'<' if is_within else '>'}: is for residues and {'<' if is_within else '>'}@ for atoms"
+            )
+        self._at += 1
+        self._next()
+        number = _NUMBER.match(self._text, self._at)
+        if number is None:
+            raise self._wrong("a distance in A is needed there")
+        self._at, distance = number.end(), float(number[0])
+
+        def chosen(atoms: Described) -> Bools:
+            if atoms.positions is None:
+                raise InputError("the positions of the atoms are not known, so that distances choose nothing")
+            found = near(atoms.positions, group(atoms), distance)
+            if kind == ":":
+                index = atoms.names.residue_index
+                found = np.isin(index, index[found])
+            return found if is_within else ~found
+
+        return chosen
+
+
+def _residue_names(atoms: Described) -> Strings:
+    return atoms.names.residue_names
+
+
+def _names(atoms: Described) -> Strings:
+    return atoms.names.names
+
+
+def _elements(atoms: Described) -> Strings:
+    return atoms.names.elements
+
+
+def _types(atoms: Described) -> Strings:
+    if atoms.types is None:
+        raise InputError("the atom types are not known, so that @% chooses nothing; choose by @/ and an element")
+    return atoms.types

@@ -1,0 +1,254 @@
+"""Input files of MMPBSA.py and gmx_MMPBSA: namelists, what is done with each variable, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...errors import FormatError, InputError
+from ...inputfile import InputFile
+from ...solvent_model import SolventModel
+from ...textfiles import lines, quoted
+
+STRIP_MASK = ":WAT,Cl*,CIO,Cs+,IB,K*,Li+,MG*,Na+,Rb+,CS,RB,NA,F,CL"  # MMPBSA.py's default
+_GB = {1: "hct", 2: "obc1", 5: "obc2", 7: "gbn", 8: "gbn2"}
+_RADII = {1: "bondi", 2: "mbondi", 3: "mbondi2", 4: "mbondi3"}
+_OTHERS = {
+    "pb": "Poisson-Boltzmann", "nmode": "normal modes", "rism": "3D-RISM", "gbnsr6": "GBNSR6",
+}  # fmt: skip
+
+# Variables by namelist. "used" ones are; those of None change no result; others have the one value that is done.
+_USED = "used"
+_GENERAL: Mapping[str, object] = {
+    **dict.fromkeys(
+        ("startframe", "endframe", "interval", "verbose", "strip_mask", "receptor_mask", "ligand_mask", "use_sander",
+         "pbradii", "entropy", "qh_entropy", "interaction_entropy", "c2_entropy"),
+        _USED,
+    ),
+    **dict.fromkeys(
+        ("keep_files", "debug_printlevel", "netcdf", "search_path", "full_traj", "sys_name", "forcefields",
+         "ions_parameters", "temperature", "assign_chainid", "exp_ki", "gmx_path", "solvated_trajectory",
+         "overwrite_data", "entropy_seg", "ie_segment", "overwrite", "entropy_temp"),
+    ),
+}  # fmt: skip
+_OF_GB: Mapping[str, object] = {
+    **dict.fromkeys(("igb", "saltcon", "surften", "surfoff", "intdiel", "extdiel", "molsurf"), _USED),
+    **dict.fromkeys(
+        ("probe", "msoffset", "qm_theory", "qm_residues", "qmcharge_com", "qmcharge_rec", "qmcharge_lig", "qmcut",
+         "scfconv", "peptide_corr", "writepdb", "verbosity", "arad_method", "com_qmmask", "rec_qmmask", "lig_qmmask"),
+    ),
+    "ifqnt": 0, "alpb": 0,
+}  # fmt: skip
+_OF_DECOMP: Mapping[str, object] = dict.fromkeys(("idecomp", "dec_verbose", "print_res", "csv_format"), _USED)
+_OF_ALANINE: Mapping[str, object] = {
+    **dict.fromkeys(
+        ("mutant_only", "mutant_res", "cas_intdiel", "intdiel_nonpolar", "intdiel_polar", "intdiel_positive",
+         "intdiel_negative"),
+        _USED,
+    ),
+    "mutant": "ALA",
+}  # fmt: skip
+_KNOWN = {"general": _GENERAL, "gb": _OF_GB, "decomp": _OF_DECOMP, "alanine_scanning": _OF_ALANINE}
+_NAMELIST = re.compile(r"&(\w+)\s*(.*)")
+_VALUE = re.compile(r"""(\w+)\s*=\s*("[^"]*"|'[^']*'|.*?)(?=[\s,]*\b\w+\s*=|[\s,]*$)""", re.DOTALL)
+_SHORTEST = 4  # letters that name a variable
+
+
+@dataclass(frozen=True)
+class Decomp:
+    """&decomp: idecomp as sander numbers it, which tables, the residues, and whether as CSV."""
+
+    idecomp: int
+    verbose: int
+    print_res: str
+    csv: bool
+
+
+@dataclass(frozen=True)
+class Alanine:
+    """&alanine_scanning: the residue as gmx_MMPBSA names it, and dielectric constants by kind of residue, or None."""
+
+    residue: str | None
+    dielectrics: Mapping[str, float] | None
+    mutant_only: bool
+
+
+@dataclass(frozen=True)
+class MmpbsaInput:
+    """The content of an input file.
+
+    text : its lines; frames : of the trajectory, in the words of `trajectory`; verbose : 0 to 2, which tables
+    model : SolventModel; surface_offset : kcal/mol that are added to each surface energy
+    gb_radii : of gmx_MMPBSA's topologies; strip_mask, masks : of MMPBSA.py, masks None where not given
+    notes : sentences about what is left out
+    """
+
+    text: tuple[str, ...]
+    frames: str
+    verbose: int
+    model: SolventModel
+    surface_offset: float
+    gb_radii: str
+    strip_mask: str
+    masks: tuple[str, str] | None
+    decomp: Decomp | None
+    alanine: Alanine | None
+    notes: tuple[str, ...] = field(default=())
+
+
+def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
+    """Read mmpbsa.in.
+
+    of_gromacs : whether it is one of gmx_MMPBSA, whose defaults differ
+
+    Raises FormatError where it has no namelists, and InputError, with the name, for what is not done here.
+    """
+    text = [line.rstrip("\n") for line in lines(source, "MMPBSA input")]
+    found = _namelists(source, text)
+    notes = list[str]()
+    others = [name for name in found if name in _OTHERS]
+    if "gb" not in found:
+        asked = f"&{others[0]} ({_OTHERS[others[0]]}) is not done here" if others else "it has no &gb"
+        raise InputError(f"{source}: {asked}; MM/GBSA needs the namelist &gb")
+    for name in others:
+        notes.append(f"&{name} ({_OTHERS[name]}) is not done here, and its results are left out")
+    for name, values in found.items():
+        _refuse_values(source, name, values)
+    general, gb = _Values(source, found.get("general", {})), _Values(source, found["gb"])
+    for name in ("entropy", "qh_entropy", "interaction_entropy", "c2_entropy"):
+        if general.whole(name, 0):
+            kind = "quasi-harmonic entropy" if name.startswith(("entropy", "qh")) else name.replace("_", " ")
+            more = "" if kind.startswith("quasi") else "; pele-ocl binding --entropy has it"
+            notes.append(f"{name}: the {kind} is left out{more}")
+    if gb.whole("molsurf", 0):
+        notes.append("molsurf=1: ESURF is of LCPO areas here, and differs from the one of molsurf")
+    decomp = _decomp(source, found["decomp"], of_gromacs) if "decomp" in found else None
+    if decomp is not None and decomp.idecomp > 2 and decomp.verbose in (1, 3):
+        notes.append("tables of sidechains and backbones are left out for pairs of residues")
+    if decomp is not None and decomp.idecomp > 2 and decomp.verbose > 1:
+        notes.append("bonded energies stand on the diagonal of pairs of residues; sander leaves them out there")
+    if decomp is not None:
+        notes.append("Non-Polar Solv. of decompositions is of LCPO areas, where sander takes ICOSA's")
+    # Where sander computes the energies inside MMPBSA.py, its dielectric constant of water is another.
+    by_sander = decomp is not None or bool(general.whole("use_sander", 0))
+    program = "gmx" if of_gromacs else "sander" if by_sander else "mmpbsa.py"
+    mask = general.text("receptor_mask"), general.text("ligand_mask")
+    if (mask[0] is None) != (mask[1] is None):
+        raise InputError(f"{source}: receptor_mask and ligand_mask go together; give both or none")
+    start, end = general.whole("startframe", 1), general.whole("endframe", 9999999)
+    step = general.whole("interval", 1)
+    if start < 1 or end < start or step < 1:
+        raise InputError(f"{source}: startframe={start}, endframe={end}, interval={step} choose no frame")
+    radii = general.whole("pbradii", 3)
+    if of_gromacs and radii not in _RADII:
+        raise InputError(f"{source}: PBRadii={radii} is not done here; choose 1 to 4")
+    return MmpbsaInput(
+        tuple(text), f"{start - 1}:{end}:{step}", general.whole("verbose", 1), _model(source, gb, program),
+        gb.number("surfoff", 0.0), _RADII.get(radii, ""), general.text("strip_mask") or STRIP_MASK,
+        None if mask[0] is None or mask[1] is None else (mask[0], mask[1]),
+        decomp, _alanine(source, found["alanine_scanning"]) if "alanine_scanning" in found else None, tuple(notes),
+    )  # fmt: skip
+
+
+def _namelists(source: InputFile, text: list[str]) -> dict[str, dict[str, str]]:
+    """Variables by namelist, both in small letters; text before the first and comments are passed over."""
+    found = dict[str, dict[str, str]]()
+    name, parts = "", list[str]()
+    for number, line in enumerate(text, 1):
+        line = line.strip()
+        if line.startswith("#"):
+            continue
+        opening = None if name else _NAMELIST.fullmatch(line)
+        if opening is not None:
+            name, line = opening[1].lower(), opening[2]
+            if name not in _KNOWN and name not in _OTHERS:
+                known = ", ".join(f"&{of}" for of in (*_KNOWN, *_OTHERS))
+                raise InputError(f"{source}:{number}: &{name} is no namelist of MMPBSA.py; those known are {known}")
+        if not name:
+            continue
+        ends = line == "/" or line.lower() == "&end" or line.endswith((" /", ",/"))
+        parts.append(line[:-4] if line.lower() == "&end" else line[:-1] if ends else line)
+        if ends:
+            found[name] = _variables(" ".join(parts), source, name)
+            name, parts = "", []
+    if name:
+        raise FormatError(f"{source}: the namelist &{name} has no end; a line of / closes it")
+    if not found:
+        raise FormatError(f"{source}: has no namelist such as &general; it is no input file of MMPBSA.py")
+    return found
+
+
+def _variables(text: str, source: InputFile, name: str) -> dict[str, str]:
+    values = {found[1].lower(): found[2].strip(" ,").strip("\"'") for found in _VALUE.finditer(text)}
+    if name not in _KNOWN:
+        return values
+    known, whole = _KNOWN[name], dict[str, str]()
+    for key, value in values.items():
+        full = [of for of in known if of == key] or [of for of in known if len(key) >= _SHORTEST and of.startswith(key)]
+        if len(full) != 1:
+            raise InputError(f"{source}: {key} of &{name} is no variable that is known here; leave it out")
+        whole[full[0]] = value
+    return whole
+
+
+def _refuse_values(source: InputFile, name: str, values: Mapping[str, str]) -> None:
+    """Raise InputError for a variable with a value that changes results in a way that is not done."""
+    for key, value in values.items():
+        only = _KNOWN.get(name, {}).get(key)
+        if only not in (None, _USED) and value.upper() != str(only):
+            raise InputError(f"{source}: {key}={value} of &{name} is not done here; {key}={only} is")
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The variables of a namelist as numbers and texts."""
+
+    source: InputFile
+    of: Mapping[str, str]
+
+    def text(self, name: str) -> str | None:
+        return self.of.get(name)
+
+    def number(self, name: str, default: float) -> float:
+        try:
+            return float(self.of[name].lower().replace("d", "e")) if name in self.of else default
+        except ValueError:
+            raise FormatError(f"{self.source}: {name} is {quoted(self.of[name])}; a number is needed") from None
+
+    def whole(self, name: str, default: int) -> int:
+        value = self.number(name, default)
+        if value != int(value):
+            raise FormatError(f"{self.source}: {name} is {quoted(self.of[name])}; a whole number is needed")
+        return int(value)
+
+
+def _model(source: InputFile, gb: _Values, program: str) -> SolventModel:
+    igb = gb.whole("igb", 5)
+    if igb not in _GB:
+        raise InputError(f"{source}: igb={igb} is not done here; choose {', '.join(map(str, _GB))}")
+    changes: dict[str, float | str | None] = {"gb": _GB[igb], "ionic_strength": gb.number("saltcon", 0.0)}
+    constants = {"surften": "surface_tension", "intdiel": "solute_dielectric", "extdiel": "solvent_dielectric"}
+    for name, ours in constants.items():
+        if name in gb.of:
+            changes[ours] = gb.number(name, 0.0)
+    return SolventModel.like(program, **changes)
+
+
+def _decomp(source: InputFile, values: Mapping[str, str], of_gromacs: bool) -> Decomp:
+    of = _Values(source, values)
+    idecomp, verbose = of.whole("idecomp", 0), of.whole("dec_verbose", 0)
+    if idecomp not in (1, 2, 3, 4) or verbose not in (0, 1, 2, 3):
+        raise InputError(f"{source}: idecomp is 1 to 4 and dec_verbose 0 to 3; here are {idecomp} and {verbose}")
+    print_res = of.text("print_res") or ("within 6" if of_gromacs else "all")
+    return Decomp(idecomp, verbose, print_res, bool(of.whole("csv_format", 1)) or of_gromacs)
+
+
+def _alanine(source: InputFile, values: Mapping[str, str]) -> Alanine:
+    of = _Values(source, values)
+    dielectrics = {
+        kind: of.number(f"intdiel_{kind}", default)
+        for kind, default in (("nonpolar", 1.0), ("polar", 3.0), ("positive", 5.0), ("negative", 5.0))
+    }
+    return Alanine(of.text("mutant_res"), dielectrics if of.whole("cas_intdiel", 0) else None,
+                   bool(of.whole("mutant_only", 0)))  # fmt: skip
