@@ -23,10 +23,11 @@ from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
-from pele_ocl.cluster import Shard, WorkersDiedError, in_order
-from pele_ocl.cluster.places import claim, core_groups
 from pele_ocl.errors import InputError
 from pele_ocl.extras import extra
+from pele_ocl.jobs import Shard, SolventSpec
+from pele_ocl.jobs.places import claim, core_groups
+from pele_ocl.jobs.tasks import WorkersDiedError, in_order
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -255,29 +256,27 @@ def test_structures_go_to_workers_and_a_bad_one_is_a_row(tmp_path):
 
 
 def test_structures_go_on_where_a_run_was_killed(tmp_path, monkeypatch):
-    from pele_ocl.cli.structures import several
-
     words = ("solvent", HEXAPEPTIDE, UBIQUITIN, tmp_path / "none.pdb", "-o", tmp_path / "out.json")
     run(*words, code=1)
     whole = (tmp_path / "out.json").read_bytes()
-    computed = several._outcome
+    compute = SolventSpec.compute
 
-    def ends(command, options, path):
-        if path == UBIQUITIN:
+    def ends(spec, item):
+        if item.path == UBIQUITIN:
             raise KeyboardInterrupt
-        return computed(command, options, path)
+        return compute(spec, item)
 
-    monkeypatch.setattr(several, "_outcome", ends)
+    monkeypatch.setattr(SolventSpec, "compute", ends)
     run(*words, code=130)
     assert (tmp_path / "out.json.part").read_text().count("\n") == 2
     seen = []
-    monkeypatch.setattr(several, "_outcome", lambda *rest: seen.append(rest[-1]) or computed(*rest))
+    monkeypatch.setattr(SolventSpec, "compute", lambda spec, item: seen.append(item.path) or compute(spec, item))
     (tmp_path / "out.json").unlink()
     run(*words, "--resume", code=1)
-    assert seen == [UBIQUITIN, tmp_path / "none.pdb"]
+    assert seen == [UBIQUITIN]
     assert (tmp_path / "out.json").read_bytes() == whole
-    (tmp_path / "out.json.part").write_text('{"outcomes of structures": {}}\n')
-    assert "was begun by another command" in error_of(*words, "--resume")
+    (tmp_path / "out.json.part").write_text('{"journal": "structures", "schema": 1, "settings": {}}\n')
+    assert "was made with other settings (command, parameters, software)" in error_of(*words, "--resume")
 
 
 @pytest.mark.parametrize("suffix", [".h5", ".csv"])
@@ -308,7 +307,7 @@ def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
     shards = [tmp_path / f"out.{k}of2.json.part" for k in (2, 1)]
     cut = shards[0].read_bytes()
     shards[0].write_bytes(cut[:-5])
-    assert "holds 1 of 2 structures; run its shard again" in error_of("merge", *shards, "-o", tmp_path / "out.json")
+    assert "lacks 1 of 2 structures; run its shard again" in error_of("merge", *shards, "-o", tmp_path / "out.json")
     shards[0].write_bytes(cut)
     merged = run("merge", *shards, "-o", tmp_path / "out.json", code=1)
     assert merged.stdout.startswith("3 structures, of which 1 failed")

@@ -22,8 +22,9 @@ from .command import INPUT, OUTPUT, EachOnce
 from .options import ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
 from .report import composition_as_json, counted, duration, headline, origin
+from .structures.outcomes import say_record
 from .tables import table
-from .terminal import note, say, say_json
+from .terminal import note, say
 
 DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
 FITTING = [name for name, variant in VARIANTS.items() if variant.method == "direct"]
@@ -110,7 +111,7 @@ def ions(
                 attributes = origin(source, atoms, result)
                 write_map(map_file, result.map, atoms=atoms, attributes=attributes, progress=progress)
     if as_json:
-        say_json(_as_json(result))
+        say_record(source, _as_json(result))
     else:
         say(_as_text(source, atoms, result, verbose))
 
@@ -160,7 +161,7 @@ def _as_json(result: IonsResult) -> dict[str, Any]:
             {"ion": species.name, "position": position.tolist(), "potential": float(potential), "energy": float(energy)}
             for species, position, potential, energy in rows
         ],
-        "seconds": {**result.seconds, "total": elapsed()},
+        "seconds": dict(result.seconds),
     }
 
 

@@ -6,19 +6,15 @@ import io
 import json
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import click
 
 from ..errors import printable
-
-
-def one_line(text: str) -> str:
-    """The printable text with its line ends escaped, too."""
-    return printable(text).replace("\n", "\\n")
+from ..jobs.notes import note as note
+from ..jobs.notes import one_line as one_line
+from ..jobs.notes import warnings_as_notes as warnings_as_notes
 
 
 def say(text: str) -> None:
@@ -45,43 +41,6 @@ def say_json(report: object) -> None:
         _collectors[-1].append(report)
         return
     click.echo(json.dumps(report, allow_nan=False).replace("\x7f", "\\u007f"))
-
-
-_notes: list[list[str]] = []  # where notes go in place of stderr, the last one now
-
-
-@contextmanager
-def collected_notes() -> Iterator[list[str]]:
-    """Within the block the lines that `note` is given go into a list."""
-    _notes.append([])
-    try:
-        yield _notes[-1]
-    finally:
-        _notes.pop()
-
-
-def note(text: str) -> None:
-    """Print one line on stderr."""
-    if _notes:
-        _notes[-1].append(text)
-        return
-    click.echo(one_line(text), err=True)
-
-
-@contextmanager
-def warnings_as_notes() -> Iterator[None]:
-    """Show warnings of the library's own classes as one line on stderr, and other warnings as Python does."""
-    with warnings.catch_warnings():
-        shown_by_python = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if category.__module__.startswith("pele_ocl."):
-                note(f"Note: {message}")
-            else:
-                shown_by_python(message, category, *where, **more)
-
-        warnings.showwarning = show
-        yield
 
 
 @contextmanager

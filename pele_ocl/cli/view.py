@@ -27,7 +27,8 @@ from .command import INPUT, OUTPUT, EachOnce
 from .convert import with_unit
 from .options import ReadAtoms, debug_option, range_option, structure_options
 from .report import counted
-from .terminal import one_line, say, say_json
+from .structures.outcomes import say_record
+from .terminal import one_line, say
 
 _PADDING, _FINEST = 10.0, 0.5  # A, of the map that is computed
 _MOST_POINTS, _COARSER = 16_000_000, 1.25
@@ -87,7 +88,7 @@ def view(
         else:
             shown.save_page(output, inputs)
     if as_json:
-        say_json(_as_json(shown))
+        say_record(source, _as_json(shown))
     else:
         say(_as_text(shown, outputs))
 

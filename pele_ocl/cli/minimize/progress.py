@@ -30,6 +30,10 @@ class StructureLine(ProgressLine):
         """Tell that so many more than `done` are done."""
         self((self.done + more) / self.n)
 
+    def pass_over(self, n: int) -> None:
+        """Note down how many an earlier run did."""
+        self.first = n
+
     def counted(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, each of which is told as a structure that is done."""
         for k, item in enumerate(items, 1):

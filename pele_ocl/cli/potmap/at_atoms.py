@@ -16,8 +16,9 @@ from ..clock import elapsed
 from ..frames.run import FrameLine
 from ..frames.tally import exit_with_failures
 from ..report import call_facts, composition_as_json, counted, duration, headline
+from ..structures.outcomes import say_record
 from ..tables import table
-from ..terminal import say, say_json
+from ..terminal import say
 
 _SHOWN = 20  # atoms in the table on screen
 _HEADS = ("mean", "sd", "min", "max")
@@ -36,7 +37,7 @@ def report_at_atoms(
     for output in outputs:
         _save(output, source, found, names)
     if as_json:
-        say_json(_as_json(atoms, found, names))
+        say_record(source, _as_json(atoms, found, names))
     else:
         say(_as_text(source, atoms, found, names))
     exit_with_failures(found.errors, len(found.errors), len(frames))

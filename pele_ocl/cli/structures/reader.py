@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -20,7 +20,7 @@ from ...formats.amber import is_netcdf
 from ...gb_models import default_radii, radii_note
 from ...inputfile import InputFile, read_file
 from ...reading import Coordinates, read_chosen
-from ..command import COORDINATES
+from ..command import remember_coordinates
 from ..report import counted
 from ..terminal import note
 from .choice import Chosen
@@ -68,6 +68,11 @@ class StructureReader:
     over: FirstFrame | None
     _told: set[str] = field(default_factory=set, init=False)
     _of_frames: list[str] = field(default_factory=list, init=False)  # notes about the first frame
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields: what was loaded by them is loaded anew elsewhere. Coordinates alone need all structures."""
+        structures = self.structures if self.coordinates else self.structures[:2]  # there may be thousands
+        return {of.name: getattr(self, of.name) for of in fields(self)} | {"structures": structures}
 
     def read(self, source: InputFile, number: int | None = None) -> Chosen:
         """The chosen atoms of a file, and which they are; number : of the model, by default that of --model."""
@@ -150,7 +155,8 @@ class StructureReader:
             positions, stripped = self.over.first_positions(whole, self.selection)
             self._of_frames[:] = [stripped] if stripped else []
             return positions
-        found = click.get_current_context().meta[COORDINATES] = self._coordinates_of(source.path)
+        found = self._coordinates_of(source.path)
+        remember_coordinates(found)
         return found
 
     def _coordinates_of(self, structure: Path) -> InputFile | Path | None:
