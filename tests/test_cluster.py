@@ -18,6 +18,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from binding_helpers import LIGAND, write_complex
 from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from trajectory_helpers import moving, write_trajectory
@@ -253,6 +254,41 @@ def test_structures_go_to_workers_and_a_bad_one_is_a_row(tmp_path):
     assert "bad.pdb          line 1: the line ends before the coordinates do" in out
     assert err == ""
     assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.parametrize("command", ["solvent", "nonbond", "binding"])
+def test_frames_of_other_commands_go_to_workers(command, tmp_path):
+    topology, _, frames = write_complex(tmp_path)
+    words = (command, topology, "-t", frames, *(("--ligand", LIGAND) if command == "binding" else ()))
+    ended(begun("pele_ocl", *words, "-o", tmp_path / "alone.csv"), 0)
+    ended(begun("pele_ocl", *words, "-o", tmp_path / "shared.csv", "--workers", 2), 0)
+    assert (tmp_path / "shared.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
+
+
+def test_several_complexes_go_to_workers(tmp_path):
+    topologies = [tmp_path / name / "complex.parm7" for name in "ab"]
+    for topology in topologies:
+        topology.parent.mkdir()
+        write_complex(topology.parent)
+    words = ("binding", *topologies, "-c", topologies[0].with_suffix(".rst7"), "--ligand", LIGAND, "--json")
+    alone, shared = (
+        json.loads(ended(begun("pele_ocl", *words, *more), 0)[0])["structures"] for more in ((), ("--workers", 2))
+    )
+    assert [{**of, "seconds": None} for of in shared] == [{**of, "seconds": None} for of in alone]
+    assert {of["structure"] for of in shared} == set(map(str, topologies))
+
+
+def test_maps_of_workers_are_those_of_one_process(tmp_path):
+    """Each file names the command, its parameters and the coordinates as the structure's own call has them."""
+    topology, coordinates, _ = write_complex(tmp_path)
+    words = ("potmap", topology, HEXAPEPTIDE, "-c", coordinates, "--spacing", 3, "-o", tmp_path / "{name}.dx")
+    found = []
+    for more in ((), ("--workers", 2)):
+        ended(begun("pele_ocl", *words, *more), 0)
+        found.append([(tmp_path / f"{name}.dx").read_bytes() for name in ("complex", "hexapeptide")])
+    assert found[0] == found[1]
+    assert b"coordinates_sha256" in found[1][0]
+    assert b"coordinates_sha256" not in found[1][1]
 
 
 def test_structures_go_on_where_a_run_was_killed(tmp_path, monkeypatch):
