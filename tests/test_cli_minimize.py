@@ -158,11 +158,11 @@ def test_frames_that_all_fail_leave_the_file(peptide, tmp_path):
 
 def test_structures_that_are_minimised_together_are_written_as_they_are_done(peptide, tmp_path, monkeypatch):
     """As on a GPU: one that is far from its minimum, or fails, keeps no others off the disk."""
-    from pele_ocl.cli.minimize import work
+    from pele_ocl.jobs import minimize
     from pele_ocl.minimize import many
 
     kind = pele_ocl.opencl.device.get_device().kind
-    monkeypatch.setattr(work, "_ATOMS_TOGETHER", {kind: 1 << 21})
+    monkeypatch.setattr(minimize, "ATOMS_TOGETHER", {kind: 1 << 21})
     monkeypatch.setattr(many, "most_under_way", lambda options: 1)
     monkeypatch.setattr(many, "SHARING", 0)  # one after the other
     out, there = tmp_path / "out", []

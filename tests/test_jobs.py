@@ -230,6 +230,21 @@ def test_models_are_written_and_gone_on_with(files, tmp_path):
     assert targets[1].read_text().startswith(targets[0].read_text()[:20])
 
 
+def test_minima_are_those_of_the_library(files, tmp_path):
+    options = {"max_iterations": 3, "precision": "float64"}
+    spec = jobs.MinimizeSpec(str(tmp_path / "minima"), options=options)
+    good, bad = jobs.run(spec, files[:2], journal=tmp_path / "minima.jsonl")
+    expected = pele_ocl.minimize(pele_ocl.read(files[0]), **options)
+    assert good["energy_after"]["total"] == expected.energy_after.total
+    assert pele_ocl.read(tmp_path / "minima" / "a.pdb").positions == pytest.approx(expected.positions, abs=1e-3)
+    assert bad.failed
+    assert [path.name for path in (tmp_path / "minima").iterdir()] == ["a.pdb"]
+    again, _ = jobs.run(spec, files[:2], journal=tmp_path / "minima.jsonl")
+    assert again["seconds"] == good["seconds"]
+    with pytest.raises(FormatError, match=r"other settings \(options\)"):
+        list(jobs.run(jobs.MinimizeSpec(spec.output), files[:2], journal=tmp_path / "minima.jsonl"))
+
+
 def test_what_is_cached_is_not_sent():
     spec = Count()
     assert spec._costly

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .journal import Journal as Journal
     from .journal import merged as merged
     from .journal import read_journal as read_journal
+    from .minimize import MinimizeSpec as MinimizeSpec
     from .nonbond import NonbondSpec as NonbondSpec
     from .reading import Reading as Reading
     from .records import SCHEMA as SCHEMA
@@ -32,10 +33,10 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .spec import StructureSpec as StructureSpec
 
 _HOMES = {
-    "EnergySpec": "energy", "Journal": "journal", "NonbondSpec": "nonbond", "Place": "sharing", "Reading": "reading",
-    "Record": "records", "RelaxSpec": "relax", "SCHEMA": "records", "Shard": "shards", "SolventSpec": "solvent",
-    "Spec": "spec", "StructureSpec": "spec", "merged": "journal", "read_journal": "journal", "run": "running",
-    "shared": "sharing",
+    "EnergySpec": "energy", "Journal": "journal", "MinimizeSpec": "minimize", "NonbondSpec": "nonbond",
+    "Place": "sharing", "Reading": "reading", "Record": "records", "RelaxSpec": "relax", "SCHEMA": "records",
+    "Shard": "shards", "SolventSpec": "solvent", "Spec": "spec", "StructureSpec": "spec", "merged": "journal",
+    "read_journal": "journal", "run": "running", "shared": "sharing",
 }  # fmt: skip
 
 __all__ = sorted(_HOMES)

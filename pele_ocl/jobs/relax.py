@@ -14,12 +14,12 @@ from ..inputfile import InputFile, read_file
 from ..opencl.device import get_device
 from ..relax import Relaxer, RelaxResult, counts
 from .journal import make_folder
+from .minimize import WRITTEN
 from .outputs import Outputs
 from .records import Record
 from .spec import Spec, StructurePath
 
 RELAXED = "relaxed models"  # the kind of a journal
-WRITTEN = "written"  # of a record, for the journal: the SHA-256 of its file
 Watch = Callable[[int, int, float], None]
 
 

@@ -16,6 +16,7 @@ from ...atoms import Atoms, Floats
 from ...errors import FormatError, InputError
 from ...formats.conformation_files import ConformationFile, layout_of
 from ...jobs import Record, shared
+from ...jobs.minimize import findings_of
 from ...jobs.sharing import Shared
 from ...minimize import MinimizeBatch, Minimizer, MinimizeResult
 from ...trajectories.files import Positions
@@ -23,7 +24,7 @@ from ...trajectories.reading import PIECE_ATOMS
 from ..cluster import asked_of
 from .conformations import Conformations
 from .progress import StructureLine
-from .work import Work, device_of, findings_of
+from .work import Work, device_of
 
 _Found = tuple[Record, Floats | None]  # a conformation's record, and its positions (n, 3) A, None where it failed
 _Numbered = tuple[int, _Found]  # a conformation, from 1

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 
 from ...atoms import Atoms
-from ...contract import of_energy, of_structure, require
 from ...energy.options import Options as EnergyOptions
 from ...formats.b_factors import read_b_factors
 from ...formats.conformation_files import Content
 from ...inputfile import InputFile
 from ...jobs import Journal, Record, Shard
-from ...minimize import MinimizeBatch, MinimizeResult, minimize_many
-from ...minimize.many import EachOptions, as_done
+from ...jobs.minimize import ATOMS_TOGETHER
+from ...minimize import MinimizeBatch, minimize_many
+from ...minimize.many import EachOptions
 from ...minimize.options import Stopping, descent_of
 from ...opencl.device import get_device
 from ...trajectories.fingerprints import content_of
@@ -29,7 +29,7 @@ from .progress import StructureLine
 from .targets import Targets
 
 MINIMIZED = "minimized structures"  # the kind of a journal
-_ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimised together: many times what it has at once
+_ATOMS_TOGETHER = ATOMS_TOGETHER
 _FEWER_ATOMS = 1 << 14  # of other devices, which compute one after the other anyway
 _NOT_SETTINGS = ("paths", "output", "table", "resume", "as_json", "verbose")  # parameters that change no result
 
@@ -46,17 +46,6 @@ def require_options(options: Mapping[str, Any]) -> None:
     descent_of(options["method"], options["constraints"])
     EnergyOptions(True, True, False, options["cutoff"], options["one_four"])
     get_device(options["device"]).require_precision(options["precision"])
-
-
-def findings_of(atoms: Atoms, before: object, strict: bool) -> dict[str, Any]:
-    """The findings about a given start as a part of its result, empty where there are none; before : its energies.
-
-    Raises InputError where strict refuses them.
-    """
-    energies = {term: value for term, value in cast(Mapping[str, float | None], before).items() if value is not None}
-    found = [*of_structure(atoms, "noted"), *of_energy(atoms, energies, atoms.positions)]
-    require(found, strict)
-    return {"findings": [finding.as_json() for finding in found]} if found else {}
 
 
 def settings_given() -> dict[str, str]:
@@ -102,15 +91,6 @@ class Work:
         return _ATOMS_TOGETHER.get(get_device(self.options["device"]).kind, _FEWER_ATOMS)
 
     @property
-    def atoms_of_files(self) -> int:
-        """Atoms of the files that are minimised together; 1 for each file by itself.
-
-        Those of one topology share a plan, made of the first of them, on which the last digits of all depend. A GPU
-        needs many structures at a time; a CPU gains nothing by them, and so each is the same in whatever company.
-        """
-        return _ATOMS_TOGETHER.get(get_device(self.options["device"]).kind, 1)
-
-    @property
     def how(self) -> dict[str, object]:
         """How each structure is computed, for its record."""
         return {**self.facts(), "method": self.options["method"], "precision": self.options["precision"]}
@@ -124,12 +104,6 @@ class Work:
         path = self.targets.journal
         own = path if shard is None or path is None else shard.path(path)
         return Journal(own, settings_given(), kind=MINIMIZED, shard=shard, items=names, waits=True)
-
-    def as_done(
-        self, molecules: Sequence[Atoms], each: EachOptions | None, progress: StructureLine | None
-    ) -> Iterator[tuple[int, MinimizeResult | str]]:
-        """The number of each molecule, and its result or why it has none, as they come."""
-        return as_done(molecules, each, None, None if progress is None else progress.watch, self.options)
 
     def minimized(
         self, molecules: Sequence[Atoms], each: EachOptions | None, progress: StructureLine | None

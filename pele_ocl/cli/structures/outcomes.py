@@ -69,8 +69,14 @@ def report(records: Sequence[Record], as_json: bool) -> None:
         say_json(as_json_of(records))
     else:
         say(as_text_of(records))
-    if any(of.failed or of.result.get("n_failed") for of in records):
+    if any(of.failed or _has_failures(of.result) for of in records):
         click.get_current_context().exit(1)
+
+
+def _has_failures(result: Report) -> bool:
+    """Whether frames or models of a structure failed, of any of its ligands."""
+    parts = cast(Sequence[Report], result.get("ligands", [result]))
+    return any(part.get("n_failed") for part in parts)
 
 
 def say_record(source: InputFile, result: Mapping[str, object]) -> None:
