@@ -162,6 +162,9 @@ def test_shards_merge(files, tmp_path):
     shards = [tmp_path / f"counts.{k}of2.jsonl" for k in (2, 1)]
     whole = jobs.merged(shards)
     assert timeless(whole.records.values()) == timeless(jobs.run(Count(), files))
+    for k in (1, 2):
+        list(jobs.run(Count(), [files[0]] * 2, journal=tmp_path / "twice.jsonl", shard=f"{k}/2"))
+    assert len(jobs.merged(tmp_path / f"twice.{k}of2.jsonl" for k in (1, 2)).in_order()) == 2
     with pytest.raises(FormatError, match="1 shards are missing, the first is 1"):
         jobs.merged(shards[:1])
     shards[0].write_bytes(shards[0].read_bytes()[:-5])

@@ -85,7 +85,7 @@ def _merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool) -> 
     """Write the table of all structures, and report; the shards are then gone, as nothing is left to resume."""
     require_table_suffix(output)
     whole = merged(shards)
-    records = list(whole.records.values())
+    records = whole.in_order()
     save(output, records, {**whole.settings, "parameters": JsonText(whole.settings["parameters"])})
     _remove(shards)
     report(records, as_json)
@@ -95,7 +95,7 @@ def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     """Write the table of all poses with their ranks, and report; the shards are then gone."""
     require_table_suffix(output)
     whole = merged(shards)
-    poses = Poses.of(list(map(WalkerPoses.of, whole.records.values())))
+    poses = Poses.of(list(map(WalkerPoses.of, whole.in_order())))
     save_poses(output, poses, attributes_in(whole.settings))
     _remove(shards)
     if as_json:
@@ -108,7 +108,7 @@ def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
 def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     """Write a row for every structure, and report. The journals stay, as --resume goes by them."""
     require_table_suffix(output)
-    records: Sequence[Record] = list(merged(shards).records.values())
+    records: Sequence[Record] = merged(shards).in_order()
     save_minimized(output, records)
     n_failed = sum(record.failed for record in records)
     if as_json:

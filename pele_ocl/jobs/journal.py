@@ -37,6 +37,10 @@ class JournalContent:
     records: dict[str, Record] = field(default_factory=dict)
     lines: dict[str, str] = field(default_factory=dict)
 
+    def in_order(self) -> list[Record]:
+        """The records of the items of all shards, in their order: one for each, even if it was given twice."""
+        return [self.records[name] for name in self.items or self.records]
+
 
 class Journal:
     """JSON lines: the settings, then each record. A line that was cut off counts as not written.
@@ -182,7 +186,7 @@ def merged(paths: Iterable[str | PathLike[str]]) -> JournalContent:
     for path, of in read.items():
         heads[path] = {"kind": of.kind, "settings": of.settings, "items": of.items}
         heads[path] |= {SHARD: of.shard} if of.shard else {}
-    whole = JournalContent(*next((of.kind, of.settings) for of in read.values()))
+    whole = JournalContent(*next((of.kind, of.settings, "", of.items) for of in read.values()))
     for path in require_all(heads):
         of = read[path]
         wanted = Shard.of(of.shard).part(of.items, "structures")
