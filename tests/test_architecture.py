@@ -29,7 +29,7 @@ HEADERS = sorted(CL.rglob("*.clh"))
 FLOORS = [
     "errors paths chemistry variant callable_module frozen renamed",
     "arguments extras opencl",
-    "atoms units cluster inputfile",
+    "atoms units inputfile",
     "contract gb_models potential_model results textfiles tiles grid",
     "forcefield formats sampling solvent_model",
     "interop mapmath pairs reading tuning view",
@@ -40,6 +40,7 @@ FLOORS = [
     "ase engine jax torch trajectories",
     "binding minimize",
     "bench ensemble relax",
+    "jobs",
     "cli",
     "__main__",
 ]

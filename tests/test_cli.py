@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import h5py
@@ -75,7 +74,8 @@ def test_summary_is_for_reading():
 def test_json_is_one_object():
     report = json.loads(run("solvent", HEXAPEPTIDE, "--json", "--precision", "float64").stdout)
     assert set(report) == set(
-        "n_atoms composition device variant precision settings born_radius energy seconds findings notes".split()
+        "schema structure sha256 n_atoms composition device variant precision settings born_radius energy seconds "
+        "findings notes".split()
     )
     assert report["n_atoms"] == 96
     assert report["precision"] == "float64"
@@ -203,7 +203,7 @@ def test_csv_and_json_tables(tmp_path):
 
 @pytest.mark.parametrize("name", ["out.xlsx", "missing/out.h5"])
 def test_bad_output_is_refused_before_the_work(tmp_path, name, monkeypatch):
-    monkeypatch.setattr(import_module("pele_ocl.cli.solvent"), "Solvent", lambda *_, **__: pytest.fail("computed"))
+    monkeypatch.setattr(sys.modules["pele_ocl.jobs.solvent"], "Solvent", lambda *_, **__: pytest.fail("computed"))
     assert str(tmp_path) in error_of("solvent", HEXAPEPTIDE, "-o", tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
@@ -283,7 +283,7 @@ def test_usage_errors_exit_with_2():
 
 def test_unexpected_errors_are_sentences_too(monkeypatch):
     # The command has taken its module's name in the package.
-    monkeypatch.setattr(import_module("pele_ocl.cli.solvent"), "Solvent", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(sys.modules["pele_ocl.jobs.solvent"], "Solvent", lambda *_, **__: 1 / 0)
     assert "unexpected ZeroDivisionError" in error_of("solvent", HEXAPEPTIDE)
 
 

@@ -266,7 +266,9 @@ def test_ions_are_stripped_as_the_programs_strip_them(tmp_path):
     assert parts_of(dry, "--like", "gmx")[:2] == (ions, 97)
     left_out, n, notes, _ = parts_of(dry, "--like", "mmpbsa.py")
     assert (left_out, n) == ({}, 100)
-    assert any("3 atoms (1 NA, 1 CL, 1 K) are kept, because MMPBSA.py strips topologies with water alone" in of for of in notes)
+    assert any(
+        "3 atoms (1 NA, 1 CL, 1 K) are kept, because MMPBSA.py strips topologies with water alone" in of for of in notes
+    )
     for like in ("amber", "openmm", "pele"):
         assert parts_of(wet, "--like", like)[:2] == (water, 100)
 

@@ -70,7 +70,8 @@ def test_summary_is_for_reading():
 
 def test_json_is_one_object():
     found = report(*OPENMM)
-    names = "n_atoms composition device variant precision born contents settings born_radius energy gradient seconds"
+    names = "schema structure sha256 "
+    names += "n_atoms composition device variant precision born contents settings born_radius energy gradient seconds"
     names += " findings notes"
     assert list(found) == names.split()
     assert list(found["energy"]) == [*TERMS, "total"]

@@ -45,7 +45,8 @@ def test_json_holds_what_the_function_gives(out):
     expected = place_ions(
         read(HEXAPEPTIDE), {"NA": 3, "CL": 2}, spacing=1, padding=8, precision="float64", device=DEVICES[0]
     )
-    names = "n_atoms composition n_ions counts net_charge free_volume shape origin spacing device variant precision"
+    names = "schema structure sha256 "
+    names += "n_atoms composition n_ions counts net_charge free_volume shape origin spacing device variant precision"
     assert list(found) == [*names.split(), "energy", "ions", "seconds", "notes"]
     assert found["counts"] == {"NA": 3, "CL": 2}
     assert found["shape"] == list(expected.grid.shape)

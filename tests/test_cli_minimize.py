@@ -25,8 +25,8 @@ from pele_ocl.formats import read_structure
 
 QUICK = ("--tolerance", "2", "--max-iterations", "200")
 FIELDS = (
-    "name energy_before energy_after rms_gradient largest_gradient iterations evaluations stopped_by restored "
-    "rms_displacement seconds"
+    "schema structure sha256 name energy_before energy_after rms_gradient largest_gradient iterations evaluations "
+    "stopped_by restored rms_displacement seconds device method precision"
 ).split()
 
 
@@ -60,6 +60,7 @@ def test_one_structure_is_lower_and_keeps_its_names(peptide, tmp_path):
     target = tmp_path / "relaxed.cif"
     (row,) = rows_of(source, "-o", target, "--tolerance", "1kcal/mol/A")
     assert list(row) == [*FIELDS, "findings"]  # of a shaken start
+    assert row["name"] == row["structure"] == str(source)
     assert row["energy_after"]["total"] < row["energy_before"]["total"] - 10
     assert row["energy_before"]["total"] == pytest.approx(energy(read(source)).total, abs=0.01)
     assert row["rms_gradient"] <= 1
@@ -157,11 +158,11 @@ def test_frames_that_all_fail_leave_the_file(peptide, tmp_path):
 
 def test_structures_that_are_minimised_together_are_written_as_they_are_done(peptide, tmp_path, monkeypatch):
     """As on a GPU: one that is far from its minimum, or fails, keeps no others off the disk."""
-    from pele_ocl.cli.minimize import work
+    from pele_ocl.jobs import minimize
     from pele_ocl.minimize import many
 
     kind = pele_ocl.opencl.device.get_device().kind
-    monkeypatch.setattr(work, "_ATOMS_TOGETHER", {kind: 1 << 21})
+    monkeypatch.setattr(minimize, "ATOMS_TOGETHER", {kind: 1 << 21})
     monkeypatch.setattr(many, "most_under_way", lambda options: 1)
     monkeypatch.setattr(many, "SHARING", 0)  # one after the other
     out, there = tmp_path / "out", []
@@ -310,7 +311,7 @@ def test_a_kill_before_the_first_line_leaves_no_earlier_rows(peptide, tmp_path, 
         run(*words, "1")
         earlier = result.read_bytes()
         with monkeypatch.context() as patched:
-            patched.setattr("pele_ocl.cli.minimize.journal.Journal.add", lambda *a, **k: 1 / 0)
+            patched.setattr("pele_ocl.jobs.Journal.add", lambda *a, **k: 1 / 0)
             assert "division by zero" in error_of(*words, "3")
         assert result.read_bytes() != earlier
         assert "was made with other settings" in error_of(*words, "1", "--resume")

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import importlib.util
 import json
+import sys
 from importlib import import_module
 
 import h5py
@@ -76,7 +77,8 @@ def test_verbose_says_more():
 
 def test_json_is_one_object(atoms):
     found = report()
-    names = "n_atoms composition n_pairs device variant precision settings energy gradient seconds findings notes"
+    names = "schema structure sha256 "
+    names += "n_atoms composition n_pairs device variant precision settings energy gradient seconds findings notes"
     assert list(found) == names.split()
     assert list(found["energy"]) == ["lennard_jones", "coulomb", "gb_pair", "total"]
     assert list(found["gradient"]) == ["norm", "max", "net"]
@@ -310,14 +312,14 @@ def test_bad_pairs_are_named(tmp_path):
     ],
 )
 def test_bad_output_is_refused_before_the_work(tmp_path, option, name, monkeypatch):
-    monkeypatch.setattr(import_module("pele_ocl.cli.nonbond"), "Nonbond", lambda *_, **__: pytest.fail("computed"))
+    monkeypatch.setattr(sys.modules["pele_ocl.jobs.nonbond"], "Nonbond", lambda *_, **__: pytest.fail("computed"))
     assert str(tmp_path) in error_of("nonbond", HEXAPEPTIDE, option, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
 def nothing_computed(monkeypatch):
-    monkeypatch.setattr(import_module("pele_ocl.cli.nonbond"), "Nonbond", lambda *_, **__: pytest.fail("computed"))
+    monkeypatch.setattr(sys.modules["pele_ocl.jobs.nonbond"], "Nonbond", lambda *_, **__: pytest.fail("computed"))
 
 
 @pytest.mark.parametrize("other", ["out.h5", "./out.h5", "link.h5"])

@@ -40,7 +40,7 @@ def test_each_is_what_it_is_alone(command: str) -> None:
     found = json.loads(done.stdout)
     assert found["n_failed"] == 0
     for path, structure in zip((UBIQUITIN, HEXAPEPTIDE), found["structures"], strict=True):
-        assert structure.pop("structure") == str(path)
+        assert structure["structure"] == str(path)
         assert without_times(structure) == without_times(json.loads(run(command, path, "--json").stdout))
 
 

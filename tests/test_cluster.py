@@ -18,15 +18,17 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from binding_helpers import LIGAND, write_complex
 from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
-from pele_ocl.cluster import Shard, WorkersDiedError, in_order
-from pele_ocl.cluster.places import claim, core_groups
 from pele_ocl.errors import InputError
 from pele_ocl.extras import extra
+from pele_ocl.jobs import Shard, SolventSpec
+from pele_ocl.jobs.places import claim, core_groups
+from pele_ocl.jobs.tasks import WorkersDiedError, in_order
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -254,30 +256,63 @@ def test_structures_go_to_workers_and_a_bad_one_is_a_row(tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_structures_go_on_where_a_run_was_killed(tmp_path, monkeypatch):
-    from pele_ocl.cli.structures import several
+@pytest.mark.parametrize("command", ["solvent", "nonbond", "binding"])
+def test_frames_of_other_commands_go_to_workers(command, tmp_path):
+    topology, _, frames = write_complex(tmp_path)
+    words = (command, topology, "-t", frames, *(("--ligand", LIGAND) if command == "binding" else ()))
+    ended(begun("pele_ocl", *words, "-o", tmp_path / "alone.csv"), 0)
+    ended(begun("pele_ocl", *words, "-o", tmp_path / "shared.csv", "--workers", 2), 0)
+    assert (tmp_path / "shared.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
 
+
+def test_several_complexes_go_to_workers(tmp_path):
+    topologies = [tmp_path / name / "complex.parm7" for name in "ab"]
+    for topology in topologies:
+        topology.parent.mkdir()
+        write_complex(topology.parent)
+    words = ("binding", *topologies, "-c", topologies[0].with_suffix(".rst7"), "--ligand", LIGAND, "--json")
+    alone, shared = (
+        json.loads(ended(begun("pele_ocl", *words, *more), 0)[0])["structures"] for more in ((), ("--workers", 2))
+    )
+    assert [{**of, "seconds": None} for of in shared] == [{**of, "seconds": None} for of in alone]
+    assert {of["structure"] for of in shared} == set(map(str, topologies))
+
+
+def test_maps_of_workers_are_those_of_one_process(tmp_path):
+    """Each file names the command, its parameters and the coordinates as the structure's own call has them."""
+    topology, coordinates, _ = write_complex(tmp_path)
+    words = ("potmap", topology, HEXAPEPTIDE, "-c", coordinates, "--spacing", 3, "-o", tmp_path / "{name}.dx")
+    found = []
+    for more in ((), ("--workers", 2)):
+        ended(begun("pele_ocl", *words, *more), 0)
+        found.append([(tmp_path / f"{name}.dx").read_bytes() for name in ("complex", "hexapeptide")])
+    assert found[0] == found[1]
+    assert b"coordinates_sha256" in found[1][0]
+    assert b"coordinates_sha256" not in found[1][1]
+
+
+def test_structures_go_on_where_a_run_was_killed(tmp_path, monkeypatch):
     words = ("solvent", HEXAPEPTIDE, UBIQUITIN, tmp_path / "none.pdb", "-o", tmp_path / "out.json")
     run(*words, code=1)
     whole = (tmp_path / "out.json").read_bytes()
-    computed = several._outcome
+    compute = SolventSpec.compute
 
-    def ends(command, options, path):
-        if path == UBIQUITIN:
+    def ends(spec, item):
+        if item.path == UBIQUITIN:
             raise KeyboardInterrupt
-        return computed(command, options, path)
+        return compute(spec, item)
 
-    monkeypatch.setattr(several, "_outcome", ends)
+    monkeypatch.setattr(SolventSpec, "compute", ends)
     run(*words, code=130)
     assert (tmp_path / "out.json.part").read_text().count("\n") == 2
     seen = []
-    monkeypatch.setattr(several, "_outcome", lambda *rest: seen.append(rest[-1]) or computed(*rest))
+    monkeypatch.setattr(SolventSpec, "compute", lambda spec, item: seen.append(item.path) or compute(spec, item))
     (tmp_path / "out.json").unlink()
     run(*words, "--resume", code=1)
-    assert seen == [UBIQUITIN, tmp_path / "none.pdb"]
+    assert seen == [UBIQUITIN]
     assert (tmp_path / "out.json").read_bytes() == whole
-    (tmp_path / "out.json.part").write_text('{"outcomes of structures": {}}\n')
-    assert "was begun by another command" in error_of(*words, "--resume")
+    (tmp_path / "out.json.part").write_text('{"journal": "structures", "schema": 1, "settings": {}}\n')
+    assert "was made with other settings (command, parameters, software)" in error_of(*words, "--resume")
 
 
 @pytest.mark.parametrize("suffix", [".h5", ".csv"])
@@ -308,7 +343,7 @@ def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
     shards = [tmp_path / f"out.{k}of2.json.part" for k in (2, 1)]
     cut = shards[0].read_bytes()
     shards[0].write_bytes(cut[:-5])
-    assert "holds 1 of 2 structures; run its shard again" in error_of("merge", *shards, "-o", tmp_path / "out.json")
+    assert "lacks 1 of 2 structures; run its shard again" in error_of("merge", *shards, "-o", tmp_path / "out.json")
     shards[0].write_bytes(cut)
     merged = run("merge", *shards, "-o", tmp_path / "out.json", code=1)
     assert merged.stdout.startswith("3 structures, of which 1 failed")

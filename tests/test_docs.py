@@ -61,6 +61,11 @@ def _map() -> None:
     write_map("map.dx", Map(Grid((25, 20, 0), 1.0, (5, 6, 7)), np.ones((7, 6, 5)), "V"))
 
 
+def _two() -> None:
+    for name in ("a", "b"):
+        shutil.copy(shipped("data") / "structures" / "hexapeptide.pdb", f"{name}.pdb")
+
+
 # Pages, and what brings the files that their Python reads.
 RUNNING = {
     "README.md": _protein("ubiquitin"),
@@ -70,6 +75,7 @@ RUNNING = {
     "docs/api/molecules.md": _protein("hexapeptide"),
     "docs/api/torch.md": _protein("hexapeptide"),
     "docs/api/trajectories.md": _protein("hexapeptide"),
+    "docs/jobs.md": _two,
     "docs/libraries.md": _protein("hexapeptide"),
     "docs/maps.md": _map,
     "docs/pictures.md": _protein("hexapeptide"),

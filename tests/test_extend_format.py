@@ -87,6 +87,7 @@ def test_suffixes_stand_in_the_tables_alone() -> None:
     assert {name for name, hit in found.items() if hit} <= {
         "cli/ions.py",
         "trajectories/files/models.py",  # which read or write PDB alone
-        "cli/pele_run/__init__.py",  # PELE's trajectories are PDB or XTC
+        "cli/pele_run/__init__.py",
+        "cli/pele_run/evaluation.py",  # PELE's trajectories are PDB or XTC
         "binding/poses.py",  # poses come as SDF, too
     }

@@ -14,8 +14,8 @@ from test_cli import run
 from pele_ocl import PeleError
 from pele_ocl.bench import installed
 from pele_ocl.bench.installed import AbsentError
-from pele_ocl.cluster.connecting import connected
 from pele_ocl.extras import extra
+from pele_ocl.jobs.connecting import connected
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "pele_ocl").rglob("*.py"))
@@ -67,7 +67,7 @@ def test_a_missing_library_names_its_extra(library, monkeypatch):
 def test_workers_without_dask_name_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.setitem(sys.modules, "distributed.diagnostics.plugin", None)
-    monkeypatch.delitem(sys.modules, "pele_ocl.cluster.one_device", raising=False)
+    monkeypatch.delitem(sys.modules, "pele_ocl.jobs.one_device", raising=False)
     with pytest.raises(PeleError, match=r"needs Dask, which is not installed: pip install 'pele-ocl\[cluster\]'"):
         connected(2, None, None).__enter__()
 

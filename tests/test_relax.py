@@ -16,11 +16,11 @@ from test_cli import error_of, on_the_chosen_device, run  # noqa: F401
 
 import pele_ocl
 from pele_ocl import InputError, ParameterError, Relaxer
-from pele_ocl.cli.minimize.targets import Targets
-from pele_ocl.cli.relax.run import rows_of
+from pele_ocl.cli.relax import records_of
 from pele_ocl.forcefield import ForceField
 from pele_ocl.formats import Content, read_b_factors, read_structure, write_conformation
 from pele_ocl.inputfile import read_file
+from pele_ocl.jobs import Journal, RelaxSpec
 from pele_ocl.paths import shipped
 from pele_ocl.relax import PROTOCOLS, Violation, Violations, topologies
 from pele_ocl.relax.hydrogens import completed, tautomers
@@ -662,11 +662,12 @@ def test_progress_is_shown_for_models_that_are_quick(tmp_path, monkeypatch):
     relaxer = Quick(pele_ocl.relax(HEXAPEPTIDE))
     monkeypatch.setattr("pele_ocl.cli.progress.time.monotonic", lambda: relaxer.now)
     monkeypatch.setattr("sys.stderr", Terminal())
-    files = {tmp_path / f"{k}.pdb": tmp_path / "out" / f"{k}.pdb" for k in range(100)}
+    monkeypatch.setattr(RelaxSpec, "relaxer", relaxer)
+    files = [tmp_path / f"{k}.pdb" for k in range(100)]
     for path in files:
         path.write_bytes(HEXAPEPTIDE.read_bytes())
-    rows = rows_of(relaxer, Targets(tmp_path / "out", files, tmp_path / "out", None), {}, False)
-    assert len(rows) == 100
+    records = records_of(RelaxSpec(str(tmp_path / "out")), files, Journal(None, {}), False)
+    assert [record.error for record in records] == [""] * 100
     told = re.findall(r"Relaxing: (\d+) of 100 structures, .*?(?:, ([^,]+) left)?(?=\r)", sys.stderr.getvalue() + "\r")
     done = [int(n) for n, _ in told]
     assert done == sorted(done)

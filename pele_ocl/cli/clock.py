@@ -24,5 +24,5 @@ def process_start() -> float:
 
 def elapsed() -> float:
     """Seconds since the command was started; Commands.main records when that was."""
-    start: float | None = click.get_current_context().obj
+    start: float | None = getattr(click.get_current_context(silent=True), "obj", None)
     return time.perf_counter() - (_LOADED if start is None else start)

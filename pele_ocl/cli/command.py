@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .structures.control import with_control_file
 
+if TYPE_CHECKING:
+    from ..inputfile import InputFile  # which NumPy comes with
+
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"
-COORDINATES = "pele_ocl.coordinates"  # the InputFile, or the path, with the positions of a topology
+_COORDINATES = "pele_ocl.coordinates"  # the InputFile, or the path, with the positions of a topology
+_elsewhere: dict[str, Any] = {}  # the same in a worker, which has no command
+
+
+def remember_coordinates(found: InputFile | Path | None) -> None:
+    """Remember where the positions of the structure that was read are from, None where it has its own."""
+    context = click.get_current_context(silent=True)
+    (_elsewhere if context is None else context.meta)[_COORDINATES] = found
+
+
+def coordinates_read() -> InputFile | Path | None:
+    """Where the positions of the structure that was read last are from."""
+    context = click.get_current_context(silent=True)
+    found: InputFile | Path | None = (_elsewhere if context is None else context.meta).get(_COORDINATES)
+    return found
 
 
 class _File(click.Path):

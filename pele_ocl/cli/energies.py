@@ -7,24 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Floats
+from ..jobs.facts import Energies as Energies
+from ..jobs.facts import models_as_json as models_as_json
+from ..jobs.facts import residue_names as residue_names
+from ..jobs.facts import residues_as_json as residues_as_json
 from .report import counted
 from .tables import table
 
 UNIT = "kcal/mol"
-Energies = Mapping[str, float]  # by term, the total among them
-
-
-def residue_names(atoms: Atoms) -> list[str]:
-    """The residues in their order: `A:ALA5`."""
-    assert atoms.labels is not None
-    return [atoms.labels.residue(int(i)) for i in atoms.labels.residue_starts]
-
-
-def residues_as_json(names: Sequence[str], terms: Mapping[str, Floats]) -> list[dict[str, Any]]:
-    """An object for each residue; terms : name -> (n_residues,) kcal/mol"""
-    columns = [values.tolist() for values in terms.values()]
-    return [{"residue": name, **dict(zip(terms, row, strict=True))} for name, *row in zip(names, *columns, strict=True)]
 
 
 def residue_table(
@@ -55,11 +46,6 @@ def model_lines(
         (str(number), *(f"{value:.3f}" for value in of.values())) for number, of in zip(numbers, energies, strict=True)
     ]
     return [counted(len(numbers), "model"), "", about, table(heads, rows, ">" * len(heads))]
-
-
-def models_as_json(numbers: Sequence[int], energies: Sequence[Energies]) -> list[dict[str, Any]]:
-    """An object for each model."""
-    return [{"model": number, **of} for number, of in zip(numbers, energies, strict=True)]
 
 
 def model_columns(

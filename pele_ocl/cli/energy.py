@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
-import numpy as np
-from click.core import ParameterSource
 
-from ..atoms import Floats
-from ..energy import VARIANTS, Energy, EnergyBatch, EnergyResult, summary
-from ..energy.contents import has_radii
+from ..energy import VARIANTS, EnergyBatch, EnergyResult, summary
 from ..formats import require_table_suffix, write_table
+from ..inputfile import read_file
+from ..jobs import EnergySpec
+from ..jobs.energy import norms
+from ..jobs.facts import residue_names
+from ..jobs.reading import molecule_of
 from ..solvent_model import SolventModel
 from ..trajectories.recording import require_record_suffix
-from .clock import elapsed
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
-from .contract import Checks, strict_option
-from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
+from .contract import is_strict, strict_option
+from .energies import UNIT, model_columns, model_lines, residue_table
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
-from .molecule import Molecule, models_option, read_molecule
+from .molecule import Molecule, models_option
 from .options import (
     ReadAtoms,
+    given_options,
     model_options,
     report_options,
     require_lennard_jones,
@@ -33,13 +35,11 @@ from .options import (
     surface_options,
 )
 from .plan_options import born_option, listed, pair_options, require_near, variant_option
-from .plan_options.accuracy import accuracy_attributes, accuracy_facts, accuracy_lines, accuracy_option
+from .plan_options.accuracy import accuracy_attributes, accuracy_lines, accuracy_option
 from .progress import ProgressLine
 from .report import (
-    area_facts,
     area_lines,
     choice_line,
-    composition_as_json,
     ending,
     energy_lines,
     headline,
@@ -49,10 +49,11 @@ from .report import (
     radii_lines,
     settings,
 )
-from .structures.several import each_structure, structures_argument
-from .terminal import note, say, say_json, with_notes
+from .structures.outcomes import say_record
+from .structures.several import Several, only_one, structures_argument
+from .terminal import say
 
-UNUSED = "pele_ocl.unused."  # of click's context, with an option: whether it is still to be told
+_PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
 
 
 @click.command(cls=EachOnce)
@@ -77,9 +78,8 @@ UNUSED = "pele_ocl.unused."  # of click's context, with an option: whether it is
 @strict_option
 @click.option("--per-residue", is_flag=True, help="Also report each residue's energies, for frames their means.")
 @report_options
-@each_structure
 def energy(
-    path: Path, output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
+    path: Path | tuple[Path, ...], output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
     one_four: Literal["scale", "exclude"], terms: str | None, models: str, over: FrameOptions, variant: str,
     born: str, accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms,
     constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
@@ -93,84 +93,50 @@ def energy(
     if no_gradient and fixed_radii:
         raise click.UsageError("--fixed-radii is about the gradient; choose one of --no-gradient and --fixed-radii")
     require_near(cutoff)
+    several = Several.of(path, output, over, as_json, {_PER_RESIDUE: per_residue and not as_json})
+    named = listed(terms)
+    spec = EnergySpec(
+        reading=read_atoms, models="all" if models == "all" else "one", gradient=not no_gradient,
+        fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=None if named is None else tuple(named),
+        precision=precision, variant=variant, born=born, accuracy=accuracy, device=device, model=constants,
+        per_residue=per_residue, strict=is_strict(), mentioned=given_options("surface", "gb"),
+    )  # fmt: skip
+    if several is not None:
+        several.report(spec, "Energy")
+        return
+    path = only_one(path)
     over.require_alone(models_all=models == "all", fixed_radii=fixed_radii)
     if over.resume and per_residue:
         raise click.UsageError("--per-residue is the mean over the frames of one run; leave out --resume")
     if output is not None:
         (require_record_suffix if over.paths else require_table_suffix)(output)
     require_lennard_jones(path)
-    molecule = read_molecule(path, read_atoms, models)
-    checks = Checks(molecule.source)
-    if not over.paths:
-        checks.structure(molecule)
-    per_atom = per_residue or (output is not None and not molecule.numbers and not over.paths)
-    plan = Energy(
-        molecule.atoms, gradient=not (no_gradient or over.paths), fixed_radii=fixed_radii, one_four=one_four,
-        cutoff=cutoff, per_atom=per_atom, precision=precision, variant=variant, born=born, accuracy=accuracy,
-        device=device, model=constants, only_terms=listed(terms),
-    )  # fmt: skip
-    if terms is not None:
-        _tell_unused(plan)
     if over.paths:
-        contents = summary(plan.names, plan.atoms, plan.model)
-        residues = residue_names(plan.atoms) if per_residue else ()
-        work = FrameWork("Energy", molecule.source, plan, chosen=molecule.chosen, contents=contents, residues=residues)
-        report_frames(work, over, output, as_json)
+        report_frames(partial(_frame_work, spec, path), over, output, as_json)
         return
-    if molecule.conformations is not None:
-        with ProgressLine("Energy") as progress:
-            batch = plan.evaluate_batch(molecule.conformations, progress, profile=True)
-        for number, of in zip(molecule.numbers, batch, strict=True):
-            checks.energy(of.atoms, of.energy, number)
-        if output is not None:
-            _save_models(output, molecule, batch)
-        if as_json:
-            say_json(with_notes(_models_as_json(molecule, batch, per_residue) | {"findings": checks.as_json()}))
-        else:
-            say(_models_as_text(molecule, batch, per_residue))
-        return
-    result = plan.evaluate(profile=True)
-    checks.energy(result.atoms, result.energy)
+    with ProgressLine("Energy") as progress:
+        found = spec.found(read_file(path), output is not None, progress)
+    molecule, result = found.molecule, found.result
     if output is not None:
-        _save(output, molecule, result)
+        if isinstance(result, EnergyBatch):
+            _save_models(output, molecule, result)
+        else:
+            _save(output, molecule, result)
     if as_json:
-        say_json(with_notes(_as_json(result, per_residue) | {"findings": checks.as_json()}))
+        say_record(molecule.source, spec.as_json(found))
+    elif isinstance(result, EnergyBatch):
+        say(_models_as_text(molecule, result, per_residue))
     else:
         say(_as_text(molecule, result, per_residue, verbose))
 
 
-def _tell_unused(plan: Energy) -> None:
-    """Say that options of the solvent play no part where no term has to do with them; once for several structures."""
-    context = click.get_current_context()
-    for option, used in (("surface", "nonpolar" in plan.names), ("gb", has_radii(plan.names, plan.model))):
-        is_given = context.get_parameter_source(option) not in (None, ParameterSource.DEFAULT)
-        if is_given and not used and not plan.model.gb_model.vacuum and context.meta.setdefault(UNUSED + option, True):
-            context.meta[UNUSED + option] = False
-            note(f"Note: --{option} plays no part, as none of its terms is among --terms")
-
-
-def _norms(gradient: Floats | None) -> dict[str, float] | None:
-    if gradient is None:
-        return None
-    return {
-        "norm": float(np.linalg.norm(gradient)),
-        "max": float(np.linalg.norm(gradient, axis=1).max()),
-        "net": float(np.linalg.norm(gradient.sum(axis=0))),
-    }
-
-
-def _facts(result: EnergyResult | EnergyBatch) -> dict[str, Any]:
-    return {
-        "n_atoms": len(result.atoms),
-        "composition": composition_as_json(result.atoms),
-        "device": result.device,
-        "variant": result.variant,
-        "precision": result.precision,
-        "born": result.born,
-        **accuracy_facts(result),
-        "contents": summary(result.terms.names, result.atoms, result.model),
-        "settings": settings(result.model, result.atoms),
-    }
+def _frame_work(spec: EnergySpec, path: Path) -> FrameWork:
+    """The work on frames."""
+    molecule = molecule_of(read_file(path), spec.reading, spec.models)
+    plan = spec.plan(molecule.atoms, False, spec.per_residue)
+    contents = summary(plan.names, plan.atoms, plan.model)
+    residues = residue_names(plan.atoms) if spec.per_residue else ()
+    return FrameWork("Energy", molecule.source, plan, chosen=molecule.chosen, contents=contents, residues=residues)
 
 
 def _headline(molecule: Molecule, result: EnergyResult | EnergyBatch) -> str:
@@ -178,24 +144,8 @@ def _headline(molecule: Molecule, result: EnergyResult | EnergyBatch) -> str:
     return f"{headline(molecule.source, result.atoms)}; {summary(result.terms.names, result.atoms, result.model)}"
 
 
-def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
-    radii = result.born_radii
-    spread = {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())}
-    report = {
-        **_facts(result),
-        **({"born_radius": spread} if np.isfinite(radii).all() else {}),  # NaN where no term needs them
-        "energy": result.energy,
-        **area_facts(result.model, result.energy),
-        "gradient": _norms(result.gradient),
-        "seconds": {**result.seconds, "total": elapsed()},
-    }
-    if per_residue:
-        report["residues"] = residues_as_json(residue_names(result.atoms), result.per_residue().columns())
-    return report
-
-
 def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbose: bool) -> str:
-    norms = _norms(result.gradient)
+    lengths = norms(result.gradient)
     lines = [
         _headline(molecule, result),
         *radii_lines(result.model, result.atoms, result.terms.names),
@@ -203,9 +153,9 @@ def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbos
         *energy_lines(result.energy),
         *area_lines(result.model, result.energy),
     ]
-    if norms is not None:
-        longest = f"at most {norms['max']:,.3f} an atom, net {norms['net']:.2g} kcal/mol/A"
-        lines.append(f"Gradient      norm {norms['norm']:,.3f}, {longest}")
+    if lengths is not None:
+        longest = f"at most {lengths['max']:,.3f} an atom, net {lengths['net']:.2g} kcal/mol/A"
+        lines.append(f"Gradient      norm {lengths['norm']:,.3f}, {longest}")
     lines += [*accuracy_lines(result, result.born), "", ending(result, result.seconds["kernel"])]
     if verbose:
         variant = VARIANTS[result.variant]
@@ -219,15 +169,6 @@ def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbos
 def _energies(batch: EnergyBatch) -> list[dict[str, float]]:
     """The terms and the total of each model."""
     return [result.energy for result in batch]
-
-
-def _models_as_json(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -> dict[str, Any]:
-    models = models_as_json(molecule.numbers, _energies(batch))
-    if per_residue:
-        names = residue_names(batch.atoms)
-        for model, result in zip(models, batch, strict=True):
-            model["residues"] = residues_as_json(names, result.per_residue().columns())
-    return {**_facts(batch), "models": models, "seconds": {**batch.seconds, "total": elapsed()}}
 
 
 def _models_as_text(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -> str:

@@ -16,14 +16,16 @@ from ..formats import replacing, require_map_suffix, write_map
 from ..formats.pdb_writing import Ion, write_pdb_with_ions
 from ..inputfile import InputFile, read_file
 from ..ions import SPECIES, IonsResult, Requests, place_ions
+from ..jobs.facts import notes_of
 from ..potmap import VARIANTS
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .options import ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
 from .report import composition_as_json, counted, duration, headline, origin
+from .structures.outcomes import say_record
 from .tables import table
-from .terminal import note, say, say_json, with_notes
+from .terminal import note, say
 
 DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
 FITTING = [name for name, variant in VARIANTS.items() if variant.method == "direct"]
@@ -130,7 +132,7 @@ def ions(
                 attributes = origin(source, atoms, result)
                 write_map(map_file, result.map, atoms=atoms, attributes=attributes, progress=progress)
     if as_json:
-        say_json(with_notes(_as_json(result)))
+        say_record(source, {**_as_json(result), **notes_of(atoms)})
     else:
         say(_as_text(source, atoms, result, verbose))
 
@@ -180,7 +182,7 @@ def _as_json(result: IonsResult) -> dict[str, Any]:
             {"ion": species.name, "position": position.tolist(), "potential": float(potential), "energy": float(energy)}
             for species, position, potential, energy in rows
         ],
-        "seconds": {**result.seconds, "total": elapsed()},
+        "seconds": dict(result.seconds),
     }
 
 

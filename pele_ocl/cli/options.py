@@ -12,9 +12,8 @@ import click
 from click.core import ParameterSource
 
 from ..atoms.radii import RADII_SETS
-from ..errors import InputError
-from ..formats import is_structure, structure_format, structure_suffix
 from ..gb_models import GB_MODELS, models_listed
+from ..jobs.reading import require_lennard_jones as require_lennard_jones
 from ..solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
@@ -58,6 +57,13 @@ def _takes_carbon(options: Mapping[str, object]) -> bool:
     return bool(surface == "lcpo")
 
 
+def given_options(*names: str) -> tuple[str, ...]:
+    """The parameters of these names whose values are no defaults."""
+    context = click.get_current_context()
+    absent = (None, ParameterSource.DEFAULT)
+    return tuple(name for name in names if context.get_parameter_source(name) not in absent)
+
+
 def structure_options(command: Command) -> Command:
     """Options about structure and parameters; the command gets `read_atoms`, which reads a file by them.
 
@@ -77,14 +83,6 @@ def structure_options(command: Command) -> Command:
         return command(read_atoms=read_atoms, **others)
 
     return _add(gathered, _STRUCTURE_OPTIONS)
-
-
-def require_lennard_jones(path: Path) -> None:
-    """Raise InputError for a file of a format that has no Lennard-Jones parameters."""
-    if is_structure(path) and not structure_format(path).has_lennard_jones:
-        suffix = structure_suffix(path)
-        advice = structure_format(path).advice
-        raise InputError(f"{path}: a {suffix} file has no Lennard-Jones parameters; {advice}")
 
 
 def model_options(command: Command) -> Command:

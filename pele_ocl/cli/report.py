@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import click
@@ -18,14 +20,16 @@ from ..energy.contents import has_radii
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile
+from ..jobs.facts import area_facts as area_facts
+from ..jobs.facts import composition_as_json as composition_as_json
+from ..jobs.facts import settings as settings
 from ..potmap import PotmapResult
-from ..solvent_model import SolventModel, has_area, surface_area
+from ..solvent_model import SolventModel
 from ..tuning import describe
 from .clock import elapsed
-from .command import COORDINATES
+from .command import coordinates_read
 from .terminal import one_line
 
-COMMAND = "pele_ocl.command"  # of click's context: the command line, where it is not this process's
 _PASSING = {"--resume": False, "--workers": True, "--scheduler": True, "--shard": True}  # and whether a value follows
 _VACUUM = "GB model      none: no solvent, no radii"
 
@@ -81,20 +85,10 @@ def headline(source: InputFile, atoms: Atoms) -> str:
     return f"{one_line(source.path.name)}: {', '.join(parts)}, net charge {charge:+.3f} e"
 
 
-def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:
-    """How many residues of each kind there are, for JSON; None where the kinds are not known."""
-    return None if atoms.labels is None else Composition.of(atoms.labels).as_json()
-
-
 def ending(how: Computation, kernel_seconds: float) -> str:
     """How a result was computed and how long the command took, from its start to this line."""
     times = f"kernels {duration(kernel_seconds)}, in all {duration(elapsed())}"
     return f"{how.variant}, {how.precision}, on {how.device}: {times}"
-
-
-def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]:
-    """Every constant of the solvent, and the set of the GB radii, for JSON."""
-    return {**model.settings, "gb_radii_set": None if model.gb_model.vacuum else atoms.gb_radii_set}
 
 
 def model_line(model: SolventModel, atoms: Atoms) -> str:
@@ -122,11 +116,6 @@ def radii_lines(model: SolventModel, atoms: Atoms, terms: Sequence[str]) -> list
     return [radii_line(model, atoms)] if model.gb_model.vacuum or has_radii(terms, model) else []
 
 
-def area_facts(model: SolventModel, energy: dict[str, float]) -> dict[str, float]:
-    """The surface area, A^2, for JSON, where there is one."""
-    return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area(model, energy) else {}
-
-
 def area_lines(model: SolventModel, energy: dict[str, float]) -> list[str]:
     """The surface area, where there is one."""
     return [f"Surface area  {area:,.1f} A^2 (LCPO)" for area in area_facts(model, energy).values()]
@@ -140,10 +129,10 @@ def energy_lines(energy: dict[str, float]) -> list[str]:
     ]
 
 
-def origin(source: InputFile, atoms: Atoms, how: Computation) -> dict[str, Any]:
+def origin(source: InputFile, atoms: Atoms, how: Computation, call: Mapping[str, str] | None = None) -> dict[str, Any]:
     """How a result was computed, for its file: the provenance, device, and what the reader noted."""
     return {
-        **provenance(source),
+        **provenance(source, call),
         "device": how.device,
         "variant": how.variant,
         "precision": how.precision,
@@ -151,19 +140,51 @@ def origin(source: InputFile, atoms: Atoms, how: Computation) -> dict[str, Any]:
     }
 
 
-def provenance(source: InputFile) -> dict[str, Any]:
+def provenance(source: InputFile, call: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Where a file's content comes from: the input and the SHA-256 of what was read, program, command, parameters.
+
+    call : facts of the call, by default those of the one that is under way
 
     A trajectory that was not read whole has no SHA-256.
     """
-    places = click.get_current_context().meta.get(COORDINATES)
+    places = coordinates_read()
     return {
         "input": str(source),
         "input_sha256": source.sha256,
         **({} if places is None else {"coordinates": str(places)}),
         **({"coordinates_sha256": places.sha256} if isinstance(places, InputFile) else {}),
-        **call_facts(),
+        **(call_facts() if call is None else call),
     }
+
+
+@dataclass(frozen=True)
+class Call:
+    """The command that is under way, for what workers write: of one structure, as if it were the only one.
+
+    line : the command line without the structures; parameters : by name, as JSON has them
+    """
+
+    line: str
+    parameters: Mapping[str, Any]
+
+    @classmethod
+    def now(cls) -> Call:
+        """The call that is under way."""
+        given = dict(click.get_current_context().params)
+        name = "paths" if "paths" in given else "path"
+        structures = given[name] if isinstance(given[name], tuple) else (given[name],)
+        given[name] = None  # there may be thousands
+        return cls(command_line(without=set(map(str, structures))), json.loads(json.dumps(given, default=str)))
+
+    def facts(self, path: Path, **instead: object) -> dict[str, str]:
+        """The program, its command and its parameters of one structure; instead : parameters in place of its own"""
+        own = {"paths": (path,), "path": path, **instead}
+        lasting = {name: own.get(name, value) for name, value in self.parameters.items() if name != "resume"}
+        return {
+            "software": software(),
+            "command": f"{self.line} {shlex.join([str(path)])}",
+            "parameters": JsonText(json.dumps(lasting, default=str)),
+        }
 
 
 def call_facts() -> dict[str, str]:
@@ -172,7 +193,7 @@ def call_facts() -> dict[str, str]:
     lasting = {name: value for name, value in context.params.items() if name != "resume"}
     return {
         "software": software(),
-        "command": str(context.meta.get(COMMAND) or command_line()),
+        "command": command_line(),
         "parameters": JsonText(json.dumps(lasting, default=str)),
     }
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 
-from ..atoms import Floats
 from ..formats import require_table_suffix, write_table
-from ..solvent import VARIANTS, Solvent, SolventModel, SolventResult
+from ..inputfile import read_file
+from ..jobs import SolventSpec
+from ..jobs.facts import residue_names
+from ..jobs.reading import molecule_of
+from ..jobs.solvent import by_residue, energy_of, spread
+from ..solvent import VARIANTS, SolventModel, SolventResult
 from ..trajectories.recording import require_record_suffix
-from .clock import elapsed
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
-from .contract import Checks, strict_option
-from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
+from .contract import is_strict, strict_option
+from .energies import UNIT, model_columns, model_lines, residue_table
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
-from .molecule import Molecule, models_option, read_molecule
+from .molecule import Molecule, models_option
 from .options import (
     ReadAtoms,
     device_list,
@@ -30,13 +32,11 @@ from .options import (
     structure_options,
     surface_options,
 )
-from .plan_options.accuracy import accuracy_attributes, accuracy_facts, accuracy_lines, accuracy_option
+from .plan_options.accuracy import accuracy_attributes, accuracy_lines, accuracy_option
 from .progress import ProgressLine
 from .report import (
-    area_facts,
     area_lines,
     choice_line,
-    composition_as_json,
     duration,
     ending,
     energy_lines,
@@ -47,9 +47,11 @@ from .report import (
     radii_line,
     settings,
 )
-from .structures.several import each_structure, structures_argument
-from .terminal import say, say_json, with_notes
+from .structures.outcomes import say_record
+from .structures.several import Several, only_one, structures_argument
+from .terminal import say
 
+_PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
@@ -75,9 +77,8 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @strict_option
 @click.option("--per-residue", is_flag=True, help="Also report each residue's energies.")
 @report_options
-@each_structure
 def solvent(
-    path: Path, output: Path | None, no_energy: bool, models: str, over: FrameOptions, variant: str,
+    path: Path | tuple[Path, ...], output: Path | None, no_energy: bool, models: str, over: FrameOptions, variant: str,
     accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel,
     per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
@@ -89,98 +90,56 @@ def solvent(
     """
     if no_energy and per_residue:
         raise click.UsageError("--per-residue is about energies; choose one of --no-energy and --per-residue")
+    several = Several.of(path, output, over, as_json, {_PER_RESIDUE: per_residue and not as_json})
+    devices = device_list(device)
+    spec = SolventSpec(
+        reading=read_atoms, models="all" if models == "all" else "one", energy=not no_energy, variant=variant,
+        accuracy=accuracy, precision=precision, device=tuple(devices) if isinstance(devices, list) else devices,
+        model=constants, per_residue=per_residue, strict=is_strict(),
+    )  # fmt: skip
+    if several is not None:
+        several.report(spec, "Solvent")
+        return
+    path = only_one(path)
     over.require_alone(no_energy=no_energy, models_all=models == "all", per_residue=per_residue)
     if output is not None:
         (require_record_suffix if over.paths else require_table_suffix)(output)
-    molecule = read_molecule(path, read_atoms, models)
-    checks = Checks(molecule.source)
-    if not over.paths:
-        checks.structure(molecule)
-    devices = device_list(device)
-    plan_of = partial(
-        Solvent, variant=variant, precision=precision, device=devices, model=constants, accuracy=accuracy,
-        energy=not no_energy,
-    )  # fmt: skip
     if over.paths:
-        plan = plan_of(molecule.atoms)
-        report_frames(FrameWork("Solvent", molecule.source, plan, chosen=molecule.chosen), over, output, as_json)
+        report_frames(partial(_frame_work, spec, path), over, output, as_json)
         return
     with ProgressLine("Solvent") as progress:
-        plan = plan_of(molecule.atoms)
-        results = (
-            [plan.evaluate(profile=True, progress=progress)]
-            if molecule.conformations is None
-            else list(plan.evaluate_batch(molecule.conformations, progress, profile=True))
-        )
+        found = spec.found(read_file(path), progress)
     if output is not None:
-        _save(output, molecule, results)
+        _save(output, found.molecule, found.results)
     if as_json:
-        say_json(with_notes(_as_json(molecule, results, per_residue) | {"findings": checks.as_json()}))
+        say_record(found.molecule.source, spec.as_json(found))
     else:
-        say(_as_text(molecule, results, per_residue, verbose))
+        say(_as_text(found.molecule, found.results, per_residue, verbose))
 
 
-def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool) -> dict[str, Any]:
-    result = results[0]
-    facts: dict[str, object] = {
-        "n_atoms": len(result.atoms),
-        "composition": composition_as_json(result.atoms),
-        "device": result.device,
-        "variant": result.variant,
-        "precision": result.precision,
-        "settings": settings(result.model, result.atoms),
-        **accuracy_facts(result),
-    }
-    seconds = {"kernel": result.seconds["kernel"], "total": elapsed()}
-    if molecule.numbers:
-        models = models_as_json(molecule.numbers, [_energy(of) for of in results])
-        for model, of in zip(models, results, strict=True):
-            model |= {"born_radius": _spread(of), **_residues_as_json(of, per_residue)}
-        return {**facts, "models": models, "seconds": seconds}
-    return {
-        **facts,
-        "born_radius": _spread(result),
-        **({"energy": energy, **area_facts(result.model, energy)} if (energy := _energy(result)) else {}),
-        "seconds": seconds,
-        **_residues_as_json(result, per_residue),
-    }
-
-
-def _residues_as_json(result: SolventResult, wanted: bool) -> dict[str, Any]:
-    return {"residues": residues_as_json(residue_names(result.atoms), _by_residue(result))} if wanted else {}
-
-
-def _by_residue(result: SolventResult) -> dict[str, Floats]:
-    return result.per_residue().columns()
-
-
-def _energy(result: SolventResult) -> dict[str, float]:
-    """The terms and the total; nothing where they were not asked for."""
-    return result.energy if result.terms.names else {}
-
-
-def _spread(result: SolventResult) -> dict[str, float]:
-    radii = result.born_radii
-    return {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())}
+def _frame_work(spec: SolventSpec, path: Path) -> FrameWork:
+    """The work on frames."""
+    molecule = molecule_of(read_file(path), spec.reading, spec.models)
+    return FrameWork("Solvent", molecule.source, spec.plan(molecule.atoms), chosen=molecule.chosen)
 
 
 def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool, verbose: bool) -> str:
     result = results[0]
     lines = [headline(molecule.source, molecule.atoms), radii_line(result.model, molecule.atoms)]
-    energy = _energy(result)
+    energy = energy_of(result)
     if molecule.numbers:
         about = [] if energy else ["Born radii of models, A"]
-        lines += model_lines(molecule.numbers, [_energy(of) or _spread(of) for of in results], *about)
+        lines += model_lines(molecule.numbers, [energy_of(of) or spread(of) for of in results], *about)
     else:
-        spread = _spread(result)
-        lines += ["", f"Born radii    {spread['min']:.3f} to {spread['max']:.3f} A, mean {spread['mean']:.3f} A"]
+        radii = spread(result)
+        lines += ["", f"Born radii    {radii['min']:.3f} to {radii['max']:.3f} A, mean {radii['mean']:.3f} A"]
         lines += [*energy_lines(energy), *area_lines(result.model, energy)] if energy else []
     lines += [*accuracy_lines(result, result.variant), "", ending(result, result.seconds["kernel"])]
     if verbose:
         lines += ["", *_details(result)]
     if per_residue:
         numbers: Sequence[int | None] = molecule.numbers or [None]
-        residues = [(number, _by_residue(of)) for number, of in zip(numbers, results, strict=True)]
+        residues = [(number, by_residue(of)) for number, of in zip(numbers, results, strict=True)]
         lines += ["", residue_table(residue_names(molecule.atoms), residues)]
     return "\n".join(lines)
 
@@ -199,7 +158,7 @@ def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) ->
 
     Without energies models have the least, largest and mean radius, and in HDF5 all radii as a further dimension.
     """
-    result, energy = results[0], _energy(results[0])
+    result, energy = results[0], energy_of(results[0])
     attributes = {
         **origin(molecule.source, molecule.atoms, result),
         "kernel_seconds": result.seconds["kernel"],
@@ -209,7 +168,7 @@ def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) ->
     if molecule.numbers and energy:
         columns, units = model_columns(molecule.numbers, [of.energy for of in results])
     elif molecule.numbers:
-        radii = [{f"born_radius_{name}": value for name, value in _spread(of).items()} for of in results]
+        radii = [{f"born_radius_{name}": value for name, value in spread(of).items()} for of in results]
         columns, units = model_columns(molecule.numbers, radii, "angstrom")
         if output.suffix.lower() == ".h5":
             columns["born_radii"], units["born_radii"] = np.array([of.born_radii for of in results]), "angstrom"

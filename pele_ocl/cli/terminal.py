@@ -6,19 +6,15 @@ import io
 import json
 import os
 import sys
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import click
 
 from ..errors import printable
-
-
-def one_line(text: str) -> str:
-    """The printable text with its line ends escaped, too."""
-    return printable(text).replace("\n", "\\n")
+from ..jobs.notes import note as note
+from ..jobs.notes import one_line as one_line
+from ..jobs.notes import warnings_as_notes as warnings_as_notes
 
 
 def say(text: str) -> None:
@@ -26,82 +22,9 @@ def say(text: str) -> None:
     click.echo(printable(text))
 
 
-_collectors: list[list[object]] = []  # where results go in place of stdout, the last one now
-
-
-_INPUT = "pele_ocl.notes"  # of click's context: the notes about the structure that is computed
-
-
-@contextmanager
-def collected_json() -> Iterator[list[object]]:
-    """Within the block the results that say_json is given go into a list, with notes about their own structure."""
-    meta = click.get_current_context().meta
-    before = meta.pop(_INPUT, [])
-    _collectors.append([])
-    try:
-        yield _collectors[-1]
-    finally:
-        _collectors.pop()
-        meta[_INPUT] = before
-
-
-def remember(sentence: str) -> None:
-    """Keep a note about a structure for the report in JSON."""
-    kept = click.get_current_context().meta.setdefault(_INPUT, [])
-    if sentence not in kept:
-        kept.append(sentence)
-
-
-def with_notes(report: Mapping[str, Any]) -> dict[str, Any]:
-    """The report in JSON with the notes about its structure before those that it has."""
-    kept = click.get_current_context().meta.get(_INPUT, [])
-    own = [sentence for sentence in report.get("notes", ()) if sentence not in kept]
-    return {**report, "notes": [*kept, *own]}
-
-
 def say_json(report: object) -> None:
     """Print a result on stdout as one JSON object."""
-    if _collectors:
-        _collectors[-1].append(report)
-        return
     click.echo(json.dumps(report, allow_nan=False).replace("\x7f", "\\u007f"))
-
-
-_notes: list[list[str]] = []  # where notes go in place of stderr, the last one now
-
-
-@contextmanager
-def collected_notes() -> Iterator[list[str]]:
-    """Within the block the lines that `note` is given go into a list."""
-    _notes.append([])
-    try:
-        yield _notes[-1]
-    finally:
-        _notes.pop()
-
-
-def note(text: str) -> None:
-    """Print one line on stderr."""
-    if _notes:
-        _notes[-1].append(text)
-        return
-    click.echo(one_line(text), err=True)
-
-
-@contextmanager
-def warnings_as_notes() -> Iterator[None]:
-    """Show warnings of the library's own classes as one line on stderr, and other warnings as Python does."""
-    with warnings.catch_warnings():
-        shown_by_python = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if category.__module__.startswith("pele_ocl."):
-                note(f"Note: {message}")
-            else:
-                shown_by_python(message, category, *where, **more)
-
-        warnings.showwarning = show
-        yield
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from ..formats import read_map, require_map_suffix
 from ..formats.maps.pictures import require_png
 from ..grid import Grid
 from ..inputfile import InputFile, read_file
+from ..jobs.facts import notes_of
 from ..potmap import potmap
 from ..units import POTENTIAL_UNITS
 from ..view import (
@@ -27,7 +28,8 @@ from .command import INPUT, OUTPUT, EachOnce
 from .convert import with_unit
 from .options import ReadAtoms, debug_option, range_option, structure_options
 from .report import counted
-from .terminal import one_line, say, say_json, with_notes
+from .structures.outcomes import say_record
+from .terminal import one_line, say
 
 _PADDING, _FINEST = 10.0, 0.5  # A, of the map that is computed
 _MOST_POINTS, _COARSER = 16_000_000, 1.25
@@ -98,7 +100,7 @@ def view(
         else:
             shown.save_page(output, inputs)
     if as_json:
-        say_json(with_notes(_as_json(shown)))
+        say_record(source, _as_json(shown))
     else:
         say(_as_text(shown, outputs))
 
@@ -164,6 +166,7 @@ def _as_json(shown: Painted) -> dict[str, object]:
         "min": float(known.min()),
         "max": float(known.max()),
         "share_without_value": colouring.missing,
+        **notes_of(shown.atoms),
     }
 
 

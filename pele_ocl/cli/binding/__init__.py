@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import click
 import numpy as np
@@ -20,13 +22,17 @@ from ...binding.scan import AlanineScan, alanine_scan
 from ...binding.separate import SeparateEnergies
 from ...binding.tables import write_decomposition
 from ...energy import VARIANTS
+from ...inputfile import InputFile, read_file
+from ...jobs.checks import Checks as JobChecks
+from ...jobs.reading import molecule_of
+from ...jobs.spec import StructurePath, StructureSpec
 from ...solvent_model import SolventModel
 from ..cluster import asked_of, cluster_options
 from ..command import OUTPUT, EachOnce
-from ..contract import Checks, strict_option
-from ..frames import FrameOptions, trajectory_options
+from ..contract import is_strict, strict_option
+from ..frames import FrameOptions, OpenedFrames, trajectory_options
 from ..mmpbsa import MMPBSA, mmpbsa
-from ..molecule import Molecule, models_option, read_molecule
+from ..molecule import Molecule, models_option
 from ..options import (
     ReadAtoms,
     model_options,
@@ -39,14 +45,17 @@ from ..options import (
 from ..pele_run import PELE, pele_run
 from ..progress import ProgressLine
 from ..report import counted, provenance
-from ..structures.several import each_structure, structures_argument
-from ..terminal import note, say, say_json, with_notes
-from .frames import check_output, conformations_for, energies_for, separate_for
+from ..structures.outcomes import say_record
+from ..structures.several import Several, only_one, structures_argument
+from ..terminal import note, say
+from .frames import check_output, conformations_for, energies_for, opened_frames, separate_for
 from .options import Wanted, binding_options
 from .report import Findings, as_json, notes_of
 from .text import as_text
 
 __all__ = ["binding"]
+
+_FILES = "a decomposition or a picture is of one structure; give one, or leave out its file"
 
 
 class ComplexOrRun(EachOnce):
@@ -98,9 +107,9 @@ class ComplexOrRun(EachOnce):
 @surface_options
 @strict_option
 @report_options
-@each_structure
 def binding(
-    path: Path, output: Path | None, wanted: Wanted, cutoff: float | None, one_four: Literal["scale", "exclude"],
+    path: Path | tuple[Path, ...], output: Path | None, wanted: Wanted, cutoff: float | None,
+    one_four: Literal["scale", "exclude"],
     models: str, over: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
     constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
@@ -110,43 +119,116 @@ def binding(
     docs/binding.md. The parts share the positions of the complex, unless they have trajectories of their own. Energies
     in kcal/mol.
     """
-    over.require_alone(models_all=models == "all", poses=wanted.poses is not None)
+    several = Several.of(path, output, over, as_json, {_FILES: wanted.files})
     wanted.check(over, output, asked_of(click.get_current_context()))
     check_output(output, over, wanted)
-    require_lennard_jones(path)
-    molecule = read_molecule(path, read_atoms, models)
-    checks = Checks(molecule.source)
-    torn = dict[int, str]()
-    if molecule.conformations is not None:
-        torn = checks.models(molecule)
-    elif not over.paths:
-        checks.structure(molecule)
-    reports, texts, failed = [], [], 0
-    for ligand in wanted.ligands:
-        plan = Binding(
-            molecule.atoms, ligand, wanted.receptor, model=constants, one_four=one_four, cutoff=cutoff,
-            idecomp=wanted.scheme, precision=precision, variant=variant, device=device,
-            strip=_strip(wanted, ligand, molecule.atoms), strip_like=click.get_current_context().params["like"],
-        )  # fmt: skip
-        for sentence in plan.notes:
-            note(f"Note: {sentence}")
-        found = _found(plan, molecule, over, wanted, output, read_atoms, ligand, torn)
-        _judge(found, checks, bool(over.paths))
-        for sentence in notes_of(found):
-            note(f"Note: {sentence}")
-        _write(found, molecule, wanted)
-        failed += _told_failures(found)
-        reports.append(with_notes(_as_json(found) | {"findings": checks.as_json()}))
-        texts.append(as_text(molecule.source, found))
+    like = click.get_current_context().params["like"]
+    spec = BindingSpec(
+        reading=read_atoms, wanted=wanted, cutoff=cutoff, one_four=one_four, models=models,
+        over=over if several is None else replace(over, resume=False), variant=variant, precision=precision,
+        device=device, model=constants, like=like, strict=is_strict(),
+    )  # fmt: skip
+    if several is not None:
+        replace(over, resume=False).require_alone(models_all=models == "all", poses=wanted.poses is not None)
+        several.report(spec, "Binding energy")
+        return
+    over.require_alone(models_all=models == "all", poses=wanted.poses is not None)
+    source = read_file(only_one(path))
+    ligands = spec.found(source, output)
     if as_json:
-        say_json(reports[0] if len(reports) == 1 else {"ligands": reports})
+        say_record(source, spec.as_json(ligands))
     else:
-        say("\n\n".join(texts))
-    if failed:
+        say("\n\n".join(as_text(source, found) for found, _ in ligands))
+    if any(_n_failed(found) for found, _ in ligands):
         click.get_current_context().exit(1)
 
 
-def _judge(found: Findings, checks: Checks, is_mean: bool) -> None:
+@dataclass(frozen=True, eq=False)
+class BindingSpec(StructureSpec):
+    """Binding energies of complexes, as the command's options say.
+
+    like : of --like; strict : whether findings that are noted otherwise are refused
+    """
+
+    reading: ReadAtoms
+    wanted: Wanted
+    cutoff: float | None
+    one_four: Literal["scale", "exclude"]
+    models: str
+    over: FrameOptions
+    variant: str
+    precision: str
+    device: str | None
+    model: SolventModel
+    like: str | None
+    strict: bool
+
+    def found(self, source: InputFile, output: Path | None = None) -> list[tuple[Findings, list[dict[str, object]]]]:
+        """All that was found of each ligand, and the findings up to it; files are written, and notes are told."""
+        require_lennard_jones(source)
+        molecule = molecule_of(source, self.reading, self.models)
+        checks, torn = JobChecks(source, self.strict), dict[int, str]()
+        if molecule.conformations is not None:
+            torn = checks.models(molecule)
+        elif not self.over.paths:
+            checks.structure(molecule)
+        ligands = []
+        for ligand in self.wanted.ligands:
+            plan = self.plan(molecule.atoms, ligand)
+            for sentence in plan.notes:
+                note(f"Note: {sentence}")
+            found = self._found(plan, molecule, output, ligand, torn)
+            _judge(found, checks, bool(self.over.paths))
+            for sentence in notes_of(found):
+                note(f"Note: {sentence}")
+            _write(found, molecule, self.wanted)
+            _tell_failures(found)
+            ligands.append((found, checks.as_json()))
+        return ligands
+
+    def compute(self, item: StructurePath) -> dict[str, object]:
+        """The binding energies of a file, as JSON has them."""
+        return self.as_json(self.found(read_file(item)))
+
+    def as_json(self, ligands: Sequence[tuple[Findings, list[dict[str, object]]]]) -> dict[str, object]:
+        """The result of a record: of one ligand, or of several under `ligands`."""
+        reports = [_with_notes(_as_json(found), found) | {"findings": findings} for found, findings in ligands]
+        return reports[0] if len(reports) == 1 else {"ligands": reports}
+
+    def plan(self, atoms: Atoms, ligand: str) -> Binding:
+        """The plan of one ligand."""
+        return Binding(
+            atoms, ligand, self.wanted.receptor, model=self.model, one_four=self.one_four, cutoff=self.cutoff,
+            idecomp=self.wanted.scheme, precision=self.precision, variant=self.variant, device=self.device,
+            strip=_strip(self.wanted, ligand, atoms, self.like), strip_like=self.like,
+        )  # fmt: skip
+
+    def _found(
+        self, plan: Binding, molecule: Molecule, output: Path | None, ligand: str, torn: Mapping[int, str]
+    ) -> Findings:
+        """All that the options ask for of one ligand. torn : why models fail, by their place"""
+        wanted, over = self.wanted, self.over
+        if wanted.is_separate:
+            separate = separate_for(plan, molecule, over, wanted, self.reading, output, self.like)
+            return _compared(Findings(plan, separate, ligand, wanted.receptor, self.like), wanted)
+        energies = energies_for(
+            plan, molecule, over, wanted, output, self.like,
+            partial(_opened_elsewhere, self, molecule.source.path, ligand), torn,
+        )  # fmt: skip
+        entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if wanted.entropy else None
+        if entropy is not None and entropy.warning:
+            note(f"Warning: {entropy.warning}")
+        scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted.alanine)
+        return _compared(Findings(plan, energies, ligand, wanted.receptor, self.like, entropy, scan), wanted)
+
+
+def _opened_elsewhere(spec: BindingSpec, path: Path, ligand: str) -> OpenedFrames:
+    """The frames of one ligand's complex, in another process."""
+    molecule = molecule_of(read_file(path), spec.reading, spec.models)
+    return opened_frames(spec.plan(molecule.atoms, ligand), molecule, spec.over, spec.like)
+
+
+def _judge(found: Findings, checks: JobChecks, is_mean: bool) -> None:
     """Look at the energy of the complex, and note down how many frames were imaged."""
     if isinstance(found.energies, BindingEnergies) and len(found.energies.errors) == len(found.energies):
         return
@@ -155,57 +237,53 @@ def _judge(found: Findings, checks: Checks, is_mean: bool) -> None:
     checks.findings += found.imaged()
 
 
+def _with_notes(report: dict[str, object], found: Findings) -> dict[str, object]:
+    """The report with the notes about its structure before those that it has."""
+    kept = list(found.binding.given.notes)
+    own = [sentence for sentence in cast(list[str], report.get("notes", [])) if sentence not in kept]
+    return {**report, "notes": [*kept, *own]}
+
+
 _as_json = as_json  # a parameter of the command has this name
 
 
-def _told_failures(found: Findings) -> int:
-    """How many frames failed, of which the first is told on stderr."""
+def _n_failed(found: Findings) -> int:
+    """How many frames failed, of all three where the parts have frames of their own."""
+    of = found.energies
+    if isinstance(of, SeparateEnergies):
+        return sum(len(each.errors) for each in of.systems.values())
+    return len(of.errors)
+
+
+def _tell_failures(found: Findings) -> None:
+    """Tell how many frames failed, and the first of them, of all three where the parts have frames of their own."""
     if isinstance(found.energies, SeparateEnergies):
-        return _told_of_systems(found.energies)
+        _tell_of_systems(found.energies)
+        return
     errors = found.energies.errors
     for place, reason in list(errors.items())[:1]:
         numbers = found.energies.frames
         frame = place if numbers is None else int(numbers[place])
         note(f"Error: {counted(len(errors), 'frame')} failed, the first of them {frame}: {reason}")
-    return len(errors)
 
 
-def _told_of_systems(energies: SeparateEnergies) -> int:
-    """How many frames of all three failed, of which the first of each is told on stderr."""
+def _tell_of_systems(energies: SeparateEnergies) -> None:
+    """Tell how many frames of each failed, and the first of them."""
     for name, of in energies.systems.items():
         for frame, reason in list(of.errors.items())[:1]:
             failed = counted(len(of.errors), "frame")
             note(f"Error: {name}: {failed} failed, the first of them {frame}: {reason}")
-    return sum(len(of.errors) for of in energies.systems.values())
 
 
-def _strip(wanted: Wanted, ligand: str, atoms: Atoms) -> Chosen | None:
+def _strip(wanted: Wanted, ligand: str, atoms: Atoms, like: str | None) -> Chosen | None:
     """The atoms that are in no part beside water; of one of several ligands the others, too."""
     if wanted.receptor is not None or len(wanted.ligands) == 1:
         return wanted.strip
-    like = click.get_current_context().params["like"]
     first, *others = [other for other in wanted.ligands if other != ligand] or [ligand]
     mask = atoms.selected(" or ".join(f"({other})" for other in (first, *others)))
     parts = Parts.of(atoms, ligand, None, wanted.strip, like)
     mask[np.setdiff1d(np.arange(len(atoms)), parts.complex)] = True
     return mask
-
-
-def _found(
-    plan: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None, read_atoms: ReadAtoms,
-    ligand: str, torn: Mapping[int, str],
-) -> Findings:  # fmt: skip
-    """All that the options ask for of one ligand. torn : why models fail, by their place"""
-    like = click.get_current_context().params.get("like")
-    if wanted.is_separate:
-        separate = separate_for(plan, molecule, over, wanted, read_atoms, output)
-        return _compared(Findings(plan, separate, ligand, wanted.receptor, like), wanted)
-    energies = energies_for(plan, molecule, over, wanted, output, torn)
-    entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if wanted.entropy else None
-    if entropy is not None and entropy.warning:
-        note(f"Warning: {entropy.warning}")
-    scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted.alanine)
-    return _compared(Findings(plan, energies, ligand, wanted.receptor, like, entropy, scan), wanted)
 
 
 def _compared(found: Findings, wanted: Wanted) -> Findings:

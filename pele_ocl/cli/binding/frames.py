@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from ...trajectories.fingerprints import settings_of
 from ...trajectories.recording import require_record_suffix
 from ..cluster import asked_of
 from ..energies import UNIT
-from ..frames import FrameOptions, shared_frames
+from ..frames import FrameOptions, FramesSpec, OpenedFrames, shared_frames
 from ..frames.run import FrameLine
 from ..molecule import Molecule
 from ..options import ReadAtoms
@@ -39,15 +39,16 @@ def check_output(output: Path | None, over: FrameOptions, wanted: Wanted) -> Non
 
 
 def energies_for(
-    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None,
-    torn: Mapping[int, str],
+    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None, like: str | None,
+    elsewhere: Callable[[], OpenedFrames], torn: Mapping[int, str],
 ) -> BindingEnergies:  # fmt: skip
     """The energies of all frames, which are written to `output` where it is given.
 
-    torn : why models fail, by their place
+    elsewhere : opens the frames in another process; torn : why models fail, by their place
     """
     if over.paths:
-        return _of_trajectory(binding, over.opened(binding.given, molecule.chosen), output, over.resume)
+        spec = FramesSpec(elsewhere, opened_frames(binding, molecule, over, like))
+        return _of_trajectory(binding, spec, output, over.resume, like)
     with ProgressLine("Binding energy") as progress:
         if wanted.poses is not None:
             energies = evaluate_poses(binding, read_poses(wanted.poses, binding.plans["ligand"].atoms), progress)
@@ -63,7 +64,7 @@ def energies_for(
             numbers = np.zeros(1, np.int64)
     energies = replace(energies, frames=numbers)
     if output is not None:
-        _save(output, molecule, energies, _naming(binding))
+        _save(output, molecule, energies, _naming(binding, like))
     return energies
 
 
@@ -76,7 +77,7 @@ def conformations_for(binding: Binding, molecule: Molecule, over: FrameOptions) 
 
 def separate_for(
     binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, read_atoms: ReadAtoms,
-    output: Path | None,
+    output: Path | None, like: str | None,
 ) -> SeparateEnergies:  # fmt: skip
     """The energies of trajectories of all three; those of a part that has none come from the frames of the complex.
 
@@ -104,7 +105,7 @@ def separate_for(
     with ProgressLine("Binding energy") as progress:
         energies = separate_energies(binding, trajectories, atoms, progress)
     if output is not None:
-        naming = _naming(binding)
+        naming = _naming(binding, like)
         units = dict.fromkeys(naming.of(energies.systems["complex"].terms), UNIT)
         write_table(output, _rows(energies, naming), units, provenance(molecule.source))
     return energies
@@ -122,19 +123,28 @@ def _rows(energies: SeparateEnergies, naming: Naming) -> dict[str, NDArray[np.ge
     }
 
 
-def _naming(binding: Binding) -> Naming:
+def _naming(binding: Binding, like: str | None) -> Naming:
     """The names of terms in files: AMBER's with the constants of its programs, as on the screen."""
-    return Naming(binding.names, click.get_current_context().params.get("like") in OF_AMBER)
+    return Naming(binding.names, like in OF_AMBER)
 
 
-def _of_trajectory(binding: Binding, frames: Trajectory, output: Path | None, resume: bool) -> BindingEnergies:
+def opened_frames(binding: Binding, molecule: Molecule, over: FrameOptions, like: str | None) -> OpenedFrames:
+    """The frames of a complex, and the way to evaluate them."""
+    naming = _naming(binding, like)
+    settings = {"software": software(), **binding_settings(binding), **naming.settings}
+    frames = trajectory_for(binding, over.opened(binding.given, molecule.chosen))
+    return OpenedFrames(
+        frames, evaluate_with(binding, naming=naming), {"record": settings_of(binding, frames, settings)}
+    )  # fmt: skip
+
+
+def _of_trajectory(
+    binding: Binding, spec: FramesSpec, output: Path | None, resume: bool, like: str | None
+) -> BindingEnergies:
     if binding._decomposer() is not None:
         asked_of(click.get_current_context()).refuse("a decomposition is summed up in one process")
-    naming = _naming(binding)
-    settings = {"software": software(), **binding_settings(binding), **naming.settings}
-    frames = trajectory_for(binding, frames)
-    facts = {"record": settings_of(binding, frames, settings)}
-    with shared_frames(frames, evaluate_with(binding, naming=naming), facts, output, resume) as shared:
+    naming = _naming(binding, like)
+    with shared_frames(spec, output, resume) as shared:
         with FrameLine("Binding energy", len(shared.frames)) as progress:
             return energies_over(
                 binding, shared.frames, output=shared.output, resume=resume, progress=progress, settings=shared.record,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from .options import FrameOptions, frame_options, trajectory_options
 from .run import FrameWork, report_frames
-from .sharing import SharedFrames, shared_frames
+from .sharing import FramesSpec, OpenedFrames, shared_frames
 
 __all__ = [
     "FrameOptions",
     "FrameWork",
-    "SharedFrames",
+    "FramesSpec",
+    "OpenedFrames",
     "frame_options",
     "report_frames",
     "shared_frames",

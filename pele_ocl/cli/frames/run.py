@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -15,11 +16,12 @@ from ..contract import Checks
 from ..progress import ProgressLine
 from ..report import duration
 from ..structures.choice import Bools
-from ..terminal import note, say, say_json, with_notes
+from ..structures.outcomes import say_record
+from ..terminal import note, say
 from .facts import counted_frames, facts_of
 from .options import FrameOptions
 from .rate import Rate
-from .sharing import shared_frames
+from .sharing import FramesSpec, OpenedFrames, shared_frames
 from .tally import Tally
 
 
@@ -67,15 +69,19 @@ class FrameLine(ProgressLine):
         return f"{int(done):,} of {self.n_frames:,} frames, {rate:,.0f} frames/s, {left} left"
 
 
-def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_json: bool) -> None:
+def report_frames(
+    make: Callable[[], FrameWork], over: FrameOptions, output: Path | None, as_json: bool
+) -> None:  # fmt: skip
     """Evaluate all frames, write them to `output` as they come, and report; exit with 1 where frames failed.
+
+    make : makes the work, in each process that computes; it pickles
 
     Memory does not grow with the number of frames, but for the energies where JSON is asked for.
     """
-    frames = over.opened(work.atoms, work.chosen)
-    evaluate = evaluate_with(work.plan, bool(work.residues)) if work.evaluate is None else work.evaluate
-    facts = facts_of(work.source, work.plan, frames, work.options, work.contents)
-    with shared_frames(frames, evaluate, facts, output, over.resume) as shared:
+    work = make()
+    opened = _open(work, over)
+    evaluate = opened.evaluate
+    with shared_frames(FramesSpec(partial(_opened, make, over), opened), output, over.resume) as shared:
         if output is None and not as_json:
             note("Note: the energies of single frames are not written; -o energies.csv, .h5 or .jsonl writes them")
         frames, facts = shared.frames, shared.facts
@@ -99,8 +105,20 @@ def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_j
     checks.findings += tally.imaged()
     if as_json:
         findings = {"findings": checks.as_json()}
-        say_json(with_notes({**cast(Mapping[str, object], facts["json"]), **tally.as_json(), **findings}))
+        say_record(work.source, {**cast(Mapping[str, object], facts["json"]), **tally.as_json(), **findings})
     else:
         head = [*cast(list[str], facts["lines"]), counted_frames(frames)]
         say("\n".join([*head, *tally.lines(str(facts["how"]))]))
     tally.exit_with_failures()
+
+
+def _opened(make: Callable[[], FrameWork], over: FrameOptions) -> OpenedFrames:
+    """The frames of a work, in a process of its own."""
+    return _open(make(), over)
+
+
+def _open(work: FrameWork, over: FrameOptions) -> OpenedFrames:
+    """The frames of a work, and the way to evaluate them."""
+    frames = over.opened(work.atoms, work.chosen)
+    evaluate = evaluate_with(work.plan, bool(work.residues)) if work.evaluate is None else work.evaluate
+    return OpenedFrames(frames, evaluate, facts_of(work.source, work.plan, frames, work.options, work.contents))

@@ -2,20 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import cast
 
 import click
 
+from ...jobs import shared
+from ...jobs.sharing import Shared
 from ...trajectories import Trajectory
+from ...trajectories.reading import PIECE_ATOMS
 from ...trajectories.recording import Settings
-from ...trajectories.streaming import Evaluate, Evaluated, ResultsOver, evaluated, results_over
-from ..cluster import asked_of, shared_out
-from .ranges import results_by
+from ...trajectories.streaming import Evaluate, Evaluated, Part, ResultsOver, evaluated, results_over
+from ..cluster import asked_of
+
+_LEAST_RANGES = 64  # of a trajectory that has so many frames, so that many workers have something to do
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedFrames:
+    """The frames of a command.
+
+    evaluate : how positions are evaluated
+    facts : `record`, the settings of the file of results, among what else depends on device and files
+    """
+
+    frames: Trajectory
+    evaluate: Evaluate[Evaluated]
+    facts: Mapping[str, object]
+
+
+@dataclass(frozen=True, eq=False)
+class FramesSpec:
+    """The work on frames: how each process opens them, which pickles, and what this one has opened."""
+
+    open: Callable[[], OpenedFrames]
+    here: OpenedFrames | None = None
+
+    @cached_property
+    def opened(self) -> OpenedFrames:
+        """The frames, opened once in each process."""
+        return self.open() if self.here is None else self.here
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"open": self.open, "here": None}
+
+    def facts(self) -> Mapping[str, object]:
+        """The facts of the frames."""
+        return self.opened.facts
+
+    def compute(self, part: range, /) -> Evaluated:
+        """The results of some frames."""
+        return evaluated(self.opened.frames.piece(part), self.opened.evaluate, None)
 
 
 @dataclass(frozen=True)
@@ -36,27 +77,47 @@ class SharedFrames:
 
 
 @contextmanager
-def shared_frames(
-    frames: Trajectory, evaluate: Evaluate[Evaluated], facts: Mapping[str, object], output: Path | None, resume: bool
-) -> Iterator[SharedFrames]:
+def shared_frames(spec: FramesSpec, output: Path | None, resume: bool) -> Iterator[SharedFrames]:
     """The way through frames that --workers, --scheduler and --shard ask for.
 
-    facts : `record`, the settings of the file of results, among what else depends on device and files
     resume : whether the output is gone on with
 
     Raises UsageError where --shard or --resume have no output.
     """
-    shard = asked_of(click.get_current_context()).shard
+    context = click.get_current_context()
+    asked = asked_of(context)
+    shard, frames = asked.shard, spec.opened.frames
     if output is None and (resume or shard is not None):
         raise click.UsageError(f"{'--resume goes on with' if resume else '--shard begins'} a file; name it by -o")
-
-    def compute(part: range) -> Evaluated:
-        return evaluated(frames.piece(part), evaluate, None)
-
-    with shared_out(compute, facts) as work:
+    device = context.params.get("device")
+    with shared(spec, asked.place(device if isinstance(device, str) else None)) as work:
         record, own = cast(Settings, work.facts["record"]), frames
         if shard is not None and output is not None:
             own, output = frames.part(shard.part(frames.frames, "frames")), shard.path(output)
             record = {**record, "shard": str(shard)}
-        over = cast(ResultsOver, partial(results_by, work)) if work.is_remote else results_over
+        over = cast(ResultsOver, partial(_results_by, work)) if work.is_remote else results_over
         yield SharedFrames(own, output, record, work.facts, over, work.is_remote)
+
+
+def _results_by(
+    work: Shared[range, Evaluated], frames: Trajectory, evaluate: Evaluate[Evaluated], *, first: int = 0,
+    workers: int = 1, tell: Callable[[float], None] | None = None,
+) -> Iterator[Part[Evaluated]]:  # fmt: skip
+    """Results of frames as `results_over` has them, by workers; `evaluate` and `workers` are theirs to choose."""
+    parts = list(_ranges(frames, first))
+    done = 0
+    for part, results in zip(parts, work.over(parts), strict=True):
+        done += len(part)
+        if tell is not None:
+            tell(done)
+        yield Part(part, results)
+
+
+def _ranges(frames: Trajectory, first: int) -> Iterator[range]:
+    """The frames behind the first so many, in ranges whose bounds depend on nothing else."""
+    n = len(frames.frames)
+    size = max(1, min(-(-n // _LEAST_RANGES), PIECE_ATOMS // frames.n_atoms))
+    while first < n:
+        end = min(n, (first // size + 1) * size)
+        yield frames.frames[first:end]
+        first = end

@@ -14,7 +14,7 @@ from ...minimize.minimizer import MOST_ROUNDS
 from ...solvent_model import SolventModel
 from ..cluster import asked_of, cluster_options
 from ..command import EachOnce
-from ..contract import strict_option
+from ..contract import is_strict, strict_option
 from ..frames import FrameOptions, trajectory_options
 from ..molecule import models_option
 from ..options import (
@@ -26,9 +26,11 @@ from ..options import (
     surface_options,
 )
 from ..plan_options import listed, pair_options, require_near, variant_option
+from ..report import Call
 from .holding import Holding, holding_options, tolerance_of
+from .of_conformations import records_of_conformations
+from .of_files import records_of_files
 from .report import report
-from .run import outcomes_of
 from .targets import TARGET, Targets, expanded
 from .work import Work, require_options
 
@@ -129,8 +131,12 @@ def minimize(
     read_atoms.require_forcefield()
     targets = Targets.planned(output, paths, are_many, table)
     _check_cluster(are_many, paths, table)
-    work = Work(read_atoms, options, holding.referring(read_atoms), targets, over, models, resume)
-    report(*outcomes_of(work, paths), work, table, as_json, verbose)
+    work = Work(read_atoms, options, holding.referring(read_atoms), targets, over, models, Call.now(), is_strict())
+    if work.are_many:
+        records, by = records_of_conformations(work, paths[0], resume)
+    else:
+        records, by = records_of_files(work, paths, resume)
+    report(records, by, work, table, as_json, verbose)
 
 
 def _check_cluster(are_many: bool, paths: tuple[Path, ...], table: Path | None) -> None:

@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import click
+
 from ...atoms import Atoms, Floats
-from ...errors import InputError
+from ...errors import FormatError, InputError
 from ...formats.conformation_files import ConformationFile, layout_of
+from ...jobs import Record, shared
+from ...jobs.minimize import findings_of
+from ...jobs.sharing import Shared
 from ...minimize import MinimizeBatch, Minimizer, MinimizeResult
 from ...trajectories.files import Positions
 from ...trajectories.reading import PIECE_ATOMS
-from ..cluster import SharedWork, shared_out
+from ..cluster import asked_of
 from .conformations import Conformations
 from .progress import StructureLine
-from .work import Outcome, Work, findings_of
+from .work import Work, device_of
 
-_Numbered = tuple[int, Outcome]  # a conformation, from 1
+_Found = tuple[Record, Floats | None]  # a conformation's record, and its positions (n, 3) A, None where it failed
+_Numbered = tuple[int, _Found]  # a conformation, from 1
 _LEAST_RANGES = 64  # of conformations, so that many workers have something to do
+SIZE = "size"  # of a record, for the journal: that of the file of all conformations by then
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Relaxing:
-    """Conformations on their way to their minima; progress : of this process, where it is told"""
+    """Conformations on their way to their minima, which each process reads for itself.
+
+    path : of the molecule; progress : of this process, where it is told
+    """
 
     work: Work
-    conformations: Conformations
+    path: Path
     progress: StructureLine | None = None
+
+    @cached_property
+    def conformations(self) -> Conformations:
+        """The conformations, which `close` closes."""
+        return Conformations.of(self.path, self.work.read_atoms, self.work.over, self.work.models)
 
     @cached_property
     def held(self) -> Mapping[str, Any]:
@@ -42,27 +57,34 @@ class Relaxing:
     def minimizer(self) -> Minimizer:
         return Minimizer(self.conformations.atoms, **self.work.options, **self.held)
 
-    def outcomes(self, part: range) -> list[Outcome]:
-        """Those of some conformations, by their places."""
+    def __getstate__(self) -> dict[str, Any]:
+        return {"work": self.work, "path": self.path, "progress": None}
+
+    def facts(self) -> dict[str, object]:
+        """The device."""
+        return self.work.facts()
+
+    def compute(self, part: range, /) -> list[_Found]:
+        """Some conformations, by their places."""
         conformations = self.conformations
         positions, sha256 = conformations.positions(part), conformations.sha256
         batch = self._batch(positions)
         torn = conformations.torn(part) if batch.errors else {}
         return [
-            Outcome.failed_by(torn.get(k, batch.errors[k]), name, sha256)
+            (Record.failed_by(torn.get(k, batch.errors[k]), name, sha256), None)
             if result is None
-            else self._outcome(result, name, positions[k])
+            else self._found(result, name, positions[k])
             for k, (result, name) in enumerate(zip(batch.results, (conformations.names[j] for j in part), strict=True))
         ]
 
-    def _outcome(self, result: MinimizeResult, name: str, start: Floats) -> Outcome:
-        """The outcome of a conformation that is done, with the findings about its start."""
-        atoms, row = self.conformations.atoms, result.to_dict(name)
+    def _found(self, result: MinimizeResult, name: str, start: Floats) -> _Found:
+        """The record of a conformation that is done, with the findings about its start."""
+        atoms, sha256, values = self.conformations.atoms, self.conformations.sha256, result.to_dict(name)
         try:
-            found = findings_of(atoms.moved(start), row["energy_before"])
+            found = findings_of(atoms.moved(start), values["energy_before"], self.work.strict)
         except InputError as error:  # which --strict makes of a finding
-            return Outcome.failed_by(str(error), name, self.conformations.sha256)
-        return Outcome({**row, **found}, len(atoms), self.conformations.sha256, result.positions)
+            return Record.failed_by(error, name, sha256), None
+        return Record(name, sha256, {**values, **self.work.how, **found}), result.positions
 
     def _batch(self, positions: Positions) -> MinimizeBatch:
         if self.work.holding.to_starts:
@@ -85,63 +107,74 @@ class Relaxing:
         return MinimizeBatch([results.get(k) for k in range(len(positions))], reasons, batch.seconds)
 
 
-def outcomes_of_conformations(work: Work, path: Path) -> tuple[list[Outcome], str]:
-    """The outcomes of all conformations, in their order, and the device that computed them."""
-    conformations = Conformations.of(path, work.read_atoms, work.over, work.models)
+def records_of_conformations(work: Work, path: Path, resume: bool) -> tuple[list[Record], str]:
+    """The records of all conformations, in their order, and the device that computed them."""
+    context = click.get_current_context()
+    relaxing = Relaxing(work, path)
     with (
-        closing(conformations),
-        shared_out(Relaxing(work, conformations).outcomes, work.facts, None, **work.for_workers) as shared,
+        closing(relaxing.conformations),
+        shared(relaxing, asked_of(context).place(context.params["device"])) as over,
     ):
-        return list(_written(work, conformations, shared)), str(shared.facts["device"])
+        records = list(_written(relaxing, over, resume))
+    return records, device_of(records, work)
 
 
-def _written(work: Work, conformations: Conformations, shared: SharedWork[range, list[Outcome]]) -> Iterator[Outcome]:
-    """The outcomes of all conformations, which are written and noted down as they come.
+def _written(relaxing: Relaxing, over: Shared[range, list[_Found]], resume: bool) -> Iterator[Record]:
+    """The records of all conformations, which are written and noted down as they come.
 
     The file begins with the first conformation that is done, so a call that can do none leaves an earlier one as it is.
     """
+    work, conformations = relaxing.work, relaxing.conformations
     layout = layout_of(work.targets.output, work.content(conformations.source, conformations.atoms, len(conformations)))
     with work.journal() as journal, StructureLine(len(conformations)) as progress:
-        earlier = list(journal.rows.values())
-        journal.require(earlier, conformations.names, conformations.sha256)
-        yield from (Outcome(journal.reported(row)) for row in earlier)
+        earlier = list(journal.resume().values()) if resume else []
+        _require_first(earlier, conformations, journal.path)
+        yield from earlier
         progress.done = progress.first = len(earlier)
-        if shared.is_remote:
-            size, over = _size_for_workers(conformations), shared.over
+        if over.is_remote:
+            size = _size_for_workers(conformations)
         else:
             size = max(1, work.atoms_together // len(conformations.atoms))
-            over = partial(map, Relaxing(work, conformations, progress).outcomes)
+            relaxing.progress = progress
         parts = list(_ranges(len(earlier), len(conformations), size))
-        numbered = _numbered(parts, over, progress)
+        numbered = _numbered(parts, over.over, progress)
         first = [] if earlier else _to_first_done(numbered)
-        if first and first[-1][1].failed:
-            yield from (outcome for _, outcome in first)
+        if first and first[-1][1][0].failed:
+            yield from (record for _, (record, _) in first)
             return
         journal.begin()
-        with ConformationFile(work.targets.output, layout, journal.size) as file:
-            for number, outcome in chain(first, numbered):
-                file.append(number, outcome.positions)
-                journal.add(outcome.row, sha256=outcome.sha256, size=file.size)
-                yield replace(outcome, positions=None)
+        sizes = [record.more[SIZE] for record in earlier if SIZE in record.more]
+        with ConformationFile(work.targets.output, layout, sizes[-1] if sizes else None) as file:
+            for number, (record, positions) in chain(first, numbered):
+                file.append(number, positions)
+                journal.add(replace(record, more={SIZE: file.size}))
+                yield record
             file.finish()
 
 
+def _require_first(records: Sequence[Record], conformations: Conformations, path: Path | None) -> None:
+    """Raise FormatError unless the records of an earlier run are of the first of these conformations."""
+    wanted = [(name, conformations.sha256) for name in conformations.names[: len(records)]]
+    if [(record.structure, record.sha256) for record in records] != wanted:
+        raise FormatError(f"{path}: is of other conformations; start anew, without --resume")
+
+
 def _numbered(
-    parts: list[range], over: Callable[[Iterable[range]], Iterator[list[Outcome]]], progress: StructureLine
+    parts: list[range], over: Callable[[Iterable[range]], Iterator[list[_Found]]], progress: StructureLine
 ) -> Iterator[_Numbered]:
-    """The outcomes of conformations, each with its number, and told as they come."""
-    for part, outcomes in zip(parts, over(parts), strict=True):
-        yield from zip((place + 1 for place in part), outcomes, strict=True)
+    """The conformations, each with its number, and told as they come."""
+    for part, found in zip(parts, over(parts), strict=True):
+        yield from zip((place + 1 for place in part), found, strict=True)
         progress.done = part.stop
         progress.tell(0)
 
 
 def _to_first_done(numbered: Iterator[_Numbered]) -> list[_Numbered]:
-    """The outcomes up to the first that did not fail, or all."""
+    """The conformations up to the first that did not fail, or all."""
     found = list[_Numbered]()
-    for number, outcome in numbered:
-        found.append((number, outcome))
-        if not outcome.failed:
+    for number, (record, positions) in numbered:
+        found.append((number, (record, positions)))
+        if not record.failed:
             break
     return found
 

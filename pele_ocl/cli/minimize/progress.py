@@ -30,6 +30,18 @@ class StructureLine(ProgressLine):
         """Tell that so many more than `done` are done."""
         self((self.done + more) / self.n)
 
+    def pass_over(self, n: int) -> None:
+        """Note down how many an earlier run did."""
+        self.done = self.first = n
+
+    def pass_over_elsewhere(self, n: int) -> None:
+        """Note down how many an earlier run did, where all are counted as they come."""
+        self.first = n
+
+    def begin(self, n: int) -> None:
+        """Note down that n of this run's structures are done, and the next are minimised together."""
+        self.done = self.first + n
+
     def counted(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, each of which is told as a structure that is done."""
         for k, item in enumerate(items, 1):

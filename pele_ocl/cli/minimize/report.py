@@ -1,10 +1,11 @@
-"""The outcomes of a run as a table, as JSON lines, and as a file of results."""
+"""The records of a run as a table, as JSON lines, and as a file of results."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -12,15 +13,17 @@ from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...formats import write_table
+from ...jobs import Record
+from ...jobs.journal import make_folder
 from ...minimize.result import CONVERGED
 from ..clock import elapsed
 from ..energies import UNIT
 from ..report import call_facts, counted, duration
 from ..tables import table
 from ..terminal import note, one_line, say, say_json
-from .journal import Row
-from .targets import make_folder
-from .work import Outcome, Work
+from .work import Work
+
+Row = dict[str, Any]  # a record as --json prints it
 
 _SHOWN = 60  # structures in the table
 _NAMED = 3  # that failed, in a sentence
@@ -30,16 +33,19 @@ _NUMBERS = {
 }  # fmt: skip
 
 
-def report(
-    outcomes: Sequence[Outcome], device: str, work: Work, path: Path | None, as_json: bool, verbose: bool
-) -> None:
-    """Print and write all outcomes; exit with 1 where a structure failed. device : that computed them"""
-    rows = [outcome.row for outcome in outcomes]
-    put_out(rows, path, save, as_json, lambda: _as_text(outcomes, device, work, verbose))
+def report(records: Sequence[Record], device: str, work: Work, path: Path | None, as_json: bool, verbose: bool) -> None:
+    """Print and write all records; exit with 1 where a structure failed. device : that computed them"""
+    rows = rows_of(records)
+    put_out(rows, path, save_rows, as_json, lambda: _as_text(rows, device, work, verbose))
     _tell_restored(rows)
     tell_findings(rows)
-    _tell_limits(outcomes)
+    _tell_limits(rows)
     exit_for_failed(rows, "structure")
+
+
+def rows_of(records: Sequence[Record]) -> list[Row]:
+    """The records as --json prints them; `name` is the old name of `structure`, for one release."""
+    return [record.to_dict() | {"name": record.structure} for record in records]
 
 
 def put_out(
@@ -91,51 +97,50 @@ def _tell_restored(rows: Sequence[Row]) -> None:
 
 
 def tell_findings(rows: Sequence[Row]) -> None:
-    """Say what was found, the first of it by the structure's name; --json has all."""
+    """Say what was found in the given starts, the first of them by its name; --json and the rows have all."""
     found = [row for row in rows if row.get("findings")]
     if found:
         more = f"; and {counted(len(found) - 1, 'structure')} more" if len(found) > 1 else ""
         note(f"Note: {one_line(found[0]['name'])}: {found[0]['findings'][0]['text']}{more}")
 
 
-def _tell_limits(outcomes: Sequence[Outcome]) -> None:
+def _tell_limits(rows: Sequence[Row]) -> None:
     """Say which structures ended before their gradients were small."""
-    stopped = Counter(of.row["stopped_by"] for of in outcomes if not of.failed)
+    stopped = Counter(row["stopped_by"] for row in rows if "error" not in row)
     told = {"iterations": "reached --max-iterations", "time": "reached --max-seconds"}
     told |= {"stuck": "could not be lowered any further in this precision"}
     for reason, n in stopped.items():
         if reason not in CONVERGED:
-            note(f"Note: {counted(n, 'structure')} of {len(outcomes):,} {told[reason]} before the tolerance was met")
+            note(f"Note: {counted(n, 'structure')} of {len(rows):,} {told[reason]} before the tolerance was met")
 
 
 _NOT_TOLD = ("model", "device")  # of a Minimizer's options: the one is many numbers, the other stands above
 
 
-def _as_text(outcomes: Sequence[Outcome], device: str, work: Work, verbose: bool) -> str:
+def _as_text(rows: Sequence[Row], device: str, work: Work, verbose: bool) -> str:
     heads = ("structure", "restored", "before", "after", "rms gradient", "iterations", "stopped by", "moved A", "s")
-    shown = outcomes if verbose else outcomes[:_SHOWN]
-    rows = [_cells(of) for of in shown]
-    lines = table(heads, rows, "<>>>>><>>").split("\n")
-    add_reasons(lines, [of.row for of in shown])
-    rest = len(outcomes) - len(shown)
+    shown = rows if verbose else rows[:_SHOWN]
+    lines = table(heads, list(map(_cells, shown)), "<>>>>><>>").split("\n")
+    add_reasons(lines, shown)
+    rest = len(rows) - len(shown)
     more = [f"and {counted(rest, 'structure')} more; --report FILE and --json have them all"] if rest > 0 else []
-    n_done = sum(not of.failed for of in outcomes)
+    n_done = sum("error" not in row for row in rows)
     how = f"{work.options['method']}, {work.options['precision']}, on {device}"
     done = f"{counted(n_done, 'structure')} -> {one_line(str(work.targets.output))}"
     head = f"Energy of structures, {UNIT}; rms gradient, {UNIT}/A"
-    details = _details(outcomes, work) if verbose else []
+    details = _details(rows, work) if verbose else []
     return "\n".join([head, *lines, *more, "", done, f"{how}: in all {duration(elapsed())}", *details])
 
 
-def _details(outcomes: Sequence[Outcome], work: Work) -> list[str]:
+def _details(rows: Sequence[Row], work: Work) -> list[str]:
     """The settings; of one structure that is done its energies by term, too."""
     given = {name: value for name, value in work.options.items() if value is not None and name not in _NOT_TOLD}
     lines = ["", "Settings: " + ", ".join(f"{name} {value}" for name, value in given.items())]
-    if len(outcomes) > 1 or outcomes[0].failed:
+    if len(rows) > 1 or "error" in rows[0]:
         return lines
-    before, after = (outcomes[0].row[which] for which in ("energy_before", "energy_after"))
-    rows = [(term.replace("_", " "), _number(before.get(term)), _number(value)) for term, value in after.items()]
-    return [*lines, "", table(("term", "before", "after"), rows, "<>>")]
+    before, after = (rows[0][which] for which in ("energy_before", "energy_after"))
+    cells = [(term.replace("_", " "), _number(before.get(term)), _number(value)) for term, value in after.items()]
+    return [*lines, "", table(("term", "before", "after"), cells, "<>>")]
 
 
 def _number(value: float | None) -> str:
@@ -150,11 +155,10 @@ def add_reasons(lines: list[str], rows: Sequence[Row]) -> None:
             lines[k] = f"{lines[k].rstrip()}  {reason}"
 
 
-def _cells(of: Outcome) -> list[str]:
-    name = one_line(of.row["name"])
-    if of.failed:
+def _cells(row: Row) -> list[str]:
+    name = one_line(row["name"])
+    if "error" in row:
         return [name, *[""] * 8]
-    row = of.row
     before, after = (row[which]["total"] for which in ("energy_before", "energy_after"))
     return [
         name, f"{row['restored']:,}", "" if before is None else f"{before:,.3f}", f"{after:,.3f}",
@@ -163,7 +167,12 @@ def _cells(of: Outcome) -> list[str]:
     ]  # fmt: skip
 
 
-def save(path: Path, rows: Sequence[Row]) -> None:
+def save(path: Path, records: Sequence[Record]) -> None:
+    """Write the report of records."""
+    save_rows(path, rows_of(records))
+
+
+def save_rows(path: Path, rows: Sequence[Row]) -> None:
     """A row for every structure: its energies by term, or why there are none."""
     columns: dict[str, ArrayLike] = {"name": np.array([row["name"] for row in rows])}
     units: dict[str, str] = {}

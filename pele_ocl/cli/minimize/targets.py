@@ -12,13 +12,9 @@ from typing import cast
 import click
 
 from ...errors import FormatError
-from ...formats import structure_suffix
-from ...formats.conformation_files import require_suffix
+from ...jobs.outputs import NAME, Outputs
 from ..command import INPUT, EachOnce, Input, _File
 from ..overwriting import refuse_overwriting, same_file
-
-_NAME = "{name}"
-_LIKE = {".pdb": ".pdb", ".ent": ".pdb", ".cif": ".cif", ".mmcif": ".cif"}
 
 
 class Target(_File):
@@ -60,36 +56,19 @@ class Targets:
 
         Raises FormatError for what cannot be written, or would be written over an input.
         """
-        is_folder = _NAME not in output.name and (output.is_dir() or str(output).endswith("/") or not output.suffix)
-        if _NAME in str(output.parent) or (is_folder and _NAME in str(output)):
-            raise FormatError(f"{output}: {_NAME} stands in the name of a folder; use it in that of the files alone")
-        if are_many and (is_folder or _NAME in output.name):
+        names = Outputs.of(output)
+        is_folder = names.is_folder
+        if NAME in str(output.parent) or (is_folder and NAME in str(output)):
+            raise FormatError(f"{output}: {NAME} stands in the name of a folder; use it in that of the files alone")
+        if are_many and (is_folder or NAME in output.name):
             raise FormatError(f"{output}: all conformations go to one file; name it, .pdb, .cif, .h5 or .nc")
-        pattern = str(output / _NAME) if is_folder else str(output)
-        if len(paths) > 1 and _NAME not in pattern:
-            raise FormatError(f"{output}: is one file for {len(paths):,} structures; name a folder, or use {_NAME}")
+        if len(paths) > 1 and NAME not in names.pattern:
+            raise FormatError(f"{output}: is one file for {len(paths):,} structures; name a folder, or use {NAME}")
         folder = output if is_folder else output.parent
-        files = {path: _named(pattern, path, is_folder) for path in paths}
-        _refuse(files, report, folder if _NAME in pattern else None)
+        files = {path: names.name(path) for path in paths}
+        _refuse(files, report, folder if NAME in names.pattern else None)
         several = f"{output.name}.jsonl" if are_many else "minimize.jsonl"
         return cls(output, files, folder, folder / several if are_many or len(paths) > 1 else None)
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder, where there is none, and those above it. Raises FormatError where that cannot be."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FormatError(f"{folder}: this folder cannot be made: {os.strerror(error.errno or 0)}") from None
-
-
-def _named(pattern: str, path: Path, is_folder: bool) -> Path:
-    """The file for an input."""
-    suffix = structure_suffix(path)
-    stem = Path(path.name.removesuffix(".gz")).stem
-    target = Path(pattern.replace(_NAME, stem) + (_LIKE.get(suffix, ".pdb") if is_folder else ""))
-    require_suffix(target)
-    return target
 
 
 def _refuse(files: dict[Path, Path], report: Path | None, new_folder: Path | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -12,15 +11,18 @@ import click
 from click.core import ParameterSource
 
 from ...formats import require_table_suffix
-from ...nonbond import VARIANTS, Nonbond
-from ...pairs import internal_dielectrics, require_pairs_suffix, writing_pairs
+from ...inputfile import read_file
+from ...jobs import NonbondSpec
+from ...jobs.nonbond import DEFAULT_CUTOFF
+from ...nonbond import VARIANTS
+from ...pairs import require_pairs_suffix, writing_pairs
 from ...solvent_model import SolventModel
 from ...trajectories.recording import require_record_suffix
 from ..cluster import cluster_options
 from ..command import INPUT, OUTPUT, EachOnce
-from ..contract import Checks, strict_option
+from ..contract import is_strict, strict_option
 from ..frames import FrameOptions, report_frames, trajectory_options
-from ..molecule import models_option, read_molecule
+from ..molecule import models_option
 from ..options import (
     VACUUM,
     ReadAtoms,
@@ -31,12 +33,13 @@ from ..options import (
     structure_options,
 )
 from ..progress import ProgressLine
-from ..structures.several import each_structure, structures_argument
-from ..terminal import note, say, say_json, with_notes
-from .computing import Computed, computed_one_by_one, computed_together, frame_work
-from .lists import DEFAULT_CUTOFF, pairs_listed, pairs_of, why_none
-from .output import json_of, save, text_of
+from ..structures.outcomes import say_record
+from ..structures.several import Several, only_one, structures_argument
+from ..terminal import say
+from .frames import frame_work
+from .output import save, text_of
 
+_WRITE_PAIRS = "--write-pairs is for one structure, as each has a list of its own"
 VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
@@ -87,10 +90,9 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 @model_options
 @strict_option
 @report_options
-@each_structure
 def nonbond(
-    path: Path, output: Path | None, models: str, over: FrameOptions, cutoff: float | None, no_cutoff: bool,
-    split_cutoffs: bool, pairs_file: Path | None, write_pairs: Path | None,
+    path: Path | tuple[Path, ...], output: Path | None, models: str, over: FrameOptions, cutoff: float | None,
+    no_cutoff: bool, split_cutoffs: bool, pairs_file: Path | None, write_pairs: Path | None,
     one_four: Literal["exclude", "scale"], internal_dielectric: str, no_gradient: bool, variant: str, precision: str,
     device: str | None, read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
@@ -102,52 +104,36 @@ def nonbond(
     are those three bonds apart and those it marks. Each of several models has its own pairs within the cutoff.
     """
     _require_one(cutoff, no_cutoff, split_cutoffs, pairs_file)
+    several = Several.of(path, output, over, as_json, {_WRITE_PAIRS: write_pairs})
     _require_fitting(internal_dielectric, write_pairs, models, over)
+    spec = NonbondSpec(
+        reading=read_atoms, models="all" if models == "all" else "one",
+        pairs=pairs_file or ("all" if no_cutoff else "split" if split_cutoffs else "cutoff"), cutoff=cutoff,
+        solvent="vacuum" if constants.gb_model.vacuum else "gb", one_four=one_four, variable_dielectric=internal_dielectric == "vdgbnp",
+        gradient=not (no_gradient or over.paths), variant=variant, precision=precision, device=device, model=constants,
+        strict=is_strict(),
+    )  # fmt: skip
+    if several is not None:
+        several.report(spec, "Nonbonded")
+        return
+    path = only_one(path)
     if output is not None:
         (require_record_suffix if over.paths else require_table_suffix)(output)
     if write_pairs is not None:
         require_pairs_suffix(write_pairs)
     require_lennard_jones(path)
-    molecule = read_molecule(path, read_atoms, models)
-    checks = Checks(molecule.source)
-    if not over.paths:
-        checks.structure(molecule)
-    inside = internal_dielectrics(molecule.atoms) if internal_dielectric == "vdgbnp" else None
-    listed = None if pairs_file is None else pairs_listed(molecule.atoms, pairs_file, one_four)
-    list_of = partial(pairs_of, cutoff=cutoff, no_cutoff=no_cutoff, split_cutoffs=split_cutoffs, one_four=one_four)
-    plan_of = partial(
-        Nonbond, gradient=not (no_gradient or over.paths), variant=variant, precision=precision,
-        device=device, model=constants, internal_dielectrics=inside,
-    )  # fmt: skip
     if over.paths:
-        report_frames(frame_work(molecule, list_of, listed, plan_of, no_cutoff), over, output, as_json)
+        report_frames(partial(frame_work, spec, path), over, output, as_json)
         return
     with ProgressLine("Nonbonded") as progress:
-        if molecule.conformations is None or listed is not None or no_cutoff:
-            computed = computed_together(molecule, list_of if listed is None else lambda _: listed, plan_of, progress)
-        else:
-            computed = computed_one_by_one(molecule, list_of, plan_of, progress)
-    numbers: Sequence[int | None] = molecule.numbers or [None]
-    for number, of in zip(numbers, computed.results, strict=True):
-        checks.energy(of.atoms, of.energy, number)
-    reach = None if no_cutoff or split_cutoffs else cutoff or DEFAULT_CUTOFF
-    _note_oddities(computed, reach, pairs_file)
-    with nullcontext() if write_pairs is None else writing_pairs(write_pairs, computed.pairs):
+        found = spec.found(read_file(path), progress)
+    with nullcontext() if write_pairs is None else writing_pairs(write_pairs, found.pairs):
         if output is not None:
-            save(output, molecule, computed, constants)
+            save(output, found, constants)
     if as_json:
-        say_json(with_notes(json_of(molecule, computed, constants) | {"findings": checks.as_json()}))
+        say_record(found.molecule.source, spec.as_json(found))
     else:
-        say(text_of(molecule, computed, constants, verbose))
-
-
-def _note_oddities(computed: Computed, cutoff: float | None, pairs_file: Path | None) -> None:
-    """Tell of results without any pair, and of a gradient that is wrong by design."""
-    if not any(of.n_pairs for of in computed.results):
-        note(f"Note: there is no pair to compute, all energies are 0: {why_none(cutoff, pairs_file)}")
-    first = computed.results[0]
-    if not first.exact:
-        note(f"Warning: {first.variant} loses updates to races by design; do not trust its gradient")
+        say(text_of(found, constants, verbose))
 
 
 def _require_one(cutoff: float | None, no_cutoff: bool, split_cutoffs: bool, pairs_file: Path | None) -> None:

@@ -1,22 +1,19 @@
-"""The report of `nonbond`: its table, its JSON object, its files."""
+"""The report of `nonbond`: its table and its files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ...formats import write_table
+from ...jobs.nonbond import NonbondFound, gradient_facts
 from ...nonbond import VARIANTS, NonbondResult
 from ...solvent_model import SolventModel
-from ..clock import elapsed
-from ..energies import UNIT, model_columns, model_lines, models_as_json
-from ..molecule import Molecule
+from ..energies import UNIT, model_columns, model_lines
 from ..report import (
     choice_line,
-    composition_as_json,
     counted,
     duration,
     ending,
@@ -28,34 +25,11 @@ from ..report import (
     radii_line,
     settings,
 )
-from .computing import Computed
 
 
-def json_of(molecule: Molecule, computed: Computed, constants: SolventModel) -> dict[str, Any]:
-    """The object of --json."""
-    result = computed.results[0]
-    facts = {
-        "n_atoms": len(result.atoms),
-        "composition": composition_as_json(result.atoms),
-        "n_pairs": result.n_pairs,
-        "device": result.device,
-        "variant": result.variant,
-        "precision": result.precision,
-        "settings": settings(constants, molecule.atoms),
-    }
-    seconds = {**computed.seconds, "total": elapsed()}
-    if molecule.numbers:
-        models = models_as_json(molecule.numbers, computed.energies)
-        for model, of in zip(models, computed.results, strict=True):
-            model |= {"n_pairs": of.n_pairs, "gradient": _gradient_facts(of)}
-        del facts["n_pairs"]
-        return {**facts, "models": models, "seconds": seconds}
-    return {**facts, "energy": result.energy, "gradient": _gradient_facts(result), "seconds": seconds}
-
-
-def text_of(molecule: Molecule, computed: Computed, constants: SolventModel, verbose: bool) -> str:
+def text_of(computed: NonbondFound, constants: SolventModel, verbose: bool) -> str:
     """The table for people."""
-    result, seconds = computed.results[0], computed.seconds
+    molecule, result, seconds = computed.molecule, computed.results[0], computed.seconds
     lines = [headline(molecule.source, molecule.atoms)]
     model = radii_line(constants, molecule.atoms)
     lines += (
@@ -76,9 +50,9 @@ def text_of(molecule: Molecule, computed: Computed, constants: SolventModel, ver
     return "\n".join(lines)
 
 
-def save(output: Path, molecule: Molecule, computed: Computed, constants: SolventModel) -> None:
+def save(output: Path, computed: NonbondFound, constants: SolventModel) -> None:
     """The gradient of every atom, or the energies of every model, and how they were made."""
-    result = computed.results[0]
+    molecule, result = computed.molecule, computed.results[0]
     attributes: dict[str, object] = {
         **origin(molecule.source, molecule.atoms, result),
         "exact": result.exact,
@@ -100,18 +74,7 @@ def save(output: Path, molecule: Molecule, computed: Computed, constants: Solven
 def _energy_lines(result: NonbondResult) -> Iterator[str]:
     """The energies, and the gradient in figures if there is one."""
     yield from energy_lines(result.energy)
-    facts = _gradient_facts(result)
+    facts = gradient_facts(result)
     if facts is not None:
         longest = f"at most {facts['max']:,.3f} an atom, net {facts['net']:.2g} {UNIT}/A"
         yield f"Gradient      norm {facts['norm']:,.3f}, {longest}"
-
-
-def _gradient_facts(result: NonbondResult) -> dict[str, float] | None:
-    if result.gradient is None:
-        return None
-    lengths = np.linalg.norm(result.gradient, axis=1)
-    return {
-        "norm": float(np.linalg.norm(result.gradient)),
-        "max": float(lengths.max(initial=0.0)),
-        "net": result.net_force,
-    }

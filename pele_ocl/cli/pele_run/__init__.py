@@ -8,27 +8,28 @@ from pathlib import Path
 
 import click
 
-from ...binding import Binding
-from ...binding.pele import PeleRun, PoseEvaluator, Walker, find_run, read_report
+from ...binding.pele import PeleRun, Walker, find_run, read_report
 from ...binding.pele.picture import draw_against, require_picture
 from ...errors import FormatError, InputError
 from ...forcefield import read_control
 from ...forcefield.control import DATA_FOLDERS
-from ...formats import model_numbers, require_table_suffix
+from ...formats import require_table_suffix
 from ...inputfile import read_file
+from ...jobs.running import run_with
 from ...solvent_model import SolventModel
 from ..clock import elapsed
-from ..cluster import asked_of, cluster_options, shared_out
+from ..cluster import asked_of, cluster_options
 from ..command import INPUT, OUTPUT, EachOnce, _File
 from ..options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from ..progress import ProgressLine
 from ..report import counted, duration, headline, model_line, provenance, settings
 from ..structures.control import OPTION
-from ..structures.journal import journal_of
-from ..terminal import note, say, say_json
-from .evaluation import WalkerPoses, evaluate_walkers
+from ..structures.outcomes import say_record
+from ..structures.several import journal_of
+from ..terminal import note, say
+from .evaluation import PosesSpec, WalkerPoses
 from .poses import Poses
-from .tables import save_poses, written_down
+from .tables import journal_of_poses, save_poses
 
 TOTAL, BINDING = "oclTotalEnergy", "oclBindingEnergy"  # of one word, so that every tool splits them alike
 PELE = "--pele"
@@ -110,28 +111,27 @@ def pele_run(
         require_picture(plot)
     if reports is not None and reports.exists() and not reports.is_dir():
         raise FormatError(f"{reports}: is no folder; name one for the reports")
-    shard = asked_of(click.get_current_context()).shard
+    asked = asked_of(click.get_current_context())
+    shard = asked.shard
     if output is not None:
         require_table_suffix(output)
     elif resume or shard is not None:
         raise click.UsageError(f"{'--resume goes on with' if resume else '--shard begins'} a file; name it by -o")
     source = read_file(path)
-    numbers = model_numbers(source) if source.suffix == ".pdb" else []
-    atoms, chosen = read_atoms.chosen(source, numbers[0]) if numbers else read_atoms.chosen(source)
-    plan = Binding(atoms, ligand or _perturbed(run), model=constants, precision=precision, device=device)
     context = click.get_current_context()
     has_cutoffs = context.params["like"] == "pele" if group_cutoffs is None else group_cutoffs
+    spec = PosesSpec(path, read_atoms, ligand or _perturbed(run), constants, precision, device, has_cutoffs)
+    plan = spec.evaluator.binding
+    atoms = plan.given
     walkers = run.walkers if shard is None else shard.part(run.walkers, "reports")
     computed = {"device": str(plan.device), "variant": plan.variant, "precision": precision}
     facts = {"ligand": ligand or _perturbed(run), "group_cutoffs": has_cutoffs, **computed}
     attributes = {**provenance(source), **facts, **settings(constants, atoms)}
-    evaluate = evaluate_walkers(PoseEvaluator(plan, has_cutoffs), chosen)
-    with shared_out(evaluate, path=path, reports=None, plot=None) as work, ProgressLine("Poses") as progress:
-        of_shard = output if shard is None or output is None else shard.path(output)
-        found = written_down(
-            walkers, run.walkers, of_shard, attributes, shard, resume,
-            lambda left: progress.over(work.over(left), left),
-        )  # fmt: skip
+    of_shard = output if shard is None or output is None else shard.path(output)
+    journal = journal_of_poses(of_shard, attributes, shard, run.walkers)
+    with ProgressLine("Poses") as progress:
+        records = run_with(spec, walkers, journal, resume, asked.place(device))
+        found = [WalkerPoses.of(record) for record in progress.over(records, walkers)]
     poses = Poses.of(found)
     if reports is not None:
         _write_reports(reports, walkers, found)
@@ -143,7 +143,7 @@ def pele_run(
     for sentence in (*plan.notes, *poses.notes):
         note(f"Note: {sentence}")
     if as_json:
-        say_json({**facts, "settings": settings(constants, atoms), **poses.as_json(), "seconds": {"total": elapsed()}})
+        say_record(source, {**facts, "settings": settings(constants, atoms), **poses.as_json()})
     else:
         lines = [headline(source, atoms), f"{counted(len(walkers), 'report')}, {counted(len(poses.rows), 'pose')}", ""]
         lines += [*poses.lines(), "", *([model_line(constants, atoms)] if verbose else [])]

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...atoms import Floats
+from ...binding import Binding
 from ...binding.pele import PoseEnergies, PoseEvaluator, Walker, read_report
 from ...binding.pele.reports import BINDING, TOTAL, Report
-from ...errors import PeleError
+from ...errors import InputError
+from ...formats import model_numbers
+from ...inputfile import read_file
+from ...jobs import Record, Spec
+from ...jobs.notes import note
+from ...jobs.reading import Chosen, Reads
+from ...solvent_model import SolventModel
 from ...trajectories import Trajectory
-from ..structures.choice import Bools
-from ..terminal import note, one_line
+from ...trajectories.fingerprints import fingerprint
 
 ENERGIES = ("total", "binding", "pele_total", "pele_binding")
 
@@ -36,41 +45,82 @@ class WalkerPoses:
         return len(self.columns[ENERGIES[0]]) if self.columns else 0
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, as from_json takes it."""
-        columns = {name: values.tolist() for name, values in self.columns.items()}
-        return {"name": self.name, "columns": columns, "errors": dict(self.errors), "error": self.error}
+        """The result of a record: null for what is not there."""
+        columns = {
+            name: [None if value != value else value for value in values.tolist()]
+            for name, values in self.columns.items()
+        }
+        return {"columns": columns, "errors": {str(k): why for k, why in self.errors.items()}}
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> WalkerPoses:
-        """The same poses, to the last bit."""
-        columns = {name: np.array(values, np.float64) for name, values in given["columns"].items()}
-        return cls(given["name"], columns, {int(k): why for k, why in given["errors"].items()}, given["error"])
+    def of(cls, record: Record) -> WalkerPoses:
+        """The poses of a record, to the last bit."""
+        if record.failed:
+            return cls(record.structure, error=record.error)
+        columns = {name: np.array(values, np.float64) for name, values in record["columns"].items()}
+        return cls(record.structure, columns, {int(k): why for k, why in record["errors"].items()})
 
 
-def evaluate_walkers(evaluator: PoseEvaluator, chosen: Bools | None) -> Callable[[Walker], WalkerPoses]:
-    """The function that computes the poses of a walker; one that cannot be read is a result that says why.
+@dataclass(frozen=True, eq=False)
+class PosesSpec(Spec[Walker]):
+    """The energies of a PELE run's poses, walker by walker.
 
-    chosen : (n_all,) True for each atom of the trajectories that was taken, None for all
+    path : of the structure; reading : how it is read; ligand : a selection
+    group_cutoffs : whether nonbonded energies end at PELE's long cutoffs
     """
 
-    def evaluate(walker: Walker) -> WalkerPoses:
-        try:
-            report = read_report(walker.report)
-            frames = Trajectory(walker.trajectory, evaluator.binding.given, None, chosen)
-            n = min(len(report), len(frames))
-            if len(report) != len(frames):
-                note(
-                    f"Note: {walker.report} has {len(report):,} rows, its trajectory {len(frames):,} models; the first "
-                    f"{n:,} are taken"
-                )
-            if not n:
-                return WalkerPoses(walker.name, error="the report has no rows")
-            pieces = [evaluator.evaluate(piece.positions) for piece in frames.part(frames.frames[:n]).pieces()]
-            return _beside(report, _joined(pieces), walker)
-        except PeleError as error:
-            return WalkerPoses(walker.name, error=one_line(str(error)))
+    path: Path
+    reading: Reads
+    ligand: str
+    model: SolventModel
+    precision: str
+    device: str | None
+    group_cutoffs: bool
 
-    return evaluate
+    @cached_property
+    def _read(self) -> Chosen:
+        source = read_file(self.path)
+        numbers = model_numbers(source) if source.suffix == ".pdb" else []
+        return self.reading.chosen(source, numbers[0] if numbers else None)
+
+    @cached_property
+    def evaluator(self) -> PoseEvaluator:
+        """The evaluator of poses, made once in each process."""
+        plan = Binding(
+            self._read[0], self.ligand, model=self.model, precision=self.precision, device=self.device
+        )  # fmt: skip
+        return PoseEvaluator(plan, self.group_cutoffs)
+
+    def facts(self) -> dict[str, object]:
+        """The device and the variant of the plan."""
+        plan = self.evaluator.binding
+        return {"device": str(plan.device), "variant": plan.variant}
+
+    def name(self, item: Walker) -> str:
+        """The name of a walker's report."""
+        return item.name
+
+    def sha256(self, item: Walker) -> str:
+        """By which a walker's files are known again; empty where one cannot be read."""
+        try:
+            return json.dumps([fingerprint(path) for path in (item.report, item.trajectory)])
+        except OSError:
+            return ""
+
+    def compute(self, item: Walker) -> dict[str, Any]:
+        """The poses of a walker."""
+        report = read_report(item.report)
+        frames = Trajectory(item.trajectory, self.evaluator.binding.given, None, self._read[1])
+        n = min(len(report), len(frames))
+        if len(report) != len(frames):
+            note(
+                f"Note: {item.report} has {len(report):,} rows, its trajectory {len(frames):,} models; the first "
+                f"{n:,} are taken"
+            )
+        if not n:
+            raise InputError("the report has no rows")
+        pieces = [self.evaluator.evaluate(piece.positions) for piece in frames.part(frames.frames[:n]).pieces()]
+        return _beside(report, _joined(pieces), item).as_json()
 
 
 def _beside(report: Report, energies: PoseEnergies, walker: Walker) -> WalkerPoses:

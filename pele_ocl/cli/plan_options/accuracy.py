@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from ...energy import EnergyBatch, EnergyResult
+from ...jobs.facts import accuracy_facts as accuracy_facts
 from ...solvent import SolventResult
 
 Approximate = SolventResult | EnergyResult | EnergyBatch
@@ -15,20 +14,6 @@ accuracy_option = click.option(
     "--accuracy", type=float, metavar="A",
     help="Largest relative error of a Born radius with a tree, 1e-6 to 1e-4; by default 1e-5.",
 )  # fmt: skip
-
-
-def accuracy_facts(result: Approximate) -> dict[str, Any]:
-    """The accuracy and the measured error for JSON; nothing where nothing was left out.
-
-    The error is null where it could not be measured.
-    """
-    if result.accuracy is None:
-        return {}
-    error = result.error
-    return {
-        "accuracy": result.accuracy,
-        "error": None if error is None else {**vars(error), "about": error.about},
-    }
 
 
 def accuracy_lines(result: Approximate, way: str) -> list[str]:

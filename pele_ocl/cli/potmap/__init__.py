@@ -6,25 +6,25 @@ from pathlib import Path
 
 import click
 
-from ...formats import model_numbers
 from ...inputfile import read_file
 from ...potmap import METHODS, VARIANTS
 from ...potmap.models import COMBINATIONS
-from ..cluster import cluster_options
+from ..cluster import asked_of, cluster_options
 from ..command import OUTPUT, EachOnce
 from ..frames import FrameOptions, frame_options
 from ..frames.maps import corners
 from ..frames.tally import exit_with_failures
 from ..options import ReadAtoms, device_list, report_options, run_options, structure_options
-from ..progress import ProgressLine
-from ..structures.maps import each_map
+from ..report import Call
+from ..structures.outcomes import say_record
 from ..structures.several import structures_argument
-from ..terminal import note, say, say_json, with_notes
+from ..terminal import say
 from .at_atoms import report_at_atoms
-from .computing import announce, computed, over_frames
+from .computing import over_frames
 from .options import grid_of, grid_options, physics_options, picture_options
-from .output import STATISTIC, json_of, require_targets, text_of, write
-from .pictures import Pictures
+from .output import json_of, require_targets, text_of
+from .pictures import Pictures, is_given
+from .several import MapSpec, report_several, whole
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 DEFAULT_CUTOFF = 12.0
@@ -96,9 +96,9 @@ ALL = ""  # of --align without a selection
 @picture_options
 @structure_options
 @report_options
-@each_map
 def potmap(
-    path: Path, outputs: tuple[Path, ...], spacing: float, padding: float | None, origin: tuple[float, ...] | None,
+    path: Path | tuple[Path, ...],
+    outputs: tuple[Path, ...], spacing: float, padding: float | None, origin: tuple[float, ...] | None,
     shape: tuple[int, ...] | None, method: str, accuracy: float | None, cutoff: float | None, smooth: bool,
     variant: str, precision: str, device: str | None, dielectric: float, distance_dependent: bool,
     ionic_strength: float, temperature: float, min_distance: float, units: str, field: bool, models: str,
@@ -116,53 +116,54 @@ def potmap(
         raise click.UsageError("--cutoff and --smooth belong to --method cutoff")
     over.require_alone(models_all=models == "all", field=field)
     _require_fitting(field, models, combine, align, over)
-    pictures = Pictures(png, surface_png, scenes, end)
+    pictures = Pictures(png, surface_png, scenes, end, is_given("end"))
+    if isinstance(path, Path):
+        asked_of(click.get_current_context()).refuse("one map is computed at once, by all devices of --device")
     maps = {"combine": combine, "align": align, "png": png, "surface-png": surface_png, "scene": scenes or None}
+    if isinstance(path, tuple) and over.paths:
+        raise click.UsageError("a trajectory is of one structure; give one, or leave out -t")
     _require_alone(at_atoms, over, origin=origin, padding=padding, **maps)
     if at_atoms is None:
         require_targets(outputs, field, models == "all" or bool(over.paths))
-        pictures.require(path, _whole(outputs))
-    source = read_file(path)
-    numbers = [None] if models == "one" else model_numbers(source)
-    every = [read_atoms(source) if number is None else read_atoms(source, number) for number in numbers]
-    frames = over.opened(every[0], read_atoms.chosen(source)[1]) if over.paths else None
     options: dict[str, object] = {
         "method": method, "accuracy": accuracy, "cutoff": DEFAULT_CUTOFF if cutoff is None else cutoff,
         "smooth": smooth, "variant": variant, "precision": precision, "device": device_list(device),
         "dielectric": dielectric, "distance_dependent": distance_dependent, "ionic_strength": ionic_strength,
         "min_distance": min_distance, "unit": units, "temperature": temperature,
     }  # fmt: skip
-    if frames is not None and at_atoms is not None:
-        report_at_atoms(source, every[0], frames, at_atoms, outputs, as_json, options)
-        return
-    stays = frames is None or origin is not None or align is not None
-    around = every if frames is None or stays else [corners(frames, every[0])]
-    grid = grid_of(around, spacing, padding, origin, shape)
     if field:
         options["field"] = True
-    announce(every[0], len(every) if frames is None else len(frames), grid, options)
-    if not outputs and not pictures:
-        note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
-    if frames is not None:
+    spec = MapSpec(
+        reading=read_atoms, models=models, place=(spacing, padding, origin, shape), combine=combine, options=options,
+        outputs=outputs, pictures=pictures, is_unit_given=is_given("units"), call=Call.now(),
+    )  # fmt: skip
+    if isinstance(path, tuple):
+        report_several(spec, path, as_json)
+        return
+    if at_atoms is None:
+        pictures.require(path, whole(outputs))
+    source = read_file(path)
+    if over.paths:
+        atoms, chosen = read_atoms.chosen(source)
+        frames = over.opened(atoms, chosen)
+        if at_atoms is not None:
+            report_at_atoms(source, atoms, frames, at_atoms, outputs, as_json, options)
+            return
+        stays = origin is not None or align is not None
+        grid = grid_of([atoms if stays else corners(frames, atoms)], *spec.place)
+        spec.announce(atoms, len(frames), grid)
         words = align is not None if align in (None, ALL) else align
-        found = over_frames(every[0], frames, grid, words, combine, options)
+        found = over_frames(atoms, frames, grid, words, combine, options)
     else:
-        with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
-            found = computed(every, grid, combine, {**options, "progress": progress})
-    write(source, outputs, found)
-    pictures.write(source, _whole(outputs), found)
+        found = spec.found(source)
+    spec.write(source, found)
     if as_json:
-        say_json(with_notes(json_of(found)))
+        say_record(source, json_of(found))
     else:
         say(text_of(source, found, verbose))
     if found.frames is not None:
         failed = found.frames.errors
         exit_with_failures(failed, len(failed), len(failed) + len(found.frames))
-
-
-def _whole(outputs: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The outputs that are one file, which a scene may show."""
-    return tuple(output for output in outputs if STATISTIC not in output.name)
 
 
 def _require_alone(at_atoms: str | None, over: FrameOptions, **others: object) -> None:

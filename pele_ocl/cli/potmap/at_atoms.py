@@ -11,13 +11,15 @@ from numpy.typing import ArrayLike
 from ...atoms import Atoms
 from ...formats import require_table_suffix, write_table
 from ...inputfile import InputFile
+from ...jobs.facts import notes_of
 from ...trajectories import FramePotentials, Trajectory, potentials_over
 from ..clock import elapsed
 from ..frames.run import FrameLine
 from ..frames.tally import exit_with_failures
 from ..report import call_facts, composition_as_json, counted, duration, headline
+from ..structures.outcomes import say_record
 from ..tables import table
-from ..terminal import say, say_json, with_notes
+from ..terminal import say
 
 _SHOWN = 20  # atoms in the table on screen
 _HEADS = ("mean", "sd", "min", "max")
@@ -36,7 +38,7 @@ def report_at_atoms(
     for output in outputs:
         _save(output, source, found, names)
     if as_json:
-        say_json(with_notes(_as_json(atoms, found, names)))
+        say_record(source, {**_as_json(atoms, found, names), **notes_of(atoms)})
     else:
         say(_as_text(source, atoms, found, names))
     exit_with_failures(found.errors, len(found.errors), len(frames))

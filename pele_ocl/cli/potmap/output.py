@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,16 @@ import click
 
 from ...formats import require_map_suffix, write_map
 from ...inputfile import InputFile
+from ...jobs.facts import notes_of
 from ...potmap import VARIANTS
 from ...potmap.models import COMBINATIONS
 from ...trajectories import FrameMaps
-from ..clock import elapsed
 from ..command import EachOnce
 from ..overwriting import refuse_overwriting
 from ..progress import ProgressLine
 from ..report import choice_line, composition_as_json, counted, ending, error_lines, headline, map_facts, map_lines
 from ..report import origin as how_made
 from .computing import Computed
-from .pictures import is_given
 
 STATISTIC = "{statistic}"  # in an output: the name of each of COMBINATIONS, which all have files of their own
 
@@ -51,15 +51,18 @@ def _require_statistics(output: Path, has_statistics: bool) -> None:
         refuse_overwriting(target, inputs)
 
 
-def write(source: InputFile, outputs: tuple[Path, ...], computed: Computed) -> None:
-    """Write the map to its files."""
-    attributes = how_made(source, computed.atoms, computed.result)
+def write(
+    source: InputFile, outputs: tuple[Path, ...], computed: Computed, is_unit_given: bool,
+    call: Mapping[str, str] | None = None,
+) -> None:  # fmt: skip
+    """Write the map to its files; call : facts of the call, by default those of the one that is under way"""
+    attributes = how_made(source, computed.atoms, computed.result, call)
     if computed.result.error is not None:
         attributes |= {f"error_{name}": value for name, value in computed.result.error.as_json().items()}
     if computed.frames is not None:
         attributes |= {f"frames_{name}": value for name, value in frame_facts(computed.frames).items()}
     # A cube file is in hartree/e, as its readers take it to be, unless the user names a unit.
-    unit = computed.map.unit if is_given("units") else None
+    unit = computed.map.unit if is_unit_given else None
     for output in outputs:
         for statistic, target in _targets(output).items():
             map_ = computed.map if statistic is None else computed.extra[statistic]
@@ -90,8 +93,9 @@ def json_of(computed: Computed) -> dict[str, Any]:
         "mean": facts["mean"],
         **({} if result.error is None else {"error": result.error.as_json()}),
         **({} if computed.frames is None else {"frames": frame_facts(computed.frames)}),
-        "seconds": {**computed.seconds, "total": elapsed()},
+        "seconds": dict(computed.seconds),
         "evals_per_second": computed.evals_per_second,
+        **notes_of(computed.atoms),
     }
 
 

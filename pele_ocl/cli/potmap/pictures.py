@@ -17,12 +17,14 @@ from .computing import Computed
 
 @dataclass(frozen=True)
 class Pictures:
-    """The pictures that are wanted: files of slices and of the surface, programs of scenes; the end of the colours."""
+    """The pictures that are wanted: files of slices and of the surface, programs of scenes; the end of the colours, and
+    whether that was given."""
 
     slices: Path | None
     surface: Path | None
     scenes: tuple[str, ...]
     end: float | None
+    is_end_given: bool = False
 
     def __bool__(self) -> bool:
         return self.slices is not None or self.surface is not None
@@ -47,7 +49,7 @@ class Pictures:
     def _show_surface(self, source: InputFile, outputs: tuple[Path, ...], computed: Computed, title: str) -> None:
         assert computed.result.model is not None
         end = self.end
-        if not is_given("end") and computed.map.unit != FOR_SURFACE["units"]:
+        if not self.is_end_given and computed.map.unit != FOR_SURFACE["units"]:
             end = None  # that of --for-surface is in kT/e
         if self.surface is not None or end is None:
             about = about_model(computed.result.model)

@@ -10,13 +10,15 @@ from pathlib import Path
 import click
 
 from ...errors import InputError
+from ...inputfile import read_file
 from ...interop.preparation import Preparation
 from ...interop.preparing import prepare as prepared
 from ..command import INPUT, OUTPUT, EachOnce
 from ..options import debug_option
 from ..progress import ProgressLine
 from ..report import counted
-from ..terminal import one_line, say, say_json
+from ..structures.outcomes import say_record
+from ..terminal import one_line, say
 
 _SHOWN = 12  # residues in a list, on screen
 
@@ -66,7 +68,7 @@ def prepare(
 
         changes = prepared(path, output, ph, keep_water, keep_hetero, not no_loops, loop_seconds, replace, tell)
     if as_json:
-        say_json({"input": str(path), "output": str(output), "ph": ph, **asdict(changes)})
+        say_record(read_file(path), {"input": str(path), "output": str(output), "ph": ph, **asdict(changes)})
         return
     head = f"{one_line(str(path))} -> {one_line(str(output))}: {counted(changes.n_atoms, 'atom')}, pH {ph:g}"
     say("\n".join([head, "", *(f"{what:<14}{text}" for what, text in _lines(changes))]))

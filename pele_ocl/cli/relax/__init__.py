@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from ...errors import FormatError
 from ...formats import require_table_suffix
-from ...relax import PROTOCOLS, Relaxer
+from ...jobs import Journal, Record
+from ...jobs.relax import RELAXED, RelaxSpec
+from ...jobs.running import run_with
+from ...jobs.sharing import HERE
+from ...jobs.spec import StructurePath
+from ...relax import PROTOCOLS
 from ..command import EachOnce
 from ..contract import is_strict, strict_option
+from ..minimize.progress import StructureLine
 from ..minimize.targets import TARGET, Targets, expanded
 from ..options import debug_option, run_options
 from .report import report
-from .run import rows_of
 
+_JOURNAL = "relax.jsonl"
 _SUFFIXES = (".pdb", ".cif")
 
 
@@ -61,15 +69,29 @@ def relax(
 
     if table is not None:
         require_table_suffix(table)
-    chosen = get_device(device)
+    get_device(device)  # which says now where there is none
     if output.suffix.lower() not in ("", *_SUFFIXES) and not output.is_dir():
         raise FormatError(f"{output}: relaxed models are written as {' or '.join(_SUFFIXES)}; name the output so")
     targets = Targets.planned(output, paths, False, table)
     if resume and targets.journal is None:
         raise click.UsageError("--resume goes on with a run of several models; leave it out for one")
-    limits = {"close_gaps": str(close_gaps), "max_iterations": str(max_iterations)}
-    settings = {"like": like, **limits, "precision": precision, "device": device or ""}
-    relaxer = Relaxer(like, close_gaps=close_gaps, max_iterations=max_iterations, precision=precision, device=chosen)
-    settings |= {"strict": "True"} if is_strict() else {}
-    rows = rows_of(relaxer, targets, settings, resume, is_strict())
-    report(rows, output, table, as_json, verbose)
+    spec = RelaxSpec(
+        output=str(output), like=like, close_gaps=close_gaps, max_iterations=max_iterations, precision=precision,
+        device=device, strict=is_strict(),
+    )  # fmt: skip
+    path = None if targets.journal is None else targets.journal.with_name(_JOURNAL)
+    journal = Journal(path, spec.settings(), kind=RELAXED, waits=True)
+    report(records_of(spec, list(targets.files), journal, resume), output, table, as_json, verbose)
+
+
+def records_of(spec: RelaxSpec, models: Sequence[StructurePath], journal: Journal, resume: bool) -> list[Record]:
+    """The records of models, which are relaxed and written; how far they are is told."""
+    records = list[Record]()
+    with StructureLine(len(models), "Relaxing") as progress:
+        # A model is done when all its rounds are.
+        told = replace(spec, watch=lambda _, n, gradient: progress.watch(0, n, gradient))
+        for record in run_with(told, models, journal, resume, HERE, progress.pass_over):
+            records.append(record)
+            progress.done = len(records)
+            progress.tell(0)
+    return records

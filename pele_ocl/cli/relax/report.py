@@ -9,12 +9,11 @@ import click
 import numpy as np
 
 from ...formats import write_table
+from ...jobs import Record
 from ...minimize.result import CONVERGED
-from ...relax import RelaxResult, counts
 from ..clock import elapsed
 from ..energies import UNIT
-from ..minimize.journal import Row
-from ..minimize.report import add_reasons, column, exit_for_failed, put_out, tell_findings
+from ..minimize.report import Row, add_reasons, column, exit_for_failed, put_out, rows_of, tell_findings
 from ..report import call_facts, counted, duration
 from ..tables import table
 from ..terminal import note, one_line
@@ -23,37 +22,9 @@ _LISTED = 12  # violations of a model on screen
 _UNITS = {"energy": UNIT, "rms_displacement": "angstrom", "prepared": "s", "seconds": "s"}
 
 
-def row_of(path: Path, result: RelaxResult) -> Row:
-    """The object of a model that --json prints."""
-    labels = result.atoms.labels
-    assert labels is not None
-    left = sorted(result.after, key=lambda violation: not violation.counts)
-    return {
-        "name": str(path),
-        "violations_before": counts(result.before),
-        "violations_after": counts(result.after),
-        "n_before": sum(violation.counts for violation in result.before),
-        "n_after": sum(violation.counts for violation in result.after),
-        "left": [violation.described(labels) for violation in left],
-        "is_clean": result.is_clean,
-        "is_worse": result.is_worse,
-        "iterations": result.iterations,
-        "stopped_by": result.rounds[-1].result.stopped_by,
-        "restored": result.rounds[0].result.restored,
-        "atoms_added": result.n_added,
-        "rms_displacement": result.rms_displacement,
-        "rounds": [
-            {**round_.result.to_dict(str(path)), "freed": list(round_.freed), "violations": counts(round_.after)}
-            for round_ in result.rounds
-        ],
-        "seconds": dict(result.seconds),
-        "notes": list(result.notes),
-        "findings": [finding.as_json() for finding in result.findings],
-    }
-
-
-def report(rows: Sequence[Row], output: Path, path: Path | None, as_json: bool, verbose: bool) -> None:
+def report(records: Sequence[Record], output: Path, path: Path | None, as_json: bool, verbose: bool) -> None:
     """Print and write all rows; exit with 1 where a model failed, or has more violations than before."""
+    rows = rows_of(records)
     put_out(rows, path, _save, as_json, lambda: _as_text(rows, output, verbose))
     _tell(rows)
     exit_for_failed(rows, "model")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -20,9 +20,9 @@ from ...formats.amber import is_netcdf
 from ...gb_models import default_radii, radii_note
 from ...inputfile import InputFile, read_file
 from ...reading import Coordinates, read_chosen
-from ..command import COORDINATES
+from ..command import remember_coordinates
 from ..report import counted
-from ..terminal import note, remember
+from ..terminal import note
 from .choice import Chosen
 
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
@@ -69,6 +69,11 @@ class StructureReader:
     _told: set[str] = field(default_factory=set, init=False)
     _of_frames: list[str] = field(default_factory=list, init=False)  # notes about the first frame
 
+    def __getstate__(self) -> dict[str, object]:
+        """The fields: what was loaded by them is loaded anew elsewhere. Coordinates alone need all structures."""
+        structures = self.structures if self.coordinates else self.structures[:2]  # there may be thousands
+        return {of.name: getattr(self, of.name) for of in fields(self)} | {"structures": structures}
+
     def __call__(self, source: InputFile, number: int | None = None) -> Atoms:
         """The chosen atoms of a file; parameters as of `chosen`."""
         return self.chosen(source, number)[0]
@@ -98,7 +103,7 @@ class StructureReader:
             atoms = replace(atoms, notes=(*atoms.notes, *self._of_frames))
         if self.lcpo:
             atoms = replace(atoms, notes=(*atoms.notes, *lcpo_notes(atoms)))
-        self._tell_notes(source, atoms)
+        atoms = self._noted(source, atoms)
         return atoms, taken
 
     def of_frames(self, source: InputFile, over: FirstFrame) -> Atoms:
@@ -115,7 +120,7 @@ class StructureReader:
         atoms = Atoms(found.positions, np.zeros(len(found.positions)), labels=found.labels, bonds=bonds)
         if self.selection is not None:
             atoms = atoms[self.selection.mask(atoms)]
-        self._tell_notes(source, atoms)
+        atoms = self._noted(source, atoms)
         return atoms
 
     def require_forcefield(self) -> None:
@@ -155,7 +160,8 @@ class StructureReader:
             positions, stripped = self.over.first_positions(whole, self.selection)
             self._of_frames[:] = [stripped] if stripped else []
             return positions
-        found = click.get_current_context().meta[COORDINATES] = self._coordinates_of(source.path)
+        found = self._coordinates_of(source.path)
+        remember_coordinates(found)
         return found
 
     def _coordinates_of(self, structure: Path) -> InputFile | Path | None:
@@ -184,13 +190,14 @@ class StructureReader:
     def _shared_coordinates(self) -> InputFile | Path | None:
         return opened_coordinates(self.coordinates[0]) if self.coordinates else None
 
-    def _tell_notes(self, source: InputFile, atoms: Atoms) -> None:
+    def _noted(self, source: InputFile, atoms: Atoms) -> Atoms:
+        """The atoms with all sentences about them among their notes, which are told."""
         unfit = "" if self.gb is None else radii_note(self.gb, atoms.gb_radii_set)
         held = Composition.of(atoms.labels).solvent_sentence()
-        for sentence in (unfit, *atoms.notes, f"{source}: {held}" if held else ""):
-            if sentence:
-                remember(sentence)
-                self._tell(f"Note: {sentence}")
+        more = [sentence for sentence in (unfit, f"{source}: {held}" if held else "") if sentence]
+        for sentence in (*atoms.notes, *more):
+            self._tell(f"Note: {sentence}")
+        return replace(atoms, notes=(*atoms.notes, *more)) if more else atoms
 
     def _tell(self, sentence: str) -> None:
         """Say it on stderr, once."""

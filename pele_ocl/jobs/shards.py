@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import InputError
+from ..errors import FormatError, InputError
 
 S = TypeVar("S", bound="Sequence[object]")
 
@@ -46,3 +46,30 @@ class Shard:
     def path(self, output: Path) -> Path:
         """The file of its results: energies.h5 becomes energies.3of10.h5."""
         return output.with_name(f"{output.stem}.{self.number}of{self.count}{output.suffix}")
+
+
+def require_all(facts: Mapping[Path, Mapping[str, object]]) -> list[Path]:
+    """The files of all shards in their order.
+
+    facts : of each file's job, the same in all but for `shard`
+
+    Raises FormatError for a file that is of no shard, and unless each shard of one job is there once.
+    """
+    by_number, wholes, counts = dict[int, Path](), list[Mapping[str, object]](), set[int]()
+    for path, of in facts.items():
+        if "shard" not in of:
+            raise FormatError(f"{path}: is no shard; give the files that runs with --shard wrote")
+        shard = Shard.of(str(of["shard"]))
+        if shard.number in by_number:
+            raise FormatError(f"{path}: is the shard {shard}, as {by_number[shard.number]} is; give each once")
+        by_number[shard.number] = path
+        counts.add(shard.count)
+        wholes.append({name: value for name, value in of.items() if name != "shard"})
+        if wholes[-1] != wholes[0] or len(counts) > 1:
+            raise FormatError(f"{path}: is of another run than {next(iter(facts))}; give the shards of one")
+    missing = sorted(set(range(1, counts.pop() + 1)) - set(by_number))
+    if missing:
+        raise FormatError(
+            f"{len(missing):,} shards are missing, the first is {missing[0]}; run them, or give them, too"
+        )
+    return [by_number[number] for number in sorted(by_number)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ...cluster import Shard
+from ..jobs import Place, Shard
 
 Command = Callable[..., Any]
 
@@ -31,6 +31,10 @@ class ClusterOptions:
     def is_remote(self) -> bool:
         """Whether other processes compute."""
         return self.workers is not None or self.scheduler is not None
+
+    def place(self, device: str | None) -> Place:
+        """Where the work is computed; device : of --device."""
+        return Place(self.workers, self.scheduler, device)
 
     def refuse(self, reason: str) -> None:
         """Raise for any of these options; reason : why there is no work to share."""

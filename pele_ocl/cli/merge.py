@@ -1,0 +1,129 @@
+"""`pele-ocl merge`: the results of shards as one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import click
+
+from ..errors import InputError
+from ..formats import JsonText, require_table_suffix
+from ..jobs import Record, Shard
+from ..jobs.journal import is_journal, merged, read_journal
+from ..jobs.shards import require_all
+from ..trajectories.recording import RECORDERS, Settings, require_record_suffix
+from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
+from .command import INPUT, OUTPUT, EachOnce
+from .frames.tally import Tally
+from .minimize.report import rows_of
+from .minimize.report import save as save_minimized
+from .minimize.work import MINIMIZED
+from .options import debug_option
+from .pele_run.evaluation import WalkerPoses
+from .pele_run.poses import Poses
+from .pele_run.tables import POSES, attributes_in, save_poses
+from .report import counted
+from .structures.outcomes import report, save
+from .structures.several import STRUCTURES
+from .terminal import say, say_json
+
+FRAMES = "frames"
+
+
+@click.command(cls=EachOnce)
+@click.argument("shards", metavar="SHARD...", type=INPUT, nargs=-1, required=True)
+@click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="The file to write.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@debug_option
+def merge(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Put the results of all shards together: OUT becomes, byte for byte, what one run without --shard writes.
+
+    SHARD... are the files that runs with --shard wrote, in any order: of frames (energies.1of10.h5, ...), of structures
+    (energies.1of10.csv.part, ...), of a PELE run's poses (poses.1of10.csv.part, ...) or of minimised structures
+    (minimize.1of10.jsonl, ...), which become a report; its times are those of the shards.
+    """
+    kinds = {_kind(path) for path in shards}
+    if len(kinds) > 1:
+        raise InputError("shards of different kinds of results do not go together; merge them one by one")
+    _MERGE[kinds.pop()](shards, output, as_json)
+
+
+def _kind(path: Path) -> str:
+    """The kind of results that a file holds."""
+    kind = read_journal(path).kind if is_journal(path) else FRAMES
+    if kind not in _MERGE:
+        raise InputError(f"{path}: is of {kind}, whose shards pele_ocl.jobs.merged puts together")
+    return kind
+
+
+def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Write the results of all frames, and report."""
+    suffix = require_record_suffix(output)
+    there = {path: RECORDERS[require_record_suffix(path)](path, {}, range(0)).settings_there() for path in shards}
+    paths = require_all(there)
+    settings = cast(Settings, {name: value for name, value in there[paths[0]].items() if name != SHARD})
+    tally = Tally(keeps_rows=as_json)
+    with RECORDERS[suffix](output, settings, frames_in(settings)) as recorder:
+        parts = parts_of_shards(
+            paths, [there[path] for path in paths], lambda path, *rest: RECORDERS[path.suffix.lower()](path, *rest),
+            lambda words, frames: Shard.of(words).part(frames, "frames"),
+        )  # fmt: skip
+        for part in parts:
+            recorder.append(part.results)
+            tally.add(part)
+    tally.end()
+    if as_json:
+        say_json(tally.as_json())
+    else:
+        say("\n".join(tally.lines(f"{len(shards):,} shards")).lstrip("\n"))
+    tally.exit_with_failures()
+
+
+def _merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Write the table of all structures, and report; the shards are then gone, as nothing is left to resume."""
+    require_table_suffix(output)
+    whole = merged(shards)
+    records = whole.in_order()
+    save(output, records, {**whole.settings, "parameters": JsonText(whole.settings["parameters"])})
+    _remove(shards)
+    report(records, as_json)
+
+
+def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Write the table of all poses with their ranks, and report; the shards are then gone."""
+    require_table_suffix(output)
+    whole = merged(shards)
+    poses = Poses.of(list(map(WalkerPoses.of, whole.in_order())))
+    save_poses(output, poses, attributes_in(whole.settings))
+    _remove(shards)
+    if as_json:
+        say_json(poses.as_json())
+    else:
+        say("\n".join(poses.lines()))
+    poses.exit_with_failures()
+
+
+def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Write a row for every structure, and report. The journals stay, as --resume goes by them."""
+    require_table_suffix(output)
+    records: Sequence[Record] = merged(shards).in_order()
+    save_minimized(output, records)
+    n_failed = sum(record.failed for record in records)
+    if as_json:
+        for row in rows_of(records):
+            say_json(row)
+    else:
+        say(counted(len(records), "structure") + (f", of which {n_failed:,} failed" if n_failed else ""))
+    if n_failed:
+        click.get_current_context().exit(1)
+
+
+def _remove(shards: Sequence[Path]) -> None:
+    """Remove files of shards whose results stand in another."""
+    for path in shards:
+        path.unlink(missing_ok=True)
+
+
+_MERGE = {FRAMES: _merge_frames, STRUCTURES: _merge_structures, POSES: _merge_poses, MINIMIZED: _merge_minimized}

@@ -1,0 +1,152 @@
+"""The map of a structure, here or by a worker, and maps of several structures in one call, in files by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from ...atoms import Atoms
+from ...formats import model_numbers, refuse_target
+from ...grid import Grid
+from ...inputfile import InputFile, read_file
+from ...jobs import Journal, Record
+from ...jobs.running import run_with
+from ...jobs.spec import StructurePath, StructureSpec
+from ..clock import elapsed
+from ..cluster import asked_of
+from ..options import ReadAtoms
+from ..progress import ProgressLine
+from ..report import Call, counted, duration
+from ..structures.outcomes import as_json_of
+from ..tables import table
+from ..terminal import note, one_line, say, say_json
+from .computing import Computed, announce, computed
+from .options import grid_of
+from .output import STATISTIC, json_of, write
+from .pictures import Pictures
+
+NAME = "{name}"  # in an output: the structure's name without its suffix
+
+
+@dataclass(frozen=True, eq=False)
+class MapSpec(StructureSpec):
+    """Maps of structures, and their files.
+
+    place : spacing, padding, origin and shape of the grid; options : of the map
+    outputs, pictures : files, with {name} in them where there are several structures
+    is_unit_given : whether files are in the unit that was named; call : of the command, of which files say so
+    """
+
+    reading: ReadAtoms
+    models: str
+    place: tuple[Any, ...]
+    combine: str | None
+    options: Mapping[str, Any]
+    outputs: tuple[Path, ...]
+    pictures: Pictures
+    is_unit_given: bool
+    call: Call
+
+    def of(self, path: Path) -> MapSpec:
+        """The same with the names of one structure's files."""
+        pictures = replace(
+            self.pictures, slices=_named(self.pictures.slices, path), surface=_named(self.pictures.surface, path)
+        )
+        return replace(self, outputs=_named(self.outputs, path), pictures=pictures)
+
+    def every(self, source: InputFile) -> list[Atoms]:
+        """The atoms of the model, or of all."""
+        numbers = [None] if self.models == "one" else model_numbers(source)
+        return [self.reading(source) if number is None else self.reading(source, number) for number in numbers]
+
+    def found(self, source: InputFile) -> Computed:
+        """The map of a file."""
+        every = self.every(source)
+        grid = grid_of(every, *self.place)
+        self.announce(every[0], len(every), grid)
+        with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
+            return computed(every, grid, self.combine, {**self.options, "progress": progress})
+
+    def announce(self, atoms: Atoms, n_models: int, grid: Grid) -> None:
+        """Say how large the map is, and that it is not kept where it has no file."""
+        announce(atoms, n_models, grid, dict(self.options))
+        if not self.outputs and not self.pictures:
+            note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
+
+    def write(self, source: InputFile, found: Computed, call: Mapping[str, str] | None = None) -> None:
+        """Write the map and draw its pictures; call : facts of the call, by default those of the one under way"""
+        write(source, self.outputs, found, self.is_unit_given, call)
+        self.pictures.write(source, whole(self.outputs), found)
+
+    def compute(self, item: StructurePath) -> dict[str, Any]:
+        """The map of a file in figures; it is written as its own call writes it."""
+        source = read_file(item)
+        own = self.of(source.path)
+        own.pictures.require(source.path, whole(own.outputs))
+        found = own.found(source)
+        files = {"outputs": own.outputs, "png": own.pictures.slices, "surface_png": own.pictures.surface}
+        own.write(source, found, self.call.facts(source.path, **files))
+        return json_of(found)
+
+
+def whole(outputs: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The outputs that are one file, which a scene may show."""
+    return tuple(output for output in outputs if STATISTIC not in output.name)
+
+
+def report_several(spec: MapSpec, paths: tuple[Path, ...], as_json: bool) -> None:
+    """Write the maps of all structures, and report; exit with 1 where one failed."""
+    context = click.get_current_context()
+    asked = asked_of(context)
+    files = (*spec.outputs, spec.pictures.slices, spec.pictures.surface)
+    _require_names(paths, [path for path in files if path is not None])
+    wanted: Sequence[StructurePath] = paths if asked.shard is None else asked.shard.part(paths, "structures")
+    records = list(run_with(spec, wanted, Journal(None, {}), False, asked.place(context.params["device"])))
+    if as_json:
+        say_json(as_json_of(records))
+    else:
+        say(_as_text(records))
+    if any(record.failed for record in records):
+        context.exit(1)
+
+
+def _named(target: Any, path: Path) -> Any:
+    """An output, or several, with the structure's name put in."""
+    if isinstance(target, tuple):
+        return tuple(_named(each, path) for each in target)
+    return target.with_name(target.name.replace(NAME, path.name.split(".")[0])) if isinstance(target, Path) else target
+
+
+def _require_names(paths: Sequence[Path], outputs: Sequence[Path]) -> None:
+    """Raise for outputs of which each structure would write over another's, or over a structure."""
+    for output in outputs:
+        targets = [_named(output, path) for path in paths]
+        if len(set(targets)) < len(paths):
+            same = "have one name" if NAME in output.name else f"need {NAME} in it, as in {NAME}{output.suffix}"
+            raise click.UsageError(f"{output}: maps of several structures {same}; give each a file of its own")
+        for target in targets:
+            refuse_target(cast(Path, target), paths)
+
+
+def _as_text(records: Sequence[Record]) -> str:
+    """A table of all maps, and the reasons of those that failed in their rows."""
+    n_failed = sum(of.failed for of in records)
+    rows = [_row(of) for of in records]
+    heads = ("structure", "atoms", "points", "min", "max", "mean")
+    units = {str(of["unit"]) for of in records if not of.failed}
+    counts = counted(len(records), "map") + (f", of which {n_failed:,} failed" if n_failed else "")
+    lines = [counts, "", f"Potential, {', '.join(sorted(units))}", table(heads, rows, "<>>>>>")]
+    reasons = [f"{one_line(of.path.name)}: {of.reason}" for of in records if of.failed]
+    return "\n".join([*lines, *(["", *reasons] if reasons else []), "", f"In all {duration(elapsed())}"])
+
+
+def _row(of: Record) -> tuple[str, ...]:
+    if of.failed:
+        return (one_line(of.path.name), "failed", "", "", "", "")
+    shape = " x ".join(map(str, cast(Sequence[int], of["shape"])))
+    values = [f"{cast(float, of[name]):,.4g}" for name in ("min", "max", "mean")]
+    return (one_line(of.path.name), f"{of['n_atoms']:,}", shape, *values)

@@ -1,0 +1,181 @@
+"""Structures moved to their minima, a record and a file each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from ..atoms import Atoms
+from ..contract import of_energy, of_structure, require
+from ..errors import InputError, PeleError
+from ..formats import replacing
+from ..formats.b_factors import read_b_factors
+from ..formats.conformation_files import ConformationFile, Content, layout_of
+from ..inputfile import InputFile, read_file
+from ..minimize.many import as_done
+from ..opencl.device import get_device
+from ..trajectories.fingerprints import sha256_of
+from .facts import notes_of
+from .journal import make_folder
+from .outputs import Outputs
+from .reading import Reading, Reads
+from .records import Record
+from .spec import Spec, StructurePath
+
+ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimised together: many times what it has at once
+WRITTEN = "written"  # of a record, for the journal: the SHA-256 of its file
+_LEAST_GROUPS, _MOST_FILES = 64, 64  # of files that a worker takes at a time
+_NOT_SETTINGS = ("output", "held", "content", "watch", "tell")
+_Waiting = tuple[StructurePath, InputFile, Atoms, Callable[[Atoms], Content]]
+
+
+@dataclass(frozen=True, eq=False)
+class MinimizeSpec(Spec[StructurePath]):
+    """Minimise structures, and write each: to a folder, or to a name such as 'relaxed/{name}.cif'.
+
+    reading : how files are read
+    options : of pele_ocl.Minimizer, the same for all; strict : whether findings that are noted otherwise are refused
+    held : gives further options for the atoms of one structure, its restraints say
+    content : gives, for a file and its target, the function that makes the content of the file to be written of atoms
+    watch, tell : of this process alone, called with the progress of those that are minimised together, as
+        pele_ocl.minimize_many does, and with the number of structures before them
+    """
+
+    output: str
+    reading: Reads = field(default_factory=Reading)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    strict: bool = False
+    held: Callable[[Atoms], Mapping[str, Any]] | None = None
+    content: Callable[[InputFile, Path], Callable[[Atoms], Content]] | None = None
+    watch: Callable[[int, int, float], None] | None = None
+    tell: Callable[[int], None] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"watch": None, "tell": None}
+
+    def settings(self) -> dict[str, str]:
+        """The fields as texts, less what changes no result."""
+        found = {name: text for name, text in super().settings().items() if name not in _NOT_SETTINGS}
+        return found | {"options": sha256_of(self.options), "held": getattr(self.held, "__qualname__", "")}
+
+    def facts(self) -> dict[str, object]:
+        """The device."""
+        return {"device": str(get_device(self.options.get("device")))}
+
+    @property
+    def how(self) -> dict[str, object]:
+        """How each structure is computed, for its record."""
+        method, precision = self.options.get("method", "lbfgs"), self.options.get("precision", "float32")
+        return {**self.facts(), "method": method, "precision": precision}
+
+    def target(self, item: StructurePath) -> Path:
+        """The file of a structure that is minimised."""
+        return Outputs.of(self.output).name(Path(item))
+
+    def still_counts(self, record: Record, item: StructurePath) -> bool:
+        """Whether an earlier record holds: for the same bytes of the structure, and for the file that it left.
+
+        Workers replace files before the journal knows, so after a kill one may be of a run that noted nothing down.
+        """
+        try:
+            found = [read_file(path).sha256 for path in (item, self.target(item))]
+        except PeleError:
+            return False
+        return not record.failed and found == [record.sha256, record.more.get(WRITTEN)]
+
+    def compute(self, item: StructurePath) -> dict[str, Any]:
+        """The result of one structure, whose file is written."""
+        (record,) = self.records([item], lambda: None)
+        if record.failed:
+            raise InputError(record.error)
+        return dict(record.result)
+
+    def groups(self, items: Sequence[StructurePath]) -> Iterator[Sequence[StructurePath]]:
+        """Neighbouring files, whose number depends on that of all."""
+        size = max(1, min(-(-len(items) // _LEAST_GROUPS), _MOST_FILES))
+        return (items[first : first + size] for first in range(0, len(items), size))
+
+    @property
+    def atoms_together(self) -> int:
+        """Atoms of the files that are minimised together; 1 for each file by itself.
+
+        Those of one topology share a plan, made of the first of them, on which the last digits of all depend. A GPU
+        needs many structures at a time; a CPU gains nothing by them, and so each is the same in whatever company.
+        """
+        return ATOMS_TOGETHER.get(get_device(self.options.get("device")).kind, 1)
+
+    def records(self, items: Iterable[StructurePath], begin: Callable[[], None]) -> Iterator[Record]:
+        """Files read until they are enough for the device, then minimised together.
+
+        begin : begins the journal, before a structure is written
+        """
+        waiting: list[_Waiting] = []
+        enough, every = self.atoms_together, list(items)
+        for k, item in enumerate(every):
+            try:
+                source = read_file(item)
+                atoms = self.reading.chosen(source)[0]
+                require(of_structure(atoms, "noted"), self.strict)
+                made = self._content if self.content is None else self.content
+                waiting.append((item, source, atoms, made(source, self.target(item))))
+            except PeleError as error:
+                yield Record.failed_by(error, item)
+            is_last = k + 1 == len(every)
+            if waiting and (is_last or sum(len(atoms) for _, _, atoms, _ in waiting) >= enough):
+                if self.tell is not None:
+                    self.tell(k + 1 - len(waiting))
+                yield from self._together(waiting, begin)
+                waiting.clear()
+
+    def _together(self, read: Sequence[_Waiting], begin: Callable[[], None]) -> Iterator[Record]:
+        """Structures that were read, minimised, and each written once it is done."""
+        molecules = [atoms for _, _, atoms, _ in read]
+        for k, result in as_done(molecules, self.held, None, self.watch, self.options):
+            item, source, atoms, content = read[k]
+            if isinstance(result, str):
+                yield Record.failed_by(result, item, source.sha256)
+                continue
+            try:
+                values = result.to_dict(str(item))
+                found = findings_of(atoms, values["energy_before"], self.strict)
+                written = _write(self.target(item), content(result.atoms), result.atoms, begin)
+            except PeleError as error:
+                yield Record.failed_by(error, item, source.sha256)
+            else:
+                values = {**values, **self.how, **(notes_of(atoms) if atoms.notes else {}), **found}
+                yield Record(str(item), source.sha256, values, more={WRITTEN: written})
+
+    @staticmethod
+    def _content(source: InputFile, _: Path) -> Callable[[Atoms], Content]:
+        """The content of a file, with the occupancies and B-factors of the source."""
+
+        def content(atoms: Atoms) -> Content:
+            b_factors = None if atoms.labels is None else read_b_factors(source, atoms.labels)
+            return Content(atoms, source=str(source), b_factors=b_factors)
+
+        return content
+
+
+def findings_of(atoms: Atoms, before: object, strict: bool) -> dict[str, Any]:
+    """The findings about a given start as a part of its result, empty where there are none; before : its energies.
+
+    Raises InputError where strict refuses them.
+    """
+    energies = {term: value for term, value in cast(Mapping[str, float | None], before).items() if value is not None}
+    found = [*of_structure(atoms, "noted"), *of_energy(atoms, energies, atoms.positions)]
+    require(found, strict)
+    return {"findings": [finding.as_json() for finding in found]} if found else {}
+
+
+def _write(target: Path, content: Content, atoms: Atoms, begin: Callable[[], None]) -> str:
+    """Write a structure, and give the SHA-256 of its file; begin : called just before it takes its place"""
+    layout = layout_of(target, content)
+    make_folder(target.parent)
+    with replacing(target) as temporary:
+        with ConformationFile(temporary, layout, None) as file:
+            file.append(1, atoms.positions)
+            file.finish()
+        begin()
+    return read_file(target).sha256

@@ -1,0 +1,39 @@
+"""The names of the files that a job writes, one for each structure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..formats import structure_suffix
+from ..formats.conformation_files import require_suffix
+
+NAME = "{name}"  # in an output: the structure's name without its suffix
+_LIKE = {".pdb": ".pdb", ".ent": ".pdb", ".cif": ".cif", ".mmcif": ".cif"}
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Names made of a pattern.
+
+    pattern : a path with {name} in it, which stands for a structure's name, or one path
+    is_folder : whether files are named as their structures are, with a suffix of their format
+    """
+
+    pattern: str
+    is_folder: bool = False
+
+    @classmethod
+    def of(cls, output: str | Path) -> Outputs:
+        """The names by a text: a folder, a name with {name} in it, or a file."""
+        path = Path(output)
+        is_folder = NAME not in path.name and (path.is_dir() or str(output).endswith("/") or not path.suffix)
+        return cls(str(path / NAME) if is_folder else str(path), is_folder)
+
+    def name(self, path: Path) -> Path:
+        """The file for a structure. Raises FormatError for a format that is not written."""
+        stem = Path(path.name.removesuffix(".gz")).stem
+        suffix = _LIKE.get(structure_suffix(path), ".pdb") if self.is_folder else ""
+        target = Path(self.pattern.replace(NAME, stem) + suffix)
+        require_suffix(target)
+        return target

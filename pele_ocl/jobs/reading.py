@@ -1,0 +1,110 @@
+"""The molecules of a job's files: one model of a file, or all of them as conformations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import choice
+from ..atoms import Atoms, Floats
+from ..errors import InputError
+from ..forcefield import ForceField
+from ..formats import is_pqr, is_structure, read_conformations, structure_format, structure_suffix
+from ..inputfile import InputFile
+from ..reading import read_chosen
+
+Bools = NDArray[np.bool_]
+Chosen = tuple[Atoms, Bools | None]
+Models = Literal["one", "all"]
+
+
+class Reads(Protocol):
+    """A way to read structures, which pickles."""
+
+    def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
+        """The atoms of a model, and (n,) True for each atom of the file that was taken, None where all were."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Read structures as pele_ocl.read does.
+
+    forcefield : the name of a force field, of files that bring no parameters; by default Amber99SB
+    select : the atoms to take, `protein and not resname NAP` say; by default all
+    model : number of the model in a file with several; by default the first
+    coordinates, parameters : of topologies, as pele_ocl.read takes them
+    """
+
+    forcefield: str | None = None
+    select: str | None = None
+    model: int | None = None
+    coordinates: str | None = None
+    parameters: tuple[str, ...] = ()
+
+    def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
+        """The atoms of a file, and which they are; number : of the model."""
+        field = None if is_pqr(source) else self._forcefield
+        model = self.model if number is None else number
+        return read_chosen(source, field, model, self.coordinates, self.parameters, select=self.select)
+
+    @cached_property
+    def _forcefield(self) -> ForceField:
+        """The force field, loaded once for all files."""
+        return ForceField.load(self.forcefield)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_forcefield"}
+
+
+@dataclass(frozen=True, eq=False)
+class Molecule:
+    """A molecule as it was read.
+
+    source : the file
+    atoms : of the only model, or of the first
+    numbers : of the models, in the order of the file; empty where one model was asked for
+    conformations : (m, n, 3) A, a row for each of `numbers`
+    chosen : (n_all,) True for each atom of the file that was taken, None where all were
+    """
+
+    source: InputFile
+    atoms: Atoms
+    numbers: list[int] = field(default_factory=list)
+    conformations: Floats | None = None
+    chosen: Bools | None = None
+
+    def models(self) -> Iterator[Atoms]:
+        """The atoms of each model."""
+        if self.conformations is None:
+            yield self.atoms
+        else:
+            yield from map(self.atoms.moved, self.conformations)
+
+
+def molecule_of(source: InputFile, reads: Reads, models: str = "one") -> Molecule:
+    """Make a molecule of a file; models : "one", or "all" for all models of a PDB file as conformations.
+
+    Raises FormatError and ParameterError as the readers do.
+    """
+    choice("models", models, ("one", "all"))
+    if models == "one":
+        atoms, chosen = reads.chosen(source)
+        return Molecule(source, atoms, chosen=chosen)
+    numbers, conformations = read_conformations(source)
+    # The first of all models is asked for by its number, so that no note says that the others were not read.
+    atoms, chosen = reads.chosen(source, numbers[0])
+    return Molecule(source, atoms, numbers, conformations if chosen is None else conformations[:, chosen], chosen)
+
+
+def require_lennard_jones(path: str | PathLike[str]) -> None:
+    """Raise InputError for a file of a format that has no Lennard-Jones parameters."""
+    if is_structure(path) and not structure_format(path).has_lennard_jones:
+        suffix = structure_suffix(path)
+        advice = structure_format(path).advice
+        raise InputError(f"{path}: a {suffix} file has no Lennard-Jones parameters; {advice}")

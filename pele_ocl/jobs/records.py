@@ -1,0 +1,83 @@
+"""The record of one item of a job: its result, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from .notes import one_line
+
+SCHEMA = 1  # the version of the records' shape: docs/records.md
+MORE = "journal"  # of a journal's line: what belongs to no record
+_OWN = ("schema", "structure", "sha256", MORE)  # keys that belong to no result
+
+
+@dataclass(frozen=True)
+class Record:
+    """The result of one item, or the sentence that says why it has none.
+
+    structure : name of the item, its path as it was given where it is a file
+    sha256 : of what it was computed from, "" where that could not be read
+    result : what was computed, as JSON has it; empty where it failed
+    error : the reason of a failure, on one line; "" where there is none
+    more : what a journal keeps beside the record, of files that were written, say
+    """
+
+    structure: str
+    sha256: str = ""
+    result: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def failed_by(cls, reason: object, structure: object, sha256: str = "") -> Record:
+        """Make the record of an item that failed."""
+        return cls(str(structure), sha256, error=one_line(str(reason)))
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no result."""
+        return bool(self.error)
+
+    def __getitem__(self, name: str) -> Any:
+        """A part of the result. Raises InputError, with the reason, where the item failed."""
+        if self.error:
+            raise InputError(self.error)
+        return self.result[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.result
+
+    @property
+    def reason(self) -> str:
+        """The error without the file's name."""
+        path = one_line(self.structure)
+        if not self.error.startswith(f"{path}:"):
+            return self.error
+        rest = self.error[len(path) + 1 :].lstrip()
+        return f"line {rest}" if rest[:1].isdigit() else rest
+
+    @property
+    def path(self) -> Path:
+        """The structure as a path."""
+        return Path(self.structure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as a JSON object: schema, structure and sha256, then the result's own keys, or `error`."""
+        head = {"schema": SCHEMA, "structure": self.structure, "sha256": self.sha256}
+        return {**head, "error": self.error} if self.error else {**head, **self.result}
+
+    @classmethod
+    def from_dict(cls, line: Mapping[str, Any]) -> Record:
+        """Make the record of a JSON object. Raises KeyError or TypeError for another object."""
+        error, more = line.get("error"), line.get(MORE, {})
+        if line["schema"] != SCHEMA:
+            raise TypeError(f"schema {line['schema']}, not {SCHEMA}")
+        if isinstance(error, str):
+            return cls(line["structure"], line["sha256"], error=error, more=more)
+        return cls(
+            line["structure"], line["sha256"], {k: value for k, value in line.items() if k not in _OWN}, more=more
+        )

@@ -1,0 +1,128 @@
+"""Predicted models relaxed by AlphaFold's protocol, a record and a file each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..contract import require
+from ..errors import PeleError
+from ..formats.conformation_files import Content, write_conformation
+from ..inputfile import InputFile, read_file
+from ..opencl.device import get_device
+from ..relax import Relaxer, RelaxResult, counts
+from .journal import make_folder
+from .minimize import WRITTEN
+from .outputs import Outputs
+from .records import Record
+from .spec import Spec, StructurePath
+
+RELAXED = "relaxed models"  # the kind of a journal
+Watch = Callable[[int, int, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class RelaxSpec(Spec[StructurePath]):
+    """Relax models, and write each: to a folder, or to a name such as 'relaxed/{name}.pdb'.
+
+    strict : whether findings refuse a model
+    watch : called now and then with numbers of conformations done and to be done, and the slowest one's rms gradient;
+        of this process alone
+
+    The other fields are options of pele_ocl.Relaxer.
+    """
+
+    output: str
+    like: str = "alphafold"
+    close_gaps: bool = False
+    max_iterations: int = 2_000
+    precision: str = "float32"
+    device: str | None = None
+    strict: bool = False
+    watch: Watch | None = None
+
+    @cached_property
+    def relaxer(self) -> Relaxer:
+        """The relaxer of this process."""
+        return Relaxer(
+            self.like, close_gaps=self.close_gaps, max_iterations=self.max_iterations, precision=self.precision,
+            device=get_device(self.device),
+        )  # fmt: skip
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"watch": None}
+
+    def settings(self) -> dict[str, str]:
+        """The fields as texts, less what changes no result."""
+        return {name: text for name, text in super().settings().items() if name not in ("watch", "output")}
+
+    def target(self, item: StructurePath) -> Path:
+        """The file of a model."""
+        return Outputs.of(self.output).name(Path(item))
+
+    def still_counts(self, record: Record, item: StructurePath) -> bool:
+        """Whether its file is still there, too."""
+        try:
+            written = read_file(self.target(item)).sha256
+        except PeleError:
+            return False
+        return super().still_counts(record, item) and record.more.get(WRITTEN) == written
+
+    def compute(self, item: StructurePath) -> dict[str, Any]:
+        """The result of one model, whose file is written."""
+        return self._relaxed(read_file(item), lambda: None)[0]
+
+    def records(self, items: Iterable[StructurePath], begin: Callable[[], None]) -> Iterator[Record]:
+        """Each model relaxed and written; begin : called before its file is."""
+        for item in items:
+            sha256 = ""
+            try:
+                source = read_file(item)
+                sha256 = source.sha256
+                result, written = self._relaxed(source, begin)
+            except PeleError as error:
+                yield Record.failed_by(error, item, sha256)
+            else:
+                yield Record(str(item), sha256, result, more={WRITTEN: written})
+
+    def _relaxed(self, source: InputFile, begin: Callable[[], None]) -> tuple[dict[str, Any], str]:
+        """The result, and the SHA-256 of the file that was written."""
+        found = self.relaxer.relax(source, watch=self.watch)
+        require(found.findings, self.strict)
+        target = self.target(source)
+        make_folder(target.parent)
+        begin()
+        write_conformation(target, Content(found.atoms, source=str(source), b_factors=found.b_factors))
+        return _as_json(str(source), found), read_file(target).sha256
+
+
+def _as_json(path: str, result: RelaxResult) -> dict[str, Any]:
+    """The result of a record."""
+    labels = result.atoms.labels
+    assert labels is not None
+    left = sorted(result.after, key=lambda violation: not violation.counts)
+    return {
+        "name": path,
+        "violations_before": counts(result.before),
+        "violations_after": counts(result.after),
+        "n_before": sum(violation.counts for violation in result.before),
+        "n_after": sum(violation.counts for violation in result.after),
+        "left": [violation.described(labels) for violation in left],
+        "is_clean": result.is_clean,
+        "is_worse": result.is_worse,
+        "iterations": result.iterations,
+        "stopped_by": result.rounds[-1].result.stopped_by,
+        "restored": result.rounds[0].result.restored,
+        "atoms_added": result.n_added,
+        "rms_displacement": result.rms_displacement,
+        "rounds": [
+            {**round_.result.to_dict(path), "freed": list(round_.freed), "violations": counts(round_.after)}
+            for round_ in result.rounds
+        ],
+        "seconds": dict(result.seconds),
+        "notes": list(result.notes),
+        "findings": [finding.as_json() for finding in result.findings],
+    }

@@ -1,0 +1,109 @@
+"""The way of a job through its items: here or by workers, written down as it goes, resumed, in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from ..arguments import file_path
+from ..errors import InputError
+from .journal import Journal
+from .records import Record
+from .shards import Shard
+from .sharing import Facts, Place, shared
+from .spec import Spec
+from .tasks import WorkersDiedError
+
+Item = TypeVar("Item")
+
+
+def run(
+    spec: Spec[Item], items: Iterable[Item], *, journal: str | PathLike[str] | None = None, resume: bool = True,
+    workers: int | None = None, scheduler: str | None = None, device: str | None = None,
+    shard: str | Shard | None = None,
+) -> Iterator[Record]:  # fmt: skip
+    """Compute the records of items, in their order, each given as it is done; an item that fails is a record, too.
+
+    spec : what to compute, a Spec of this room or your own; items : paths of structures, or what your Spec takes
+    journal : JSON lines that the records are written to as they come; with a shard K/N the file of that one,
+        energies.KofN.jsonl for energies.jsonl
+    resume : whether records that the journal has are taken from it; what failed, and files that have changed since, are
+        computed again. False begins anew
+    workers : so many processes of this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
+        tcp://HOST:PORT or its file; by default this process computes
+    device : that workers choose, as PELE_OCL_DEVICE has it; in this process the spec says it
+    shard : the K-th of N parts of the items, "K/N"
+
+    Raises InputError for arguments that do not go together, FormatError for a journal of other settings, and where the
+    journal cannot be written; other errors of an item are in its record.
+    """
+    if not isinstance(spec, Spec):
+        raise InputError(f"spec is {type(spec).__name__}; a Spec is needed, EnergySpec() say")
+    given, place = list(items), Place(workers, scheduler, device)
+    part = Shard.of(shard) if isinstance(shard, str) else shard
+    path = None if journal is None else Path(file_path(journal, "journal"))
+    if part is not None:
+        path = None if path is None else part.path(path)
+    names = [spec.name(item) for item in given]
+    opened = Journal(path, spec.settings(), kind=type(spec).__name__, shard=part, items=names)
+    return run_with(spec, given if part is None else part.part(given, "items"), opened, resume, place)
+
+
+def run_with(
+    spec: Spec[Item], items: Sequence[Item], journal: Journal, resume: bool, place: Place,
+    done: Callable[[int], None] | None = None,
+) -> Iterator[Record]:  # fmt: skip
+    """As `run`, with a journal and a place; done : called with the number of records that an earlier run left"""
+    of = {spec.name(item): item for item in items}
+
+    def counts(record: Record) -> bool:
+        return record.structure in of and spec.still_counts(record, of[record.structure])
+
+    with journal:
+        earlier = journal.resume(counts) if resume else {}
+        left = [item for item in items if spec.name(item) not in earlier]
+        if done is not None:
+            done(len(items) - len(left))
+        computed = _computed(spec, left, journal, place)
+        for item in items:
+            record = earlier.get(spec.name(item))
+            yield next(computed) if record is None else record
+
+
+def _computed(spec: Spec[Item], items: Sequence[Item], journal: Journal, place: Place) -> Iterator[Record]:
+    """The records of items, each written down before it is given."""
+    if not items:
+        return
+    with shared(_Records(spec), place, lambda group, error: _died(spec, group, error)) as work:
+        if work.is_remote:
+            found: Iterator[Record] = chain.from_iterable(work.over(spec.groups(items)))
+        else:
+            found = spec.records(items, journal.begin)
+        for record in found:
+            journal.add(record)
+            yield record
+
+
+def _died(spec: Spec[Item], group: Sequence[Item], error: WorkersDiedError) -> list[Record]:
+    return [Record.failed_by(error, spec.name(item)) for item in group]
+
+
+@dataclass(frozen=True)
+class _Records(Generic[Item]):
+    """The work of a worker: the records of a group of items."""
+
+    spec: Spec[Item]
+
+    def compute(self, group: Sequence[Item], /) -> list[Record]:
+        return list(self.spec.records(group, _nothing))
+
+    def facts(self) -> Facts:
+        return self.spec.facts()
+
+
+def _nothing() -> Any:
+    """Do nothing: the journal is another process's."""

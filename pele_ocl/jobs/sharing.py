@@ -1,0 +1,178 @@
+"""One description of a work for this process and for workers, who get it pickled and unpickle it once."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from secrets import token_hex
+from typing import Any, Generic, Protocol, TypeVar
+
+from ..errors import InputError
+from ..formats.tables import flat_texts
+from .connecting import connected
+from .notes import collected_notes, note, warnings_as_notes
+from .tasks import WorkersDiedError, in_order, on_each_worker
+
+Item = TypeVar("Item")
+ItemIn = TypeVar("ItemIn", contravariant=True)
+Result = TypeVar("Result")
+ResultOut = TypeVar("ResultOut", covariant=True)
+Facts = Mapping[str, object]  # what is known before anything is computed, the same in all workers
+
+
+class Work(Protocol[ItemIn, ResultOut]):
+    """Anything that pickles and computes items."""
+
+    def compute(self, item: ItemIn, /) -> ResultOut: ...
+
+    def facts(self) -> Facts: ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a work is computed: in this process, or by processes of this machine or of a Dask cluster.
+
+    workers : processes of this machine to start; scheduler : the address of a Dask scheduler, or its file
+    device : the choice for each worker, as --device has it
+    """
+
+    workers: int | None = None
+    scheduler: str | None = None
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.scheduler is not None:
+            raise InputError("choose one of workers and scheduler")
+        if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
+            raise InputError(f"workers is {self.workers!r}; a number from 1 on is needed")
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether other processes compute."""
+        return self.workers is not None or self.scheduler is not None
+
+
+HERE = Place()
+
+
+@dataclass(frozen=True)
+class Shared(Generic[Item, Result]):
+    """Results of items, in their order, computed here or by workers.
+
+    facts : of the process that computes; is_remote : whether that is another one
+    """
+
+    over: Callable[[Iterable[Item]], Iterator[Result]]
+    facts: Facts
+    is_remote: bool = False
+
+
+@contextmanager
+def shared(
+    work: Work[Item, Result], place: Place = HERE, died: Callable[[Item, WorkersDiedError], Result] | None = None
+) -> Iterator[Shared[Item, Result]]:
+    """The way of items through `work.compute`, in this process or in others, which must share its files.
+
+    died : the result of an item that several workers died of; by default it is an error of all
+
+    Raises InputError where a worker has other facts, as `connected` and `in_order` do, and what `compute` raises.
+    """
+    if not place.is_remote:
+        yield Shared(partial(map, work.compute), work.facts())
+        return
+    with connected(place.workers, place.scheduler, place.device) as client:
+        if not client.scheduler_info(n_workers=-1)["workers"]:
+            note("The cluster has no workers yet; the work begins with the first")
+        sent = _Sent.of(work)
+        first = on_each_worker(client, _facts_of, sent)
+        found, told = first.result, set(first.notes)  # which this process had, too
+
+        def over(items: Iterable[Item]) -> Iterator[Result]:
+            unfinished = None if died is None else lambda item, error: _Answer(died(item, error), [])
+            for answer in in_order(client, partial(_computed, sent, found), items, unfinished):
+                yield _told(answer, told)
+
+        yield Shared(over, found, is_remote=True)
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A work as it is sent; folder : the working one; key : of this call alone, as files may change before the next"""
+
+    data: bytes = field(repr=False)
+    folder: str
+    key: str
+
+    @classmethod
+    def of(cls, work: object) -> _Sent:
+        import cloudpickle  # which Dask brings: it takes classes of the program itself and of notebooks
+
+        return cls(cloudpickle.dumps(work), os.getcwd(), token_hex(16))
+
+
+@dataclass(frozen=True)
+class _Answer(Generic[Result]):
+    """A worker's result, and the notes that it had for the user."""
+
+    result: Result
+    notes: list[str]
+
+
+def _told(answer: _Answer[Result], told: set[str]) -> Result:
+    """The result, its notes printed where no other worker had them."""
+    for text in answer.notes:
+        if text not in told:
+            told.add(text)
+            note(text)
+    return answer.result
+
+
+_works: dict[str, tuple[Work[Any, Any], Facts]] = {}  # in a worker: the last one and its facts, by its key
+
+
+def _facts_of(sent: _Sent) -> _Answer[Facts]:
+    """In a worker: the facts of a work."""
+    with collected_notes() as notes, warnings_as_notes():
+        return _Answer(_work_of(sent)[1], notes)
+
+
+def _computed(sent: _Sent, facts: Facts, item: Item) -> _Answer[Any]:
+    """In a worker: the result of an item."""
+    with collected_notes() as notes, warnings_as_notes():
+        work, own = _work_of(sent)
+        if own != facts:
+            _raise_difference(flat_texts(facts), flat_texts(own))
+        return _Answer(work.compute(item), notes)
+
+
+def _raise_difference(first: Mapping[str, str], other: Mapping[str, str]) -> None:
+    """Raise InputError that names the first fact in which workers differ."""
+    name = next(name for name in {**first, **other} if first.get(name) != other.get(name))
+    raise InputError(
+        f"workers differ in {name}, {first.get(name, 'unset')} and {other.get(name, 'unset')}, and so would their "
+        "results; use workers of one kind"
+    )
+
+
+def _work_of(sent: _Sent) -> tuple[Work[Any, Any], Facts]:
+    """The work and its facts, kept until another one comes. Raises InputError where its folder is not there."""
+    from ..opencl.device import get_device
+    from .one_device import require_settled
+
+    require_settled()
+    if sent.key not in _works:
+        _works.clear()
+        try:
+            os.chdir(sent.folder)
+        except OSError as error:
+            raise InputError(
+                f"{sent.folder}: not there on a worker ({error.strerror}); workers need the file system of the command"
+            ) from None
+        work = pickle.loads(sent.data)
+        device = get_device()
+        _works[sent.key] = work, {**work.facts(), "device": str(device), "compute_units": device.compute_units}
+    return _works[sent.key]

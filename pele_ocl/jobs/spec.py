@@ -1,0 +1,95 @@
+"""Descriptions of a job, which pickle: workers compute by the same one."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from ..errors import PeleError
+from ..inputfile import InputFile, read_file
+from ..trajectories.fingerprints import content_of
+from .records import Record
+
+Item = TypeVar("Item")
+StructurePath = str | Path | InputFile
+
+
+@dataclass(frozen=True, eq=False)
+class Spec(ABC, Generic[Item]):
+    """A frozen dataclass: its fields are all that `compute` goes by, besides the item.
+
+    Values kept by `functools.cached_property`, a force field say, are made once in each process and never sent.
+    """
+
+    @abstractmethod
+    def compute(self, item: Item) -> Mapping[str, Any]:
+        """The result of an item, as JSON has it. Raises a PeleError where it has none."""
+
+    def name(self, item: Item) -> str:
+        """The name of an item in its record."""
+        return str(item)
+
+    def sha256(self, item: Item) -> str:
+        """The mark by which an item is known again: of a file its SHA-256, "" where it has none."""
+        try:
+            return read_file(str(item)).sha256
+        except PeleError:
+            return ""
+
+    def still_counts(self, record: Record, item: Item) -> bool:
+        """Whether the record of an earlier run holds; by default where it did not fail and has the item's mark."""
+        return not record.failed and record.sha256 == self.sha256(item)
+
+    def record(self, item: Item) -> Record:
+        """The record of an item, whether it fails or not."""
+        sha256 = self.sha256(item)
+        try:
+            return Record(self.name(item), sha256, self.compute(item))
+        except PeleError as error:
+            return Record.failed_by(error, self.name(item), sha256)
+
+    def records(self, items: Iterable[Item], begin: Callable[[], None]) -> Iterator[Record]:
+        """The records of items, in their order; begin : called just before a file is written."""
+        return map(self.record, items)
+
+    def groups(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+        """Items that a worker computes together; by default each by itself."""
+        return ([item] for item in items)
+
+    def facts(self) -> Mapping[str, object]:
+        """The facts that results depend on beside the fields, the same in all workers."""
+        return {}
+
+    def settings(self) -> dict[str, str]:
+        """The fields as texts, by which a journal is known again; files count by their content."""
+        return {of.name: setting_of(getattr(self, of.name)) for of in fields(self)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {of.name: getattr(self, of.name) for of in fields(self)}
+
+
+class StructureSpec(Spec[StructurePath]):
+    """A job of structure files, each of which is read once."""
+
+    def record(self, item: StructurePath) -> Record:
+        """The record of a file, whether it fails or not; `seconds` has its total, too."""
+        start, sha256 = time.perf_counter(), ""
+        try:
+            source = read_file(item)
+            sha256 = source.sha256
+            result = dict(self.compute(source))
+        except PeleError as error:
+            return Record.failed_by(error, item, sha256)
+        result["seconds"] = {**result.get("seconds", {}), "total": time.perf_counter() - start}
+        return Record(str(item), sha256, result)
+
+
+def setting_of(value: object) -> str:
+    """A value as a text; files and folders by what they hold, wherever they are."""
+    values = value if isinstance(value, tuple) else (value,)
+    texts = [str(content_of(each) or each) if isinstance(each, Path) else repr(each) for each in values]
+    return texts[0] if not isinstance(value, tuple) else f"[{', '.join(texts)}]"
