@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from copy import copy
 from dataclasses import asdict, replace
 from types import SimpleNamespace
 
@@ -358,7 +357,7 @@ def test_devices_that_cannot_share(device, monkeypatch):
         Solvent(atoms, device=[])
     with pytest.raises(InputError, match="runs on one device"):
         Solvent(atoms, variant="tiled", device=[device, device])
-    other = copy(device)
+    other = Device(device.index, device.handle)
     monkeypatch.setattr(Device, "kind", property(lambda self: "GPU" if self is other else "CPU"))
     with pytest.raises(InputError, match="must be alike"):
         Solvent(atoms, device=[device, other])

@@ -48,6 +48,8 @@ class MmpbsaCommand(EachOnce):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
+        if sum(word.partition("=")[0] == MMPBSA for word in args) > 1:
+            raise click.UsageError(f"{MMPBSA} is given twice; give it once")
         spread, several = list[str](), ""
         for word in args:
             if word in _SEVERAL:

@@ -1,4 +1,4 @@
-"""Molecules of other programs: OpenMM, GROMACS, CHARMM, MDAnalysis, ParmEd, PDBFixer and RDKit, each where it is installed."""
+"""Molecules of OpenMM, GROMACS, CHARMM, MDAnalysis, ParmEd, PDBFixer and RDKit, each where it is installed."""
 
 from __future__ import annotations
 

@@ -109,7 +109,8 @@ def nonbond(
     spec = NonbondSpec(
         reading=read_atoms, models="all" if models == "all" else "one",
         pairs=pairs_file or ("all" if no_cutoff else "split" if split_cutoffs else "cutoff"), cutoff=cutoff,
-        solvent="vacuum" if constants.gb_model.vacuum else "gb", one_four=one_four, variable_dielectric=internal_dielectric == "vdgbnp",
+        solvent="vacuum" if constants.gb_model.vacuum else "gb", one_four=one_four,
+        variable_dielectric=internal_dielectric == "vdgbnp",
         gradient=not (no_gradient or over.paths), variant=variant, precision=precision, device=device, model=constants,
         strict=is_strict(),
     )  # fmt: skip

@@ -24,8 +24,8 @@ def choice_options() -> list[Callable[..., Callable[..., object]]]:
         click.option(
             "--select",
             metavar="EXPR",
-            help="Atoms to take, in the words of MDAnalysis and VMD: 'protein and not resname NAP', or a mask of AMBER: "
-            "':1-50@CA'. Other atoms need no parameters.",
+            help="Atoms to take, in the words of MDAnalysis and VMD: 'protein and not resname NAP', or a mask of "
+            "AMBER: ':1-50@CA'. Other atoms need no parameters.",
         ),
         click.option(
             "--without",
