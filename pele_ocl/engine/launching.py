@@ -50,17 +50,15 @@ class Tables:
     """The launches of structures whose molecules have one key, each with a table of arguments.
 
     A structure has a slot of the tables. The list of rows says which slots are launched, and in which order.
-
-    capacity : slots
     """
 
     def __init__(
         self, run: Run, large: Buffer, launches: Sequence[RecordedLaunch], rows: Sequence[Row], capacity: int
     ) -> None:
-        """launches, rows : of any molecule with the key; large : the buffer that holds all regions"""
+        """launches, rows : of any molecule with the key; large : the buffer of all regions; capacity : slots"""
         from ..opencl.launch import KeptLaunch
 
-        self._run, self.capacity = run, capacity
+        self._run = run
         self._firsts = np.cumsum([0, *(len(row.values) for row in rows)])
         self._row_bytes = int(self._firsts[-1])
         self._values = np.zeros((capacity, self._row_bytes), np.uint8)

@@ -19,7 +19,6 @@ from .system import System
 if TYPE_CHECKING:
     from ..opencl.launch import KeptLaunch
     from ..opencl.memory import Buffer
-    from ..opencl.recording import Piece
     from ..opencl.run import Run
 
 Rows = NDArray[np.int64]
@@ -62,7 +61,6 @@ class ResidentRows:
                 "on a device without float64 molecules wider than 1,000 A cannot share an ensemble with others; "
                 "make an ensemble of them alone"
             )
-        self.has_gradient = all(systems[k].passes.options.gradient for k in there)  # type: ignore[union-attr]
         self.coordinate = next(iter(encodings), np.dtype(np.float64))
         self.fine = run.dtype if self.coordinate.kind == "i" else np.dtype(np.float64)
         self._lay_out()
@@ -252,7 +250,3 @@ class ResidentRows:
         n = len(self.systems)
         energies = self.run.download(self.energies_on_device, n, self.fine).astype(np.float64)
         return energies, self.run.download(self.numbers_on_device, n, np.int32) != 0
-
-    def piece(self, k: int, name: str) -> Piece:
-        """Give where a row keeps a buffer. Raises KeyError where it has none of this name."""
-        return self.system(k).piece(name)

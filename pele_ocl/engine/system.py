@@ -80,11 +80,6 @@ class System:
         aside[list(failures.reasons)] = 0
         return encoded, aside, failures.in_order
 
-    def decoded(self, encoded: NDArray[Any], aside: Floats) -> Floats:
-        """Give the positions (n, 3) A of an encoded structure."""
-        decoded: Floats = self.pipeline.decode(encoded.reshape(1, -1))[0] + aside
-        return decoded
-
     def energies(self, results: NDArray[Any], positions: Sequence[Floats] | Floats) -> EnergyBatch:
         """Give the energies that results (m, n_results) of positions (m, n, 3) A stand for; errors are recorded."""
         return self.energy._batch_of(self.pipeline, results, np.asarray(positions))

@@ -101,8 +101,7 @@ class MinimizeSpec(Spec[StructurePath]):
     def atoms_together(self) -> int:
         """Atoms of the files that are minimised together; 1 for each file by itself.
 
-        Those of one topology share a plan, made of the first of them, on which the last digits of all depend. A GPU
-        needs many structures at a time; a CPU gains nothing by them, and so each is the same in whatever company.
+        A GPU needs many structures at a time; a CPU gains nothing by them. What a structure gives depends on it alone.
         """
         return ATOMS_TOGETHER.get(get_device(self.options.get("device")).kind, 1)
 
