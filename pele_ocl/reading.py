@@ -51,8 +51,8 @@ def read(
         needs no template
 
     Returns Atoms in the order of the file. Raises FormatError if a file cannot be read, and ParameterError if the force
-    field lacks a residue or an atom. Raises InputError for a force field that the file cannot take, and for a selection
-    that cannot be read or takes no atom.
+    field lacks a residue or an atom. Raises InputError for a force field that the file cannot take. A selection that
+    cannot be read or takes no atom is an InputError, too.
     """
     return read_chosen(path, forcefield, model, coordinates, parameters, select=select)[0]
 

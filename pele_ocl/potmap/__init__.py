@@ -54,27 +54,27 @@ def potmap(
 
     phi(g) = k / dielectric * sum_i q_i / |g - r_i|          (docs/theory/potmap.md, eq. 1)
 
-    atoms : Atoms with charges; those outside the grid count as well
-    method : "direct", all atoms; "cutoff", those within `cutoff` A of a point; "mesh", near atoms one by one and the
-        others by a mesh, to `accuracy`; "msm", the same by sums on lattices, without salt; "auto", direct or mesh,
+    atoms : Atoms with charges; atoms outside the grid count as well
+    method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point. "mesh", near atoms one by one and the
+        others by a mesh, to `accuracy`; "msm", likewise by sums on lattices, without salt. "auto", direct or mesh,
         whichever costs less
     smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
-    accuracy : of methods mesh and auto, the error by norm: 0.1 to 1e-7, in float32 to 1e-6; of msm to 1e-5; 1e-4 by
+    accuracy : of methods mesh and auto, the error by norm: 0.1 to 1e-7, in float32 to 1e-6. msm goes to 1e-5. 1e-4 by
         default
     variant : key of VARIANTS, or "auto"
     device : where to compute, as in `solvent`; a sequence of several shares the work
     dielectric : relative permittivity; with distance_dependent, of r Angstrom: dielectric * r
-    ionic_strength : of a 1:1 salt, mol/L; with dielectric and temperature it gives kappa, the inverse Debye length
-        in 1/A, which may be given in its place
+    ionic_strength : of a 1:1 salt, mol/L. With dielectric and temperature it gives kappa, the inverse Debye length in
+        1/A, which may be given instead
     min_distance : A; closer points get the potential of this distance
     field : whether to compute the electric field, too
-    unit : of units.POTENTIAL_UNITS; kT/e is that of `temperature`
+    unit : of units.POTENTIAL_UNITS; kT/e belongs to `temperature`
     temperature : K
     progress : called with the share done, 0 to 1
 
-    Returns a PotmapResult, whose `error` is measured where the method approximates. Cost: atoms * points, with a mesh
-    atoms + points * log(points). Raises InputError for options that do not fit, or where a point of the grid stands on
-    an atom and there is no min_distance, and DeviceError where the device cannot do it.
+    Returns a PotmapResult, whose `error` is measured if the method approximates. Cost: atoms * points, with a mesh
+    atoms + points * log(points). Raises InputError for options that do not fit. A grid point on an atom without
+    min_distance is an InputError, too. Raises DeviceError if the device cannot do it.
     """
     start = time.perf_counter()
     options = MapOptions(
@@ -102,7 +102,7 @@ def potmap(
 
 
 def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
-    """The map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does."""
+    """Plan the map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does."""
     _check(atoms, grid, options)
     precision = options.precision
     salt = options.kappa
@@ -152,7 +152,7 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
 def _devices(
     device: Device | int | str | Sequence[Device | int | str] | None, variant: str, precision: str
 ) -> list[Device]:
-    """The devices that share the work; raises for those that cannot do it."""
+    """List the devices that share the work; raise for one that cannot do it."""
     from ..opencl.device import get_cpu_device, get_device
 
     chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
@@ -182,7 +182,7 @@ def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None
 
 
 def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float:
-    """The inverse Debye length, 1/A, of a salt."""
+    """Compute the inverse Debye length, 1/A, of a salt."""
     if not arguments.is_finite(ionic_strength) or ionic_strength < 0:
         raise InputError(f"the ionic strength is {arguments.described(ionic_strength)}; it cannot be negative")
     PotentialModel(dielectric)  # checks it

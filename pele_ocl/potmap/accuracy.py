@@ -40,7 +40,7 @@ class Computed:
 
 
 def method_for(problem: MapProblem, devices: Sequence[Device]) -> str:
-    """The method that takes least time on the devices, by rule, "direct" or "mesh"."""
+    """Choose the method that takes least time on the devices, by rule, "direct" or "mesh"."""
     if SPLIT_METHODS["mesh"].lacks(problem) or not problem.n_atoms:
         return "direct"
     rate = sum(map(evaluations_per_second, devices))
@@ -51,9 +51,10 @@ def method_for(problem: MapProblem, devices: Sequence[Device]) -> str:
 
 
 def _tries(problem: MapProblem) -> Iterator[MapProblem]:
-    """The problem with each accuracy that may be tried, one after the other.
+    """Yield the problem with each accuracy that may be tried, one after the other.
 
-    Beside a molecule its parts cancel, and the error is a larger share of the rest: finer meshes are likely to follow.
+    Beside a molecule its parts cancel, and the error is a larger part of the rest. So finer meshes are likely to
+    follow.
     """
     yield problem
     for _ in range(0 if problem.n_near else FINER_TRIES):
@@ -67,7 +68,7 @@ def _tries(problem: MapProblem) -> Iterator[MapProblem]:
 def compute_accurately(
     problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None
 ) -> Computed:
-    """As `slabs.compute`; a mesh or lattices that miss their accuracy are followed by the next finer ones."""
+    """Compute as `slabs.compute`; a mesh or lattices that miss their accuracy are followed by the next finer ones."""
     method, wanted, seconds = VARIANTS[variant].method, problem.accuracy, 0.0
     sample: Sample | None = None
 

@@ -1,6 +1,6 @@
-"""The work of a map, cut so that it fits the devices: slabs of slices, chunks of atoms, one host thread a device.
+"""Work of a map, cut so that it fits the devices: slabs of slices, chunks of atoms, one thread a device.
 
-How it is cut never changes a bit of the result: each point adds whole runs of atoms, in their order, to its total.
+Its cuts never change a bit of the result: each point adds whole runs of atoms, in their order, to its total.
 """
 
 from __future__ import annotations
@@ -37,18 +37,21 @@ def first_evals(device: Device) -> float:
 
 
 def evaluations_per_second(device: Device) -> float:
-    """Of the direct sum, about: a unit of a GPU does 4 in a clock, a core of a CPU with vectors of eight 2."""
+    """Estimate the rate of the direct sum.
+
+    A unit of a GPU does 4 in a clock, a core of a CPU with vectors of eight 2.
+    """
     return (4.0 if device.kind == "GPU" else 2.2) * device.compute_units * device.clock
 
 
 class Work:
-    """The slices of a problem that are still to be done, and the map they are written to; shared by the threads.
+    """Slices of a problem that are still to be done, and the map they are written to; shared by the threads.
 
     squares : (nz,) sums of the squared potentials of each slice, of variants that approximate
     meanwhile : what is wanted besides, which the first worker does whose device computes
 
-    Each worker has an equal share of the slices to begin with, so that like devices end together; one that has done its
-    own takes half of what is left to the slowest.
+    Each worker begins with an equal share of the slices, so that like devices end together. One that has done its own
+    takes half of the slowest one's rest.
     """
 
     def __init__(
@@ -68,8 +71,8 @@ class Work:
     def take(self, worker: int, depth: int, block: int = 1) -> tuple[int, int] | None:
         """First and last + 1 of the next slices for this worker; None where nothing is left.
 
-        At most `depth`, in whole blocks, and so that what is left of its share falls into equal parts: a short last
-        launch would leave most of a device idle.
+        It takes at most `depth`, in whole blocks. The rest of its share falls into equal parts, as a short last launch
+        would leave most of a device idle.
         """
         with self._lock:
             if not self._left[worker]:
@@ -90,7 +93,7 @@ class Work:
         self._making = start_making(self.values)
 
     def slices(self, first: int, last: int) -> NDArray[np.floating]:
-        """The values (components, slices, ny, nx) of some slices, to be written to."""
+        """Return the values (components, slices, ny, nx) of some slices, to be written to."""
         for part in self._making:
             part.result()
         return self.values[:, first:last]
@@ -104,7 +107,7 @@ class Work:
             work()
 
     def note(self, slices: int, n_atoms: int) -> None:
-        """So many atoms have been added to so many slices."""
+        """Note that so many atoms have been added to so many slices."""
         with self._lock:
             self._done += slices / self.problem.grid.shape[2] * (n_atoms / self.problem.n_atoms)
             if self.progress is not None:
@@ -128,7 +131,8 @@ def compute(
     problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> Summed:  # fmt: skip
-    """The map of a problem, which the devices share; meanwhile : done beside it, of variants that approximate"""
+    """Compute the map of a problem, which the devices share; meanwhile : done beside it, of variants that approximate
+    """
     work = Work(problem, progress, len(devices), meanwhile if VARIANTS[variant].approximates else None)
     if problem.n_atoms == 0:
         return Summed(np.zeros_like(work.values), 0.0)
@@ -151,7 +155,7 @@ def _shared_out(work: Work, variant: str, devices: Sequence[Device]) -> float:
 
 
 def _share_of(device: Device, worker: int, variant: str, work: Work) -> float:
-    """As _compute_on; what stops one device stops the others."""
+    """Compute as _compute_on; an error on one device stops the others."""
     try:
         return _compute_on(device, worker, variant, work)
     except BaseException:

@@ -86,8 +86,8 @@ def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = No
     text : `protein and not resname NAP`, say, or a mask of AMBER, `:1-50@CA`; docs/selection.md lists the words
     positions : (n, 3) A, for distances; by default the Atoms' own
 
-    Raises InputError for a text that is no selection, with the place of the wrong word, and for one that chooses no
-    atom. If it names labels, types or positions that the atoms lack, InputError says so.
+    Raises InputError for a text that is no selection, with the place of the wrong word, or chooses no atom. If it names
+    labels, types or positions that the atoms lack, InputError says so.
     """
     return Selection(text).mask(atoms, positions)
 

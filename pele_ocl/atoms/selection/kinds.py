@@ -54,7 +54,7 @@ def _within_chains(labels: Labels, is_protein: Bools) -> Bools:
 
 
 def _kind(name: str, alone: bool, has_sugar: bool) -> str:
-    """Find the kind of a residue by its name, if it is a single atom, and if it has a sugar."""
+    """Find the kind of a residue by its name, by being a single atom, and by having a sugar."""
     if is_water(name):
         return "water"
     if is_nucleotide(name, has_sugar):

@@ -30,7 +30,10 @@ _DEEPEST = 100  # levels of parentheses
 
 
 def begins_mask(text: str) -> bool:
-    """Tell if a text begins like a mask: after parentheses and `!` with `:`, `@` or a lone `*`, as no word does."""
+    """Tell if a text begins like a mask.
+
+    A mask has `:`, `@` or a lone `*` after parentheses and `!`, as no word does.
+    """
     return _BEGINS.match(text) is not None
 
 

@@ -44,7 +44,7 @@ class _FrameSample:
 
 
 class MapFrames:
-    """Takes the frames of a molecule one by one. The same frames give the same bits, by any number of devices.
+    """Takes the frames of a molecule one by one. Equal frames give equal bits, with any number of devices.
 
     n_frames : that count
     """
@@ -73,7 +73,7 @@ class MapFrames:
     def add(self, atoms: Atoms) -> None:
         """Let a frame count: the atoms at its positions.
 
-        Raises InputError, and leaves the frame out, where an atom stands on a point of the grid or too far for a mesh.
+        Raises InputError, and leaves the frame out, if an atom is on a point of the grid or too far for a mesh.
         """
         require_apart(atoms, self._grid, self._options.min_distance, self._options.precision)
         problem = self._plan.problem.moved(atoms)
@@ -97,7 +97,7 @@ class MapFrames:
                 self._compare(self._samples.popleft())
 
     def result(self) -> ModelMaps:
-        """The maps of all frames so far. Raises InputError where there is none."""
+        """Return the maps of all frames so far. Raises InputError if there is none."""
         if not self.n_frames:
             raise InputError("there is no frame to make a map of")
         for slab in self._slabs:
@@ -136,13 +136,13 @@ class MapFrames:
         return problem
 
     def _map_of(self, problem: MapProblem) -> NDArray[np.floating]:
-        """The map of a frame, (nz, ny, nx)."""
+        """Compute the map of a frame, (nz, ny, nx)."""
         for slab in self._slabs:
             slab.start(problem)
         return np.concatenate([slab.values() for slab in self._slabs])
 
     def _parts(self) -> list[tuple[Device, int, int]]:
-        """The devices with the slices of each: first and last + 1."""
+        """Divide the slices among the devices: first and last + 1 of each."""
         devices, depth = self._plan.devices, self._grid.shape[2]
         bounds = [depth * k // len(devices) for k in range(len(devices) + 1)]
         return [(device, *pair) for device, pair in zip(devices, pairwise(bounds), strict=True) if pair[0] < pair[1]]
@@ -150,7 +150,7 @@ class MapFrames:
     def _sample_for(self, problem: MapProblem, number: int) -> tuple[NDArray[np.int64], _FrameSample] | None:
         """Points of the grid (n, 3), slice by slice, and room for the values there; None of direct sums.
 
-        number : of the frame among those that count, from 1
+        number : of the frame among all that count, from 1
         """
         if self.method == "direct" or not problem.n_atoms:
             return None
@@ -164,14 +164,14 @@ class MapFrames:
         self._squares.append((np.concatenate(sample.found).astype(np.float64) - sample.exact()) ** 2)
 
     def _values(self) -> dict[str, NDArray[np.floating]]:
-        """The statistics of the whole map, (nz, ny, nx) each."""
+        """Collect the statistics of the whole map, (nz, ny, nx) each."""
         parts: list[dict[str, NDArray[np.floating]]] = []
         for slab, statistics in zip(self._slabs, self._statistics, strict=True):
             parts.append({name: slab.downloaded(each) for name, each in statistics.slabs(slab.run())})
         return {name: np.concatenate([part[name] for part in parts]) for name in COMBINATIONS}
 
     def _error(self, mean: NDArray[np.floating], deviation: NDArray[np.floating]) -> MapError | None:
-        """Of all frames' maps together, relative to their root mean square; None of direct sums."""
+        """Measure the error of all frames' maps together, relative to their root mean square; None for direct sums."""
         if not self._squares:
             return None
         squares = np.concatenate(self._squares)

@@ -28,7 +28,7 @@ class MapPlan:
 
     A frame is launched and not waited for, so that the host prepares the next one while the device computes.
 
-    slab : its map is that of the last frame launched
+    slab : its map is the last launched frame's
     seconds : of the kernels of the frames that were waited for
     """
 
@@ -41,11 +41,11 @@ class MapPlan:
         self._under_way: deque[Run] = deque()
 
     def __reduce__(self) -> tuple[Callable[..., MapPlan], tuple[object, ...]]:
-        """By its problem, the device by its title: a pickle makes the slab anew, without the frames so far."""
+        """Pickle by its problem and the device's title. The slab is made anew, without the frames so far."""
         return MapPlan, (self.slab.problem, self._name, self.device, self.slab.first, self.slab.last)
 
     def start(self, problem: MapProblem) -> Run:
-        """Launch the map of the same atoms at the positions of this problem; the run goes on behind it."""
+        """Launch the map of these atoms at the positions of this problem; the run continues after it."""
         if len(self._under_way) == AHEAD:
             self._wait()
         run, slab = self.run(), replace(self.slab, problem=problem)
@@ -66,11 +66,11 @@ class MapPlan:
             self._wait()
 
     def values(self) -> NDArray[np.floating]:
-        """The map of the last frame, (slices, ny, nx)."""
+        """Read the map of the last frame, (slices, ny, nx)."""
         return self.downloaded(self.slab)
 
     def downloaded(self, slab: MapSlab) -> NDArray[np.floating]:
-        """The values (slices, ny, nx) of a slab like `slab`."""
+        """Read the values (slices, ny, nx) of a slab like `slab`."""
         nx, ny, _ = slab.problem.grid.shape
         values = np.empty((1, slab.last - slab.first, ny, nx), self._precision)
         slab.download(self.run(), values)
@@ -78,13 +78,13 @@ class MapPlan:
         return found
 
     def places(self, points: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Where points (n, 3) of the grid, all of the slab, stand in its map."""
+        """Find the places in its map of points (n, 3) of the grid, all of the slab."""
         nx, ny, _ = self.slab.shape
         found: NDArray[np.int64] = ((points[:, 2] - self.slab.first) * ny + points[:, 1]) * nx + points[:, 0]
         return found.astype(np.int32)
 
     def owns(self, points: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether each of the points (n, 3) of the grid is of the slab."""
+        """Tell which points (n, 3) of the grid belong to the slab."""
         z = points[:, 2]
         return (z >= self.slab.first) & (z < self.slab.last)
 
@@ -105,8 +105,10 @@ class MapPlan:
 
 
 def _chunk(device: Device, slab: MapSlab) -> int:
-    """Atoms of a launch of direct sums, whole runs of them: no launch is so long that a GPU's driver ends it.
+    """Return the atoms of a launch of direct sums, whole runs of them.
 
-    The methods cutoff and mesh take all atoms at once, and so compute a device's share of the map in one launch.
+    No launch is so long that a GPU's driver ends it.
+
+    The methods cutoff and mesh take all atoms at once. So they compute a device's part of the map in one launch.
     """
     return max(1, int(first_evals(device) / slab.n_points) // RUN) * RUN
