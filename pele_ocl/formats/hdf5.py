@@ -1,7 +1,7 @@
 """HDF5 files, and NumPy's own: read where they may be damaged or claim more than they hold, and written.
 
-Files are made in memory and then written as other files are. libhdf5 crashes the program when a disk is full. Here an
-error of the file system comes as a sentence.
+Files are made in memory and then written as other files are. On a full disk libhdf5 crashes the program. Here an error
+of the file system comes as a sentence.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Corrections of float32 maps at the grid points within 1 A of an atom.
 
 The kernels compute with coordinates rounded to float32. A coordinate of 100 A is rounded by up to 4e-6 A. At 0.01 A
-from an atom this changes the potential by 4e-4 of its value, which would be the map's largest error. At each of these
-points a kernel adds the potential at the true distance minus the potential at the rounded one. The difference of two
-float32 coordinates so close to each other is not rounded.
+from an atom this changes the potential by 4e-4 of its value, the map's largest error. At each of these points a kernel
+adds the potential at the true distance minus that at the rounded one. The difference of two float32 coordinates so
+close to each other is not rounded.
 """
 
 from __future__ import annotations

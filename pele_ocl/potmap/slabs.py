@@ -1,6 +1,6 @@
-"""Work of a map, cut so that it fits the devices: slabs of slices, chunks of atoms, one thread a device.
+"""Work of a map, cut to fit the devices: slabs of slices, chunks of atoms, one thread a device.
 
-Its cuts never change a bit of the result: each point adds whole runs of atoms, in their order, to its total.
+Its cuts never change a bit of the result, as each point adds whole runs of atoms in their order.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Work:
     def take(self, worker: int, depth: int, block: int = 1) -> tuple[int, int] | None:
         """First and last + 1 of the next slices for this worker; None where nothing is left.
 
-        It takes at most `depth`, in whole blocks. The rest of its share falls into equal parts, as a short last launch
+        It takes at most `depth`, in whole blocks. The rest of its share falls into equal parts. A short last launch
         would leave most of a device idle.
         """
         with self._lock:

@@ -31,8 +31,8 @@ __all__ = [
 def read_map(path: str | PathLike[str]) -> Map:
     """Read a map on orthogonal axes; the suffix says which format.
 
-    Other programs' files are read as well: MRC with any order of axes and any number type, DX with any line length.
-    `unit` is "" if the file does not say it.
+    Other programs' files are read as well: MRC with any axes' order and number type, DX with any line length. `unit` is
+    "" if the file does not say it.
 
     Raises FormatError, naming the file and, in a text, the line, for whatever cannot be read. Skew axes and values that
     are not finite are refused, too.

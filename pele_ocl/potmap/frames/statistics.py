@@ -41,7 +41,7 @@ class SlabStatistics:
     def slabs(self, run: Run) -> Iterator[tuple[str, MapSlab]]:
         """Yield the statistics by their names in potmap.models, each as the map of a slab.
 
-        Each is to be downloaded before the next is asked for: two of them share the map of the last frame.
+        Each is to be downloaded before the next is asked for, as two share the map of the last frame.
         """
         yield "min", replace(self._slab, map=self._lowest)
         yield "max", replace(self._slab, map=self._highest)

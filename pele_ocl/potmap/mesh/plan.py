@@ -79,7 +79,7 @@ def levels(problem: MapProblem) -> list[Levels]:
 
 
 def _fits(problem: MapProblem, cutoff: float) -> bool:
-    """Tell if the mesh that goes with a cutoff is small enough for the devices, and its table for the host."""
+    """Tell if a cutoff's mesh is small enough for the devices, and its table for the host."""
     sizes = _sizes(problem, cutoff)
     if sizes.waves > MOST_WAVES or math.prod(sizes.shape) > problem.room.nodes:
         return False
@@ -218,7 +218,7 @@ def _sheet_nodes(sheets: SheetGeometry) -> float:
 
 
 def far_box(problem: MapProblem, parameters: Parameters) -> Box:
-    """Find the box inside the mesh of the far part: all atoms and points, or the nodes that they take from."""
+    """Find the box inside the mesh of the far part: all atoms and points, or the nodes they take from."""
     margin = parameters.near.spacing * (parameters.window.nodes / 2) if parameters.has_sheets else 0.0
     low, high = problem.box
     return low - margin, high + margin

@@ -1,4 +1,4 @@
-"""1/r as a near part, which ends at the cutoff, and a part for each lattice, each smoother than the last."""
+"""1/r as a near part, which ends at the cutoff, and an ever smoother part for each lattice."""
 
 from __future__ import annotations
 
