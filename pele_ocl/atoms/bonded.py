@@ -139,7 +139,7 @@ class Bonded(ReadOnlyArrays):
     """Bonded terms of a molecule, and the pairs of atoms that they take out of the nonbonded sums.
 
     bonds, angles, torsions, impropers, harmonic_impropers, urey_bradley, cmaps : tables of terms
-    maps : of the CMAP terms, (s, s) kcal/mol each. [a, b] belongs to torsions of 2 pi a / s and 2 pi b / s, both from 0
+    maps : of the CMAP terms, (s, s) kcal/mol each. [a, b] belongs to 2 pi a / s and 2 pi b / s, from 0
     one_four : pairs whose Lennard-Jones and Coulomb energy is the table's, in place of the pair sums
     excluded : (k, 2) pairs without Lennard-Jones and Coulomb energy; pairs of `one_four` need not be repeated here
     lj_pairs : pairs with Lennard-Jones parameters of their own (NBFIX); none of them is excluded or a 1-4 pair

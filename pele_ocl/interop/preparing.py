@@ -241,8 +241,7 @@ def _without_long_names(structure: Structure) -> tuple[Structure, dict[str, int]
 
 
 def _missing_residues(fixer: PDBFixer) -> tuple[list[Gap], dict[str, list[str]]]:
-    """List runs of residues to build within chains, and the runs at ends, which stay out, by the residue they follow.
-    """
+    """List runs of residues to build within chains, and runs at ends, which stay out, by the residue they follow."""
     chains = list(fixer.topology.chains())
     gaps, missing = list[Gap](), dict[str, list[str]]()
     for (chain, place), names in fixer.missingResidues.items():

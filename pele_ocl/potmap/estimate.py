@@ -63,7 +63,7 @@ def _largest_slab(problem: MapProblem, device: Device) -> tuple[int, int, int]:
 
 
 def middle_part(grid: Grid, points: float) -> Grid:
-    """Cut out about so many points of a grid: slices from its middle, or rows of as many slices as a block."""
+    """Cut out about so many points of a grid: slices from its middle, or rows of a block's depth."""
     nx, ny, nz = grid.shape
     fewest = min(nz, FILLED_SLICES)
     rows = int(min(ny, max(1, points / (nx * fewest))))

@@ -131,8 +131,7 @@ def compute(
     problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> Summed:  # fmt: skip
-    """Compute the map of a problem, which the devices share; meanwhile : done beside it, of variants that approximate
-    """
+    """Compute the map of a problem, which the devices share; meanwhile : done beside it, of variants that approximate"""
     work = Work(problem, progress, len(devices), meanwhile if VARIANTS[variant].approximates else None)
     if problem.n_atoms == 0:
         return Summed(np.zeros_like(work.values), 0.0)

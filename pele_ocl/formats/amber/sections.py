@@ -125,8 +125,7 @@ class Fields:
         return values
 
     def texts(self) -> Strings:
-        """Return the fields as texts without blanks around them; raise FormatError for characters other than ASCII's.
-        """
+        """Return the fields as texts without blanks around them; raise FormatError for characters other than ASCII's."""
         self._refuse(~_IN_TEXTS[self.cells].all(axis=1), "a text in ASCII", lambda text: False)
         found: Strings = np.char.strip(_as_bytes(self.cells)).astype(f"U{self.width}")
         return found
@@ -168,7 +167,7 @@ _GROMACS = re.compile(rb"^\s*(\[\s*\w+\s*\]|#include\b|#define\b)", re.MULTILINE
 @dataclass(frozen=True, eq=False)
 class Section:
     """One section. line : number of its %FLAG line; kind : "a", "i" or "e" for texts, whole numbers and numbers; "" for
-        others.
+    others.
     """
 
     name: str

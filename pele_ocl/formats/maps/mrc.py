@@ -49,7 +49,7 @@ def write_mrc(path: Path, map_: Map, details: Details) -> None:
 
 @np.errstate(invalid="ignore")  # values that are no numbers are refused later
 def read_mrc(file: InputFile) -> Map:
-    """Read the map of a file in either byte order and any axes' order, of modes 0, 1, 2, 6 and 12.
+    """Read the map of a file in either byte order, with any order of axes. Modes 0, 1, 2, 6 and 12 are known.
 
     If ORIGIN is 0, NSTART counts.
 

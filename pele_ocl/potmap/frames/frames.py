@@ -73,7 +73,7 @@ class MapFrames:
     def add(self, atoms: Atoms) -> None:
         """Let a frame count: the atoms at its positions.
 
-        Raises InputError, and leaves the frame out, if an atom is on a grid point or too far for a mesh.
+        Raises InputError, and leaves the frame out, if an atom is on a grid point or outside the mesh.
         """
         require_apart(atoms, self._grid, self._options.min_distance, self._options.precision)
         problem = self._plan.problem.moved(atoms)

@@ -27,7 +27,7 @@ def lattice_reals(problem: MapProblem, slab: Three) -> float:
 
 
 def _on_the_way(fine: Level, coarse: Level) -> tuple[float, float]:
-    """Count points that are along x as in the one lattice, along z as in the other, along y as in either."""
+    """Count points that are along x as in the one lattice, along z as in the other, along y either."""
     (_, fine_y, fine_z), (coarse_x, coarse_y, _) = fine.shape.tolist(), coarse.shape.tolist()
     return coarse_x * fine_y * fine_z, coarse_x * coarse_y * fine_z
 
