@@ -43,8 +43,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     """Energy and gradient of one molecule, prepared once; parameters as in `energy`.
 
     born : key of BORN, never "auto"; accuracy : of the Born radii, where they are approximate; else None
-    frozen : (n,) True for atoms that never move; further_terms : the Terms beside those of the force field
-    options : those that the kernels are built for; layout : the shape of their work
+    frozen : (n,) True for atoms that never move; further_terms : the Terms beside the force field's
+    options : of the kernels; layout : the shape of their work
     names : of the terms, in the order of results
     """
 
@@ -135,7 +135,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return Pipeline(self.atoms, passes, self._explain, movable=movable)
 
     def _passes(self, run: Run, m: int) -> AnyPasses:
-        """The passes for up to m conformations, which leave out what frozen atoms give each other."""
+        """Make the passes for up to m conformations, which leave out what frozen atoms give each other."""
         tiles, kind = self._tiles, VARIANTS[self.variant].run
         if not (kind.leaves_out and tiles.first_frozen < len(tiles)):
             return self._passes_of(run, m, self._contents, None, self._encoding)
@@ -167,7 +167,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             found.gradients[:, self.frozen] = 0
 
     def _explain(self, atoms: Atoms, found: Found, k: int) -> InputError:
-        """The error of a conformation whose energy overflows, with the atom that is the cause."""
+        """Explain a conformation whose energy overflows, by the atom that is the cause."""
         assert found.born_radii is not None
         bad = found.bad_atoms(k)
         if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:
@@ -191,7 +191,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         )
 
     def _batch_of(self, pipeline: Pipeline, results: NDArray[Any], positions: Floats) -> EnergyBatch:
-        """The batch that an evaluator's results (m, n_results) of positions (m, n, 3) A stand for."""
+        """Make the batch of an evaluator's results (m, n_results) of positions (m, n, 3) A."""
         m = len(results)
         found, failures = self._found(m), Failures(m, record=True)
         pipeline.take(results, slice(0, m), positions, found, failures)

@@ -118,7 +118,9 @@ class Signature:
         return cast(Buffer, value)
 
     def _type(self, parameter: Parameter) -> tuple[np.dtype[Any] | None, bool]:
-        """Find NumPy's type of a number, of the numbers of a vector, or of a struct; None for a struct of cl/ alone."""
+        """Find NumPy's type of a number, a vector's numbers, or a struct; None for a struct of cl/ alone. Also tell if
+        it is a vector.
+        """
         if parameter.type in self.types:
             return self.types[parameter.type], False
         vector = re.fullmatch(r"(\w+?)(2|3|4|8|16)", parameter.type)

@@ -1,4 +1,4 @@
-"""The interface between a plan and what computes for it."""
+"""Interface between a plan and what computes for it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Failures:
 
     @property
     def in_order(self) -> dict[int, str]:
-        """The reasons in the order of the conformations."""
+        """Reasons in the order of the conformations."""
         return dict(sorted(self.reasons.items()))
 
     def check(self, done: int) -> None:
@@ -54,7 +54,7 @@ class Evaluator(ABC):
     """Buffers and kernels of one plan, which one evaluation uses at a time."""
 
     def takes(self, m: int) -> bool:
-        """Whether its buffers serve m conformations, or as many as are ever computed together."""
+        """Tell if its buffers serve m conformations, or as many as are ever computed together."""
         return True
 
     @abstractmethod

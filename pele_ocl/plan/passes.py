@@ -28,7 +28,7 @@ MOST_CONFORMATIONS = 65_535
 
 
 class Passes(ABC):
-    """The launches of one evaluation, in order; nothing comes back to the host between them.
+    """Launches of one evaluation, in order; nothing comes back to the host between them.
 
     run : on whose device the buffers lie
     batch : conformations that are computed together; most_at_once : what it could be at most
@@ -101,7 +101,7 @@ class Passes(ABC):
         return {name: self.buffers[name] for name in names}
 
     def is_plausible(self, results: NDArray[Any], part: slice, found: Found) -> bool:
-        """Whether all results are finite and all Born radii positive."""
+        """Tell if all results are finite and all Born radii positive."""
         if not math.isfinite(norm2(results)) and not np.isfinite(results).all():  # large ones have no float32 square
             return False
         return found.born_radii is None or bool(np.minimum.reduce(found.born_radii[part], axis=None) > 0)
