@@ -150,10 +150,12 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return self._passes_of(run, m, contents, self._frozen_part, self._encoding)
 
     def _passes_of(self, run: Run, m: int, contents: Contents, frozen: Frozen | None, encoding: Encoding) -> AnyPasses:
-        return VARIANTS[self.variant].run(
-            run, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, m, frozen,
+        passes = VARIANTS[self.variant].run(
+            run, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, frozen,
             self.accuracy,
         )  # fmt: skip
+        passes.make(m)
+        return passes
 
     def _check_places(self, conformations: Floats) -> None:
         if self._has_frozen:
