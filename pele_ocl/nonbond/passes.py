@@ -45,7 +45,8 @@ class ListPasses(Passes, Generic[Index]):
     def make(self, most: int) -> None:
         """Make buffers for up to `most` conformations, then the launches; called once."""
         molecule, run, limit = self.task.molecule, self.run, self.most_conformations
-        self.n_slots, self.n_groups = self._n_slots(), self._n_groups()
+        self.n_slots = self._n_slots()
+        self.n_groups = self._n_groups()
         points = np.dtype(np.int32) if run.precision == "float32" else run.dtype  # point4 of cl/nonbond/pair.clh
         self.allocate(
             self._common_sizes() | self._sizes(), most if limit is None else min(most, limit), {"points": points}

@@ -111,7 +111,7 @@ class Signature:
         if not hasattr(value, "is_read_only"):
             raise InputError(f"{where} is an array on the device, not {value!r}")
         array, (kind, _) = cast(Memory, value), self._type(parameter)
-        if kind not in (None, array.dtype) and array.dtype != np.uint8:
+        if kind is not None and array.dtype != kind and array.dtype != np.uint8:
             raise InputError(f"{where} is an array of {parameter.type}, not of {array.dtype}")
         if array.is_read_only and not parameter.is_const:
             raise InputError(f"{where} is written, and the array is for reading alone")
