@@ -64,7 +64,10 @@ WRONG = {
         lambda run, of: {**of, "constants": run.upload(np.ones(4), np.int32)},
         "constants of kernel restrain is an array of real, not of int32",
     ),
-    "swapped, of two types": (lambda run, of: swapped(of, "positions", "results"), "is an array of coordinate, not of float32"),
+    "swapped, of two types": (
+        lambda run, of: swapped(of, "positions", "results"),
+        "is an array of coordinate, not of float32",
+    ),
     "a number for an array": (
         lambda run, of: {**of, "references": 1.0},
         "references of kernel restrain is an array on",

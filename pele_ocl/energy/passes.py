@@ -80,7 +80,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
         for addend in self.contents.addends:
             sizes |= addend.sizes(self.context)
         self.allocate(sizes, most)
-        self.launches = [*self._passes(), *self._after_passes()]
+        self.launches = self.uncut = [*self._passes(), *self._after_passes()]
+        self.most_uncut = self.run.most_uncut(self.launches)
 
     @classmethod
     def layout_for(cls, machine: Machine, n_atoms: int) -> EnergyLayout:
@@ -174,7 +175,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return {"BEGUN": int(self._begun)}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
-        m, n, first = len(results), len(self.atoms), len(PASS_TERMS) * self.n_energies
+        m, n, first = len(results), self.n_atoms, len(PASS_TERMS) * self.n_energies
         assert found.born_radii is not None
         found.born_radii[part] = results[:, first : first + n]
         if found.gradients is not None:

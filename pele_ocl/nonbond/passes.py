@@ -57,7 +57,8 @@ class ListPasses(Passes, Generic[Index]):
         first = [*self._place(), *self._clear()]
         pairs = self._pairs()
         last = self._add_energies() if self._are_many else []
-        self.launches = [*first, *pairs, *last]
+        self.launches = self.uncut = [*first, *pairs, *last]
+        self.most_uncut = self.run.most_uncut(self.launches)
         self._ends = len(first), len(first) + len(pairs)
 
     @classmethod

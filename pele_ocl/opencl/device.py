@@ -103,17 +103,17 @@ class Device:
     @property
     def context(self) -> cl.Context:
         """The context of all that is computed on the device."""
-        return self._queues[0]
+        return self.queues[0]
 
     @property
     def queue(self) -> cl.CommandQueue:
         """The queue that takes the times of what runs in it."""
-        return self._queues[1]
+        return self.queues[1]
 
     @property
     def plain_queue(self) -> cl.CommandQueue:
         """The queue that takes no times, and so launches faster."""
-        return self._queues[2]
+        return self.queues[2]
 
     @contextmanager
     def queue_aside(self) -> Iterator[cl.CommandQueue]:
@@ -131,8 +131,11 @@ class Device:
             self.spare.append(queue)
 
     @property
-    def _queues(self) -> tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]:
-        """The context and both queues, made by the thread that first needs them. Raises DeviceError after a fork."""
+    def queues(self) -> tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]:
+        """Context, `queue` and `plain_queue`, made by the thread that first needs them.
+
+        Raises DeviceError after a fork.
+        """
         if _forks != self.forks:
             raise DeviceError(
                 f"{self} was in use before this process was forked, and OpenCL does not survive a fork; start "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +16,13 @@ from .building import GroupTooLargeError
 from .kernel import Kernel, get_kernel
 from .launch import BoundLaunch, PreparedLaunch, set_arguments
 from .memory import Buffer, Queue
+<<<<<<< HEAD
 from .refusals import device_errors
 from .signature import Arguments
+=======
+from .refusals import device_errors, refusal
+from .signature import Argument, Arguments
+>>>>>>> launch
 from .timing import Event, elapsed_seconds, seconds_of
 from .transfers import Transfers
 
@@ -195,18 +201,22 @@ class Run(Transfers):
         As `start_write`, `launch_bound` and `start_read`, by the shortest way, for launches that are not cut.
         """
         queue, count = self.queue, len(values)
-        with device_errors(self.device):
+        try:
             written = cl.enqueue_copy(queue, source, values, is_blocking=False)
             for launch in launches:
                 offset = (launch.offset, 0, 0) if launch.offset else None
                 cl.enqueue_nd_range_kernel(queue, launch.kernel_object, (*launch.shape, count), launch.group, offset)
             read = cl.enqueue_copy(queue, array, target, is_blocking=False)
             queue.flush()
+        except cl.Error as error:
+            raise refusal(self.device, error) from error
         return written, read
 
-    def cuts(self, launches: Sequence[BoundLaunch], n_conformations: int) -> bool:
-        """Whether a launch for so many conformations is so long that it is cut."""
-        return max([launch.cost for launch in launches], default=0.0) * n_conformations > LONG_LAUNCH_PAIRS
+    @staticmethod
+    def most_uncut(launches: Sequence[BoundLaunch]) -> int:
+        """Count the conformations up to which no launch is so long that it is cut."""
+        cost = max([launch.cost for launch in launches], default=0.0)
+        return int(LONG_LAUNCH_PAIRS / cost) if cost else sys.maxsize
 
     def _launch_slabs(self, launches: Sequence[BoundLaunch], n_conformations: int, tell: Progress | None) -> None:
         done, all_costs = 0.0, sum(launch.cost for launch in launches)

@@ -142,4 +142,4 @@ def types_of(precision: str, fixed_bits: int = 0, doubles: int = 0) -> Mapping[s
         "Entry": np.dtype(np.uint32),
     }
     numbers = {name: np.dtype(kind) for name, kind in _NUMBERS.items()}
-    return {**numbers, **chosen, **{name: struct.dtype(precision) for name, struct in STRUCTS.items()}}
+    return {**numbers, **chosen, **{struct.name: struct.dtype(precision) for struct in STRUCTS.values()}}

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .device import Device
 from .memory import LARGE, Buffer, Queue, ask_for_large_pages
-from .refusals import device_errors
+from .refusals import device_errors, refusal
 from .timing import Event
 
 MOST_KEPT = 2  # buffers that a device keeps
@@ -43,7 +43,8 @@ class Transfers:
     @property
     def queue(self) -> Queue:
         """The queue in which everything waits. Raises DeviceError after a fork."""
-        return self.beside or (self.device.queue if self.profile else self.device.plain_queue)
+        _, timing, plain = self.device.queues
+        return self.beside or (timing if self.profile else plain)
 
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         """A buffer of the values that kernels only read, in the run's precision where no other type is given."""
@@ -154,8 +155,10 @@ class Transfers:
 
     def wait(self, event: Event) -> None:
         """Wait for an event."""
-        with device_errors(self.device):
+        try:
             event.wait()
+        except cl.Error as error:
+            raise refusal(self.device, error) from error
 
     def has_come(self, event: Event) -> bool:
         """Whether an event has come."""

@@ -34,9 +34,12 @@ class Passes(ABC):
     batch : conformations that are computed together; most_at_once : what it could be at most
     n_results : reals of a conformation that the host reads
     buffers : by name; "positions" (batch, 3 n) and "results" (batch, n_results) among them
+    uncut, most_uncut : launches that may follow one another at once, for up to so many conformations
     """
 
     launches: Sequence[BoundLaunch]
+    uncut: Sequence[BoundLaunch] = ()
+    most_uncut: int = 0
 
     def __init__(self, run: Run, encoding: Encoding, n_atoms: int) -> None:
         self.run, self.encoding, self.n_atoms = run, encoding, n_atoms
@@ -75,16 +78,11 @@ class Passes(ABC):
 
         Returns events to keep; when the last one has come all is done.
         """
-        launches = None if run.profile or tell is not None else self.at_once(len(positions))
-        if launches is not None:
-            return run.through(self.buffers["positions"], positions, launches, self.buffers["results"], results)
+        if not run.profile and tell is None and len(positions) <= self.most_uncut:
+            return run.through(self.buffers["positions"], positions, self.uncut, self.buffers["results"], results)
         read = run.start_write(self.buffers["positions"], positions)
         self.launch(run, len(positions), tell)
         return read, run.start_read(results, self.buffers["results"])
-
-    def at_once(self, n_conformations: int) -> Sequence[BoundLaunch] | None:
-        """Give the launches for so many conformations that can follow one another uncut, or None."""
-        return None if self.run.cuts(self.launches, n_conformations) else self.launches
 
     def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
         """Make all passes for the first n_conformations on the device."""

@@ -68,14 +68,12 @@ class SolventPasses(TiledPasses):
         self.energy = [*self._before_energy(), *self.energy_of_pairs, *surface]
         joined = self._joined() if self.energies else []
         self.joined = [*joined, *surface] if joined else []
+        self.uncut, self.most_uncut = self.joined, self.most_joined if self.joined else 0
 
     @property
     def pairs(self) -> float:
         """Ordered pairs of a conformation, the cost of a step."""
         return float(len(self.atoms)) ** 2
-
-    def at_once(self, n_conformations: int) -> Sequence[BoundLaunch] | None:
-        return self.joined if self.joined and n_conformations <= self.most_joined else None
 
     def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
         if self.joined and not run.profile and tell is None and n_conformations <= self.most_joined:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...atoms import Atoms, Floats, Ints
+from ...atoms import Atoms, Floats
 from ...tiled.tables import scaled_charges
 from ..pairs import definitions, exclusions, packed_model, wells
 from ..plan import Binding
@@ -69,7 +69,7 @@ class FarGroups:
         run = self._run = Run(binding.device, binding.precision, False)
         self._charges = scaled_charges(atoms, binding.model, binding.precision)[self._order]
         self._model = packed_model(binding.model, binding.precision)
-        tables: dict[str, Ints] = dict(
+        tables: dict[str, NDArray[np.integer]] = dict(
             groups=index[self._order], starts=self._starts, sides=self._groups.sides, excluded_starts=first,
             excluded=partners,
         )  # fmt: skip

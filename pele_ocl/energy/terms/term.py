@@ -23,7 +23,7 @@ ITEMS = 64  # of a work-group of a kernel with a work-item an atom
 
 @dataclass(frozen=True, eq=False)
 class TermContext:
-    """What a term launches its kernels with.
+    """Queue, positions and outputs with which a term launches its kernels.
 
     run : makes buffers and binds launches
     buffers : by name, "positions" and "results" among them, and those of `sizes`; none before sizes are known
