@@ -16,13 +16,8 @@ from .building import GroupTooLargeError
 from .kernel import Kernel, get_kernel
 from .launch import BoundLaunch, PreparedLaunch, set_arguments
 from .memory import Buffer, Queue
-<<<<<<< HEAD
-from .refusals import device_errors
-from .signature import Arguments
-=======
 from .refusals import device_errors, refusal
-from .signature import Argument, Arguments
->>>>>>> launch
+from .signature import Arguments
 from .timing import Event, elapsed_seconds, seconds_of
 from .transfers import Transfers
 
