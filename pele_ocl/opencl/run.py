@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -17,7 +17,7 @@ from .kernel import Kernel, get_kernel
 from .launch import BoundLaunch, PreparedLaunch, set_arguments
 from .memory import Buffer, Queue
 from .refusals import device_errors, refusal
-from .signature import Argument, Arguments
+from .signature import Arguments
 from .timing import Event, elapsed_seconds, seconds_of
 from .transfers import Transfers
 
@@ -109,8 +109,8 @@ class Run(Transfers):
         return kernel.most_items
 
     def launch(
-        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], *arguments: Arguments | Argument,
-        offset: tuple[int, ...] | None = None,
+        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], arguments: Arguments,
+        *, offset: tuple[int, ...] | None = None,
     ) -> None:  # fmt: skip
         """Launch over `shape` work-items, padded to whole groups; a group is cut to what the kernel allows.
 
@@ -120,7 +120,7 @@ class Run(Transfers):
         group = self._allowed(kernel, group)
         kernel_object = kernel.borrow()
         try:
-            set_arguments(self.device, kernel_object, _in_order(kernel, arguments))
+            set_arguments(self.device, kernel_object, kernel.signature.arguments(arguments))
             event = self._enqueue(kernel, kernel_object, shape, group, offset)
             if self.profile:
                 self.events.append(event)
@@ -128,10 +128,10 @@ class Run(Transfers):
             kernel.give_back(kernel_object)
 
     def prepare(
-        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], *arguments: Arguments | Argument
+        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], arguments: Arguments
     ) -> PreparedLaunch:
         """Set the arguments of a launch to be called later: that takes longer than a short kernel runs."""
-        return PreparedLaunch(self, kernel, shape, self._allowed(kernel, group), _in_order(kernel, arguments))
+        return PreparedLaunch(self, kernel, shape, self._allowed(kernel, group), kernel.signature.arguments(arguments))
 
     def bind(
         self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
@@ -300,13 +300,6 @@ class Run(Transfers):
         """Elapsed seconds of a part of the launches, counted as `elapsed_seconds` are."""
         self.finish()
         return elapsed_seconds(self.events, self.firsts, part)
-
-
-def _in_order(kernel: Kernel, arguments: tuple[Arguments | Argument, ...]) -> tuple[Argument, ...]:
-    """Arguments in the order of a kernel's parameters, as which maps and ions give them already."""
-    if arguments and isinstance(arguments[0], Mapping):
-        return kernel.signature.arguments(arguments[0])
-    return cast("tuple[Argument, ...]", arguments)
 
 
 def whole_groups(n: int, group: int) -> int:

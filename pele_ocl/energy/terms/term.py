@@ -23,7 +23,7 @@ ITEMS = 64  # of a work-group of a kernel with a work-item an atom
 
 @dataclass(frozen=True, eq=False)
 class TermContext:
-    """Context in which a term launches its kernels.
+    """Queue, positions and outputs with which a term launches its kernels.
 
     run : makes buffers and binds launches
     buffers : by name, "positions" and "results" among them, and its own of `sizes`; none before sizes are known
