@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..variant import Progress
 from .building import GroupTooLargeError
 from .kernel import Kernel, get_kernel
-from .launch import BoundLaunch, PreparedLaunch, set_arguments
+from .launch import BoundLaunch, set_arguments
 from .memory import Buffer, Queue
 from .refusals import device_errors, refusal
 from .signature import Arguments
@@ -126,12 +126,6 @@ class Run(Transfers):
                 self.events.append(event)
         finally:
             kernel.give_back(kernel_object)
-
-    def prepare(
-        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], arguments: Arguments
-    ) -> PreparedLaunch:
-        """Set the arguments of a launch to be called later: that takes longer than a short kernel runs."""
-        return PreparedLaunch(self, kernel, shape, self._allowed(kernel, group), kernel.signature.arguments(arguments))
 
     def bind(
         self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
