@@ -11,9 +11,9 @@ from ..atoms import Atoms
 from ..callable_module import make_callable
 from ..solvent_model import SolventModel
 from .born import BORN
-from .contents import summary
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult
+from .term_set import summary
 from .terms import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
 from .variants import VARIANTS, choose_variant
 

@@ -14,7 +14,7 @@ from ..atoms import Atoms, Floats
 from ..errors import InputError
 from ..plan.conformations import Encoding
 from ..tiles import Tiles
-from .contents import Contents
+from .term_set import TermSet
 
 if TYPE_CHECKING:
     from .passes import AnyPasses
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 AWAY = 1e-3  # A that a frozen atom may be from its place
 ASIDE = 8.0  # A between atoms that are out of the way
 
-Make = Callable[[Contents, "Frozen | None", Encoding], "AnyPasses"]
+Make = Callable[[TermSet, "Frozen | None", Encoding], "AnyPasses"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Frozen:
     energies: Floats
 
     @classmethod
-    def of(cls, make: Make, contents: Contents, atoms: Atoms, tiles: Tiles, pairs: bool, doubles: bool) -> Frozen:
+    def of(cls, make: Make, contents: TermSet, atoms: Atoms, tiles: Tiles, pairs: bool, doubles: bool) -> Frozen:
         """Compute by passes for one conformation, with the atoms that move out of the way.
 
         make : passes for some contents that leave out what frozen atoms give each other, or None for all of it

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..opencl.shared import PAIR_MODEL
 from ..plan.conformations import Encoding
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..solvent.tree_sums import TreeShape, TreeSums
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
@@ -21,13 +21,13 @@ from ..tiled.surface import Surface
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Machine
-from .contents import Contents
 from .frozen import Frozen
 from .layout import EnergyLayout
 from .masks import TileOrder
 from .options import Options
 from .result import PASS_TERMS
 from .tables import PairTables
+from .term_set import TermSet
 from .terms import Addend
 from .terms.term import TermContext
 
@@ -54,7 +54,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     def __init__(
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
-        encoding: Encoding, contents: Contents, frozen: Frozen | None = None, accuracy: float | None = None,
+        encoding: Encoding, contents: TermSet, frozen: Frozen | None = None, accuracy: float | None = None,
     ) -> None:  # fmt: skip
         atoms, model = contents.for_passes(atoms, model)
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
@@ -133,7 +133,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.encoding.encode(shifted.ravel(), encoded)
         self.run.write(self.buffers["positions"], encoded)
         self.launch(self.run, 1)
-        found = Found.empty(1, len(self.atoms), len(self.contents.names), born_radii=True)
+        found = Outputs.empty(1, len(self.atoms), len(self.contents.names), born_radii=True)
         self.unpack(self.run.download(self.buffers["results"], self.n_results)[np.newaxis], slice(1), found)
         slots, n_parts = self.tiles.n_slots, self.tree.n_parts if self.tree else self.n_born_parts
         parts = self.run.download(self.buffers["born_sums"], n_parts * slots) if n_parts else np.zeros(slots)
@@ -174,7 +174,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Build definition of kernels that leave the gradient of the passes."""
         return {"BEGUN": int(self._begun)}
 
-    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+    def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         m, n, first = len(results), self.n_atoms, len(PASS_TERMS) * self.n_energies
         assert found.born_radii is not None
         found.born_radii[part] = results[:, first : first + n]
@@ -195,7 +195,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         if self.frozen is not None:
             found.energies[part] += self.frozen.energies
 
-    def _unpack_further(self, results: NDArray[Any], part: slice, found: Found) -> None:
+    def _unpack_further(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         """Add the energies of atoms that further terms left after the columns of the passes."""
         m, n, n_further = len(results), len(self.atoms), self.term_macros["MORE_TERMS"]
         columns = self.contents.columns([name for addend in self.contents.further for name in addend.names])

@@ -220,7 +220,7 @@ class Steps:
         """
         device, n_waiting = passes.run.device, -(-passes.n_atoms // self._shape.moved)
         has_room = n_waiting < device.handle.max_compute_units
-        is_one = passes.batch == 1 and not passes.run.is_shared
+        is_one = passes.batch == 1 and not passes.run.is_packed
         return is_one and has_room and device.vendor == "NVIDIA"
 
     def _joined(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:

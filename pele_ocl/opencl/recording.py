@@ -90,7 +90,7 @@ class RecordedLaunch:
 class Recorder(Run):
     """A run that keeps what it is given, for one molecule: regions of a large buffer, and rows of tables."""
 
-    is_shared: ClassVar[bool] = True
+    is_packed: ClassVar[bool] = True
 
     pieces: list[Piece] = field(default_factory=list)
     _uploaded: dict[int, Piece] = field(default_factory=dict)  # by the number of the array, which its piece keeps alive

@@ -42,7 +42,7 @@ class Run(Transfers):
     steps : index of the first launch of each step that was begun, by name
     """
 
-    is_shared: ClassVar[bool] = False  # whether its launches are shared with other molecules
+    is_packed: ClassVar[bool] = False  # if its launches serve other molecules, too
 
     portable: bool = False
     profile: bool = True

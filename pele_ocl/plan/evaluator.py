@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ..atoms import Floats
 from ..errors import InputError
 from ..variant import Progress
-from .found import Found
+from .outputs import Outputs
 
 
 def untold(share: float) -> None:
@@ -59,7 +59,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
+        self, conformations: Floats, found: Outputs, failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
         """Fill `found` for conformations (m, n, 3) A, float32 or float64.
 
@@ -73,7 +73,7 @@ class Evaluator(ABC):
         """Start to compute one conformation (1, n, 3) A, and leave the device at work where it works by itself."""
         self._started = conformation
 
-    def finish(self, found: Found, failures: Failures) -> Mapping[str, float]:
+    def finish(self, found: Outputs, failures: Failures) -> Mapping[str, float]:
         """Fill `found` for the conformation that was started. Returns seconds as `compute` does without times."""
         return self.compute(self._started, found, failures, profile=False, tell=untold)
 

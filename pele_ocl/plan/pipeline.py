@@ -19,7 +19,7 @@ from ..opencl.threads import LEAST, in_parts
 from ..variant import Progress
 from .conformations import TooWideError, check_span
 from .evaluator import Evaluator, Failures, untold
-from .found import Found, norm2
+from .outputs import Outputs, norm2
 from .passes import Passes
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 UNDER_WAY = 3
 
 # The error of a conformation whose results are not finite, from its atoms and what was found of it.
-Explain = Callable[[Atoms, Found, int], InputError]
+Explain = Callable[[Atoms, Outputs, int], InputError]
 
 
 @dataclass(eq=False)
@@ -80,7 +80,7 @@ class Pipeline(Evaluator):
         self._started = conformation
         self._start(self._single, conformation, failures)
 
-    def finish(self, found: Found, failures: Failures) -> Mapping[str, float]:
+    def finish(self, found: Outputs, failures: Failures) -> Mapping[str, float]:
         try:
             self._collect(self._single, self._started, found, failures)
         except BaseException:
@@ -89,7 +89,7 @@ class Pipeline(Evaluator):
         return {}
 
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
+        self, conformations: Floats, found: Outputs, failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
         chunks = self._chunks(len(conformations), profile)
         try:
@@ -112,7 +112,7 @@ class Pipeline(Evaluator):
         run.finish()
 
     def _compute_several(
-        self, chunks: list[Chunk], conformations: NDArray[Any], found: Found, failures: Failures, tell: Progress
+        self, chunks: list[Chunk], conformations: NDArray[Any], found: Outputs, failures: Failures, tell: Progress
     ) -> None:
         """Keep as many chunks under way as may be; a second thread collects."""
 
@@ -226,7 +226,7 @@ class Pipeline(Evaluator):
         offsets: Floats = (positions - (lowest / 2 + highest / 2)).ravel()  # the sum may overflow
         return offsets
 
-    def _collect(self, chunk: Chunk, conformations: NDArray[Any], found: Found, failures: Failures) -> None:
+    def _collect(self, chunk: Chunk, conformations: NDArray[Any], found: Outputs, failures: Failures) -> None:
         """Wait for a chunk and put its results where they belong."""
         part, staging = chunk.part, chunk.staging
         chunk.run.wait(staging.events[-1])
@@ -236,7 +236,7 @@ class Pipeline(Evaluator):
             failures.check(part.stop)
 
     def take(
-        self, results: NDArray[Any], part: slice, conformations: NDArray[Any], found: Found, failures: Failures
+        self, results: NDArray[Any], part: slice, conformations: NDArray[Any], found: Outputs, failures: Failures
     ) -> None:
         """Put the results (m, n_results) of part `part` of the conformations where they belong."""
         self.passes.unpack(results, part, found)
@@ -245,7 +245,7 @@ class Pipeline(Evaluator):
                 if k not in failures.reasons and not found.is_good(k):
                     failures.add(k, self._reason(conformations[k], found, k))
 
-    def _reason(self, positions: NDArray[Any], found: Found, k: int) -> InputError:
+    def _reason(self, positions: NDArray[Any], found: Outputs, k: int) -> InputError:
         """Explain a conformation that overflowed or never had a value."""
         atoms = self.atoms.moved(positions)
         try:

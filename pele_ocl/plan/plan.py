@@ -20,7 +20,7 @@ from ..solvent_model import SolventModel
 from ..variant import Progress, Variant
 from .conformations import as_conformations
 from .evaluator import Evaluator, Failures, untold
-from .found import Found
+from .outputs import Outputs
 from .selection import Automatic, select
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Plan(ABC, Generic[R, B]):
             if radii is not None:
                 evaluator.take_radii(radii)
             evaluator.start(conformations, failures)
-            found = self._found(1)  # while the device computes
+            found = self._outputs(1)  # while the device computes
             atoms = self._placed(given)
             seconds = dict(evaluator.finish(found, failures))
         except DeviceError:
@@ -203,15 +203,15 @@ class Plan(ABC, Generic[R, B]):
         """An evaluator for up to m conformations at a time."""
 
     @abstractmethod
-    def _found(self, m: int) -> Found:
+    def _outputs(self, m: int) -> Outputs:
         """Arrays for the results of m conformations."""
 
     @abstractmethod
-    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> R:
+    def _result(self, atoms: Atoms, found: Outputs, seconds: Mapping[str, float]) -> R:
         """Make the result of the one conformation that was evaluated."""
 
     @abstractmethod
-    def _batch(self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
+    def _batch(self, positions: Floats, found: Outputs, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
         """Make the results of a batch."""
 
     def _checked(self, conformations: ArrayLike, errors: str) -> tuple[Floats, Failures]:
@@ -223,19 +223,19 @@ class Plan(ABC, Generic[R, B]):
     def _check_places(self, conformations: Floats) -> None:
         """Raise InputError for conformations (m, n, 3) A that the plan does not stand for."""
 
-    def _amend(self, found: Found) -> None:
+    def _amend(self, found: Outputs) -> None:
         """Put right what the evaluator does not know of."""
 
     def _compute(
         self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
         radii: Floats | None = None,
-    ) -> tuple[Found, Mapping[str, float]]:  # fmt: skip
+    ) -> tuple[Outputs, Mapping[str, float]]:  # fmt: skip
         """Results of all conformations, NaN where they failed, and the kernels' seconds where wanted.
 
         radii : that `Evaluator.take_radii` takes
         """
         self._check_places(conformations)
-        found = self._found(len(conformations))
+        found = self._outputs(len(conformations))
         with self._lent(len(conformations)) as evaluator:
             if radii is not None:
                 evaluator.take_radii(radii)

@@ -10,7 +10,7 @@ import numpy as np
 from ..atoms import Atoms
 from ..atoms.lcpo import lcpo_parameters
 from ..errors import InputError
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
 
@@ -90,7 +90,7 @@ def check_surface(atoms: Atoms, model: SolventModel) -> None:
         raise InputError("LCPO surfaces are of heavy atoms, of which there is none; choose the surface ace or none")
 
 
-def crowding(atoms: Atoms, found: Found, k: int, model: SolventModel) -> InputError | None:
+def crowding(atoms: Atoms, found: Outputs, k: int, model: SolventModel) -> InputError | None:
     """Explain a conformation with an atom that has too many LCPO neighbours; None if there is none."""
     if model.surface != "lcpo":
         return None

@@ -25,7 +25,7 @@ GB_TERMS = ("gb_pair", "gb_self", "nonpolar")  # those that Born radii make
 
 
 @dataclass(frozen=True, eq=False)
-class Contents:
+class TermSet:
     """Terms of an energy.
 
     names : of all terms, in the order of results
@@ -42,7 +42,7 @@ class Contents:
     def of(
         cls, atoms: Atoms, options: Options, model: SolventModel, only_terms: Sequence[str] | None,
         terms: Sequence[Term],
-    ) -> Contents:  # fmt: skip
+    ) -> TermSet:  # fmt: skip
         """Choose the terms of a molecule. only_terms : names of the force field's terms that count, None for all
 
         Raises InputError for names of terms that are not there, and for further terms that do not fit. So it does for
@@ -79,7 +79,7 @@ class Contents:
         """Find the places of terms among all; terms that do not count are left out."""
         return np.array([self.names.index(name) for name in names if name in self.names], np.intp)
 
-    def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> Contents:
+    def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> TermSet:
         """Keep only bonded terms with all atoms among some, (n,), or all others."""
         bonded = (addend.within(atoms, inside) for addend in self.grouped if isinstance(addend, BondedTerms))
         other = (addend for addend in self.grouped if not isinstance(addend, BondedTerms))

@@ -29,7 +29,7 @@ def _norm2_of_blocks(flat: NDArray[Any]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Outputs:
     """Results of m conformations of n atoms, float64; an array is None where it was not asked for.
 
     energies : (m, n_terms) kcal/mol, the terms of the plan
@@ -49,7 +49,7 @@ class Found:
     def empty(
         cls, m: int, n: int, n_terms: int, *, gradients: bool = False, born_radii: bool = False, psi: bool = False,
         per_atom: bool = False,
-    ) -> Found:  # fmt: skip
+    ) -> Outputs:  # fmt: skip
         """Arrays to be filled."""
         return cls(
             np.empty((m, n_terms)),
