@@ -16,7 +16,7 @@ from pele_ocl.potmap.estimate import memory_bytes
 from pele_ocl.potmap.frames.plan import MapPlan
 from pele_ocl.potmap.mesh import plan
 from pele_ocl.potmap.mesh.geometry import MeshGeometry
-from pele_ocl.potmap.mesh.plan import Levels, far_box, mesh_for, sheets_of
+from pele_ocl.potmap.mesh.parameters import Levels, far_box, mesh_for, sheets_of
 from pele_ocl.potmap.mesh.sheet_geometry import SheetGeometry
 from pele_ocl.potmap.mesh.split import Middle, Split
 from pele_ocl.potmap.options import MapOptions

@@ -19,7 +19,7 @@ from ..variant import Progress
 from .corrections import correct
 from .map_slab import MapSlab
 from .problem import RUN, MapProblem
-from .variants import VARIANTS, Steps
+from .variants import VARIANTS, SlabMethod
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -168,17 +168,17 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
 
     problem, evals = work.problem, first_evals(device)
     setup = Run(device, problem.precision)
-    steps, seconds = VARIANTS[variant].run(setup, problem), 0.0
-    while (slices := work.take(worker, _depth(device, problem, evals, steps), steps.pad[2])) is not None:
+    method, seconds = VARIANTS[variant].run(setup, problem), 0.0
+    while (slices := work.take(worker, _depth(device, problem, evals, method), method.pad[2])) is not None:
         first, last = slices
         run = Run(device, problem.precision)
-        slab = MapSlab.on(run, problem, first, last, steps.pad)
+        slab = MapSlab.on(run, problem, first, last, method.pad)
         done = 0
         while done < problem.n_atoms and not work.stopped:
             left = problem.n_atoms - done
-            count = min(left, _chunk(slab.n_points, evals)) if steps.atoms_a_point is None else left
+            count = min(left, _chunk(slab.n_points, evals)) if method.atoms_a_point is None else left
             launch = Run(device, problem.precision)
-            steps.add(launch, slab, done, done + count)
+            method.add(launch, slab, done, done + count)
             if done + count == problem.n_atoms and VARIANTS[variant].is_corrected(problem.precision):
                 launch.submit()  # the host prepares what comes next
                 correct(launch, slab)
@@ -187,16 +187,16 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
             seconds += took
             done += count
             work.note(last - first, count)
-            evals = slab.n_points * (steps.atoms_a_point or count) * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
+            evals = slab.n_points * (method.atoms_a_point or count) * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
         if VARIANTS[variant].approximates:
             work.squares[first:last] = slab.squares(run)
         slab.download(run, work.slices(first, last))
     return seconds + setup.kernel_seconds
 
 
-def _depth(device: Device, problem: MapProblem, evals: float, steps: Steps) -> int:
+def _depth(device: Device, problem: MapProblem, evals: float, method: SlabMethod) -> int:
     """Slices of the next slab: as many as one launch and the device's memory allow, whole blocks of them."""
-    pad, atoms_a_point = steps.pad, steps.atoms_a_point or problem.n_atoms
+    pad, atoms_a_point = method.pad, method.atoms_a_point or problem.n_atoms
     nx, ny = (-(-n // p) * p for n, p in zip(problem.grid.shape[:2], pad[:2], strict=True))
     largest = min(device.largest_buffer, device.memory // MEMORY_SHARE) // np.dtype(problem.precision).itemsize
     points = min(evals / atoms_a_point, largest / problem.components, MOST_POINTS / problem.components)

@@ -26,7 +26,7 @@ from pele_ocl.bench.systems import ball_of_atoms
 from pele_ocl.potmap import planned
 from pele_ocl.potmap.estimate import estimate_seconds, memory_bytes
 from pele_ocl.potmap.mesh import plan
-from pele_ocl.potmap.mesh.plan import Levels
+from pele_ocl.potmap.mesh.parameters import Levels
 from pele_ocl.potmap.options import MapOptions
 
 DATA = Path(__file__).parents[2] / "tests" / "data"

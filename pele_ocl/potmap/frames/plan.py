@@ -36,8 +36,8 @@ class MapPlan:
         self.device, self.seconds = device, 0.0
         self._name, self._variant, self._precision = variant, VARIANTS[variant], problem.precision
         run = self.run()
-        self._steps = self._variant.run(run, problem)
-        self.slab = MapSlab.on(run, problem, first, last, self._steps.pad)
+        self._method = self._variant.run(run, problem)
+        self.slab = MapSlab.on(run, problem, first, last, self._method.pad)
         self._under_way: deque[Run] = deque()
 
     def __reduce__(self) -> tuple[Callable[..., MapPlan], tuple[object, ...]]:
@@ -49,11 +49,11 @@ class MapPlan:
         if len(self._under_way) == AHEAD:
             self._wait()
         run, slab = self.run(), replace(self.slab, problem=problem)
-        self._steps = (self._steps.moved or self._variant.run)(run, problem)
+        self._method = (self._method.moved or self._variant.run)(run, problem)
         run.clear(slab.map)
-        step = max(1, problem.n_atoms) if self._steps.atoms_a_point is not None else _chunk(self.device, slab)
+        step = max(1, problem.n_atoms) if self._method.atoms_a_point is not None else _chunk(self.device, slab)
         for atom in range(0, problem.n_atoms, step):
-            self._steps.add(run, slab, atom, min(atom + step, problem.n_atoms))
+            self._method.add(run, slab, atom, min(atom + step, problem.n_atoms))
         run.submit()
         if self._variant.is_corrected(self._precision):
             correct(run, slab)
