@@ -1,9 +1,9 @@
-// Tree over sorted atoms, from below; equations of docs/theory/tree.md. A box of 8, 16, 32 and so on slots has a
-// middle, a reach and the moments of the HCT series. Box k of level l holds the slots 8 * 2^l * k and on, so nothing
+// Tree over sorted atoms, from below; equations of docs/theory/tree.md. A box of 8 slots, doubled a level, has a
+// middle, a reach and moments of the HCT series. Box k of level l holds the slots 8 * 2^l * k and on, so nothing
 // points.
 //
-// A box is the work of LANES work-items, each of which takes vectors of WIDTH slots, no more than a box of level 0.
-// They add up in a fixed order: equal bits in every run. Conformations are the third dimension.
+// LANES work-items do a box, each by vectors of WIDTH slots, no more than a box of level 0. They add up in a fixed
+// order: equal bits in every run. Conformations are the third dimension.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "solvent/tree.clh"

@@ -1,6 +1,6 @@
 // All steps of the solvent energy of small molecules on GPUs in one launch, as launches are their cost. How steps wait
 // for each other is in common/tickets.clh. Tickets: tiles to be placed, chunks of a tile's Born sums, and chunks of its
-// potential. As many chunks are taken at a time as work-items share an atom. Third dimension: conformations, each with
+// potential. Together so many chunks are taken as work-items share an atom. Third dimension: conformations, each with
 // tickets of its own.
 #include "common/real.clh"
 #include "common/place.clh"

@@ -1,4 +1,4 @@
-// Each atom adds up the stored gradients of pairs that it is first in, less pairs that it is second in.
+// Each atom adds up the stored gradients of pairs it is first in, less pairs it is second in.
 //
 // segment_sums: a work-item owns an atom and walks its segments. group_sums: a work-group owns an atom. Its work-items
 // take every GROUP-th pair of a segment of any length, and a tree in local memory adds them.
