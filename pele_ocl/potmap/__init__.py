@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
 
 from .. import arguments
 from ..atoms import Atoms, require_atoms
@@ -16,6 +20,7 @@ from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
 from ..variant import PRECISIONS, Progress
 from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
 from .options import MapOptions, PlannedMap
+from .plan import MapPlan
 from .problem import MapProblem
 from .result import PotmapResult
 from .room import MeshRoom
@@ -26,7 +31,7 @@ from .variants import FIELD_VARIANTS, METHODS, VARIANTS, choose_variant, tuned_c
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-__all__ = ["METHODS", "VARIANTS", "PotmapResult", "choose_variant", "potmap"]
+__all__ = ["METHODS", "VARIANTS", "Potmap", "PotmapResult", "choose_variant", "potmap"]
 
 
 def potmap(
@@ -76,29 +81,81 @@ def potmap(
     atoms + points * log(points). Raises InputError for options that do not fit. A grid point on an atom without
     min_distance is an InputError, too. Raises DeviceError if the device cannot do it.
     """
-    start = time.perf_counter()
     options = MapOptions(
         method, cutoff, smooth, accuracy, variant, precision, device, dielectric, distance_dependent, ionic_strength,
         kappa, min_distance, field, unit, temperature,
     )  # fmt: skip
     arguments.callback("progress", progress)
-    plan = planned(atoms, grid, options)
-    require_apart(atoms, grid, min_distance, precision)
-    computed = compute_accurately(plan.problem, plan.variant, plan.devices, progress)
-    return PotmapResult(
-        map=plan.map_of(computed.values[0]),
-        field=computed.values[1:] if field else None,
-        n_atoms=len(atoms),
-        device=plan.device,
-        variant=plan.variant,
-        precision=precision,
-        seconds={"kernel": computed.seconds, "total": time.perf_counter() - start},
-        method=plan.method,
-        error=computed.error,
-        accuracy=computed.accuracy,
-        atoms=atoms,
-        model=plan.problem.model,
-    )
+    return Potmap._with(atoms, grid, options).evaluate(progress=progress)
+
+
+class Potmap:
+    """Potential map of one molecule on one grid, prepared once; options as in `potmap`.
+
+    Kernels, tables of a mesh and memory are kept on the devices from one evaluation to the next.
+
+    atoms : at the positions of the first map; grid : Grid; method : direct, cutoff, msm or mesh
+    variant : key of VARIANTS, never "auto"; devices : Devices that share the work
+    """
+
+    def __init__(self, atoms: Atoms, grid: Grid, **options: Any) -> None:
+        """Check the options and choose a method. Raises InputError and DeviceError as `potmap` does."""
+        unknown = sorted(set(options) - {field.name for field in fields(MapOptions)})
+        if unknown:
+            raise TypeError(f"Potmap() has no option {unknown[0]!r}; options are those of potmap()")
+        self._begin(atoms, grid, MapOptions(**options))
+
+    @classmethod
+    def _with(cls, atoms: Atoms, grid: Grid, options: MapOptions) -> Potmap:
+        made = cls.__new__(cls)
+        made._begin(atoms, grid, options)
+        return made
+
+    def _begin(self, atoms: Atoms, grid: Grid, options: MapOptions) -> None:
+        self.atoms, self.grid, self._options = atoms, grid, options
+        self._planned = planned(atoms, grid, options)
+        self.method, self.variant, self.devices = self._planned.method, self._planned.variant, self._planned.devices
+        self._map = MapPlan(self._planned.problem, self.variant, self.devices)
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Potmap({len(self.atoms):,} atoms, {self.grid!r}, {self.variant}, {self._planned.device})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by description; a device by its title."""
+        return Potmap._with, (self.atoms, self.grid, replace(self._options, device=self.devices))
+
+    def evaluate(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> PotmapResult:
+        """Compute the map.
+
+        positions : (n, 3) A of all atoms; by default the atoms' own. progress : called with the share done, 0 to 1
+
+        Returns a PotmapResult. Raises InputError if a grid point is on an atom and there is no min_distance. Atoms that
+        moved too far for the method are refused, too. Threads take turns.
+        """
+        start = time.perf_counter()
+        arguments.callback("progress", progress)
+        atoms, options = self.atoms if positions is None else self.atoms.moved(positions), self._options
+        require_apart(atoms, self.grid, options.min_distance, options.precision)
+        with self._lock:
+            problem = self._map.problem.moved(atoms)
+            if problem.box is not self._map.problem.box:
+                require_able(self.method, problem)
+            computed = compute_accurately(self._map, problem, progress)
+        return PotmapResult(
+            map=self._planned.map_of(computed.values[0]),
+            field=computed.values[1:] if options.field else None,
+            n_atoms=len(atoms),
+            device=self._planned.device,
+            variant=self.variant,
+            precision=options.precision,
+            seconds={"kernel": computed.seconds, "total": time.perf_counter() - start},
+            method=self.method,
+            error=computed.error,
+            accuracy=computed.accuracy,
+            atoms=atoms,
+            model=problem.model,
+        )
 
 
 def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
