@@ -352,8 +352,8 @@ def test_pieces_give_the_same_bits(device, precision, variant, monkeypatch):
     options = dict(variant=variant, method=method_of(variant), precision=precision, device=device)
     whole = potmap(atoms, grid, **options).map.values
     monkeypatch.setattr(slabs, "MOST_POINTS", 5000)
-    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
-    monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
+    monkeypatch.setattr(plan, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(plan, "first_evals", lambda device: 1e5)
     monkeypatch.setattr(map_slab, "AT_ONCE", 700)
     shares = []
     pieces = potmap(atoms, grid, progress=shares.append, **options).map.values
@@ -373,8 +373,8 @@ def test_same_bits_every_time(device, precision, variant):
 
 def test_several_devices_share_the_slabs(monkeypatch):
     devices = [device for device in list_devices() if device.kind != "simulator"]
-    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
-    monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
+    monkeypatch.setattr(plan, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(plan, "first_evals", lambda device: 1e5)
     atoms = random_atoms(700)
     grid = offset_grid(atoms, (21, 13, 67))
     shares = []
@@ -453,8 +453,8 @@ def blocked_padding(device, atoms, grid):
 
 @pytest.mark.parametrize("several", [False, True])
 def test_an_interrupt_ends_the_work(device, several, monkeypatch):
-    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
-    monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
+    monkeypatch.setattr(plan, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(plan, "first_evals", lambda device: 1e5)
     atoms = random_atoms(700)
     grid = offset_grid(atoms, (21, 13, 67))
     shares = []
