@@ -83,7 +83,7 @@ def sequential(run: Run, problem: MapProblem) -> SlabMethod:
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         slice_ = run.empty(slab.shape[0] * slab.shape[1])
         atoms = run.hold(problem.atoms4[first:last])
-        run.launch(kernel, (1,), (1,), *slab.arguments(last - first), atoms, slice_)
+        run.launch(kernel, (1,), (1,), dict(slab.arguments(last - first), atoms=atoms, slice=slice_))
 
     return SlabMethod((1, 1, 1), add)
 
@@ -99,13 +99,12 @@ def scatter(run: Run, problem: MapProblem) -> SlabMethod:
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         sums = run.zeros(slab.n_points)
-        law, _, *arguments, map_ = slab.arguments(last - first)
         atoms = run.empty(4 * RUN)
         for start in range(first, last, RUN):
             count = min(RUN, last - start)
             run.write(atoms, problem.atoms4[start : start + count])
-            run.launch(scatter, (count, slab.shape[2]), (8, 1), law, np.int32(count), *arguments, sums, atoms)
-            run.launch(add_run, (slab.n_points,), (64,), np.int32(slab.n_points), sums, map_)
+            run.launch(scatter, (count, slab.shape[2]), (8, 1), dict(slab.arguments(count), map=sums, atoms=atoms))
+            run.launch(add_run, (slab.n_points,), (64,), dict(n_points=slab.n_points, sums=sums, map=slab.map))
 
     return SlabMethod((1, 1, 1), add)
 
@@ -116,7 +115,7 @@ def gather(run: Run, problem: MapProblem) -> SlabMethod:
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         atoms = run.hold(problem.atoms4[first:last])
-        run.launch(kernel, slab.shape, GROUP, *slab.arguments(last - first), atoms)
+        run.launch(kernel, slab.shape, GROUP, dict(slab.arguments(last - first), atoms=atoms))
 
     return SlabMethod((1, 1, 1), add)
 
@@ -128,11 +127,12 @@ def constant(run: Run, problem: MapProblem) -> SlabMethod:
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         for start, end in _constant_chunks(run, first, last):
             chunk = problem.atoms4[start:end].copy()
-            arguments, atoms = slab.arguments(end - start), run.empty(chunk.size)
+            atoms = run.empty(chunk.size)
+            arguments = dict(slab.arguments(end - start), atoms=atoms)
             for k, z in enumerate(slab.axes[2]):
                 chunk[:, 2] = (z - problem.atoms4[start:end, 2]) ** 2
                 run.write(atoms, chunk)
-                run.launch(kernel, slab.shape[:2], (16, 16), *arguments, np.int32(k), atoms)
+                run.launch(kernel, slab.shape[:2], (16, 16), dict(arguments, k=k))
 
     return SlabMethod((1, 1, 1), add)
 
@@ -158,7 +158,7 @@ def rows(algorithm: str, points: int, grouped: bool, run: Run, problem: MapProbl
         items = (slab.shape[0] // points, *slab.shape[1:])
         for start, end in _constant_chunks(run, first, last):
             atoms = run.hold(problem.atoms4[start:end])
-            run.launch(kernel, items, group, *slab.arguments(end - start), atoms)
+            run.launch(kernel, items, group, dict(slab.arguments(end - start), atoms=atoms))
 
     return SlabMethod((points * group_x, group[1], 1) if grouped else (points, 1, 1), add)
 
@@ -170,7 +170,8 @@ def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> 
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         atoms = run.hold(problem.atoms4[first:last])
-        run.launch(kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(last - first), atoms)
+        arguments = dict(slab.arguments(last - first), atoms=atoms)
+        run.launch(kernel, blocking.items(slab.shape), blocking.group, arguments)
 
     return SlabMethod(blocking.pad, add)
 
@@ -187,8 +188,11 @@ def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> Sla
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         if len(bins.atoms4):
             run.launch(
-                kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(len(bins.atoms4)),
-                *tables.arguments(run, slab), run.vector4(*bins.low), run.vector4(*bins.high), starts, atoms, rests,
+                kernel, blocking.items(slab.shape), blocking.group,
+                dict(
+                    slab.arguments(len(bins.atoms4)), **tables.arguments(run, slab), lowest=run.vector4(*bins.low),
+                    highest=run.vector4(*bins.high), starts=starts, atoms=atoms, rests=rests,
+                ),
             )  # fmt: skip
 
     return SlabMethod(blocking.pad, add, bins.walked, partial(cutoff, kept=tables))
