@@ -260,7 +260,7 @@ class Steps:
         """Start so many iterations of the first seats."""
         for _ in range(count):
             # A run keeps to one of the two: `load` alone makes the counters of joined launches 0.
-            launches = self.both if run.beside else self.alone
+            launches = self.both if run.own_queue else self.alone
             run.launch_bound(launches[self.count % 2], n_seats)
             self.count += 1
 

@@ -78,9 +78,9 @@ class Device:
     kind : "GPU", "CPU", "accelerator" or "simulator"
     programs, kernels : built programs and their kernels, by file, name and options
     buffers : bytes of the device's buffers; mapped : bytes of host memory that the device reads and fills
-    kept : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
-    staging : such memory, kept for large reads and dropped alike; whoever reads takes it out meanwhile
-    spare : queues that were lent by `queue_aside` and are free
+    cached : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
+    staging : such memory, cached for large reads and dropped alike; whoever reads takes it out meanwhile
+    spare : queues that were lent by `lend_queue` and are free
     forks : that came before the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
     """
@@ -91,7 +91,7 @@ class Device:
     kernels: dict[Hashable, Kernel] = field(default_factory=dict, repr=False)
     buffers: BufferBytes = field(default_factory=BufferBytes, repr=False)
     mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
-    kept: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
+    cached: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
     staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
     spare: deque[cl.CommandQueue] = field(default_factory=deque, repr=False)
     forks: int = field(default_factory=lambda: _forks, repr=False)
@@ -116,7 +116,7 @@ class Device:
         return self.queues[2]
 
     @contextmanager
-    def queue_aside(self) -> Iterator[cl.CommandQueue]:
+    def lend_queue(self) -> Iterator[cl.CommandQueue]:
         """A queue that nobody else uses meanwhile, without times; what waits in it runs beside what waits in others."""
         try:
             queue = self.spare.pop()
@@ -272,7 +272,7 @@ class Device:
         """Raise DeviceMemoryError unless `total` more bytes, the largest buffer `largest` bytes, fit the device."""
         memory, buffer = self.memory, self.largest_buffer
         if self.held_bytes + total > memory:
-            self.kept.clear()
+            self.cached.clear()
             self.staging.clear()
             gc.collect()  # plans that nobody can reach any more
         held = self.held_bytes

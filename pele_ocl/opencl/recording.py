@@ -107,7 +107,7 @@ class Recorder(Run):
         array = np.ascontiguousarray(values, dtype or self.dtype)
         return cast(Buffer, self._piece(Piece(max(array.itemsize, array.nbytes), array.dtype, array)))
 
-    def kept(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
+    def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         return self.upload(make())
 
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:

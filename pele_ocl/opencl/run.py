@@ -46,7 +46,7 @@ class Run(Transfers):
 
     portable: bool = False
     profile: bool = True
-    beside: Queue | None = None
+    own_queue: Queue | None = None
     held: list[Buffer] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)
@@ -57,9 +57,9 @@ class Run(Transfers):
         """Another run on the same device, with or without times."""
         return Run(self.device, self.precision, profile=profile)
 
-    def aside(self, queue: Queue) -> Run:
+    def with_queue(self, queue: Queue) -> Run:
         """Another run on the same device, without times, in a queue by itself: it computes beside all others."""
-        return Run(self.device, self.precision, profile=False, beside=queue)
+        return Run(self.device, self.precision, profile=False, own_queue=queue)
 
     def hold(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         """Upload values for launches of this run alone, with which the buffer goes.

@@ -16,8 +16,8 @@ from .memory import LARGE, Buffer, Queue, ask_for_large_pages
 from .refusals import device_errors, refusal
 from .timing import Event
 
-MOST_KEPT = 2  # buffers that a device keeps
-KEPT_SHARE = 16  # the part of its memory that one of them takes at most
+MOST_CACHED = 2  # buffers that a device keeps
+CACHED_SHARE = 16  # the part of its memory that one of them takes at most
 
 
 @dataclass(eq=False)
@@ -25,14 +25,14 @@ class Transfers:
     """Arrays on a device in one precision, and copies in one of its queues.
 
     profile : whether the queue is the one that takes times
-    beside : a queue in which nothing of others waits; None for the queue of all runs
+    own_queue : a queue in which nothing of others waits; None for the queue of all runs
     allocated : bytes of all buffers made so far, gone ones included
     """
 
     device: Device
     precision: str
     profile: bool = field(init=False)
-    beside: Queue | None = field(init=False)
+    own_queue: Queue | None = field(init=False)
     allocated: int = field(init=False)
 
     @property
@@ -44,7 +44,7 @@ class Transfers:
     def queue(self) -> Queue:
         """Queue in which everything waits. Raises DeviceError after a fork."""
         _, timing, plain = self.device.queues
-        return self.beside or (timing if self.profile else plain)
+        return self.own_queue or (timing if self.profile else plain)
 
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         """A buffer of the values that kernels only read, in the run's precision where no other type is given."""
@@ -57,14 +57,14 @@ class Transfers:
         """Upload values that each structure of a molecule may have of its own."""
         return self.upload(values, dtype)
 
-    def kept(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
+    def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         """Upload what `make` gives, which the device keeps for the next time that the key is met."""
-        kept = self.device.kept
-        buffer = kept.pop(key, None) or self.upload(make())
-        if buffer.size <= self.device.memory // KEPT_SHARE:
-            for oldest in list(kept)[: len(kept) + 1 - MOST_KEPT]:
-                kept.pop(oldest, None)
-            kept[key] = buffer
+        cached = self.device.cached
+        buffer = cached.pop(key, None) or self.upload(make())
+        if buffer.size <= self.device.memory // CACHED_SHARE:
+            for oldest in list(cached)[: len(cached) + 1 - MOST_CACHED]:
+                cached.pop(oldest, None)
+            cached[key] = buffer
         return buffer
 
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
