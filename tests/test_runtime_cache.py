@@ -186,11 +186,13 @@ def test_an_entry_under_anothers_name_is_none(kept_on, folder, builds):
     assert builds == [first.name, second.name, second.name]
 
 
-def test_a_binary_that_the_runtime_refuses_is_built_anew(kept_on, folder, builds):
-    """Its checksum is right: another version of the runtime may have left it."""
+@pytest.mark.parametrize("strange", [b"no program " * 100, b"{}", b"[1]\nbinary", b"", b"a line\n" * 9])
+def test_an_entry_of_another_kind_is_built_anew(kept_on, folder, builds, strange):
+    """Its checksum is right: another version of the runtime, or of this program, may have left it."""
     compute(kept_on)
     path = entry_of(folder)
-    strange = b"no program " * 100
+    if not strange:  # a binary that the runtime refuses
+        strange = path.read_bytes()[CHECKSUM_BYTES:].split(b"\n", 1)[0] + b"\nno program"
     path.write_bytes(Entry(path.name)._checksum(strange) + strange)
     with notes():
         compute(kept_on)
@@ -291,7 +293,7 @@ import test_runtime_cache as t
 t.cache.KEEPING_VENDORS = ()
 t.building._source = lambda file, old=t.building._source: t.PROBE if file == "probe.cl" else old(file)
 builds, write = [], t.Entry.write
-t.Entry.write = lambda entry, program: (builds.append(entry), write(entry, program))
+t.Entry.write = lambda entry, *told: (builds.append(entry), write(entry, *told))
 device = t.list_devices()[{device.index}]
 {first}
 t.compute(device)
