@@ -312,7 +312,7 @@ def test_molecules_without_room_beside_others_follow_alone(device, monkeypatch):
     same = {"tolerance": 2.0, "variant": "blocks", "device": device}
     molecules = [PEPTIDE, PEPTIDE[:90], PEPTIDE[:80]]
     alone = [minimize(atoms, **same).positions for atoms in molecules]
-    for kept in (device.kept, device.staging):
+    for kept in (device.cached, device.staging):
         kept.clear()
     gc.collect()
     for counted in (device.buffers, device.mapped):

@@ -195,7 +195,7 @@ def test_versions_are_numbers():
 
 
 def test_plans_that_fit_singly_and_not_together(device, monkeypatch):
-    for kept in (device.kept, device.staging):  # of earlier tests, which would make room
+    for kept in (device.cached, device.staging):  # of earlier tests, which would make room
         kept.clear()
     gc.collect()  # their plans
     atoms = random_atoms(500)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..opencl.shared import DESTINATION
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..plan.passes import Passes
 from .task import Task
 
@@ -76,7 +76,7 @@ class ListPasses(Passes, Generic[Index]):
         """The kernels over pairs, without what makes records before and adds up energies of groups behind."""
         return {"kernel": slice(*self._ends)}
 
-    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+    def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         m, first = len(results), self.first_energy
         # In float64 and one after the other in memory, so that each conformation is added up in the same order.
         by_group = results[:, first:].reshape(m, -1, 3).transpose(0, 2, 1).astype(np.float64, order="C")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms
 from ..opencl.threads import in_parts
 from ..plan.conformations import Encoding
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
 from ..tiled.surface import Surface
@@ -100,7 +100,7 @@ class SolventPasses(TiledPasses):
         born = self._born_seconds(run)
         return {"place": place, "born": born, "energy": energy, "kernel": born + energy}
 
-    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+    def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         columns = results.reshape(len(results), self.n_columns, -1)
         terms = columns[:, :-RADII].transpose(0, 2, 1)
         targets = [(found.born_radii, columns[:, -2]), (found.psi, columns[:, -1]), (found.per_atom, terms)]

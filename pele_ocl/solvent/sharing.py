@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..plan.passes import Passes
 from ..variant import Progress
 from .passes import SolventPasses
@@ -96,7 +96,7 @@ class SharedPasses(Passes):
         each = [passes.seconds(own) for passes, own in zip(self.each, [run, *self._runs[run]], strict=True)]
         return {name: max(seconds[name] for seconds in each) for name in each[0]}
 
-    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+    def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         self.each[0].unpack(results, part, found)
 
 
