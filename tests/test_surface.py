@@ -288,7 +288,7 @@ def test_the_option(command, peptide):
 
 
 def sections(path):
-    """Read the sections of a prmtop file that this test needs, as blank-separated words or fields of four characters."""
+    """Read the sections of a prmtop file for this test, as blank-separated words or fields of four characters."""
     found = {}
     for part in path.read_text().split("%FLAG ")[1:]:
         head, form, *lines = part.splitlines()
