@@ -94,8 +94,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [*self._first(), *self._radii(), *self._from_radii()]
 
     def _first(self) -> list[BoundLaunch]:
-        """Bind the launches that bring positions to the tiles, and of terms that run first."""
-        return [*([] if self._begun else [self.place()]), *self._of_addends(self.contents.grouped, first=True)]
+        """Bind the launch that places the tiles: one of its own, or of the addend that runs first."""
+        return [*([] if self.first_addend else [self.place()]), *self._of_addends(self.contents.grouped, first=True)]
 
     def _radii(self) -> list[BoundLaunch]:
         if self.model.gb_model.vacuum:
@@ -161,18 +161,13 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @cached_property
     def first_addend(self) -> Addend | None:
-        """Addend that runs before the passes."""
+        """Addend that runs before the passes: it places the tiles and begins the gradient. None if none does."""
         return next((addend for addend in self.contents.grouped if addend.runs_first(self.context)), None)
 
     @property
-    def _begun(self) -> bool:
-        """Tell if an addend runs before the passes."""
-        return self.first_addend is not None
-
-    @property
-    def begun_macros(self) -> dict[str, int]:
-        """Build definition of kernels that leave the gradient of the passes."""
-        return {"BEGUN": int(self._begun)}
+    def first_macros(self) -> dict[str, int]:
+        """Build definition of kernels that leave the gradient of the passes, or add to one that was begun."""
+        return {"TERMS_FIRST": int(self.first_addend is not None)}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         m, n, first = len(results), self.n_atoms, len(PASS_TERMS) * self.n_energies

@@ -112,7 +112,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         return self.run.bind(
             "energy/squares/joined.cl", "joined", (n_groups * layout.tile, layout.split), (layout.tile, layout.split),
             arguments, TILE=layout.tile, ROW=layout.row, SHARES=layout.split, FUSED=1, CHAIN=int(options.chain),
-            BONDED=int(part is not None), **self.begun_macros, **self.term_macros, **self.encoding.macros,
+            **self.first_macros, **self.term_macros, **self.encoding.macros,
             **self.integral_macros, **self.gb_macros, **self._pair_macros, **(part.macros if part else {}),
         )  # fmt: skip
 
@@ -178,21 +178,21 @@ class Squares(EnergyPasses[SquaresLayout]):
         return []
 
     def _over_squares(
-        self, file: str, name: str, begins: bool, then: Follows, arguments: Arguments, **defines: int
+        self, file: str, name: str, is_first: bool, then: Follows, arguments: Arguments, **defines: int
     ) -> list[BoundLaunch]:
         """Bind a pass over pairs, slab by slab.
 
-        begins : if it is the first; then : what follows the last slab
+        is_first : if no pass comes before it; then : what follows the last slab
         arguments : its own, all but n_tiles, ring, dispatch and COLLECT_ARGUMENTS
         """
         layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
-        behind = {**self.term_macros, **self.begun_macros}
+        behind = {**self.term_macros, **self.first_macros}
         if not self.fused:  # the pass leaves no results itself, and one build serves all terms behind it
             behind = dict.fromkeys(behind, 0)
         macros = {"TILE": layout.tile, "ROW": layout.row, **behind}
         for slab, dispatch in zip(slabs, self._dispatches, strict=True):
             last = slab is slabs[-1]
-            steps = self._steps(slab, begins and slab is slabs[0], then if last else Follows.KEEP_TOTALS)
+            steps = self._steps(slab, is_first and slab is slabs[0], then if last else Follows.KEEP_TOTALS)
             collected = dict(ring=steps, **self._collected())
             launches.append(
                 self.run.bind(
@@ -207,7 +207,7 @@ class Squares(EnergyPasses[SquaresLayout]):
                     self.each_slot(
                         "energy/squares/collect.cl", "collect", collected, shares=layout.shares,
                         SHARES=layout.shares, ROW=layout.row, FUSED=0, **self.result_macros,
-                        **self.begun_macros,
+                        **self.first_macros,
                     )
                 )  # fmt: skip
         return launches
@@ -221,14 +221,14 @@ class Squares(EnergyPasses[SquaresLayout]):
             for slab in self.slabs
         ]  # fmt: skip
 
-    def _steps(self, slab: Slab, begins: bool, then: Follows) -> np.void:
+    def _steps(self, slab: Slab, starts_totals: bool, then: Follows) -> np.void:
         """RingSteps of cl/energy/squares/ring.clh."""
         return RING_STEPS.pack(
             self.run.precision,
             **asdict(slab),
             n_chunks=slab.n_chunks,
             n_layers=slab.n_layers,
-            begins=begins,
+            starts_totals=starts_totals,
             then=then,
         )
 

@@ -39,4 +39,4 @@ class SumsOfPairs(EnergyPasses[L]):
 
     @property
     def _finish_macros(self) -> dict[str, int]:
-        return {"PER_ATOM": int(self.options.per_atom), **self.result_macros, **self.begun_macros}
+        return {"PER_ATOM": int(self.options.per_atom), **self.result_macros, **self.first_macros}

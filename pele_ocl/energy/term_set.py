@@ -30,7 +30,8 @@ class TermSet:
 
     names : of all terms, in the order of results
     excluded : (k, 2) pairs that have no Lennard-Jones and Coulomb energy in the passes
-    further, grouped : what runs after the passes and leaves energies in that part of the results
+    further, grouped : addends, which leave energies in that part of the results and run after the passes; bonded terms,
+        which are grouped, run first on GPUs and place the tiles
     """
 
     names: tuple[str, ...]

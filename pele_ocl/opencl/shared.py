@@ -250,7 +250,7 @@ RING_STEPS = Struct(
     all_chunks="chunks of all launches",
     n_chunks="chunks of this launch",
     n_layers="layers of this launch",
-    begins="whether the sums begin with this launch",
+    starts_totals="whether the sums of all launches begin with this one",
     then="what follows when they are complete: shared/follows",
 )
 

@@ -1,5 +1,5 @@
 // All steps of `squares` in one launch, for small molecules on GPUs, whose launches are the cost. How steps wait for
-// each other is in common/tickets.clh. Tickets: tiles to be placed, groups of bonded terms (BONDED), chunks of Born
+// each other is in common/tickets.clh. Tickets: tiles to be placed, groups of bonded terms (TERMS_FIRST), chunks of Born
 // sums, of pair energies and of the chain rule (CHAIN). Third dimension: conformations, each with tickets of its own.
 #include "common/real.clh"
 #include "common/place.clh"
@@ -7,13 +7,10 @@
 #include "energy/squares/born.clh"
 #include "energy/squares/pair.clh"
 #include "energy/squares/chain.clh"
-#ifndef BONDED
-#error "BONDED: 1 where there are bonded terms, which begin the gradient, else 0"
-#endif
 #ifndef CHAIN
 #error "CHAIN: 1 where Born radii follow the positions in the gradient, else 0"
 #endif
-#if BONDED
+#if TERMS_FIRST
 #include "energy/terms/bonded.clh"
 #endif
 
@@ -29,7 +26,7 @@ typedef union {
 #if CHAIN
     ChainMemory chain;
 #endif
-#if BONDED
+#if TERMS_FIRST
     BondedMemory bonded;
 #endif
 } Memory;
@@ -47,7 +44,7 @@ void joined(
     const real4 solvent,                          // of radii_of_row
     const PairModel model,
     const RingSteps ring,                         // of the pair energies
-#if BONDED
+#if TERMS_FIRST
     BONDED_ARGUMENTS(restrict),
 #endif
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
@@ -108,7 +105,7 @@ void joined(
         return;
     }
     ticket -= n_lots;
-#if BONDED
+#if TERMS_FIRST
     const int n_bonded = bonded_groups(n_atoms);
     if (ticket < n_bonded) {
         add_bonded(ticket, item, &memory.bonded, n_atoms, step, positions, results, BONDED_PASSED);
@@ -134,7 +131,7 @@ void joined(
     int n_collected;
     if (ticket < n_rows * ring.n_chunks) {
         if (first) wait_for(COUNTER(ROWS_WITH_RADII), n_rows);
-#if BONDED && !CHAIN
+#if TERMS_FIRST && !CHAIN
         if (first) wait_for(COUNTER(BONDED_GROUPS), n_bonded);
 #endif
         TAKE_OVER();
@@ -152,13 +149,13 @@ void joined(
         ticket -= n_rows * ring.n_chunks;
         if (first) {
             wait_for(COUNTER(TILES_WITH_WEIGHTS), n_tiles);
-#if BONDED
+#if TERMS_FIRST
             wait_for(COUNTER(BONDED_GROUPS), n_bonded);
 #endif
         }
         TAKE_OVER();
         RingSteps last_ring = ring;
-        last_ring.begins = 0;
+        last_ring.starts_totals = 0;
         last_ring.then = KEEP_RESULTS;
         n_collected = add_chain(
             ticket % n_rows, ticket / n_rows, n_tiles, &memory.chain, CHAIN_SQUARES_PASSED, last_ring, COLLECTED);

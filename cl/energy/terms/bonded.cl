@@ -1,12 +1,12 @@
-// Bonded terms and 1-4 pairs as a launch of their own, after all other passes. With BEGINS it is the first one, and its
-// later groups bring positions to the tiles.
+// Bonded terms and 1-4 pairs as a launch of their own: on CPUs after the passes, on GPUs first (TERMS_FIRST). If it is
+// first, it also places the tiles: its later groups bring positions to them.
 #include "common/real.clh"
 #include "energy/terms/bonded.clh"
-#if BEGINS
+#if TERMS_FIRST
 #include "common/place.clh"
 #endif
 
-#if BEGINS
+#if TERMS_FIRST
 // Places a slot, by a work-item that looks at all atoms of the tile by itself: no barrier, which not every group would
 // come to.
 INLINE void place_alone(
@@ -31,7 +31,7 @@ void bonded_terms(
     const real step,                              // A of a coordinate's unit
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     global real *restrict results,                // energy/results.clh
-#if BEGINS
+#if TERMS_FIRST
     const int n_tiles,
     PLACE_ARGUMENTS(restrict),
 #endif
@@ -39,7 +39,7 @@ void bonded_terms(
 {
     local BondedMemory memory;
     const int item = get_local_id(0), group = get_group_id(0);
-#if BEGINS
+#if TERMS_FIRST
     if (group >= bonded_groups(n_atoms)) {
         const int i = (group - bonded_groups(n_atoms)) * ITEMS + item;
         if (i < n_tiles * TILE) place_alone(i, n_tiles, n_atoms, step, positions, PLACED);

@@ -1,4 +1,7 @@
-"""Bonded terms and 1-4 pairs of a molecule, as one launch: after the passes, or on GPUs before them."""
+"""Bonded terms and 1-4 pairs of a molecule, as one launch: after the passes, or on GPUs first.
+
+A launch that is first also places the tiles, and begins the gradient to which the passes add.
+"""
 
 from __future__ import annotations
 
@@ -85,12 +88,12 @@ class BondedTerms(Addend):
         run, runs_first = context.run, self.runs_first(context)
         tile, n_tiles, most_items = context.tiles.size, len(context.tiles), self._shape(context)[1]
         least = tile if runs_first else 1
-        places = {"TILE": tile} if runs_first else {}
+        first = {"TERMS_FIRST": 1, "TILE": tile} if runs_first else {"TERMS_FIRST": 0}
 
         def build(lots: int) -> Kernel:
             items = lots * least
             return run.kernel(
-                "energy/terms/bonded.cl", "bonded_terms", GEOMETRIC=0, **places, **self._macros(context, items),
+                "energy/terms/bonded.cl", "bonded_terms", GEOMETRIC=0, **first, **self._macros(context, items),
                 **context.macros,
             )  # fmt: skip
 
@@ -110,10 +113,10 @@ class BondedTerms(Addend):
         return Part(n_groups, self._arguments(context, index, items), self._macros(context, items))
 
     def _macros(self, context: TermContext, items: int) -> dict[str, int]:
-        """Build definitions of cl/energy/terms/bonded.clh for groups of so many work-items."""
+        """Build definitions of cl/energy/terms/bonded.clh for groups of so many work-items, all but TERMS_FIRST."""
         size = self._shape(context)[0]
         return {
-            "ATOMS": size, "ITEMS": items, "BONDED_TERMS": len(self._names), "BEGINS": int(self.runs_first(context)),
+            "ATOMS": size, "ITEMS": items, "BONDED_TERMS": len(self._names),
             "LOCAL_SLOTS": self._local_slots(context, self._groups_of(size, items == 1)),
             "PER_ATOM": int(context.options.per_atom),
         }  # fmt: skip

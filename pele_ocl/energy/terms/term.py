@@ -66,7 +66,9 @@ class Part:
 
 
 class Addend(ABC):
-    """Kernels that add named terms to the energy after the passes, or run before them; cl/energy/results.clh.
+    """Kernels that add named terms to the energy after the passes; cl/energy/results.clh.
+
+    One addend may be launched first, as the bonded terms are on GPUs: it then places the tiles; `runs_first`.
 
     Each kernel adds its gradient to `gradient` of the results, in the order of atoms, and writes energies by term.
 
@@ -90,7 +92,7 @@ class Addend(ABC):
         return {}
 
     def runs_first(self, context: TermContext) -> bool:
-        """Tell if its one launch is the first of all, begins the gradient and brings positions to the tiles."""
+        """Tell if its one launch is the first of all. That launch places the tiles and begins the gradient."""
         return False
 
     def part(self, context: TermContext, index: int, items: int) -> Part:
