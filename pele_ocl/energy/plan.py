@@ -129,28 +129,30 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     def _prepared(self, run: Run, m: int) -> Pipeline:
         """An evaluator for up to m conformations at a time, whose buffers and launches some run makes."""
-        passes = self._passes(run, m)
+        passes = self._make_passes(run, m)
         run.finish()  # evaluations may go to another queue
         movable = all(addend.movable for addend in self._contents.addends)
         return Pipeline(self.atoms, passes, self._explain, movable=movable)
 
-    def _passes(self, run: Run, m: int) -> AnyPasses:
+    def _make_passes(self, run: Run, m: int) -> AnyPasses:
         """Make the passes for up to m conformations, which leave out what frozen atoms give each other."""
         tiles, kind = self._tiles, VARIANTS[self.variant].run
         if not (kind.leaves_out and tiles.first_frozen < len(tiles)):
-            return self._passes_of(run, m, self._contents, None, self._encoding)
+            return self._make_passes_of(run, m, self._contents, None, self._encoding)
         still = np.zeros(len(self.atoms), bool)
         still[tiles.order[tiles.first_frozen * tiles.size :]] = True
         if self._frozen_part is None:
             self._frozen_part = Frozen.of(
-                lambda contents, frozen, encoding: self._passes_of(run, 1, contents, frozen, encoding),
+                lambda contents, frozen, encoding: self._make_passes_of(run, 1, contents, frozen, encoding),
                 self._contents.within(still), self.atoms, tiles,
                 self.model.gb_model.vacuum or not self._contents.has_gb, self.device.has_float64,
             )  # fmt: skip
         contents = self._contents.within(still, inside=False)
-        return self._passes_of(run, m, contents, self._frozen_part, self._encoding)
+        return self._make_passes_of(run, m, contents, self._frozen_part, self._encoding)
 
-    def _passes_of(self, run: Run, m: int, contents: TermSet, frozen: Frozen | None, encoding: Encoding) -> AnyPasses:
+    def _make_passes_of(
+        self, run: Run, m: int, contents: TermSet, frozen: Frozen | None, encoding: Encoding
+    ) -> AnyPasses:
         passes = VARIANTS[self.variant].run(
             run, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, frozen,
             self.accuracy,
@@ -194,7 +196,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         """Make the batch of an evaluator's results (m, n_results) of positions (m, n, 3) A."""
         m = len(results)
         found, failures = self._outputs(m), Failures(m, record=True)
-        pipeline.take(results, slice(0, m), positions, found, failures)
+        pipeline.unpack_and_check(results, slice(0, m), positions, found, failures)
         for k in failures.reasons:
             found.erase(k)
         return self._batch(positions, found, failures.in_order, {})

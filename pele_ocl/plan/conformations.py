@@ -99,11 +99,16 @@ class Encoding:
 
     @cached_property
     def base(self) -> float:
-        """A float64 to which this is added is rounded to whole steps, which are then its low bits; 0 for float64."""
+        """Number that makes fixed-point numbers of float64, 0 if positions go as float64.
+
+        A float64 to which it is added is rounded to whole steps, which are then its low bits. `shift` adds it already.
+        """
         return 1.5 * 2**52 * self.step if self.is_fixed else 0.0
 
     def shift(self, lowest: Floats, highest: Floats) -> Floats:
         """Give what is taken off positions before `encode`: their middle in whole steps, less `base`; (3,) A.
+
+        So positions less the shift are offsets from the middle with `base` added, by one subtraction.
 
         lowest, highest : bounds of the molecule, (3,) A
         """

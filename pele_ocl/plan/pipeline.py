@@ -65,9 +65,10 @@ class Pipeline(Evaluator):
         self.atoms, self.passes, self._explain, self._movable = atoms, passes, explain, movable
         self.batch = passes.batch
         encoding = passes.encoding
-        self._shifts = np.tile(encoding.shift(*atoms.bounds()), len(atoms))[np.newaxis]
+        self._middle_less_base = np.tile(encoding.shift(*atoms.bounds()), len(atoms))[np.newaxis]
+        # Offsets (batch, 3 n) that fixed-point numbers are made of; float64 offsets are written in place.
         self._offsets = np.empty((self.batch if encoding.is_fixed else 0, 3 * len(atoms)))
-        own = norm2(atoms.positions.reshape(1, -1) - self._shifts)
+        own = norm2(atoms.positions.reshape(1, -1) - self._middle_less_base)
         self._squared_reach = 0.0 if encoding.is_fixed else encoding.reach * encoding.reach
         self._by_squares = own < self._squared_reach  # else no sum would tell that each coordinate is within reach
         self._staging: list[Staging] = []
@@ -162,42 +163,55 @@ class Pipeline(Evaluator):
     def encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
         """Encode positions for the passes: from the molecule's middle, or out of its reach from their own."""
         encoding = self.passes.encoding
+        # Offsets from the middle, with `base` added. In float64 they are what is sent, and are written in place.
         offsets = self._offsets[: len(encoded)] if encoding.is_fixed else encoded
         given = conformations[part].reshape(offsets.shape)
         if offsets.shape[1] < LEAST:
-            np.subtract(given, self._shifts, out=offsets)
+            np.subtract(given, self._middle_less_base, out=offsets)
             squares = norm2(offsets) if self._by_squares else np.inf
         else:
-            squares = self._shifted_in_parts(given, offsets)
-        if squares < self._squared_reach:
-            return  # each coordinate is within reach if all together are; not so with NaN
-        lowest, highest = encoding.base - encoding.reach, encoding.base + encoding.reach
-        least, most = np.minimum.reduce(offsets, axis=None), np.maximum.reduce(offsets, axis=None)
-        if not (least >= lowest and most <= highest):  # neither is true of NaN
-            within = (offsets.min(axis=1) >= lowest) & (offsets.max(axis=1) <= highest)
-            for k in np.flatnonzero(~within).tolist():
-                try:
-                    offsets[k] = self._from_own_middle(conformations[part.start + k]) + encoding.base
-                except InputError as error:
-                    failures.add(part.start + k, error)
-                    offsets[k] = self.atoms.positions.ravel() - self._shifts[0]  # so that something can be computed
+            squares = self._offsets_in_parts(given, offsets)
+        # Each coordinate is within reach if the root of all squares is. With NaN neither is true.
+        if not squares < self._squared_reach:
+            self._put_within_reach(conformations, part, offsets, failures)
         if encoding.is_fixed:
             encoding.encode(offsets, encoded)
 
-    def _shifted_in_parts(self, given: NDArray[Any], offsets: NDArray[Any]) -> float:
-        """Take the shifts off many positions (m, 3 n); the sum of their squares, or infinity if it would not tell."""
+    def _put_within_reach(
+        self, conformations: NDArray[Any], part: slice, offsets: NDArray[Any], failures: Failures
+    ) -> None:
+        """Write anew the offsets (m, 3 n) of conformations that reach too far, from their own middle.
 
-        def shift(columns: slice) -> float:
-            of_part = self._shifts[:, : columns.stop - columns.start]  # the same three for every atom
-            shifted = np.subtract(given[:, columns], of_part, out=offsets[:, columns])
-            return norm2(shifted) if self._by_squares else np.inf
+        Conformations that cannot be go to `failures`, and get the offsets of the molecule's own positions.
+        """
+        encoding = self.passes.encoding
+        lowest, highest = encoding.base - encoding.reach, encoding.base + encoding.reach
+        least, most = np.minimum.reduce(offsets, axis=None), np.maximum.reduce(offsets, axis=None)
+        if least >= lowest and most <= highest:  # neither is true of NaN
+            return
+        within = (offsets.min(axis=1) >= lowest) & (offsets.max(axis=1) <= highest)
+        for k in np.flatnonzero(~within).tolist():
+            try:
+                offsets[k] = self._from_own_middle(conformations[part.start + k]) + encoding.base
+            except InputError as error:
+                failures.add(part.start + k, error)
+                # Something has to be computed.
+                offsets[k] = self.atoms.positions.ravel() - self._middle_less_base[0]
 
-        return sum(in_parts(offsets.shape[1], shift))
+    def _offsets_in_parts(self, given: NDArray[Any], offsets: NDArray[Any]) -> float:
+        """Fill the offsets of many positions. Returns the sum of their squares, or infinity if it is of no use."""
+
+        def fill(columns: slice) -> float:
+            of_part = self._middle_less_base[:, : columns.stop - columns.start]  # the same three for every atom
+            filled = np.subtract(given[:, columns], of_part, out=offsets[:, columns])
+            return norm2(filled) if self._by_squares else np.inf
+
+        return sum(in_parts(offsets.shape[1], fill))
 
     def decode(self, encoded: NDArray[Any]) -> Floats:
         """Positions (m, n, 3) A from the encoded ones of the passes, (m, 3 n), counted from the molecule's middle."""
         encoding = self.passes.encoding
-        decoded: Floats = encoded * encoding.step + (self._shifts + encoding.base)
+        decoded: Floats = encoded * encoding.step + (self._middle_less_base + encoding.base)
         return decoded.reshape(len(encoded), -1, 3)
 
     def aside(self, start: NDArray[Any], encoded: NDArray[Any]) -> Floats:
@@ -231,14 +245,14 @@ class Pipeline(Evaluator):
         part, staging = chunk.part, chunk.staging
         chunk.run.wait(staging.events[-1])
         staging.events = ()
-        self.take(staging.results[: part.stop - part.start], part, conformations, found, failures)
+        self.unpack_and_check(staging.results[: part.stop - part.start], part, conformations, found, failures)
         if failures.reasons:
             failures.check(part.stop)
 
-    def take(
+    def unpack_and_check(
         self, results: NDArray[Any], part: slice, conformations: NDArray[Any], found: Outputs, failures: Failures
     ) -> None:
-        """Put the results (m, n_results) of part `part` of the conformations where they belong."""
+        """Put the results (m, n_results) of part `part` of the conformations where they belong; explain bad ones."""
         self.passes.unpack(results, part, found)
         if not self.passes.is_plausible(results, part, found):
             for k in range(part.start, part.stop):

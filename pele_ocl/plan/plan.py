@@ -133,6 +133,9 @@ class Plan(ABC, Generic[R, B]):
         """Evaluate positions (n, 3) A that `_given` checked.
 
         radii : for `Evaluator.take_radii`; start : of the time that is "total"
+
+        With times or progress wanted, as `pele_ocl.energy` has it, the evaluator computes at once (`compute`). Without,
+        it is started and finished, and the host makes arrays and atoms in between.
         """
         conformations = given[np.newaxis]
         if profile or progress is not None:
