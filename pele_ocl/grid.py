@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import arguments
 from .atoms import Atoms, Floats, require_atoms
 from .errors import InputError
-from .frozen import ReadOnlyArrays
+from .readonly import ReadOnlyArrays
 from .units import potential_factor
 
 MOST_POINTS = 2**40  # 4 TiB of float32: a mistaken spacing, not a map

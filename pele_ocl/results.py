@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .atoms import Atoms, Floats, Labels, Residue
 from .errors import InputError
-from .frozen import ReadOnlyArrays
+from .readonly import ReadOnlyArrays
 
 __all__ = ["Residue", "ResidueTerms", "TermBatch", "TermResult", "Terms"]
 

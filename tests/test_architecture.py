@@ -27,7 +27,7 @@ HEADERS = sorted(CL.rglob("*.clh"))
 
 # The rooms of the package, floor by floor from the ground up. A room imports from lower floors alone.
 FLOORS = [
-    "errors paths chemistry variant callable_module frozen renamed",
+    "errors paths chemistry variant callable_module readonly renamed",
     "arguments extras opencl",
     "atoms units inputfile",
     "contract gb_models potential_model results textfiles tiles grid",

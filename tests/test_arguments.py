@@ -33,8 +33,8 @@ from pele_ocl import (
 )
 from pele_ocl.energy import Energy
 from pele_ocl.formats import read_structure
-from pele_ocl.frozen import ReadOnlyArrays
 from pele_ocl.pairs import internal_dielectrics, pairs_split, read_pairs, without_bonded, write_pairs
+from pele_ocl.readonly import ReadOnlyArrays
 
 ATOMS, PAIRS = random_atoms(5), random_pairs(5, 4)
 NO_ATOMS = r"Atoms are needed: read\('protein.pdb'\), or Atoms\(positions=..., charges=...\)"

@@ -45,7 +45,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
         2.15, 2.7,
         "atoms contract tiles grid results sampling mapmath chemistry gb_models solvent_model potential_model", "",
     ),
-    "basics": (1.5, 3.9, "errors arguments extras units variant frozen paths callable_module renamed", ""),
+    "basics": (1.5, 3.9, "errors arguments extras units variant readonly paths callable_module renamed", ""),
 }  # fmt: skip
 
 COLUMN, ROW, HEIGHT, LEFT, TOP = 196, 92, 54, 104, 12

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import arguments
 from ..errors import InputError
-from ..frozen import ReadOnlyArrays, frozen
+from ..readonly import ReadOnlyArrays, read_only
 from ..renamed import present
 from .bonded import Bonded
 from .close_pairs import close_pair
@@ -74,7 +74,7 @@ class Atoms(ReadOnlyArrays):
     cell_angles: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "positions", frozen(arguments.positions_of(self.positions), np.float64))
+        object.__setattr__(self, "positions", read_only(arguments.positions_of(self.positions), np.float64))
         if self.labels is not None and len(arguments.instance("labels", self.labels, Labels, "Labels")) != len(self):
             raise InputError(f"{len(self.labels)} labels for {len(self)} atoms")
         self._check_finite("positions", self.positions)
@@ -91,7 +91,7 @@ class Atoms(ReadOnlyArrays):
             types = arguments.array("types", self.types, "U", "texts")
             if types.shape != (len(self),):
                 raise InputError(f"types have shape {types.shape}; ({len(self)},) is needed, one an atom")
-            object.__setattr__(self, "types", frozen(types, np.str_))
+            object.__setattr__(self, "types", read_only(types, np.str_))
         arguments.text("gb_radii_set", self.gb_radii_set)
         arguments.choice("type_family", self.type_family, ("", "amber"))
 
@@ -237,7 +237,7 @@ class Atoms(ReadOnlyArrays):
             raise InputError(f"{self.describe(i)} and {self.describe(j)} stand at the same place; remove one of them")
 
     def _checked(self, name: str) -> Floats:
-        values: Floats = frozen(arguments.numbers(name, getattr(self, name)), np.float64)
+        values: Floats = read_only(arguments.numbers(name, getattr(self, name)), np.float64)
         if values.shape != (len(self),):
             raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value an atom")
         self._check_finite(name, values)
@@ -259,7 +259,7 @@ class Atoms(ReadOnlyArrays):
     def _checked_bonds(self) -> Ints:
         bonds = arguments.array("bonds", self.bonds, "iuf", "whole numbers")
         if bonds.size == 0:
-            return frozen(np.empty((0, 2)), np.int32)
+            return read_only(np.empty((0, 2)), np.int32)
         if (bonds != np.trunc(bonds)).any():
             raise InputError("bonds are not whole numbers; atom indices from 0 are needed")
         if bonds.ndim != 2 or bonds.shape[1] != 2:
@@ -269,7 +269,7 @@ class Atoms(ReadOnlyArrays):
             raise InputError(f"a bond names atom {stray}; the atoms are 0 to {len(self) - 1}")
         if np.any(bonds[:, 0] == bonds[:, 1]):
             raise InputError(f"a bond joins atom {bonds[bonds[:, 0] == bonds[:, 1]][0, 0]} to itself")
-        return frozen(bonds, np.int32)
+        return read_only(bonds, np.int32)
 
 
 def _checked_scales(one_four: object) -> tuple[float, float]:
@@ -284,7 +284,7 @@ def _checked_scales(one_four: object) -> tuple[float, float]:
 def placed(atoms: Atoms, positions: Floats) -> Atoms:
     """Copy the atoms to positions (n, 3) A that are known to be finite; the positions are copied."""
     moved = object.__new__(type(atoms))
-    moved.__dict__.update(atoms.__dict__, positions=frozen(positions, np.float64))  # a fifth of what `copy` takes
+    moved.__dict__.update(atoms.__dict__, positions=read_only(positions, np.float64))  # a fifth of what `copy` takes
     return moved
 
 

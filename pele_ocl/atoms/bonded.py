@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import arguments
 from ..errors import InputError
-from ..frozen import ReadOnlyArrays, frozen
+from ..readonly import ReadOnlyArrays, read_only
 from .labels import Floats, Ints
 
 MOST_WAVES = 100  # of a torsion's energy in a turn
@@ -52,8 +52,8 @@ class TermTable(ReadOnlyArrays):
         twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
         if twice.any() and self.n_members < 8:  # the two torsions of a CMAP share atoms
             raise InputError(f"number {np.argmax(twice)} of the {self.kind} names an atom twice")
-        object.__setattr__(self, "atoms", frozen(atoms, np.int32))
-        object.__setattr__(self, "parameters", frozen(parameters, np.float64))
+        object.__setattr__(self, "atoms", read_only(atoms, np.int32))
+        object.__setattr__(self, "parameters", read_only(parameters, np.float64))
 
     def __len__(self) -> int:
         return len(self.atoms)
@@ -173,8 +173,8 @@ class Bonded(ReadOnlyArrays):
                 raise InputError(
                     f"the Lennard-Jones pairs name the atoms {i} and {j}, which are excluded or a 1-4 pair"
                 )
-        object.__setattr__(self, "excluded", frozen(excluded, np.int32))
-        object.__setattr__(self, "maps", tuple(frozen(arguments.numbers("maps", m), np.float64) for m in self.maps))
+        object.__setattr__(self, "excluded", read_only(excluded, np.int32))
+        object.__setattr__(self, "maps", tuple(read_only(arguments.numbers("maps", m), np.float64) for m in self.maps))
         for m in self.maps:
             if m.ndim != 2 or m.shape[0] != m.shape[1] or len(m) < 2:
                 raise InputError(f"a CMAP map has shape {m.shape}; (s, s) is needed")

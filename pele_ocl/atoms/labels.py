@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import arguments
 from ..errors import InputError
-from ..frozen import ReadOnlyArrays, frozen
+from ..readonly import ReadOnlyArrays, read_only
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -58,7 +58,7 @@ class Labels(ReadOnlyArrays):
                 raise InputError(f"{f.name} have shape {values.shape}; (n,) is needed, one an atom")
             if whole and values.size and np.abs(values.astype(np.float64)).max() > arguments.MOST_INT32:
                 raise InputError(f"{f.name} reach beyond {arguments.MOST_INT32:,}; smaller numbers are needed")
-            object.__setattr__(self, f.name, frozen(values, np.int32 if whole else np.str_))
+            object.__setattr__(self, f.name, read_only(values, np.int32 if whole else np.str_))
         lengths = {f.name: len(getattr(self, f.name)) for f in fields(self)}
         if len(set(lengths.values())) > 1:
             raise InputError(f"the labels have different lengths: {lengths}")
@@ -72,7 +72,7 @@ class Labels(ReadOnlyArrays):
     @cached_property
     def residue_starts(self) -> Ints:
         """First atom of each residue, (n_residues,)."""
-        return frozen(np.flatnonzero(np.diff(self.residue_index, prepend=self.residue_index[:1] - 1)), np.int32)
+        return read_only(np.flatnonzero(np.diff(self.residue_index, prepend=self.residue_index[:1] - 1)), np.int32)
 
     @cached_property
     def residues(self) -> tuple[Residue, ...]:
@@ -130,13 +130,13 @@ class Structure(ReadOnlyArrays):
     def __post_init__(self) -> None:
         labels = arguments.instance("labels", self.labels, Labels, "Labels")
         n, n_residues = len(labels), len(labels.residue_starts)
-        object.__setattr__(self, "positions", frozen(arguments.positions_of(self.positions), np.float64))
+        object.__setattr__(self, "positions", read_only(arguments.positions_of(self.positions), np.float64))
         kinds = {"segments": (n_residues, "iu"), "hetero": (n_residues, "b"), "lines": (n, "iu")}
         for name, (length, kind) in kinds.items():
             values = arguments.array(name, getattr(self, name), kind, "whole numbers" if kind == "iu" else "booleans")
             if values.shape != (length,):
                 raise InputError(f"{name} have shape {values.shape}; ({length},) is needed")
-            object.__setattr__(self, name, frozen(values, values.dtype))
+            object.__setattr__(self, name, read_only(values, values.dtype))
         if len(self.positions) != n:
             raise InputError(f"{n} labels for {len(self.positions)} positions")
         arguments.text("source", self.source)

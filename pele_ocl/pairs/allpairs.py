@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import arguments
 from ..atoms import Ints
 from ..errors import InputError
-from ..frozen import ReadOnlyArrays, frozen
+from ..readonly import ReadOnlyArrays, read_only
 from .pairlist import Codes, PairList, require_most, unchecked, whole_numbers
 
 
@@ -43,11 +43,11 @@ class AllPairs(ReadOnlyArrays):
     def __post_init__(self) -> None:
         arguments.whole_number("n_atoms", self.n_atoms, most=MOST_ATOMS)
         lengths = np.arange(self.n_atoms - 1, -1, -1, dtype=np.int64)
-        object.__setattr__(self, "_starts", frozen(np.concatenate([[0], np.cumsum(lengths)]), np.int64))
+        object.__setattr__(self, "_starts", read_only(np.concatenate([[0], np.cumsum(lengths)]), np.int64))
         for name, ranks in (("excluded", "_skipped"), ("one_four", "_flagged")):
             pairs = self._pairs(name)
-            object.__setattr__(self, ranks, frozen(self._ranks(name, pairs), np.int64))
-            object.__setattr__(self, name, frozen(pairs, np.int32))
+            object.__setattr__(self, ranks, read_only(self._ranks(name, pairs), np.int64))
+            object.__setattr__(self, name, read_only(pairs, np.int32))
 
     def __len__(self) -> int:
         return int(self._starts[-1]) - len(self._skipped)

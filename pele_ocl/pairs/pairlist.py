@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import arguments
 from ..atoms import Floats, Ints, Labels
 from ..errors import InputError
-from ..frozen import ReadOnlyArrays
+from ..readonly import ReadOnlyArrays
 
 Codes = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..atoms import Atoms, Floats, Ints
 from ..errors import InputError
-from ..frozen import ReadOnlyArrays
 from ..grid import Grid
+from ..readonly import ReadOnlyArrays
 from .balls import nearest_ball
 from .nets import surface_net
 

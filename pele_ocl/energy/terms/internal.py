@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import array, numbers
 from ...atoms import Atoms, Floats, require_atoms
 from ...errors import InputError
-from ...frozen import frozen
+from ...readonly import read_only
 from .term import Term, TermContext
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class InternalRestraint(Term):
         twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
         if len(twice):
             raise InputError(f"atoms to restrain must be {self.members} different ones; {atoms[twice[0]]} are not")
-        object.__setattr__(self, "atoms", frozen(atoms, np.int64))
+        object.__setattr__(self, "atoms", read_only(atoms, np.int64))
         unit, unit_of_k = self.units
         positive = 0.0, np.inf, ", 0 or more"
         for name, of, (least, most, bound) in (
@@ -56,7 +56,7 @@ class InternalRestraint(Term):
             fits = np.isfinite(values) & (values >= least) & (values <= most)
             if values.shape not in ((), (len(atoms),)) or not fits.all():
                 raise InputError(f"{name} must be one or {len(atoms)} numbers of {of}{bound}")
-            object.__setattr__(self, name, frozen(np.broadcast_to(values, len(atoms)), np.float64))
+            object.__setattr__(self, name, read_only(np.broadcast_to(values, len(atoms)), np.float64))
 
     def check(self, atoms: Atoms) -> None:
         require_atoms(atoms)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ...arguments import array, number, positions_of
 from ...atoms import Atoms, Floats, require_atoms
 from ...errors import InputError
-from ...frozen import frozen
+from ...readonly import read_only
 from .term import Term, TermContext
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ class PositionalRestraint(Term):
         number("flat", self.flat, "a number of Angstrom, 0 or more,", least=0)
         # Copied, because a plan makes its buffers when it is first used, and again for each thread.
         if self.reference is not None:
-            object.__setattr__(self, "reference", frozen(positions_of(self.reference, "reference"), np.float64))
+            object.__setattr__(self, "reference", read_only(positions_of(self.reference, "reference"), np.float64))
         if self.atoms is not None:
             chosen = array("atoms to restrain", self.atoms, "iub", "indices or booleans")
-            object.__setattr__(self, "atoms", frozen(chosen, chosen.dtype))
+            object.__setattr__(self, "atoms", read_only(chosen, chosen.dtype))
 
     def check(self, atoms: Atoms) -> None:
         require_atoms(atoms)

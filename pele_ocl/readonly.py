@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 
-def frozen(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
+def read_only(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
     """A read-only, C-contiguous copy of an array."""
     array = np.array(values, dtype=dtype, order="C")
     array.flags.writeable = False
