@@ -3,7 +3,7 @@
 // way is in potmap/mesh/line.clh; docs/theory/fft.md
 #include "common/real.clh"
 #include "potmap/mesh/line.clh"
-#include "potmap/mesh/rows.clh"
+#include "potmap/mesh/mesh_rows.clh"
 
 #ifndef ALONG
 #error "ALONG: 0 where the numbers of a line stand side by side, else 1"

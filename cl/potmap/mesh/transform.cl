@@ -3,7 +3,7 @@
 // beyond the nodes are zero and never stored.
 #include "common/real.clh"
 #include "potmap/mesh/line.clh"
-#include "potmap/mesh/rows.clh"
+#include "potmap/mesh/mesh_rows.clh"
 
 #ifndef ALONG
 #error "ALONG: 0, 1 or 2, the axis"
