@@ -79,8 +79,9 @@ class SolventModel:
     rgb_max : A, > 0; spheres count in Born radii as far as they are within this distance of an atom, as in sander;
         None for all of them
     gbn_convention : how programs read gbn and gbn2 where the papers leave it open: "openmm" takes necks between the
-        steps of their tables (1 to 2 A by 0.05 A) by straight lines and gbn2's sulphur, whose sphere is negative, by
-        the closed form; "amber" takes the nearest step and sander's series of 5 terms at every distance
+        steps of their tables (1 to 2 A by 0.05 A) by straight lines and every sphere by the closed form; "amber" takes
+        the nearest step, and sander's series of 5 terms for spheres beyond 4 scaled radii, even where they overlap with
+        an atom: gbn2's sulphur, whose sphere is negative, and its oxygen of nucleic acids, whose sphere is small
     coulomb_constant : of all electrostatic energies, kcal A/(mol e^2), > 0; by default that of CODATA 2018
     kappa_convention : how kappa follows from the ionic strength: "debye" from dielectric constant and temperature,
         "amber" as in sander, sqrt(0.10806 I) at any temperature, "openmm" as in OpenMM's applications; 0.73 times each
@@ -192,13 +193,13 @@ class SolventModel:
         """The build definitions of kernels that compute Born integrals or their slopes."""
         chosen = {
             "NECK": self.gb_model.neck_scale > 0, "RGB_MAX": self.rgb_max is not None,
-            "NEGATIVE_SERIES": self.negative_series,
+            "SERIES_FIRST": self.series_first,
         }  # fmt: skip
         return {name: 1 for name, is_on in chosen.items() if is_on}
 
     @property
-    def negative_series(self) -> bool:
-        """Whether negative spheres count by the series at every distance, as in sander; of gbn2 alone."""
+    def series_first(self) -> bool:
+        """Whether the series of far spheres goes before overlaps, as in sander; it tells in gbn2 alone."""
         return self.gbn_convention == "amber" and self.gb_model.has_negative
 
     @property
