@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from ..energy.result import BONDED_TERMS
 
 GROUPS = ("internal", "van_der_waals", "electrostatic", "polar", "nonpolar")
 IN_RESIDUES = ("complex", "parts", "delta")  # what there is of each residue
+SPLITS = ("total", "sidechain", "backbone")  # of the atoms of a residue
 
 _GROUP_OF = {
     **dict.fromkeys(BONDED_TERMS, "internal"),
@@ -89,6 +90,8 @@ class Decomposition:
     per_residue : Shares of "complex", "parts" (those that each residue has in its own part) and "delta"
     pairs : the same of pairs of residues, symmetric, half an energy in either triangle; None where not asked for
     n_frames : that count; idecomp : 1 to 4, as in sander
+    splits : pairs as above of "sidechain" and "backbone" of the first residue with all of the second; empty where not
+        asked for
     """
 
     residues: tuple[Residue, ...]
@@ -97,6 +100,7 @@ class Decomposition:
     pairs: Mapping[str, Shares] | None
     n_frames: int
     idecomp: int
+    splits: Mapping[str, Mapping[str, Shares]] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:

@@ -27,7 +27,7 @@ def sphere_ends(r: Floats, rho: Floats, s: Floats, rgb_max: float | None) -> tup
 def sander_terms(
     r: Floats, rho: Floats, s: Floats, rgb_max: float | None, slope: bool
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """sander's HCT terms (1/A), or their slopes by r (1/A^2), where they are others than eq. 2, and which pairs those are.
+    """sander's HCT terms (1/A), or their slopes by r (1/A^2), where it has others than eq. 2, and the pairs with them.
 
     It takes twice the series of eq. 4, cut after SANDER_TERMS terms, wherever r > 4s, before it looks for overlaps. The
     pairs are of s < 0, all of them, and of spheres with r > 4s that overlap with the atom. The sphere is within rgb_max
