@@ -63,7 +63,9 @@ class Decomposer:
         # Of pairs each residue is one group of atoms, or two: its sidechain, then its backbone.
         self._splits = ("total",) if is_backbone is None else SPLITS
         self._is_backbone = is_backbone
-        self._group_of: NDArray[np.intp] = self._residue_of if is_backbone is None else 2 * self._residue_of + is_backbone
+        self._group_of: NDArray[np.intp] = (
+            self._residue_of if is_backbone is None else 2 * self._residue_of + is_backbone
+        )
         self._group_sides = self._sides if is_backbone is None else np.repeat(self._sides, 2)
         self._split_moments = {split: _moments() for split in self._splits}
         self._kept, self._of_frames = kept, {split: list[dict[str, Floats]]() for split in self._splits}

@@ -43,9 +43,14 @@ def amber_systems(
     Raises FormatError where a file cannot be read, and InputError where topologies do not belong together.
     """
     atoms = {name: read_topology(path).parameters for name, path in topologies.items()}
+    if len(paths) > 1 and len(atoms) < 3:
+        raise InputError("frames of a part need topologies of both: give -rp and -lp beside -yr or -yl")
     is_ligand = None
     if wanted.masks is not None:
         is_receptor, is_ligand = (masked(atoms["complex"], mask) for mask in wanted.masks)
+        for mask, chosen in zip(wanted.masks, (is_receptor, is_ligand), strict=True):
+            if not chosen.any():
+                raise InputError(f"the mask {mask!r} takes no atom of {topologies['complex']}")
         if (is_receptor == is_ligand).any():
             raise InputError(
                 f"the masks {wanted.masks[0]!r} and {wanted.masks[1]!r} do not share out the atoms of "
@@ -61,8 +66,6 @@ def amber_systems(
                 require_alike(atoms["complex"], chosen, atoms[name], name)
     sources = {name: _source(wanted, atoms[name], topologies[name], solvated.get(name), of)
                for name, of in paths.items()}  # fmt: skip
-    if len(sources) > 1 and is_ligand is None:
-        raise InputError("frames of a part need its topology: give -rp and -lp beside -yr or -yl")
     return Systems(_with_parts(sources, atoms, is_ligand), is_ligand)
 
 

@@ -267,10 +267,15 @@ def _model(source: InputFile, gb: _Values, program: str) -> SolventModel:
     if igb not in _GB:
         raise InputError(f"{source}: igb={igb} is not done here; choose {', '.join(map(str, _GB))}")
     changes: dict[str, float | str | None] = {"gb": _GB[igb], "ionic_strength": gb.number("saltcon", 0.0)}
-    constants = {"surften": "surface_tension", "intdiel": "solute_dielectric", "extdiel": "solvent_dielectric"}
+    constants = {
+        "saltcon": "ionic_strength", "surften": "surface_tension", "intdiel": "solute_dielectric",
+        "extdiel": "solvent_dielectric",
+    }  # fmt: skip
     for name, ours in constants.items():
         if name in gb.of:
-            changes[ours] = gb.number(name, 0.0)
+            changes[ours] = value = gb.number(name, 0.0)
+            if value < 0 or (value == 0 and name.endswith("diel")):
+                raise InputError(f"{source}: {name}={value:g}; it cannot be negative, nor a dielectric constant 0")
     return SolventModel.like(program, **changes)
 
 

@@ -11,11 +11,28 @@ from numpy.typing import NDArray
 from ...atoms import Atoms
 from ...atoms.selection import selection
 from ...contract import FrameContract
-from ...errors import InputError
+from ...errors import FormatError, InputError
 from ...trajectories import Trajectory
 
 _CHECKED = ("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
 _SAME = 2e-4  # of charges and radii of topologies that belong together
+
+
+# Advice about options of other commands, and what it is with those of MMPBSA.py.
+_WORDS = {
+    "by --frames :": "by endframe=",
+    "choose those of the structure by --select, with --topology":
+        "give the topology of all their atoms (-sp, -srp and -slp, or -cp with -cg)",
+    "give the structure that the frames are of":
+        "give the topology of all their atoms (-sp, -srp and -slp, or -cp with -cg)",
+    "; choose one by --model": "; frames are needed here",
+}  # fmt: skip
+
+
+def _in_other_words(text: str) -> str:
+    for ours, theirs in _WORDS.items():
+        text = text.replace(ours, theirs)
+    return text
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +50,27 @@ class Source:
     def trajectory(self, frames: str, anchors: NDArray[np.intp] | None = None) -> Trajectory:
         """The frames, by words counted from 0, imaged by the bonds of the system where they have a cell."""
         atoms = replace(self.atoms, cell_angles=self.whole.cell_angles)
+        over = self._opened(frames)
+        if over.n_file_atoms != len(self.whole):
+            raise InputError(
+                f"{self.paths[0]}: its frames have {over.n_file_atoms:,} atoms, the topology {len(self.whole):,}; "
+                "give the topology of all their atoms (-sp, -srp and -slp, or -cp with -cg)"
+            )
+        return over.of(FrameContract(atoms, "auto", None if anchors is None else np.arange(len(atoms)), anchors))
+
+    def _opened(self, frames: str) -> Trajectory:
+        """The files, opened; errors are in words of MMPBSA.py."""
         try:
-            over = Trajectory(self.paths, self.whole, frames, self.chosen)
-        except InputError:
+            return Trajectory(self.paths, self.whole, frames, self.chosen)
+        except FormatError as error:
+            raise FormatError(_in_other_words(str(error))) from None
+        except InputError as error:
             start, total = int(frames.split(":")[0]), sum(Trajectory(self.paths, self.whole).counts)
             if start < total:
-                raise
+                raise InputError(_in_other_words(str(error))) from None
             raise InputError(
                 f"startframe={start + 1} is behind the last frame, {total:,}, of {self.paths[-1]}"
             ) from None
-        return over.of(FrameContract(atoms, "auto", None if anchors is None else np.arange(len(atoms)), anchors))
 
     def at_first_frame(self, frames: str) -> Atoms:
         """The atoms of the system at the first of the frames."""
@@ -58,7 +86,8 @@ def parts_by_topologies(complex_: Atoms, receptor: Atoms, ligand: Atoms) -> NDAr
     wanted, rest = _keys(ligand), _keys(receptor)
     if len(receptor) + own != n:
         raise InputError(
-            f"the complex has {n:,} atoms, receptor and ligand {len(receptor):,} and {own:,}, which is not their sum"
+            f"the complex has {n:,} atoms, receptor and ligand {len(receptor):,} and {own:,}, which is not their sum; "
+            "a topology with water is -sp, and its parts are -rp and -lp"
         )
     starts = [n - own, 0, *range(1, n - own)]
     for start in starts:

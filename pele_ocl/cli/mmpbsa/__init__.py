@@ -25,6 +25,19 @@ MMPBSA = "--mmpbsa"
 _SEVERAL = ("-y", "-yr", "-yl", "-ct", "-rt", "-lt")  # options that take several files behind one another
 
 
+_REFUSED = {
+    "-i": "the input file is the one that --mmpbsa names; leave out -i",
+    "-make-mdins": "-make-mdins is not done here: no program is called that would read them",
+    "-use-mdins": "-use-mdins is not done here: options of &gb take the place of mdin files",
+    "-rewrite-output": "-rewrite-output is not done here; --resume with -O goes on with intermediate files",
+    "--rewrite-output": "--rewrite-output is not done here; --resume with -O goes on with intermediate files",
+    "--clean": "--clean is not done here; --resume alone makes intermediate files, and keep_files=0 removes them",
+    "-xvvfile": "-xvvfile is of 3D-RISM, which is not done here",
+    "-s": "-s is not done here; leave out -rp, -lp and -cg for the energy of the complex alone",
+    "--stability": "--stability is not done here; leave out -rp, -lp and -cg for the energy of the complex alone",
+}  # fmt: skip
+
+
 class MmpbsaCommand(EachOnce):
     """Takes several files behind -y, as MMPBSA.py does."""
 
@@ -33,6 +46,9 @@ class MmpbsaCommand(EachOnce):
     ) -> click.Context:
         if sum(word.partition("=")[0] == MMPBSA for word in args) > 1:
             raise click.UsageError(f"{MMPBSA} is given twice; give it once")
+        for word in args:
+            if word in _REFUSED:
+                raise click.UsageError(_REFUSED[word])
         spread, several = list[str](), ""
         for word in args:
             if word in _SEVERAL:
