@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Bonded, Floats, Ints, Labels, LennardJonesPairs
 from ..atoms.selection import residue_kinds
-from ..errors import InputError
+from ..errors import InputError, ParameterError
+from ..forcefield import ForceField
 from ..forcefield.sources import embedded_templates
+from ..formats import read_structure
 from ..pairs import nonbonded_pairs, own_lj_pairs
+from ..paths import shipped
 from ..trajectories.files import Positions
 
 CH = 1.09  # A, of the bonds to hydrogens that are put in place
@@ -66,13 +69,24 @@ def _linked(atoms: Atoms) -> set[int]:
     return set(residues[across[~np.isin(atoms.labels.names[across], _LINKS)]].tolist())
 
 
-def to_alanine(atoms: Atoms, residue: int) -> Mutant:
+def alanines_of(forcefield: ForceField) -> Atoms | None:
+    """Three alanines in a row with the parameters of a force field; None where it has no alanine.
+
+    They are one at the beginning of a chain, one within and one at the end.
+    """
+    try:
+        return forcefield.assign(read_structure(shipped("data") / "structures" / "trialanine.pdb"))
+    except ParameterError:
+        return None
+
+
+def to_alanine(atoms: Atoms, residue: int, alanines: Atoms | None = None) -> Mutant:
     """The atoms with a residue (its number, from 0) turned into alanine.
 
     The side chain beyond CB is removed, hydrogens of CB are kept, and what else CB was bonded to becomes hydrogen, in
-    its direction. Charges and Lennard-Jones parameters are those of an ALA of the same atoms in this topology. Without
-    one they are Amber99SB's, where the backbone's charges are Amber99SB's, too. GB radii of a new hydrogen are those of
-    HA.
+    its direction. Charges and Lennard-Jones parameters are those of an ALA of the same backbone atoms: in this
+    topology, else in `alanines`, which have the force field of the atoms (`alanines_of`). Without one they are
+    Amber99SB's, where the backbone's charges are Amber99SB's, too. GB radii of a new hydrogen are those of HA.
 
     Raises InputError for a residue without CB, with a bond from its side chain to another residue, or without
     parameters of ALA that would fit.
@@ -81,7 +95,7 @@ def to_alanine(atoms: Atoms, residue: int) -> Mutant:
     assert atoms.labels is not None
     where = atoms.labels.residue(int(site.own[0]))
     changed = _with_parameters(
-        unbonded(atoms), site.own, site.beta, np.concatenate([site.hydrogens, site.gamma]), site.gamma, where
+        unbonded(atoms), site.own, site.beta, np.concatenate([site.hydrogens, site.gamma]), site.gamma, where, alanines
     )
     mutant = changed[site.kept]
     beta, placed = int(np.searchsorted(site.kept, site.beta)), np.searchsorted(site.kept, site.gamma)
@@ -153,14 +167,15 @@ def unbonded(atoms: Atoms) -> Atoms:
 
 
 def _with_parameters(
-    atoms: Atoms, own: NDArray[np.intp], beta: int, hydrogens: NDArray[np.intp], new: NDArray[np.intp], where: str
+    atoms: Atoms, own: NDArray[np.intp], beta: int, hydrogens: NDArray[np.intp], new: NDArray[np.intp], where: str,
+    alanines: Atoms | None,
 ) -> Atoms:  # fmt: skip
     """The atoms with ALA's parameters at those of a residue. hydrogens : of CB, the `new` ones among them"""
     assert atoms.labels is not None
     labels = atoms.labels
     backbone = [int(i) for i in own if str(labels.names[i]) in _BACKBONE]
     roles = {**{str(labels.names[i]): i for i in backbone}, "CB": beta}
-    ala = _alanine(atoms, roles, where)
+    ala = _alanine(atoms, roles, where, alanines)
     values = {name: np.array(getattr(atoms, name)) for name in (*_PARAMETERS, "gb_radii", "gb_scales")
               if getattr(atoms, name) is not None}  # fmt: skip
     for role, i in [*roles.items(), *(("HB", int(i)) for i in hydrogens)]:
@@ -207,23 +222,19 @@ def _has_amber_backbone(atoms: Atoms, roles: Mapping[str, int]) -> bool:
     return bool((np.abs(known - own) <= _CHARGE_DIGITS).all(axis=1).any())
 
 
-def _alanine(atoms: Atoms, roles: Mapping[str, int], where: str) -> dict[str, dict[str, float]]:
+def _alanine(
+    atoms: Atoms, roles: Mapping[str, int], where: str, alanines: Atoms | None
+) -> dict[str, dict[str, float]]:  # fmt: skip
     """Charge and Lennard-Jones parameters of ALA by atom name, "HB" of all three, with the backbone of these names."""
-    assert atoms.labels is not None
-    labels = atoms.labels
-    for of in _atoms_of_residues(labels):
-        if str(labels.residue_names[of[0]]) == "ALA":
-            found = {str(labels.names[i]): i for i in of}
-            if set(roles) == set(found) - {"HB1", "HB2", "HB3"} and "HB1" in found:
-                return {
-                    role: {name: float(getattr(atoms, name)[found[f"{role}1" if role == "HB" else role]])
-                           for name in _PARAMETERS if getattr(atoms, name) is not None}
-                    for role in (*roles, "HB")
-                }  # fmt: skip
+    for source in (atoms, alanines):
+        found = None if source is None else _alanine_in(source, roles)
+        if found is not None:
+            return found
     if atoms.combining == "geometric" or not _has_amber_backbone(atoms, roles):
         raise InputError(
-            f"{where} cannot become alanine: no ALA with its backbone is in this molecule to take parameters of, and "
-            "its force field is not Amber99SB, whose alanine is built in; give a structure that has one"
+            f"{where} cannot become alanine: neither this molecule nor its force field has an ALA with its backbone to "
+            "take parameters of, and it has not the backbone of Amber99SB, whose alanine is built in; give a structure "
+            "that has one"
         )
     template = embedded_templates()["ALAB" if "H2" in roles else "ALAE" if "OXT" in roles else "ALA"]
     names = {"HN": "H", **({"H": "H1"} if "H" not in template.names else {})}
@@ -233,3 +244,26 @@ def _alanine(atoms: Atoms, roles: Mapping[str, int], where: str) -> dict[str, di
     table = {"charges": template.charges, "lj_sigma": template.lj_sigma, "lj_epsilon": template.lj_epsilon}
     places = {role: template.index["HB1" if role == "HB" else names.get(role, role)] for role in (*roles, "HB")}
     return {role: {name: float(of[place]) for name, of in table.items()} for role, place in places.items()}
+
+
+# Names of a backbone's hydrogen in other files.
+_ALIASES = {"H": ("HN", "H1"), "HN": ("H", "H1")}
+
+
+def _alanine_in(atoms: Atoms, roles: Mapping[str, int]) -> dict[str, dict[str, float]] | None:
+    """The parameters of the first ALA that has a backbone of these names; None where there is none."""
+    labels = atoms.labels
+    assert labels is not None
+    for of in _atoms_of_residues(labels):
+        found = {str(labels.names[i]): int(i) for i in of}
+        if str(labels.residue_names[of[0]])[-3:] != "ALA" or "HB1" not in found:
+            continue
+        names = {role: next((n for n in (role, *_ALIASES.get(role, ())) if n in found), role) for role in roles}
+        if set(names.values()) == set(found) - {"HB1", "HB2", "HB3"}:
+            places = {role: found[name] for role, name in names.items()} | {"HB": found["HB1"]}
+            return {
+                role: {name: float(getattr(atoms, name)[place])
+                       for name in _PARAMETERS if getattr(atoms, name) is not None}
+                for role, place in places.items()
+            }  # fmt: skip
+    return None

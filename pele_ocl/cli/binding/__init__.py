@@ -22,6 +22,7 @@ from ...binding.scan import AlanineScan, alanine_scan
 from ...binding.separate import SeparateEnergies
 from ...binding.tables import write_decomposition
 from ...energy import VARIANTS
+from ...formats import is_pqr
 from ...inputfile import InputFile, read_file
 from ...jobs.checks import Checks as JobChecks
 from ...jobs.reading import molecule_of
@@ -233,7 +234,7 @@ class BindingSpec(StructureSpec):
         entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if wanted.entropy else None
         if entropy is not None and entropy.warning:
             note(f"Warning: {entropy.warning}")
-        scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted.alanine)
+        scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted.alanine, self.reading)
         return _compared(Findings(plan, energies, ligand, wanted.receptor, self.like, entropy, scan), wanted)
 
 
@@ -309,11 +310,15 @@ def _compared(found: Findings, wanted: Wanted) -> Findings:
     return Findings(**values)
 
 
-def _scan(plan: Binding, molecule: Molecule, over: FrameOptions, sites: str) -> AlanineScan:
-    """The alanine scan of all frames or models."""
+def _scan(
+    plan: Binding, molecule: Molecule, over: FrameOptions, sites: str, reading: ReadAtoms
+) -> AlanineScan:  # fmt: skip
+    """The alanine scan of all frames or models, with alanine of the force field of files that bring no parameters."""
     with ProgressLine("Alanine scan") as progress:
         wanted = None if sites.strip() == "interface" else sites
-        return alanine_scan(plan, conformations_for(plan, molecule, over), wanted, progress)
+        forcefield = None if is_pqr(molecule.source.path) else reading.loaded_forcefield
+        conformations = conformations_for(plan, molecule, over)
+        return alanine_scan(plan, conformations, wanted, progress, forcefield=forcefield)
 
 
 def _write(found: Findings, molecule: Molecule, wanted: Wanted) -> None:

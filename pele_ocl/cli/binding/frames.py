@@ -196,8 +196,9 @@ def _of_part(
             return frames
     except (FormatError, InputError) as error:
         if len(chosen) == len(whole):
+            what = str(error).split(";")[0]
             raise type(error)(
-                f"{str(error).split(';')[0]}; frames with further atoms need --{name}-structure, a topology of all of them"
+                f"{what}; frames with further atoms need --{name}-structure, a topology of all of them"
             ) from None
     return Trajectory(paths, whole[chosen], over.words, image=over.imaging)
 
