@@ -29,10 +29,10 @@ _CHARGE_DIGITS = 2e-3  # e, of topologies with few decimals
 
 @dataclass(frozen=True, eq=False)
 class Mutant:
-    """The atoms of a complex with one residue turned into alanine.
+    """Atoms of a complex with one residue turned into alanine.
 
     atoms : Atoms without bonded terms, as a single trajectory's cancel; kept : (k,) which of the complex's they are
-    beta : CB among the k; placed : (j,) those that become hydrogens of CB
+    beta : CB among the k; placed : (j,) atoms that become hydrogens of CB
     """
 
     atoms: Atoms
@@ -41,12 +41,12 @@ class Mutant:
     placed: NDArray[np.intp]
 
     def positions(self, conformations: Positions) -> Floats:
-        """Positions (m, k, 3) from those of the complex, (m, n, 3)."""
+        """Positions (m, k, 3) from the complex's, (m, n, 3)."""
         return _placed(np.asarray(conformations[:, self.kept], np.float64), self.beta, self.placed)
 
 
 def mutable_residues(atoms: Atoms) -> list[int]:
-    """The residues of a protein that an alanine scan can turn into alanine.
+    """Residues of a protein that an alanine scan can turn into alanine.
 
     A side chain that is bonded to another residue, as in half cystines, stays.
     """
@@ -62,7 +62,7 @@ def mutable_residues(atoms: Atoms) -> list[int]:
 
 
 def _linked(atoms: Atoms) -> set[int]:
-    """The residues whose side chains are bonded to other residues."""
+    """Residues whose side chains are bonded to other residues."""
     assert atoms.labels is not None
     ends, residues = atoms.bond_pairs, atoms.labels.residue_index
     across = ends[residues[ends[:, 0]] != residues[ends[:, 1]]].ravel()
@@ -72,7 +72,7 @@ def _linked(atoms: Atoms) -> set[int]:
 def alanines_of(forcefield: ForceField) -> Atoms | None:
     """Three alanines in a row with the parameters of a force field; None where it has no alanine.
 
-    They are one at the beginning of a chain, one within and one at the end.
+    One is at the beginning of a chain, one within and one at the end.
     """
     try:
         return forcefield.assign(read_structure(shipped("data") / "structures" / "trialanine.pdb"))
@@ -81,15 +81,15 @@ def alanines_of(forcefield: ForceField) -> Atoms | None:
 
 
 def to_alanine(atoms: Atoms, residue: int, alanines: Atoms | None = None) -> Mutant:
-    """The atoms with a residue (its number, from 0) turned into alanine.
+    """Atoms with a residue (its number, from 0) turned into alanine.
 
-    The side chain beyond CB is removed, hydrogens of CB are kept, and what else CB was bonded to becomes hydrogen, in
-    its direction. Charges and Lennard-Jones parameters are those of an ALA of the same backbone atoms: in this
-    topology, else in `alanines`, which have the force field of the atoms (`alanines_of`). Without one they are
-    Amber99SB's, where the backbone's charges are Amber99SB's, too. GB radii of a new hydrogen are those of HA.
+    Remove the side chain beyond CB, and keep hydrogens of CB. Further atoms that CB was bonded to become hydrogens, in
+    their direction. Charges and Lennard-Jones parameters come from an ALA of the same backbone atoms. It is in this
+    topology, else in `alanines`, which have the force field of the atoms (`alanines_of`). Without one Amber99SB's ALA
+    serves a backbone of Amber99SB's charges. A new hydrogen has the GB radius of HA.
 
-    Raises InputError for a residue without CB, with a bond from its side chain to another residue, or without
-    parameters of ALA that would fit.
+    Raises InputError for a residue without CB or without parameters of ALA that would fit. A bond from the side chain
+    to another residue raises it, too.
     """
     site = cut_at(atoms, residue)
     assert atoms.labels is not None
@@ -105,9 +105,9 @@ def to_alanine(atoms: Atoms, residue: int, alanines: Atoms | None = None) -> Mut
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Where the side chain of a residue is cut: indices of atoms of the molecule.
+    """Cut of the side chain of a residue: indices of atoms of the molecule.
 
-    own : of the residue; kept : all that stay; beta : CB; hydrogens : of CB; gamma : those that become hydrogens
+    own : of the residue; kept : all that stay; beta : CB; hydrogens : of CB; gamma : atoms that become hydrogens
     """
 
     own: NDArray[np.intp]
@@ -118,7 +118,7 @@ class Cut:
 
 
 def cut_at(atoms: Atoms, residue: int) -> Cut:
-    """Which atoms stay where a residue (its number, from 0) becomes alanine; errors as of `to_alanine`."""
+    """Find the atoms that stay if a residue (its number, from 0) becomes alanine; errors as of `to_alanine`."""
     assert atoms.labels is not None
     own = list(_atoms_of_residues(atoms.labels))[residue]
     names = {str(atoms.labels.names[i]): int(i) for i in own}
@@ -151,7 +151,7 @@ def _atoms_of_residues(labels: Labels) -> Iterator[NDArray[np.intp]]:
 
 
 def _beyond(start: int, barred: int, bonds: Ints, within: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The atoms of a residue that bonds reach from one without passing another."""
+    """Atoms of a residue that bonds reach from one without passing another."""
     inside, reached, fresh = set(within.tolist()), {start}, {start}
     ends = [(int(i), int(j)) for i, j in bonds if i in inside and j in inside and barred not in (i, j)]
     while fresh:
@@ -161,7 +161,7 @@ def _beyond(start: int, barred: int, bonds: Ints, within: NDArray[np.intp]) -> N
 
 
 def unbonded(atoms: Atoms) -> Atoms:
-    """The atoms without bonded terms and 1-4 pairs, which stay excluded."""
+    """Atoms without bonded terms and 1-4 pairs, which stay excluded."""
     excluded = nonbonded_pairs(atoms).excluded
     return replace(atoms, bonds=atoms.bond_pairs, bonded=Bonded(excluded=excluded, lj_pairs=own_lj_pairs(atoms)))
 
@@ -170,7 +170,7 @@ def _with_parameters(
     atoms: Atoms, own: NDArray[np.intp], beta: int, hydrogens: NDArray[np.intp], new: NDArray[np.intp], where: str,
     alanines: Atoms | None,
 ) -> Atoms:  # fmt: skip
-    """The atoms with ALA's parameters at those of a residue. hydrogens : of CB, the `new` ones among them"""
+    """Atoms with ALA's parameters in a residue. hydrogens : of CB, the `new` ones among them"""
     assert atoms.labels is not None
     labels = atoms.labels
     backbone = [int(i) for i in own if str(labels.names[i]) in _BACKBONE]
@@ -215,7 +215,7 @@ def _types(types: NDArray[np.str_], new: NDArray[np.intp], like: int) -> NDArray
 
 
 def _has_amber_backbone(atoms: Atoms, roles: Mapping[str, int]) -> bool:
-    """Whether the charges of a residue's backbone are those of some residue of Amber99SB."""
+    """True if some residue of Amber99SB has the charges of a residue's backbone."""
     own = [float(atoms.charges[roles[name]]) for name in _SHARED if name in roles]
     templates = [of for of in embedded_templates().values() if all(name in of.index for name in _SHARED)]
     known = np.array([[of.charges[of.index[name]] for name in _SHARED if name in roles] for of in templates])
@@ -251,7 +251,7 @@ _ALIASES = {"H": ("HN", "H1"), "HN": ("H", "H1")}
 
 
 def _alanine_in(atoms: Atoms, roles: Mapping[str, int]) -> dict[str, dict[str, float]] | None:
-    """The parameters of the first ALA that has a backbone of these names; None where there is none."""
+    """Parameters of the first ALA that has a backbone of these names; None where there is none."""
     labels = atoms.labels
     assert labels is not None
     for of in _atoms_of_residues(labels):

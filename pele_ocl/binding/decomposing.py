@@ -1,4 +1,4 @@
-"""The decomposition of binding energies, frame after frame."""
+"""Decomposition of binding energies, frame after frame."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _OF_PAIRS = ("lennard_jones", "coulomb", "gb_pair", "lennard_jones_14", "coulomb
 class Decomposer:
     """Adds up shares of residues and of pairs of residues over conformations.
 
-    Per residue: half of each pair's energy to each of the two atoms' residues, a bonded term in equal parts to its
-    atoms', GB self energy and surface to their atom's. Of pairs: the matrix of which these are the sums of rows; what
-    is of one residue alone, and bonded terms, stand on its diagonal.
+    A residue has half of each pair's energy of its atoms, and an equal part of their bonded terms. GB self
+    energy and surface belong to their atom's residue. Pairs are a matrix whose sums of rows these are. Its diagonal has
+    the terms of one residue alone, and bonded ones.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Decomposer:
         self._lj_pairs = own_lj_pairs(binding.atoms)
 
     def add(self, batches: Mapping[str, EnergyBatch], positions: Positions) -> None:
-        """Let conformations of the complex (m, n, 3) count, of which the plans made these batches, less failed ones."""
+        """Let conformations of the complex (m, n, 3) count, whose batches these are, less failed ones."""
         good = np.ones(len(positions), bool)
         for batch in batches.values():
             good[list(batch.errors)] = False
@@ -100,7 +100,7 @@ class Decomposer:
                         self._of_frames[split].append({n: m[0][np.ix_(self._kept, self._kept)] for n, m in of.items()})
 
     def result(self) -> Decomposition:
-        """The shares of all that was added. Raises InputError where nothing was."""
+        """Shares of all that was added. Raises InputError where nothing was."""
         n = self._moments["delta"][0].n
         if not n:
             raise InputError("no frame has energies, and so there is no decomposition")
@@ -117,7 +117,7 @@ class Decomposer:
         }
 
     def _by_group(self, of_atoms: Floats, by_residue: Floats) -> Floats:
-        """Energies (m, n_groups_of_atoms, n_terms) from those of the atoms and of the residues."""
+        """Energies (m, n_groups_of_atoms, n_terms) from the atoms' and the residues'."""
         if self._is_backbone is None:
             return by_residue
         of_backbone = np.add.reduceat(of_atoms * self._is_backbone[:, np.newaxis], self._starts, axis=1)
@@ -158,7 +158,7 @@ class Decomposer:
         return found
 
     def _matrix(self, terms: Mapping[str, Floats], by_group: Floats) -> Floats:
-        """The matrix of all terms' groups from the upper triangles of pair terms, and from all others by atoms' group.
+        """Matrix of all terms' groups from the upper triangles of pair terms, and from all others by atoms' group.
 
         Half an energy stands in either triangle.
         """
@@ -174,7 +174,7 @@ class Decomposer:
         return matrix
 
     def _of_one_four(self, positions: Floats) -> dict[str, Floats]:
-        """The energies of 1-4 pairs in upper triangles of groups of atoms; computed here, as they are few."""
+        """Energies of 1-4 pairs in upper triangles of groups of atoms; computed here, as they are few."""
         n = len(self._group_sides)
         found = {name: np.zeros((n, n)) for name in ("lennard_jones_14", "coulomb_14")}
         if not len(self._one_four):
@@ -205,7 +205,7 @@ class Decomposer:
 
 
 def _moments() -> dict[str, tuple[Moments, Moments]]:
-    """Of each of IN_RESIDUES the moments of the groups and of their sum."""
+    """Moments of the groups and of their sum, by the names of IN_RESIDUES."""
     return {name: (Moments(), Moments()) for name in IN_RESIDUES}
 
 

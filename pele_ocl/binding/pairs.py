@@ -22,7 +22,7 @@ ITEMS = (8, 8)  # of a work-group, the first dimension that of the second residu
 
 
 class ResiduePairs:
-    """The kernel of cl/binding/pairs.cl with the tables of a complex on its device."""
+    """Kernel of cl/binding/pairs.cl with the tables of a complex on its device."""
 
     def __init__(self, binding: Binding, groups: NDArray[np.intp], sides: Ints) -> None:
         """Upload tables.
@@ -41,10 +41,11 @@ class ResiduePairs:
         starts = np.searchsorted(groups[self._order], np.arange(self._n_groups + 1))
         first, partners = exclusions(atoms, places)
         self._charges = scaled_charges(atoms, binding.model, binding.precision)[self._order]
-        self._tables = [
-            run.upload(wells(atoms)[self._order]), run.upload(starts, np.int32), run.upload(sides, np.int32),
-            run.upload(first, np.int32), run.upload(partners, np.int32),
-        ]  # fmt: skip
+        self._tables = dict(
+            wells=run.upload(wells(atoms)[self._order]), starts=run.upload(starts, np.int32),
+            sides=run.upload(sides, np.int32), excluded_starts=run.upload(first, np.int32),
+            excluded=run.upload(partners, np.int32),
+        )  # fmt: skip
         self._model = packed_model(binding.model, binding.precision, plan.options.cutoff)
         self._kernel = run.kernel(
             "binding/pairs.cl", "residue_pairs", **definitions(atoms, binding.model, plan.options.cutoff)
@@ -70,23 +71,24 @@ class ResiduePairs:
         points = run.upload(np.concatenate([positions - middle, charges], axis=2))
         radii = run.upload(np.stack([born, born_of_parts], axis=-1))
         sums = run.zeros(m * SUMS * n * n)
-        run.launch(
-            self._kernel, (n, n, m), (*ITEMS, 1), np.int32(n), np.int32(self._n_atoms), self._model, points, radii,
-            *self._tables, sums,
+        arguments = dict(
+            n_groups=n, n_atoms=self._n_atoms, model=self._model, points=points, born=radii, energies=sums,
+            **self._tables,
         )  # fmt: skip
+        run.launch(self._kernel, (n, n, m), (*ITEMS, 1), arguments)
         found: Floats = run.download(sums, m * SUMS * n * n).reshape(m, SUMS, n, n).astype(np.float64)
         return found
 
 
 def packed_model(model: SolventModel, precision: str, cutoff: float | None = None) -> np.void:
-    """The constants of pairs, as kernels take them; cutoff : A, at which they end"""
+    """Constants of pairs, as kernels take them; cutoff : A, at which they end"""
     return PAIR_MODEL.pack(
         precision, outside=model.outside, kappa=model.kappa, cutoff2=0.0 if cutoff is None else cutoff**2
     )
 
 
 def definitions(atoms: Atoms, model: SolventModel, cutoff: float | None = None) -> dict[str, int]:
-    """The build definitions of kernels that evaluate pairs of these atoms."""
+    """Build definitions of kernels that evaluate pairs of these atoms."""
     return {
         "TILE": 1, "GRADIENT": 0, "COULOMB": 1, "SCREENED": int(model.kappa > 0), "CUTOFF": int(cutoff is not None),
         "GEOMETRIC": int(atoms.combining == "geometric"),

@@ -1,4 +1,4 @@
-"""Born radii and implicit-solvent energy, defined; equation numbers are those of docs/theory/solvent.md."""
+"""Born radii and implicit-solvent energy, defined; equation numbers of docs/theory/solvent.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SANDER_TERMS = 5  # of sander's series
 
 
 def sphere_ends(r: Floats, rho: Floats, s: Floats, rgb_max: float | None) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Where spheres begin and end for atoms, A, and whether they count: as in `hct_term`."""
+    """Find the ends of spheres for atoms, A, and tell which count, as in `hct_term`."""
     limit = np.inf if rgb_max is None else rgb_max
     begin, end = np.maximum(rho, np.abs(r - s)), np.minimum(r + s, limit)
     counts = (rho < end) & (begin < limit)
@@ -43,7 +43,7 @@ def sander_terms(
 
 
 def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, series_first: bool = False) -> Floats:
-    """Eq. 2: the HCT term of spheres of scaled radius s at distances r for atoms of offset radius rho, A; 1/A.
+    """Eq. 2: HCT term of spheres of scaled radius s at distances r, for offset radii rho, A; 1/A.
 
     rgb_max : A, within which of an atom spheres count; None for all of them
     series_first : whether to ask for far spheres before overlaps, as sander does, of SolventModel
@@ -68,7 +68,7 @@ def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, se
 def necks_at(
     r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """r - d0 (A) and m0 (1/A) of the necks that atoms of these kinds take from others at distances r; which exist."""
+    """Find r - d0 (A) and m0 (1/A) of the necks between atoms of these kinds at distances r; mark existing ones."""
     there = r < necks.radii[kinds] + necks.radii[others] + REACH
     return r - necks.distances[others, kinds], necks.sizes[others, kinds], there
 

@@ -44,9 +44,9 @@ def decomposition_text(
 def frame_shares_csv(
     run: Results, decomp: Decomp, atoms: Atoms, is_ligand: NDArray[np.bool_] | None, of_gromacs: bool
 ) -> str:  # fmt: skip
-    """The shares of each frame as CSV: what MMPBSA.py writes with -deo.
+    """Shares of each frame as CSV: what MMPBSA.py writes with -deo.
 
-    Of separate trajectories there are no differences, as their frames do not belong together.
+    Separate trajectories have no differences, as their frames do not belong together.
     """
     out = io.StringIO()
     out.write("Generalized Born Decomposition Energies\n")
@@ -87,13 +87,13 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Tables:
-    """The shares of a run by system and split; "delta" is the difference."""
+    """Shares of a run by system and split; "delta" is the difference."""
 
     run: Results
     names: ResidueNames
 
     def systems(self, decomp: Decomp, everything: bool = False) -> list[str]:
-        """The systems whose tables are wanted, the difference last."""
+        """Systems whose tables are wanted, the difference last."""
         assert self.run.shares is not None
         parts = [*self.run.shares] if decomp.verbose > 1 or everything or not self.run.has_parts else []
         return [*parts, *(["delta"] if self.run.has_parts else [])]
@@ -159,7 +159,7 @@ class _Tables:
         return [((a, b), (i, j)) for a, i in each for b, j in each]
 
     def _of_separate(self, split: str) -> _Rows:
-        """The difference of separate trajectories: means less means, deviations by sums of squares."""
+        """Difference of separate trajectories: means less means, deviations by sums of squares."""
         everything = self.means("complex", split)
         parts = {row[0]: row for system in ("receptor", "ligand") for row in self.means(system, split).rows}
         changed = list[_Row]()

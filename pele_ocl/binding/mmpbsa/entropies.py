@@ -29,12 +29,12 @@ class InteractionEntropy:
 
     @property
     def mean(self) -> float:
-        """Of the last n frames."""
+        """Mean of the last n frames."""
         return float(self.by_frame[-self.n :].mean())
 
     @property
     def sd(self) -> float:
-        """The population standard deviation of the last n frames."""
+        """Population standard deviation of the last n frames."""
         return float(self.by_frame[-self.n :].std())
 
 
@@ -53,7 +53,7 @@ class C2Entropy:
 
 
 def interaction_entropy_of(energies: Floats, wanted: Entropies) -> InteractionEntropy:
-    """The interaction entropy of energies (m,) as gmx_MMPBSA has it: each energy less the mean up to its frame."""
+    """Interaction entropy of energies (m,) as gmx_MMPBSA has it: each energy less the mean up to its frame."""
     kt = _OF_INTERACTION * wanted.temperature
     means = np.cumsum(energies) / np.arange(1, len(energies) + 1)
     exponents = np.logaddexp.accumulate((energies - means) / kt)
@@ -62,7 +62,7 @@ def interaction_entropy_of(energies: Floats, wanted: Entropies) -> InteractionEn
 
 
 def c2_entropy_of(energies: Floats, wanted: Entropies) -> C2Entropy:
-    """The entropy of the second cumulant of energies (m,); one frame alone has none."""
+    """Entropy of the second cumulant of energies (m,); one frame alone has none."""
     sigma = float(energies.std())
     sd = entropy_of(energies, wanted.temperature).c2_error if len(energies) > 1 else 0.0
     return C2Entropy(sigma**2 / (2 * _OF_C2 * wanted.temperature), sd, sigma)

@@ -1,4 +1,4 @@
-"""The systems of a run from the files that MMPBSA.py and gmx_MMPBSA take."""
+"""Systems of a run from the files that MMPBSA.py and gmx_MMPBSA take."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .sources import Source, masked, parts_by_topologies, require_alike
 
 @dataclass(frozen=True, eq=False)
 class Systems:
-    """The systems of a run.
+    """Systems of a run.
 
     sources : "complex", and "receptor" and "ligand" where they have trajectories of their own
     is_ligand : (n,) of the complex's atoms; None where its energy alone is wanted
@@ -36,7 +36,7 @@ class Systems:
 def amber_systems(
     wanted: MmpbsaInput, topologies: dict[str, Path], solvated: dict[str, Path], paths: dict[str, tuple[Path, ...]],
 ) -> Systems:  # fmt: skip
-    """The systems of MMPBSA.py.
+    """Systems of MMPBSA.py.
 
     topologies, solvated : of "complex", "receptor" and "ligand", as far as they are given; paths : trajectories alike
 
@@ -72,7 +72,7 @@ def amber_systems(
 def _with_parts(
     sources: dict[str, Source], atoms: Mapping[str, Atoms], is_ligand: NDArray[np.bool_] | None
 ) -> dict[str, Source]:  # fmt: skip
-    """The sources of all three where one part has frames of its own: the other one's come from the complex's.
+    """Sources of all three where one part has frames of its own: the other one's come from the complex's.
 
     atoms : of the parts, by topologies of their own as far as there are any
     """
@@ -111,9 +111,9 @@ def _source(
 
 @dataclass(frozen=True)
 class Group:
-    """Where GROMACS' frames of a system come from.
+    """Files of GROMACS' frames of a system.
 
-    paths : trajectories; topology : of all atoms of a frame, None for those of the part in the complex
+    paths : trajectories; topology : of all atoms of a frame, None for the part's in the complex
     index, number : the group of an index file that the system is, None for all atoms
     """
 
@@ -127,7 +127,7 @@ def gromacs_systems(
     wanted: MmpbsaInput, topology: Path, index: Path, groups: Sequence[int], paths: tuple[Path, ...],
     reference: Path | None, parts: Mapping[str, Group],
 ) -> Systems:  # fmt: skip
-    """The systems of gmx_MMPBSA: a topology of all atoms of the frames, and two groups of an index file.
+    """Systems of gmx_MMPBSA: a topology of all atoms of the frames, and two groups of an index file.
 
     parts : "receptor" and "ligand" that have frames of their own
     """
@@ -150,7 +150,7 @@ def gromacs_systems(
 
 
 def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: Group) -> Source:
-    """The source of a part with frames of its own; own : its atoms in the complex."""
+    """Source of a part with frames of its own; own : its atoms in the complex."""
     if group.topology is None:
         return Source(own, group.paths, own, np.arange(len(own)))
     whole = read_topology(group.topology).parameters
@@ -171,7 +171,7 @@ def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: Group) -> Sourc
 def _group(
     index: Path, found: Sequence[tuple[str, NDArray[np.intp]]], number: int, whole: Atoms, topology: Path
 ) -> NDArray[np.intp]:  # fmt: skip
-    """The atoms of a group of an index file, rising. Raises InputError where it is not of these atoms."""
+    """Atoms of a group of an index file, rising. Raises InputError where it is not of these atoms."""
     if not 0 <= number < len(found):
         raise InputError(f"{index}: has no group {number}; its groups are 0 to {len(found) - 1}")
     name, group = found[number]
@@ -183,7 +183,7 @@ def _group(
 
 
 def _layout(path: Path, atoms: Atoms) -> Labels:
-    """The atoms' labels with chains and residue numbers of a structure of the same residues."""
+    """Atoms' labels with chains and residue numbers of a structure of the same residues."""
     found = read_structure_or_atoms(path).labels
     own = atoms.labels
     assert found is not None
@@ -200,7 +200,7 @@ def _layout(path: Path, atoms: Atoms) -> Labels:
 
 
 def read_index(path: Path) -> list[tuple[str, NDArray[np.intp]]]:
-    """The groups of a GROMACS index file (.ndx): names and atoms from 0. Raises FormatError, with the line."""
+    """Groups of a GROMACS index file (.ndx): names and atoms from 0. Raises FormatError, with the line."""
     found, values = list[tuple[str, NDArray[np.intp]]](), list[list[int]]()
     names = list[str]()
     for number, line in enumerate(lines(read_file(path), "GROMACS index"), 1):

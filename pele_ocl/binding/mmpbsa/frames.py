@@ -1,4 +1,4 @@
-"""The energies of each frame as CSV, in the layout of MMPBSA.py."""
+"""Energies of each frame as CSV, in the layout of MMPBSA.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .tables import SUMS, shown_terms
 
 
 def frames_csv(runs: Sequence[Results], verbose: int, of_gromacs: bool) -> str:
-    """The energies of each frame as CSV: what MMPBSA.py writes with -eo."""
+    """Energies of each frame as CSV: what MMPBSA.py writes with -eo."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     for run in runs:

@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def mutated_residue(wild: Atoms, mutant: Atoms) -> int | None:
-    """The residue, from 0, that is alanine in another topology; None where all are the same.
+    """Residue, from 0, that is alanine in another topology; None where all are the same.
 
     Raises InputError where more than one differs.
     """
@@ -47,9 +47,9 @@ def mutated_residue(wild: Atoms, mutant: Atoms) -> int | None:
 
 
 def mutant_of(wild: Atoms, topology: Atoms, residue: int) -> Mutant:
-    """The mutant of a topology of its own, at positions that follow from the wild type's.
+    """Mutant of a topology of its own, at positions that follow from the wild type's.
 
-    Raises InputError where the topology has other atoms than the wild type with this residue cut behind CB.
+    Raises InputError where the topology has other atoms than the wild type with this residue cut beyond CB.
     """
     site = cut_at(wild, residue)
     assert wild.labels is not None
@@ -86,7 +86,7 @@ def mutant_label(atoms: Atoms, residue: int) -> str:
 
 
 def residue_named(word: str, labels: Labels) -> int:
-    """The residue, from 0, of gmx_MMPBSA's CHAIN:NUMBER, CHAIN/NUMBER or CHAIN/NUMBER:INSERTION_CODE.
+    """Residue, from 0, of gmx_MMPBSA's CHAIN:NUMBER, CHAIN/NUMBER or CHAIN/NUMBER:INSERTION_CODE.
 
     Raises InputError where there is none.
     """
@@ -105,7 +105,7 @@ def residue_named(word: str, labels: Labels) -> int:
 
 
 def with_dielectric(wanted: MmpbsaInput, alanine: Alanine, name: str) -> MmpbsaInput:
-    """The input with the dielectric constant that cas_intdiel gives a residue of this name."""
+    """Input with the dielectric constant that cas_intdiel gives a residue of this name."""
     if alanine.dielectrics is None:
         return wanted
     kind = next((kind for kind, names in _KINDS.items() if name[-3:] in names), "polar")

@@ -88,7 +88,7 @@ class Entropies:
 
 @dataclass(frozen=True)
 class MmpbsaInput:
-    """The content of an input file.
+    """Content of an input file.
 
     text : its lines; frames : of the trajectory, in the words of `trajectory`; verbose : 0 to 2, which tables
     model : SolventModel; surface_offset : kcal/mol that are added to each surface energy
@@ -195,7 +195,7 @@ def _namelists(source: InputFile, text: list[str]) -> dict[str, dict[str, str]]:
 
 
 def _without_comment(line: str) -> str:
-    """A line up to a # or a ! that begins a word and is not within quotes: masks have ! inside of words."""
+    """A line up to a # or a ! that begins a word outside of quotes; masks have ! inside of words."""
     quote = ""
     for place, letter in enumerate(line):
         if quote:
@@ -236,7 +236,7 @@ def _refuse_values(source: InputFile, name: str, values: Mapping[str, str]) -> N
 
 @dataclass(frozen=True)
 class _Values:
-    """The variables of a namelist as numbers and texts."""
+    """Variables of a namelist as numbers and texts."""
 
     source: InputFile
     of: Mapping[str, str]
@@ -289,14 +289,15 @@ def _decomp(source: InputFile, values: Mapping[str, str], of_gromacs: bool) -> D
 
 
 def _entropies(source: InputFile, general: _Values, of_gromacs: bool) -> Entropies | None:
-    """The entropies of the interaction energy that are wanted; gmx_MMPBSA once called the first entropy=2."""
+    """Entropies of the interaction energy that are wanted; gmx_MMPBSA once called the first entropy=2."""
     older = of_gromacs and general.whole("entropy", 0) == 2
     interaction, c2 = bool(general.whole("interaction_entropy", 0)) or older, bool(general.whole("c2_entropy", 0))
     temperature = general.number("temperature", general.number("entropy_temp", 298.15))
     segment = general.number("ie_segment", general.number("entropy_seg", 25))
     if temperature <= 0 or not 0 < segment <= 100:
         raise InputError(
-            f"{source}: temperature={temperature:g}, ie_segment={segment:g}; K above 0 and 1 to 100 percent"
+            f"{source}: temperature={temperature:g}, ie_segment={segment:g}; a temperature above 0 K and 1 to 100 percent "
+            "are needed"
         )
     return Entropies(interaction, c2, temperature, segment) if interaction or c2 else None
 

@@ -11,7 +11,7 @@ HEADS = ("Internal", "van der Waals", "Electrostatic", "Polar Solvation", "Non-P
 
 
 class ResidueNames:
-    """The residues of the complex as the tables name them, and where each stands in its part."""
+    """Residues of the complex as the tables name them, and where each stands in its part."""
 
     def __init__(self, atoms: Atoms, is_ligand: NDArray[np.bool_] | None, of_gromacs: bool) -> None:
         labels = atoms.labels
@@ -38,7 +38,7 @@ class ResidueNames:
         return f"{'L' if self.side[residue] else 'R'} {self.names[residue]:>3s}{self.own[residue]:4d}"
 
     def in_complex(self, residues: NDArray[np.intp], system: str, is_single: bool) -> list[int]:
-        """The numbers in the complex of a system's residues."""
+        """Numbers in the complex of a system's residues."""
         if system == "complex" or is_single:
             return [int(r) for r in residues]
         places = np.flatnonzero(self.side == (system == "ligand"))

@@ -1,4 +1,4 @@
-"""Residues of a decomposition: their backbones, and those that are printed."""
+"""Residues of a decomposition: their backbones, and the printed ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def backbone(labels: Labels) -> NDArray[np.bool_]:
 def printed_residues(
     decomp: Decomp, atoms: Atoms, is_ligand: NDArray[np.bool_] | None, layout: Labels | None
 ) -> NDArray[np.intp]:  # fmt: skip
-    """The residues (k,) from 0 that print_res names: all, within D, 1-10; 200-241, or A/5-10 by chains."""
+    """Residues (k,) from 0 that print_res names: all, within D, 1-10; 200-241, or A/5-10 by chains."""
     words, starts = decomp.print_res.strip(), starts_of(atoms)
     n = len(starts)
     if words.lower() == "all":

@@ -47,7 +47,7 @@ class Shares:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Shares of pairs of residues: their means, and where they were asked for those of each frame.
+    """Shares of pairs of residues: their means, and the shares of each frame if they were asked for.
 
     by_frame : split -> "complex" and "parts" -> (m, k, k, n_groups) of the residues that are printed, kcal/mol
     """
@@ -62,7 +62,7 @@ class Results:
 
     energies : of "complex", "receptor", "ligand" the terms (m,) by AMBER's names; without parts the complex's alone
     is_single : whether the parts are cut from frames of the complex; shares : of residues by system, where asked for
-    pairs : of "single" trajectories those of all systems, else one for each system of more than one residue
+    pairs : of "single" trajectories one for all systems, else one for each system of more than one residue
     frames : the numbers of the frames by trajectory, from 1
     """
 
@@ -76,11 +76,11 @@ class Results:
 
     @property
     def has_parts(self) -> bool:
-        """Whether there are receptor and ligand beside the complex."""
+        """True if there are receptor and ligand beside the complex."""
         return "receptor" in self.energies
 
     def delta(self) -> Mapping[str, Floats]:
-        """The difference by frame (m,); of single trajectories alone."""
+        """Difference by frame (m,); of single trajectories alone."""
         return {
             name: of - self.energies["receptor"][name] - self.energies["ligand"][name]
             for name, of in self.energies["complex"].items()
@@ -89,7 +89,7 @@ class Results:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """The energies of one trajectory's frames: of a complex and of its parts, or of one system alone. It pickles.
+    """Energies of one trajectory's frames: of a complex and of its parts, or of one system alone. It pickles.
 
     name : of the system; source : its frames; is_ligand : (n,) where parts are cut from these frames, else None
     mutant : in place of the system, at positions that follow from the system's
@@ -107,7 +107,7 @@ class Work:
     by_frame: bool = False
 
     def opened(self) -> OpenedWork:
-        """The work with its plans made and its frames opened."""
+        """Work with its plans made and its frames opened."""
         return OpenedWork(self)
 
 
@@ -184,16 +184,16 @@ class OpenedWork:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The terms of the energies."""
+        """Terms of the energies."""
         return self.plan.names
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """The systems that have energies."""
+        """Systems that have energies."""
         return PARTS if isinstance(self.plan, Binding) else (self.work.name,)
 
     def residues_of(self, system: str) -> NDArray[np.intp]:
-        """The residues of the work's atoms, (k,), that are printed of a system."""
+        """Residues of the work's atoms, (k,), that are printed of a system."""
         printed = self.work.printed
         assert printed is not None
         if self.work.is_ligand is None or system == "complex":
@@ -204,9 +204,9 @@ class OpenedWork:
 
     @property
     def evaluate(self) -> Evaluate[Evaluated]:
-        """The function that evaluates positions (m, n, 3) of the system.
+        """Function that evaluates positions (m, n, 3) of the system.
 
-        Its columns are terms by system; its `residues` are shares by system and split, (m, k * n_groups).
+        Columns are terms by system; `residues` are shares by system and split, (m, k * n_groups).
         """
         return self._evaluate
 
@@ -229,7 +229,7 @@ class OpenedWork:
         return Evaluated(columns, errors, shares)
 
     def _batches(self, positions: Floats, progress: Progress | None) -> dict[str, EnergyBatch]:
-        """The batch of each system; energies too large for differences in float32 are those of float64."""
+        """Batch of each system; energies too large for differences in float32 come from float64."""
         if isinstance(self.plan, Binding):
             return self.plan._batches(positions, progress, errors="record")
         batch = self.plan.evaluate_batch(positions, progress, errors="record")
@@ -264,7 +264,7 @@ class OpenedWork:
         return {"total": total, "sidechain": total - of_backbone, "backbone": of_backbone}
 
     def pairs(self) -> Pairs | None:
-        """The shares of pairs of residues in all frames that were evaluated in this process."""
+        """Shares of pairs of residues in all frames that were evaluated in this process."""
         if self._decomposed is None:
             return None
         _, decomposer = self._decomposed
@@ -286,7 +286,7 @@ class Computed:
 
     @classmethod
     def of(cls, work: OpenedWork, parts: Sequence[Evaluated]) -> Computed:
-        """The results of neighbouring pieces in one. Raises InputError for the first frame without energies."""
+        """Results of neighbouring pieces in one. Raises InputError for the first frame without energies."""
         numbers, first = np.array(work.frames.frames, np.int64) + 1, 0
         for part in parts:
             for place, reason in sorted(part.errors.items()):
@@ -299,11 +299,11 @@ class Computed:
         )  # fmt: skip
 
     def values(self, system: str) -> Floats:
-        """The terms (m, n_terms) of a system."""
+        """Terms (m, n_terms) of a system."""
         return np.column_stack([self.columns[f"{system}_{term}"] for term in self.work.names]).astype(np.float64)
 
     def shares(self, system: str) -> Shares:
-        """The shares of a system's printed residues."""
+        """Shares of a system's printed residues."""
         residues = self.work.residues_of(system)
         of = {
             split: self.residues[f"{system}_{split}"].reshape(len(self.frames), len(residues), len(GROUPS))
@@ -313,7 +313,7 @@ class Computed:
 
 
 def results_of(computed: Sequence[Computed], wanted: MmpbsaInput, label: str = "") -> Results:
-    """The results of a run, of one work with all systems, or of a work for each of them."""
+    """Results of a run, of one work with all systems, or of a work for each of them."""
     is_single = len(computed[0].work.systems) > 1
     everything, offset = computed[0].work.names, wanted.surface_offset
     energies, shares = dict[str, Mapping[str, Floats]](), dict[str, Shares]()
@@ -334,7 +334,7 @@ def results_of(computed: Sequence[Computed], wanted: MmpbsaInput, label: str = "
 def _amber(
     names: Sequence[str], values: Floats, surface_offset: float, everything: Sequence[str] | None = None
 ) -> Mapping[str, Floats]:  # fmt: skip
-    """The terms (m,) by AMBER's names; those of `everything` that a system lacks are 0."""
+    """Terms (m,) by AMBER's names; a term of `everything` that a system lacks is 0."""
     order = tuple(everything or names)
     if strange := set(names) - set(order):
         raise InputError(f"a part has the term {sorted(strange)[0]}, which the complex lacks")

@@ -1,4 +1,4 @@
-"""The systems of a run: their atoms, where their frames come from, and which atoms belong to which part."""
+"""Systems of a run: their atoms, where their frames come from, and which atoms belong to which part."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Source:
     chosen: NDArray[np.intp]
 
     def trajectory(self, frames: str, anchors: NDArray[np.intp] | None = None) -> Trajectory:
-        """The frames, by words counted from 0, imaged by the bonds of the system where they have a cell."""
+        """Frames, by words counted from 0, imaged by the bonds of the system where they have a cell."""
         atoms = replace(self.atoms, cell_angles=self.whole.cell_angles)
         over = self._opened(frames)
         if over.n_file_atoms != len(self.whole):
@@ -59,7 +59,7 @@ class Source:
         return over.of(FrameContract(atoms, "auto", None if anchors is None else np.arange(len(atoms)), anchors))
 
     def _opened(self, frames: str) -> Trajectory:
-        """The files, opened; errors are in words of MMPBSA.py."""
+        """Files, opened; errors are in words of MMPBSA.py."""
         try:
             return Trajectory(self.paths, self.whole, frames, self.chosen)
         except FormatError as error:
@@ -73,7 +73,7 @@ class Source:
             ) from None
 
     def at_first_frame(self, frames: str) -> Atoms:
-        """The atoms of the system at the first of the frames."""
+        """Atoms of the system at the first of the frames."""
         over = self.trajectory(frames)
         first = over.piece(over.frames[:1]).usable()[0]
         over.close()

@@ -77,7 +77,7 @@ def _entropy_tables(run: Results, wanted: Entropies) -> Iterator[str]:
 
 
 def _with_entropy(run: Results, wanted: Entropies) -> Iterator[str]:
-    """The binding energy of a run with each entropy."""
+    """Binding energy of a run with each entropy."""
     gas, total = run.delta()["GGAS"], run.delta()["TOTAL"]
     mean, sd = float(total.mean()), float(total.std())
     if wanted.interaction:
@@ -115,7 +115,7 @@ def _n(run: Results) -> int:
 
 
 def shown_terms(run: Results, verbose: int, of_gromacs: bool) -> Mapping[str, Mapping[str, Floats]]:
-    """The terms that are printed: without bonded ones where they cancel, but at verbose 2."""
+    """Terms that are printed: without bonded ones where they cancel, but at verbose 2."""
     if of_gromacs or verbose > 1 or not run.is_single:
         return run.energies
     found = dict[str, dict[str, Floats]]()
@@ -170,7 +170,7 @@ def _gromacs_tables(run: Results, verbose: int) -> Iterator[str]:
 
 
 def _propagated(sds: Mapping[str, float]) -> dict[str, float]:
-    """Standard deviations where those of sums are the roots of the sums of squares."""
+    """Standard deviations; a sum has the root of the sum of squares."""
     single = {term: sd for term, sd in sds.items() if term not in ("GGAS", "GSOLV", "TOTAL")}
     gas = sqrt(sum(sd**2 for term, sd in single.items() if term not in _OF_SUM["GSOLV"]))
     solvent = sqrt(sum(sd**2 for term, sd in single.items() if term in _OF_SUM["GSOLV"]))

@@ -1,4 +1,4 @@
-"""The energies that a command's options ask for: of a structure, its models, poses, or the frames of a trajectory."""
+"""Energies that a command's options ask for: of a structure, its models, poses, or the frames of a trajectory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from .options import OF_AMBER, Wanted
 
 @dataclass(frozen=True)
 class SoluteFrame:
-    """The first frame, of all atoms of a topology or of those that are left without water and what is stripped.
+    """First frame, of all atoms of a topology, or without its water and what is stripped.
 
     over : the options of the frames; strip : of Wanted; like : whose ions are stripped
     """
@@ -52,7 +52,7 @@ class SoluteFrame:
         return self.over.paths
 
     def first_positions(self, atoms: Atoms, selection: Selection | None) -> tuple[Floats, str]:
-        """The positions (n, 3) A of the atoms, 0 where the frame lacks them, and no sentence: the plan has one."""
+        """Positions (n, 3) A of the atoms, 0 where the frame lacks them, and no sentence: the plan has one."""
         try:
             return self.over.first_positions(atoms, selection)
         except FormatError:
@@ -81,7 +81,7 @@ def energies_for(
     binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None, like: str | None,
     elsewhere: Callable[[], OpenedFrames], torn: Mapping[int, str],
 ) -> BindingEnergies:  # fmt: skip
-    """The energies of all frames, which are written to `output` where it is given.
+    """Energies of all frames, which are written to `output` where it is given.
 
     elsewhere : opens the frames in another process; torn : why models fail, by their place
     """
@@ -118,7 +118,7 @@ def separate_for(
     binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, read_atoms: ReadAtoms,
     output: Path | None, like: str | None,
 ) -> SeparateEnergies:  # fmt: skip
-    """The energies of trajectories of all three; those of a part that has none come from the frames of the complex.
+    """Energies of trajectories of all three; a part that has none is cut from the frames of the complex.
 
     output : a table of all frames
     """
@@ -148,7 +148,7 @@ def separate_for(
 
 
 def _of_complex(binding: Binding, name: str, molecule: Molecule, over: FrameOptions) -> Trajectory:
-    """The frames of a system by those of the complex, which are of all atoms of the structure or of the complex's."""
+    """Frames of a system, cut from the complex's, which have all atoms of the structure or the complex's alone."""
     own = np.arange(len(binding.atoms)) if name == "complex" else getattr(binding.parts, name)
     taken = over.indices(binding.n_atoms, molecule.chosen)
     # Frames of an .mdcrd file do not tell how many atoms they have: a structure of all of them does.
@@ -169,7 +169,7 @@ def _of_complex(binding: Binding, name: str, molecule: Molecule, over: FrameOpti
 def _chosen_of(
     whole: Atoms, n: int, name: str, path: Path, wanted: Wanted, like: str | None
 ) -> NDArray[np.intp]:  # fmt: skip
-    """The atoms of a part in a structure of its own: all, or those that are left without water and what is stripped.
+    """Atoms of a part in a structure of its own: all, or without water and what is stripped.
 
     n : atoms of the part in the complex
 
@@ -189,7 +189,7 @@ def _chosen_of(
 def _of_part(
     name: str, paths: Sequence[Path], whole: Atoms, chosen: NDArray[np.intp], over: FrameOptions
 ) -> Trajectory:  # fmt: skip
-    """The frames of a part, which are of all atoms of its structure, or of the chosen ones alone."""
+    """Frames of a part, which are of all atoms of its structure, or of the chosen ones alone."""
     try:
         frames = Trajectory(paths, whole, over.words, None if len(chosen) == len(whole) else chosen, image=over.imaging)
         if frames.n_file_atoms == len(whole):
@@ -204,7 +204,7 @@ def _of_part(
 
 
 def is_stripped(binding: Binding, molecule: Molecule, over: FrameOptions) -> bool:
-    """Whether the frames are of the complex alone, without atoms of the structure that are in neither part."""
+    """True if the frames are of the complex alone, without atoms of the structure that are in neither part."""
     if len(binding.atoms) == binding.n_atoms or over.topology is not None:
         return False
     try:
@@ -230,12 +230,12 @@ def _rows(energies: SeparateEnergies, naming: Naming) -> dict[str, NDArray[np.ge
 
 
 def _naming(binding: Binding, like: str | None) -> Naming:
-    """The names of terms in files: AMBER's with the constants of its programs, as on the screen."""
+    """Names of terms in files: AMBER's with the constants of its programs, as on the screen."""
     return Naming(binding.names, like in OF_AMBER)
 
 
 def opened_frames(binding: Binding, molecule: Molecule, over: FrameOptions, like: str | None) -> OpenedFrames:
-    """The frames of a complex, and the way to evaluate them."""
+    """Frames of a complex, and the way to evaluate them."""
     naming = _naming(binding, like)
     settings = {"software": software(), **binding_settings(binding), **naming.settings}
     frames = trajectory_for(binding, over.opened(binding.given, molecule.chosen))

@@ -39,7 +39,7 @@ _REFUSED = {
 
 
 class MmpbsaCommand(EachOnce):
-    """Takes several files behind -y, as MMPBSA.py does."""
+    """Takes several files after -y, as MMPBSA.py does."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -187,7 +187,7 @@ def mmpbsa(
 
 
 def _given(**named: Any) -> dict[str, Any]:
-    """The options that were given, by name."""
+    """Options that were given, by name."""
     return {name: value for name, value in named.items() if value}
 
 
@@ -211,7 +211,7 @@ def _refuse_sharing(wanted: MmpbsaInput, records: Records) -> None:
 
 
 def _with_notes(wanted: MmpbsaInput, systems: Systems) -> MmpbsaInput:
-    """The input with notes about what these systems are, and without entropies where they have none.
+    """Input with notes about what these systems are, and without entropies where they have none.
 
     Raises UsageError for entropies of separate trajectories.
     """

@@ -1,4 +1,4 @@
-"""The runs of an mmpbsa.in: the wild type and its mutants, over their frames, here or by workers."""
+"""Runs of an mmpbsa.in: the wild type and its mutants, over their frames, here or by workers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Records:
     """Intermediate files with the energies of frames.
 
     prefix : first letters of their names; resume : whether there are any; keeps : whether they stay after the run
-    written : those that this run wrote or went on with
+    written : files that this run wrote or went on with
     """
 
     prefix: str
@@ -37,7 +37,7 @@ class Records:
     written: list[Path] = field(default_factory=list)
 
     def path(self, label: str, system: str) -> Path | None:
-        """The file of a system; None where none is wanted."""
+        """File of a system; None where none is wanted."""
         if not self.resume:
             return None
         self.written.append(Path(f"{self.prefix}{f'{label}_' if label else ''}{system}.h5"))
@@ -62,7 +62,7 @@ def computed_runs(
     systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, Path], device: str | None, precision: str,
     records: Records, by_frame: bool,
 ) -> list[Results]:  # fmt: skip
-    """The wild type, unless mutants alone are wanted, and each mutant of an alanine scan.
+    """Wild type, unless mutants alone are wanted, and each mutant of an alanine scan.
 
     topologies : of the mutant, by system; by_frame : whether shares of pairs of residues are kept by frame
     """
@@ -95,7 +95,7 @@ def _run(
 
 
 def _printed(systems: Systems, wanted: MmpbsaInput) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """The residues of the complex that print_res names, at its first frame."""
+    """Residues of the complex that print_res names, at its first frame."""
     assert wanted.decomp is not None
     whole = systems.sources["complex"]
     return printed_residues(wanted.decomp, whole.at_first_frame(wanted.frames), systems.is_ligand, systems.layout)
@@ -104,7 +104,7 @@ def _printed(systems: Systems, wanted: MmpbsaInput) -> np.ndarray[tuple[int], np
 def _own(
     printed: np.ndarray[tuple[int], np.dtype[np.intp]], systems: Systems, name: str
 ) -> np.ndarray[tuple[int], np.dtype[np.intp]]:  # fmt: skip
-    """The same residues by their numbers in a system with frames of its own."""
+    """Printed residues by their numbers in a system with frames of its own."""
     if name == "complex" or systems.is_ligand is None:
         return printed
     side = systems.is_ligand[starts_of(systems.sources["complex"].atoms)] == (name == "ligand")
@@ -112,7 +112,7 @@ def _own(
 
 
 def _computed(work: Work, record: Path | None, what: str) -> Computed:
-    """The results of all frames of a work, which go into a record where one is wanted."""
+    """Results of all frames of a work, which go into a record where one is wanted."""
     opened = work.opened()
     spec = FramesSpec(partial(_frames, work), _frames(work, opened))
     with shared_frames(spec, record, resume=record is not None) as shared, FrameLine(what, len(shared.frames)) as line:
@@ -124,13 +124,13 @@ def _computed(work: Work, record: Path | None, what: str) -> Computed:
 
 
 def _frames(work: Work, opened: OpenedWork | None = None) -> OpenedFrames:
-    """The frames of a work, in this process or in another one, which opens it first."""
+    """Frames of a work, in this process or in another one, which opens it first."""
     opened = opened or work.opened()
     return OpenedFrames(opened.frames, opened.evaluate, {"record": {"software": software(), **opened.settings}})
 
 
 def _mutations(systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, Path]) -> list[_Mutation]:
-    """The mutants of an alanine scan, by -mc, -mr and -ml or by mutant_res."""
+    """Mutants of an alanine scan, by -mc, -mr and -ml or by mutant_res."""
     if wanted.alanine is None:
         if topologies:
             raise InputError("-mc, -mr and -ml are of an alanine scan; mmpbsa.in has no &alanine_scanning")
@@ -158,7 +158,7 @@ def _mutations(systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, P
 
 
 def _by_topologies(systems: Systems, topologies: Mapping[str, Path]) -> tuple[int, dict[str, Mutant]]:
-    """The residue, from 0, and the mutants of topologies of their own."""
+    """Residue, from 0, and the mutants of topologies of their own."""
     atoms = {name: source.atoms for name, source in systems.sources.items()}
     of = {name: read_topology(path).parameters for name, path in topologies.items()}
     residue = mutated_residue(atoms["complex"], of["complex"])

@@ -1,4 +1,4 @@
-"""The files of a run, and what is said of it."""
+"""Files of a run, and what is said of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..terminal import say, say_json
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files of a run: tables, decomposition, energies of frames, shares of frames; None for those not wanted."""
+    """Files of a run: tables, decomposition, energies of frames, shares of frames; None if not wanted."""
 
     results: Path
     decomposition: Path | None
@@ -52,7 +52,7 @@ def headed(
     file: InputFile, wanted: MmpbsaInput, systems: Systems, runs: Sequence[Results], notes: Sequence[str],
     of_gromacs: bool, topology: Path, paths: Sequence[Path],
 ) -> Heading:  # fmt: skip
-    """The lines above the tables: the input, the files, the parts and the model."""
+    """Lines above the tables: the input, the files, the parts and the model."""
     program = "gmx_MMPBSA" if of_gromacs else "MMPBSA.py"
     n = len(next(iter(runs[0].energies["complex"].values())))
     model = wanted.model
