@@ -296,8 +296,8 @@ def _entropies(source: InputFile, general: _Values, of_gromacs: bool) -> Entropi
     segment = general.number("ie_segment", general.number("entropy_seg", 25))
     if temperature <= 0 or not 0 < segment <= 100:
         raise InputError(
-            f"{source}: temperature={temperature:g}, ie_segment={segment:g}; a temperature above 0 K and 1 to 100 percent "
-            "are needed"
+            f"{source}: temperature={temperature:g}, ie_segment={segment:g}; a temperature above 0 K and 1 to 100 "
+            "percent are needed"
         )
     return Entropies(interaction, c2, temperature, segment) if interaction or c2 else None
 
