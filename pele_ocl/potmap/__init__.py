@@ -26,12 +26,13 @@ from .result import PotmapResult
 from .room import MeshRoom
 from .split_methods import SPLIT_METHODS, require_able
 from .touching import require_apart
-from .variants import FIELD_VARIANTS, METHODS, VARIANTS, choose_variant, tuned_choice
+from .variants import FIELD_VARIANTS, MAP_METHODS, METHODS, VARIANTS, choose_variant, tuned_choice
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = [
+    "MAP_METHODS",
     "METHODS",
     "VARIANTS",
     "MapOptions",

@@ -57,7 +57,7 @@ HostSteps = Callable[["Run", MapProblem], SlabMethod]
 class MapVariant(Variant[HostSteps]):
     """A variant of maps.
 
-    method : of `potmap`, "direct", "cutoff", "msm" or "mesh"
+    method : of `potmap`, a key of MAP_METHODS
     has_field : whether it computes the electric field, too
     has_rests : whether its kernels know what rounding took from coordinates
     """
@@ -298,11 +298,31 @@ VARIANTS: dict[str, MapVariant] = {
 }  # fmt: skip
 
 FIELD_VARIANTS = tuple(name for name, variant in VARIANTS.items() if variant.has_field)
-# The variant that `auto` stands for, by method.
-_DEFAULTS = {"direct": "blocked", "cutoff": "cutoff", "msm": "msm", "mesh": "mesh"}
-METHODS = (*_DEFAULTS, "auto")
+
+
+@dataclass(frozen=True)
+class MapMethod:
+    """A method of `potmap`.
+
+    summary : what it does; variant : the one that the variant "auto" stands for
+    atom_by_atom : whether it meets each atom that counts at a point by itself. It then needs no grid, and its cost
+        follows from their number
+    """
+
+    summary: str
+    variant: str
+    atom_by_atom: bool = False
+
+
+MAP_METHODS = {
+    "direct": MapMethod("sums all atoms", "blocked", atom_by_atom=True),
+    "cutoff": MapMethod("sums atoms within the cutoff", "cutoff", atom_by_atom=True),
+    "msm": MapMethod("keeps an accuracy by multilevel summation", "msm"),
+    "mesh": MapMethod("keeps an accuracy by Fourier transforms", "mesh"),
+}
+METHODS = (*MAP_METHODS, "auto")  # which is one of these, by cost: potmap/accuracy.py
 
 
 def choose_variant(method: str) -> str:
     """Return the variant that `auto` stands for."""
-    return _DEFAULTS[method]
+    return MAP_METHODS[method].variant

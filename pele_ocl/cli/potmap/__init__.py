@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ...inputfile import read_file
-from ...potmap import METHODS, VARIANTS
+from ...potmap import MAP_METHODS, METHODS, VARIANTS
 from ...potmap.models import COMBINATIONS
 from ..cluster import asked_of, cluster_options
 from ..command import OUTPUT, EachOnce
@@ -27,6 +27,7 @@ from .pictures import Pictures, is_given
 from .several import MapSpec, report_several, whole
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
+METHOD_HELP = "; ".join(f"{name} {each.summary}" for name, each in MAP_METHODS.items())
 DEFAULT_CUTOFF = 12.0
 ALL = ""  # of --align without a selection
 
@@ -49,8 +50,7 @@ ALL = ""  # of --align without a selection
     type=click.Choice(METHODS),
     default="direct",
     show_default=True,
-    help="direct sums all atoms; cutoff sums atoms within the cutoff; msm (multilevel summation) and mesh "
-    "keep --accuracy; auto takes direct or mesh, whichever costs less.",
+    help=METHOD_HELP + "; auto takes direct or mesh, whichever costs less.",
 )
 @click.option(
     "--accuracy",

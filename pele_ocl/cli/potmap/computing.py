@@ -10,7 +10,7 @@ import numpy as np
 
 from ...atoms import Atoms
 from ...grid import Grid, Map
-from ...potmap import PotmapResult
+from ...potmap import MAP_METHODS, PotmapResult
 from ...potmap import potmap as compute
 from ...potmap.estimate import estimate_seconds, memory_bytes
 from ...potmap.models import potmap_models
@@ -47,7 +47,8 @@ class Computed:
 
 def announce(atoms: Atoms, n_models: int, grid: Grid, options: dict[str, Any]) -> None:
     """Say how large the map is, and roughly how long it takes."""
-    estimated = options["method"] in ("direct", "cutoff")  # what a mesh or lattices cost is not that of parts
+    method = MAP_METHODS.get(options["method"])  # None for auto
+    estimated = method is not None and method.atom_by_atom  # what a mesh or lattices cost is not that of parts
     seconds = n_models * estimate_seconds(atoms, grid, **options) if estimated else 0.0
     size = len(grid) * np.dtype(options["precision"]).itemsize * (4 if options.get("field") else 1)
     memory = memory_bytes(atoms, grid, MapOptions(**options)) if options["method"] in SPLIT_METHODS else 0

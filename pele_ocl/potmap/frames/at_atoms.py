@@ -9,11 +9,11 @@ from ... import arguments
 from ...atoms import Atoms, Floats
 from ...errors import InputError
 from ...grid import Grid
-from .. import planned
+from .. import MAP_METHODS, planned
 from ..options import MapOptions
 from ..slabs import first_evals
 
-METHODS = ("direct", "cutoff")
+_METHODS = [name for name, each in MAP_METHODS.items() if each.atom_by_atom]
 MOST_ATOMS = 1 << 20  # of all frames that are computed at a time
 
 
@@ -27,8 +27,8 @@ class AtomPotentials:
 
     def __init__(self, atoms: Atoms, chosen: NDArray[np.intp], options: MapOptions) -> None:
         """Raises InputError and DeviceError as `potmap` does, and for the field and methods that need a grid."""
-        if options.field or not arguments.is_among(options.method, METHODS):
-            raise InputError(f"values at atoms have the methods {' and '.join(METHODS)}, and no field; choose direct")
+        if options.field or not arguments.is_among(options.method, _METHODS):
+            raise InputError(f"values at atoms have the methods {' and '.join(_METHODS)}, and no field; choose direct")
         self._atoms, self.chosen, self.unit = atoms, chosen, options.unit
         self._plan = planned(atoms, Grid(atoms.positions.mean(axis=0), 1.0, (1, 1, 1)), options)
         self._charges = self._plan.factor * atoms.charges
