@@ -67,17 +67,25 @@ HELD = {
     "cl/solvent/hct_rows.clh": "near_term(",
     "pele_ocl/cli/__init__.py": "COMMANDS",
     "pele_ocl/cli/energy.py": "@click.option(",
+    "pele_ocl/cli/frames/tally.py": "SURFACE_AREA",
     "pele_ocl/energy/layout.py": "class SquaresLayout",
+    "pele_ocl/energy/plan.py": "def _described(",
     "pele_ocl/energy/terms/__init__.py": "__all__",
     "pele_ocl/energy/variants.py": "VARIANTS",
     "pele_ocl/formats/pqr.py": "_QUANTITIES",
     "pele_ocl/formats/registry.py": '".pqr": "pele_ocl.formats.pqr:FORMAT"',
     "pele_ocl/gb_models/__init__.py": "GB_MODELS",
+    "pele_ocl/jobs/energy.py": "def plan(",
+    "pele_ocl/nonbond/entries.py": "TILE = ",
     "pele_ocl/nonbond/variants.py": "VARIANTS",
     "pele_ocl/opencl/shared.py": "PAIR_MODEL",
+    "pele_ocl/potmap/variants.py": "MAP_METHODS",
     "pele_ocl/solvent/layout.py": "def of(",
     "pele_ocl/solvent/variants.py": "VARIANTS",
     "pele_ocl/tiled/tables.py": "class SphereTables",
+    "pele_ocl/trajectories/energies.py": "def evaluate_with(",
+    "pele_ocl/trajectories/recording/recorder.py": "def unit_of(",
+    "pele_ocl/trajectories/recording/text.py": "removesuffix(",
 }
 
 
@@ -98,22 +106,21 @@ def test_other_files_named_exist():
     ("row", "page"),
     [
         ("a GB model such as HCT", "gb-model.md"),
-        ("a dihedral term", "energy-term.md"),
+        ("an energy term of your own, such as Morse potentials", "energy-term.md"),
         ("a variant of `solvent`", "kernel.md"),
     ],
 )
 def test_worked_examples_touch_the_files_of_their_row(row, page):
-    """An example's own file names stand for the names of a row with another example."""
     (files,) = (files for name, files in TABLE if name == row)
     headings = "\n".join(re.findall(r"^## .*$", (ROOT / "docs" / "extend" / page).read_text(), re.MULTILINE))
-    touched = {name.replace("morse", "dihedral") for name in re.findall(r"`((?:cl|pele_ocl)/[\w./]+)`", headings)}
+    touched = set(re.findall(r"`((?:cl|pele_ocl)/[\w./]+)`", headings))
     assert touched
     assert touched == {name for name, _ in FILE.findall(files) if not name.startswith("docs/")}
 
 
 def test_the_rows_that_a_newcomer_asks_for_are_there():
-    asked = ("a GB model", "GBn2", "a dihedral term", "a variant", "the rule of tile sizes", "a `.pqr` field",
-             "a structure format", "a map format", "an option")  # fmt: skip
+    asked = ("a GB model", "GBn2", "an energy term", "a driver", "a variant", "the rule of tile sizes", "a map method",
+             "a `.pqr` field", "a structure format", "a map format", "an option", "a column of results")  # fmt: skip
     for start in asked:
         assert any(name.startswith(start) for name, _ in TABLE), start
 
