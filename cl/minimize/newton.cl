@@ -72,7 +72,7 @@ INLINE int bend(local fine *state, fine4 sums, Stopping stopping, fine *along, f
     const fine left = fmax(rz - 2 * *along * sums.y + *along * *along * sums.z, (fine)0);
     *keep = left / rz;
     state[RESIDUAL] = left;
-    const fine rms2 = state[GRADIENT2] / stopping.gradient2;  // in tolerances
+    const fine rms2 = state[GRADIENT2] / gradient_bound2(state, stopping);  // in tolerances
     const fine forcing = clamp((fine)0.1 * sqrt(sqrt(rms2)), LEAST_FORCING, MOST_FORCING);
     return left <= forcing * forcing * state[FIRST_RESIDUAL] || state[INNER] >= MOST_INNER ? TURN : GO_ON;
 }

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from .copies import Pending
+
 if TYPE_CHECKING:
     from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.memory import Buffer
@@ -66,7 +68,7 @@ class Tables:
         self._table = run.empty(self._values.size, np.uint8)
         self._list = run.empty(capacity, np.int32)
         self._changed = [0, 0]  # slots between which the device's table is old
-        self._sent: list[object] = []  # what the device may still read
+        self._pending = Pending(run)
         self._kept: list[KeptLaunch] = []
         self._numbers = {id(launch): k for k, launch in enumerate(launches)}
         for k, launch in enumerate(launches):
@@ -91,14 +93,13 @@ class Tables:
         """Have these slots be launched from now on, in this order, after all that was launched before."""
         first, end = self._changed
         listed = slots.astype(np.int32)
-        self._sent = [listed]
         if len(listed):
-            self._sent.append(self._run.start_write(self._list, listed))
+            self._pending.keep(self._run.start_write(self._list, listed))
             for kept, (x, y) in zip(self._kept, self._shapes[:, listed].max(axis=1).tolist(), strict=True):
                 kept.shape = x, y
         if end > first:
             part = self._values[first:end].ravel().copy()
-            self._sent += [part, self._run.start_write(self._table, part, first * self._row_bytes)]
+            self._pending.keep(self._run.start_write(self._table, part, first * self._row_bytes))
         self._changed = [0, 0]
 
     def kept(self, launches: Sequence[RecordedLaunch | KeptLaunch]) -> list[KeptLaunch]:

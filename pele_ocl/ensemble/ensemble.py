@@ -23,6 +23,7 @@ from .drivers import DriverKernel
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
+    from .minimizing import RowMinimizer
     from ..opencl.device import Device
     from ..opencl.memory import Buffer
 
@@ -87,6 +88,7 @@ class Ensemble:
         self._explained: dict[int, str] = {}
         self._frozen: list[NDArray[np.bool_]] = [np.zeros(len(atoms), bool) for atoms in self.atoms]
         self._free: Buffer | None = None
+        self._minimizer: RowMinimizer | None = None
         self.positions = Column(self, self._read_positions, self._write_positions)
         self.gradients = Column(self, self._read_gradients)
         self.born_radii = Column(self, self._read_radii)
@@ -270,10 +272,11 @@ class Ensemble:
 
         Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
         """
-        from .minimizing import minimize_rows
+        from .minimizing import RowMinimizer
 
         chosen = [k for k in self._chosen(rows).tolist() if k not in self._failed]
-        return minimize_rows(self, chosen, options)
+        self._minimizer = self._minimizer or RowMinimizer()
+        return self._minimizer.minimize(self, chosen, options)
 
     def _system(self, k: int) -> System:
         """The molecule of a row as it is recorded. Raises InputError where it cannot be computed."""
@@ -287,15 +290,16 @@ class Ensemble:
         """The options of `Energy` that all rows have, less the gradient."""
         return {name: value for name, value in self._options.items() if name != "gradient"}
 
-    def _references_of(self, k: int) -> dict[str, NDArray[Any]]:
-        """The encoded references of the restraints of a row, by the names of their buffers."""
-        names = [name for name in self._system(k).passes.buffers if name.startswith(_REFERENCE)]
-        return {name: self._resident.read([k], name, self._resident.coordinate)[0] for name in names}
+    def _row_data(self, rows: list[int]) -> dict[str, NDArray[np.uint8]]:
+        """What rows of one molecule have of their own beside positions, bytes (n_rows, size) by names of buffers."""
+        names = [name for name in self._system(rows[0]).passes.buffers if name.startswith(_REFERENCE)]
+        return {name: self._resident.read(rows, name, np.uint8) for name in names}
 
     def _references(self, k: int) -> dict[str, Floats]:
         """The references (n, 3) A of the restraints of a row, by the names of their buffers."""
-        decode = self._system(k).pipeline.decode
-        return {name: decode(encoded[np.newaxis])[0] for name, encoded in self._references_of(k).items()}
+        system = self._system(k)
+        names = [name for name in system.passes.buffers if name.startswith(_REFERENCE)]
+        return {name: self._read_encoded([k], name)[0] for name in names}
 
     def finish(self) -> None:
         """Wait until the device has done all that was started."""

@@ -21,27 +21,25 @@ SHARE = 0.25  # of the excess that each atom of a bond goes in a sweep; half of 
 class BondLengths:
     """The lengths that the bonds of a molecule have in its force field; docs/theory/minimize.md, section 4.
 
-    bonds : (m, 2) atoms; lengths : (m,) A; shares : (m, 2) SHARE, or 0 of atoms that stay
+    bonds : (m, 2) atoms; lengths : (m,) A
     """
 
     bonds: Ints
     lengths: Floats
-    shares: Floats
 
     @classmethod
-    def of(cls, atoms: Atoms, free: NDArray[np.bool_]) -> BondLengths | None:
-        """Those of a molecule, None where it has none. free : (n,) atoms that move"""
+    def of(cls, atoms: Atoms) -> BondLengths | None:
+        """Take the bonds of a molecule's force field; None if it has none."""
         if atoms.bonded is None or not len(atoms.bonded.bonds):
             return None
-        of = atoms.bonded.bonds
-        return cls(of.atoms, of.parameters[:, 1], np.where(free[of.atoms], SHARE, 0.0))
+        return cls(atoms.bonded.bonds.atoms, atoms.bonded.bonds.parameters[:, 1])
 
-    def restored(self, conformations: Floats) -> Floats:
-        """Conformations (m, n, 3) A, of which shaken ones have bonds near their lengths; each has the bits as alone."""
-        found = conformations.copy()
-        for one in found:
-            if self.n_restored(one):
-                self._restore(one)
+    def restored(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
+        """Bring bonds of a shaken structure at positions (n, 3) A near their lengths. free : (n,) atoms that move"""
+        if not self.n_restored(positions):
+            return positions
+        found = positions.copy()
+        self._restore(found, np.where(free[self.bonds], SHARE, 0.0))
         return found
 
     def n_restored(self, positions: Floats) -> int:
@@ -52,9 +50,12 @@ class BondLengths:
         n_off = int(((excess > OFF) & (excess < TORN)).sum())
         return n_off if n_off > SHAKEN * len(excess) else 0
 
-    def _restore(self, positions: Floats) -> None:
-        """Move positions (n, 3) A by some sweeps, in each of which all bonds pull or push their atoms at once."""
-        n, (i, j), (of_i, of_j) = len(positions), self.bonds.T, self.shares.T
+    def _restore(self, positions: Floats, shares: Floats) -> None:
+        """Move positions (n, 3) A by some sweeps, in each of which all bonds pull or push their atoms at once.
+
+        shares : (m, 2) of the excess of a bond that each of its atoms goes
+        """
+        n, (i, j), (of_i, of_j) = len(positions), self.bonds.T, shares.T
         for _ in range(SWEEPS):
             bonds, lengths, excess = self._bonds(positions)
             pulls = np.where(np.abs(excess) < TORN, excess / np.maximum(lengths, LEAST), 0.0)

@@ -57,10 +57,7 @@ class BondConstraints:
         twice = np.flatnonzero(np.bincount(hydrogens, minlength=1) > 1)
         if len(twice):
             raise InputError(f"{atoms.describe(int(twice[0]))} is bonded to two heavy atoms; leave out constraints")
-        stuck = free[heavy] & ~free[hydrogens]
-        if stuck.any():
-            i, j = (atoms.describe(int(of[stuck][0])) for of in (hydrogens, heavy))
-            raise InputError(f"{i} is frozen and {j} is not, whose bond is held; freeze both or none")
+        _check_stuck(atoms, heavy, hydrogens, free)
         centers, starts, counts = np.unique(heavy, return_index=True, return_counts=True)
         if counts.max(initial=0) > MOST_HYDROGENS:
             owner = atoms.describe(int(centers[np.argmax(counts)]))
@@ -68,6 +65,19 @@ class BondConstraints:
         if not len(centers):
             raise InputError("there are no bonds to hydrogen to hold; leave out constraints")
         return cls(centers, free[centers], np.append(starts, len(heavy)), hydrogens, lengths)
+
+    def within(self, atoms: Atoms, free: NDArray[np.bool_]) -> BondConstraints | None:
+        """Give constraints of a structure of which only atoms `free` (n,) move; None if all of them stay.
+
+        Raises InputError for a heavy atom that moves with a hydrogen that does not.
+        """
+        owners, moves = np.repeat(self.heavy, np.diff(self.starts)), free[self.hydrogens]
+        _check_stuck(atoms, owners, self.hydrogens, free)
+        heavy, starts = np.unique(owners[moves], return_index=True)
+        if not len(heavy):
+            return None
+        hydrogens, lengths = self.hydrogens[moves], self.lengths[moves]
+        return BondConstraints(heavy, free[heavy], np.append(starts, len(hydrogens)), hydrogens, lengths)
 
     def placed(self, conformations: Floats) -> Floats:
         """Conformations (m, n, 3) A with each hydrogen moved along its bond to its length."""
@@ -90,14 +100,16 @@ class BondConstraints:
         found[:, self.hydrogens] -= along[..., None] * units
         return found
 
-    def launches(self, passes: AnyPasses, base: Buffer) -> tuple[KeptLaunch, KeptLaunch]:
-        """Behind an evaluation, the launch that projects the gradient; behind a step, that which holds the bonds."""
+    def launches(self, passes: AnyPasses, base: Buffer, free: Buffer) -> tuple[KeptLaunch, KeptLaunch]:
+        """Give the launch that projects the gradient after an evaluation, and the one that holds bonds after a step.
+
+        free : reals (n,) of a structure: 1, or 0 of atoms that stay, also of those that move in the plan
+        """
         run, n = passes.run, len(self.heavy)
         fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         clusters: list[Argument] = [
             run.dtype.type(passes.encoding.step), np.int32(n),
-            run.upload(np.column_stack([self.heavy, self.moves]), np.int32), run.upload(self.starts, np.int32),
-            run.upload(self.hydrogens, np.int32),
+            *(run.upload(of, np.int32) for of in (self.heavy, self.starts, self.hydrogens)), free,
         ]  # fmt: skip
         file = "minimize/constraints.cl"
         macros = {"MOST_HYDROGENS": MOST_HYDROGENS, **passes.encoding.macros, **passes.result_macros}
@@ -118,6 +130,14 @@ class BondConstraints:
         bonds = positions[:, self.hydrogens] - centers
         lengths = np.linalg.norm(bonds, axis=2, keepdims=True)
         return centers, np.where(lengths > 0, bonds / np.where(lengths > 0, lengths, 1), [1.0, 0.0, 0.0])
+
+
+def _check_stuck(atoms: Atoms, heavy: Ints, hydrogens: Ints, free: NDArray[np.bool_]) -> None:
+    """Raise InputError for the first of some bonds whose heavy atom moves and whose hydrogen does not."""
+    stuck = free[heavy] & ~free[hydrogens]
+    if stuck.any():
+        i, j = (atoms.describe(int(of[stuck][0])) for of in (hydrogens, heavy))
+        raise InputError(f"{i} is frozen and {j} is not, whose bond is held; freeze both or none")
 
 
 def _bonds_of(atoms: Atoms, kind: str) -> tuple[Ints, Floats]:

@@ -60,7 +60,6 @@ class Preconditioner:
     entries : 4 spring + which member of it the atom is
     members, stands, details : (n_springs, 4) as cl/minimize/precondition.cl takes them
     parameters : (k, 4) of the bonded terms
-    n_moving : atoms that move
     """
 
     order: NDArray[np.int32]
@@ -71,11 +70,10 @@ class Preconditioner:
     stands: NDArray[np.int32]
     details: NDArray[np.int32]
     parameters: Floats
-    n_moving: int
 
     @classmethod
-    def of(cls, passes: AnyPasses, free: NDArray[np.bool_]) -> Preconditioner:
-        """That of the molecule of some passes. free : (n,) atoms that move"""
+    def of(cls, passes: AnyPasses) -> Preconditioner:
+        """Find the springs and blocks of the molecule of some passes."""
         atoms, springs = passes.atoms, _springs(passes)
         order, n_blocks = block_order(atoms), blocks_of(len(atoms))
         slots = HALF * np.arange(n_blocks)[:, None] + np.arange(BLOCK)  # where their atoms stand in the order
@@ -84,8 +82,8 @@ class Preconditioner:
         rest = np.full(len(padded), REST)
         for addend in passes.contents.addends:
             rest[: len(atoms)] += np.broadcast_to(addend.stiffness(atoms), len(atoms))[order]
-        stands_of = np.full(len(atoms) + 1, -1, np.int32)  # of each atom that moves; the last one is that of no atom
-        stands_of[order] = np.where(free[order], np.arange(len(atoms)), -1)
+        stands_of = np.full(len(atoms) + 1, -1, np.int32)  # of each atom; the last one is that of no atom
+        stands_of[order] = np.arange(len(atoms))
         members = springs.members[:, :MEMBERS]
         stands = stands_of[members]
         entries = np.flatnonzero(stands >= 0)
@@ -99,7 +97,6 @@ class Preconditioner:
             stands,
             np.column_stack([springs.kinds, springs.first, springs.counts, np.zeros(len(springs))]).astype(np.int32),
             springs.parameters,
-            int(free.sum()),
         )
 
     @property
@@ -117,12 +114,12 @@ class Preconditioner:
     ) -> KeptLaunch:  # fmt: skip
         """The launch that builds the blocks, by groups of so many work-items.
 
-        buffers : positions, states, and where the blocks go
+        buffers : atoms that move, positions, states, and where the blocks go
         """
         run = passes.run
         fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         args: list[Argument] = [
-            *map(np.int32, (passes.n_atoms, self.n_moving, self.n_blocks)), run.dtype.type(passes.encoding.step),
+            *map(np.int32, (passes.n_atoms, self.n_blocks)), run.dtype.type(passes.encoding.step),
             *map(run.dtype.type, (self.rest.min(), FIRST_STIFFNESS, REACH)), run.upload(self.rest),
             *(run.upload(of, np.int32) for of in (self.starts, self.entries, self.members, self.stands, self.details)),
             run.upload(self.parameters, fine), *buffers,

@@ -98,7 +98,7 @@ class Steps:
         self._n_chunks = -(-n // self._shape.chunk)
         self.state_size = N_STATE + 3 * self.pairs + 2 * self.pairs**2
         real, coordinate = run.dtype, passes.encoding.dtype
-        self._preconditioner = Preconditioner.of(passes, free) if is_preconditioned(passes, descent) else None
+        self._preconditioner = Preconditioner.of(passes) if is_preconditioned(passes, descent) else None
         self.kept = {
             name: (run.zeros(batch * size, dtype), size * dtype.itemsize)
             for name, size, dtype in (
@@ -124,7 +124,7 @@ class Steps:
         self._preconditioned = [run.zeros(batch * 6 * n) for _ in range(2)] if self._preconditioner else []
         self.free, self._stopping, self._descent = run.upload_each(free.astype(real)), stopping, descent
         self._done = [run.zeros(1, np.int32) for _ in range(2)]  # counters of cl/minimize/iterate.cl
-        held = () if constraints is None else constraints.launches(passes, self.kept["base"][0])
+        held = () if constraints is None else constraints.launches(passes, self.kept["base"][0], self.free)
         self._evaluated, self._stepped = held[:1], held[1:]  # what follows an evaluation and a step
         either = ("state", "next_state"), ("next_state", "state")
         self.both = [self._launches(passes, *names) for names in either]
@@ -154,7 +154,7 @@ class Steps:
     def _build(self, passes: AnyPasses, positions: str, state: str) -> KeptLaunch:
         """The launch that builds the blocks at those positions."""
         assert self._preconditioner is not None
-        buffers = [self.kept[name][0] for name in (positions, state, "inverses")]
+        buffers = [self.free, *(self.kept[name][0] for name in (positions, state, "inverses"))]
         return self._preconditioner.launch(passes, buffers, self._shape.items, **self._macros(passes))
 
     def _measure(self, passes: AnyPasses) -> KeptLaunch:
@@ -250,16 +250,17 @@ class Steps:
         """The name of the states as they are now."""
         return ("state", "next_state")[self.count % 2]
 
-    def first_state(self) -> NDArray[Any]:
-        """The state of a structure that begins."""
+    def first_state(self, n_moving: int) -> NDArray[Any]:
+        """Make the state of a structure that begins. n_moving : atoms that move"""
         state = np.zeros(self.state_size, self.fine)
+        state[StepState.MOVING] = n_moving
         state[StepState.SHARE], state[StepState.LENGTH] = 1, FIRST_LENGTH[self._descent]
         state[StepState.MIX] = FIRST_MIX
         return state
 
-    def load(self, run: Run, seat: int, positions: NDArray[Any]) -> None:
-        """Let a structure begin in a seat. positions : (3 n) encoded"""
-        for name, values in (("positions", positions), ("base", positions), (self._state, self.first_state())):
+    def load(self, run: Run, seat: int, positions: NDArray[Any], state: NDArray[Any]) -> None:
+        """Let a structure begin in a seat. positions : (3 n) encoded; state : as of `first_state`"""
+        for name, values in (("positions", positions), ("base", positions), (self._state, state)):
             run.write(self.kept[name][0], values, seat * len(values))
         for counter in self._done if self._joins else ():
             run.clear(counter)
@@ -279,12 +280,6 @@ class Steps:
         assert self._seen is not None
         run.wait(self._seen)
         return self._looked[:n_seats, :N_STATE]
-
-    def states(self, run: Run, n_seats: int) -> NDArray[Any]:
-        """The states of the first seats once all that was started is done, (n_seats, N_STATE)."""
-        states = np.empty((n_seats, self.state_size), self.fine)
-        run.read(states, self.kept[self._state][0])
-        return states[:, :N_STATE]
 
     def positions(self, run: Run, seat: int) -> NDArray[Any]:
         """The positions of a seat that were accepted last, (3 n) encoded."""
