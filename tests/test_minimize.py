@@ -336,8 +336,9 @@ def test_molecules_without_room_beside_others_follow_alone(device, monkeypatch):
 def test_time_ends_none_that_is_below_a_bound():
     states = np.zeros((4, len(StepState)))
     states[:, StepState.STOPPED], states[1:, StepState.EVALUATIONS] = Stop.TIME, 5  # the first one never began
+    states[:, StepState.MOVING] = 10
     states[:, StepState.GRADIENT2], states[:, StepState.LARGEST2] = [0, 0.3, 0.5, 0.5], [0, 0.2, 0.04, 0.2]
-    Stopping(tolerance=0.2, largest=0.3).judge(states, n_moving=10)
+    Stopping(tolerance=0.2, largest=0.3).judge(states)
     assert states[:, StepState.STOPPED].tolist() == [Stop.TIME, Stop.GRADIENT, Stop.LARGEST, Stop.TIME]
 
 

@@ -69,7 +69,7 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
         pipeline.encode(x[np.newaxis], slice(0, 1), encoded, None)
         steps.load(run, 0, encoded[0])
         if gradient is not None:
-            state = steps.first_state()
+            state = steps.first_state(int(plan.free.sum()))
             state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, plan.free.sum() * gradient**2
             run.write(steps.kept["state"][0], state)
         assert steps.prepare(run, [0]) == 5

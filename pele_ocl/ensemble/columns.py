@@ -21,13 +21,15 @@ class Column:
 
     Rows are a number, a slice, numbers, or a mask (n_rows,). Where it can be written, `column[rows] = arrays` takes an
     array for a single row, else one for each, or one for all.
+
+    ndim : dimensions of the array of a row
     """
 
     def __init__(
         self, ensemble: Ensemble, read: Callable[[list[int]], Sequence[NDArray[Any]]],
-        write: Callable[[list[int], Sequence[Any]], object] | None = None,
+        write: Callable[[list[int], Sequence[Any]], object] | None = None, ndim: int = 2,
     ) -> None:  # fmt: skip
-        self._ensemble, self._read, self._write = ensemble, read, write
+        self._ensemble, self._read, self._write, self._ndim = ensemble, read, write, ndim
 
     def __len__(self) -> int:
         return len(self._ensemble)
@@ -45,7 +47,7 @@ class Column:
         chosen = self._ensemble._chosen(rows).tolist()
         if isinstance(rows, int | np.integer):
             values = [values]
-        elif isinstance(values, np.ndarray) and values.ndim < 3:
+        elif isinstance(values, np.ndarray | float | int) and np.ndim(values) <= self._ndim:
             values = [values] * len(chosen)
         if not hasattr(values, "__len__"):
             raise InputError(f"a {type(values).__name__} is no array for each of {len(chosen):,} rows")

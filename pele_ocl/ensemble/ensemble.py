@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +21,7 @@ from ..results import Terms
 from ..solvent_model import SolventModel
 from .columns import Column, DeviceArray, RowsLike
 from .drivers import DriverKernel
+from .restraints import KINDS
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
 MOST_ROWS = 1 << 24  # of one molecule
-
-
-_REFERENCE = "reference of "  # begins the names of buffers with references of restraints
 
 
 class Ensemble:
@@ -92,7 +91,7 @@ class Ensemble:
         self.positions = Column(self, self._read_positions, self._write_positions)
         self.gradients = Column(self, self._read_gradients)
         self.born_radii = Column(self, self._read_radii)
-        self.frozen = Column(self, self._read_frozen, self._write_frozen)
+        self.frozen = Column(self, self._read_frozen, self._write_frozen, ndim=1)
         self.positions[:] = [atoms.positions for atoms in self.atoms]
 
     def _systems(self, errors: str) -> list[System | None]:
@@ -128,7 +127,7 @@ class Ensemble:
         good = [k for k in range(len(self)) if k not in self._failed]
         state = {
             "positions": dict(zip(good, self.positions[good], strict=True)),
-            "references": {k: self._references(k) for k in self._resident.there.tolist()},
+            "restraints": self._restraints(),
             "failed": {k: why for k, why in self._failed.items() if self._resident.systems[k] is not None},
             "frozen": {k: mask for k, mask in enumerate(self._frozen) if mask.any()},
         }
@@ -203,13 +202,25 @@ class Ensemble:
 
         name : of the restraint; `ensemble.references("restraint")[3] = positions` sets those of row 3, (n, 3) A
         """
-        piece = f"{_REFERENCE}{name}"
-        there = self._resident.there.tolist()
-        if not all(piece in self._resident.system(k).passes.buffers for k in there):
-            raise InputError(f"no restraint of the ensemble is named {described(name)}")
-        return Column(
-            self, lambda rows: self._read_encoded(rows, piece), lambda rows, x: self._write_references(rows, piece, x)
-        )
+        return self._restraint_values("references", name, 2)
+
+    def force_constants(self, name: str) -> Column:
+        """Give the force constants of a restraint, which rows may have of their own.
+
+        name : of the restraint; (n,) of the atoms kcal/mol/A^2, or (m,) of distances and torsions, kcal/mol/rad^2
+        """
+        return self._restraint_values("force_constants", name, 1)
+
+    def targets(self, name: str) -> Column:
+        """Give the targets of a restraint of distances (m,) A or torsions (m,) rad, which rows may have of their own.
+
+        name : of the restraint
+        """
+        return self._restraint_values("targets", name, 1)
+
+    def _restraint_values(self, kind: str, name: str, ndim: int) -> Column:
+        values = KINDS[kind](self, name)
+        return Column(self, values.read, values.write, ndim)
 
     def copy(self, sources: RowsLike, targets: RowsLike) -> None:
         """Copy rows to other rows of the same molecules on the device: positions, results, references.
@@ -291,15 +302,21 @@ class Ensemble:
         return {name: value for name, value in self._options.items() if name != "gradient"}
 
     def _row_data(self, rows: list[int]) -> dict[str, NDArray[np.uint8]]:
-        """What rows of one molecule have of their own beside positions, bytes (n_rows, size) by names of buffers."""
-        names = [name for name in self._system(rows[0]).passes.buffers if name.startswith(_REFERENCE)]
+        """What rows of one molecule have of their own for restraints, bytes (n_rows, size) by names of buffers."""
+        passes = self._system(rows[0]).passes
+        names = [name for name in passes.buffers if name.startswith(("reference of ", "constants of ", "parameters of "))]
         return {name: self._resident.read(rows, name, np.uint8) for name in names}
 
-    def _references(self, k: int) -> dict[str, Floats]:
-        """The references (n, 3) A of the restraints of a row, by the names of their buffers."""
-        system = self._system(k)
-        names = [name for name in system.passes.buffers if name.startswith(_REFERENCE)]
-        return {name: self._read_encoded([k], name)[0] for name in names}
+    def _restraints(self) -> dict[tuple[str, str], dict[int, Floats]]:
+        """The values of restraints by their kind, by the name of the restraint and by row."""
+        found: dict[tuple[str, str], dict[int, Floats]] = {}
+        there = self._resident.there.tolist()
+        names = {term.name for k in there for term in self._resident.system(k).energy.further_terms}
+        for kind, values in KINDS.items():
+            for name in names:
+                with suppress(InputError):  # of another kind
+                    found[kind, name] = dict(zip(there, values(self, name).read(there), strict=True))
+        return found
 
     def finish(self) -> None:
         """Wait until the device has done all that was started."""
@@ -365,15 +382,6 @@ class Ensemble:
             self._failed |= {there[k]: reason for k, reason in errors.items()}
             self._aside[there] = aside
             self._resident.write(there, "positions", encoded)
-
-    def _write_references(self, rows: list[int], name: str, positions: Sequence[ArrayLike]) -> None:
-        given = [self._positions(k, x) for k, x in zip(rows, positions, strict=True)]
-        for place, k in enumerate(rows):
-            encoded, aside, errors = self._system(k).encoded(given[place][np.newaxis])
-            if errors or aside.any():
-                raise InputError(errors.get(0, f"the references of row {k} lie far from the molecule"))
-            self._resident.write([k], name, encoded)
-            self._evaluated[k] = False
 
     def _positions(self, k: int, positions: ArrayLike) -> Floats:
         """Positions (n, 3) of row k. Raises InputError for another shape."""
@@ -443,9 +451,8 @@ def _again(
     """The ensemble that a pickle describes."""
     ensemble = Ensemble([molecules[k] for k in rows], errors="record", **options)
     ensemble.positions[list(state["positions"])] = list(state["positions"].values())
-    for k, references in state["references"].items():
-        for name, x in references.items():
-            ensemble._write_references([k], name, [x])
+    for (kind, name), values in state["restraints"].items():
+        KINDS[kind](ensemble, name).write(list(values), list(values.values()))
     ensemble._failed |= state["failed"]  # a row that could not be placed is no row at its molecule's positions
     for k, mask in state["frozen"].items():
         ensemble.frozen[k] = mask

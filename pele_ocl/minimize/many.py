@@ -135,7 +135,8 @@ class Together:
             for done in scheduler.minimized(self._structures(scheduler, largest_first, others)):
                 for structure in done:
                     self._keep(structure.number, structure.result)
-                self._tell(SHARED, 0, 0, scheduler.largest_gradient)
+                if scheduler.looks:
+                    self._tell(SHARED, 0, 0, scheduler.largest_gradient)
                 yield
 
     def _structures(self, scheduler: SharedScheduler, numbers: Sequence[int], others: list[int]) -> Structures:

@@ -193,9 +193,9 @@ class Minimizer:
             scheduler = PlanScheduler(run, pipeline, self._steps_of(passes), self.stopping.max_seconds, begin)
             for done in scheduler.minimized(iter([structures])):
                 n_done += len(done)
-                if progress is not None:
+                if progress is not None and scheduler.looks:
                     progress(n_done / count)
-                if watch is not None:
+                if watch is not None and scheduler.looks:
                     watch(n_done, count, scheduler.largest_gradient)
                 yield
 

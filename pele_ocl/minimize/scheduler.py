@@ -32,6 +32,7 @@ class Scheduler(ABC):
     before the last `ahead` of the iterations between two looks, so that the device is at work while the host looks.
 
     seats : that there are; limit : seconds after which all structures end where they are, None for no limit
+    looks : at the states so far
     largest_gradient : root mean square gradient, the largest of the structures in seats, kcal/mol/A
     """
 
@@ -43,7 +44,7 @@ class Scheduler(ABC):
 
     def begin(self, limit: float | None) -> None:
         """Start the clock, for other structures than before."""
-        self.limit, self.largest_gradient = limit, 0.0
+        self.limit, self.looks, self.largest_gradient = limit, 0, 0.0
         self._clock = time.perf_counter()
         self._more = True  # whether structures may come that are not ready yet
         self._next: Sequence[Seated] = ()  # that come as soon as there is room
@@ -146,6 +147,7 @@ class Scheduler(ABC):
     def _look(self) -> list[Seated]:
         """Wait for the states, let those go that are done, and give those that were done at the look before."""
         ended, self._ended, self.largest_gradient = self._ended, [], 0.0
+        self.looks += 1
         is_late = self._is_late
         for seats in self.seats:
             states = self._states(seats, is_late)

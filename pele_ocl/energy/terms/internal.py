@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,10 +56,23 @@ class InternalRestraint(Term):
             ("target", unit, self.targets), ("force_constant", unit_of_k, positive), ("flat", unit, positive),
         ):  # fmt: skip
             values = numbers(name, getattr(self, name))
-            fits = np.isfinite(values) & (values >= least) & (values <= most)
-            if values.shape not in ((), (len(atoms),)) or not fits.all():
+            if values.shape not in ((), (len(atoms),)) or not _fit(values, least, most):
                 raise InputError(f"{name} must be one or {len(atoms)} numbers of {of}{bound}")
             object.__setattr__(self, name, frozen(np.broadcast_to(values, len(atoms)), np.float64))
+
+    def check_targets(self, targets: Floats) -> None:
+        """Raise InputError for targets (m,) that there cannot be."""
+        least, most, bound = self.targets
+        if not _fit(targets, least, most):
+            raise InputError(f"targets must be numbers of {self.units[0]}{bound}")
+
+    @abstractmethod
+    def put_targets(self, targets: Floats, parameters: NDArray[Any]) -> None:
+        """Put targets (m,) into parameters (m, 4) as the kernel takes them."""
+
+    @abstractmethod
+    def targets_of(self, parameters: NDArray[Any]) -> Floats:
+        """Give the targets (m,) of parameters (m, 4)."""
 
     def check(self, atoms: Atoms) -> None:
         require_atoms(atoms)
@@ -80,11 +93,12 @@ class InternalRestraint(Term):
         fine = run.dtype if encoding.is_fixed else np.dtype(np.float64)
         places = np.argsort(members.ravel(), kind="stable")
         starts = np.searchsorted(members.ravel()[places], np.arange(n + 1))
+        passes.buffers[f"parameters of {self.name}"] = parameters = run.upload_each(self._parameters(), fine)
         return [
             run.keep(
                 "energy/terms/internal.cl", "restrain_internal", (n, 1), (ITEMS, 1), np.int32(n),
                 np.int32(passes.n_energies), np.int32(index), run.dtype.type(encoding.step),
-                passes.buffers["positions"], run.upload(members, np.int32), run.upload(self._parameters(), fine),
+                passes.buffers["positions"], run.upload(members, np.int32), parameters,
                 run.upload(starts, np.int32), run.upload(places, np.int32), passes.buffers["results"],
                 MEMBERS=self.members, **encoding.macros, **passes.result_macros,
             )
@@ -101,3 +115,8 @@ class InternalRestraint(Term):
     @abstractmethod
     def _parameters(self) -> Floats:
         """Those of each restraint as the kernel takes them, (m, 4)."""
+
+
+def _fit(values: Floats, least: float, most: float) -> bool:
+    """Tell if values are numbers within bounds."""
+    return bool((np.isfinite(values) & (values >= least) & (values <= most)).all())

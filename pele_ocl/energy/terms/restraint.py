@@ -75,11 +75,12 @@ class PositionalRestraint(Term):
         encoding.encode(shifted, references)
         n = len(atoms)
         passes.buffers[f"reference of {self.name}"] = there = run.upload_each(references, encoding.dtype)
+        passes.buffers[f"constants of {self.name}"] = constants = run.upload_each(self._constants(atoms))
         return [
             run.keep(
                 "energy/terms/restraint.cl", "restrain", (n, 1), (ITEMS, 1), np.int32(n), np.int32(passes.n_energies),
                 np.int32(index), run.dtype.type(encoding.step), passes.buffers["positions"],
-                there, run.upload(self._constants(atoms)), run.dtype.type(self.flat),
+                there, constants, run.dtype.type(self.flat),
                 passes.buffers["results"], **encoding.macros, **passes.result_macros,
             )
         ]  # fmt: skip
