@@ -67,7 +67,7 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
         run = pipeline.passes.run.anew(False)
         encoded = np.empty((1, x.size), pipeline.passes.encoding.dtype)
         pipeline.encode(x[np.newaxis], slice(0, 1), encoded, None)
-        steps.load(run, 0, encoded[0])
+        steps.load(run, 0, encoded[0], steps.first_state(int(plan.free.sum())))
         if gradient is not None:
             state = steps.first_state(int(plan.free.sum()))
             state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, plan.free.sum() * gradient**2

@@ -60,12 +60,19 @@ CASES = [
     {}, pytest.param({"fixed_radii": True}, marks=SLOW), pytest.param({"method": "fire"}, marks=SLOW),
     pytest.param({"model": VACUUM, "constraints": "hbonds"}, marks=SLOW),
     pytest.param({"variant": "squares"}, marks=SLOW), pytest.param({"precision": "float64"}, marks=SLOW),
+    {"method": "newton", "rounds": 3, "fixed_radii": True, "max_iterations": 4},
+    pytest.param({"rounds": 2, "max_iterations": 10}, marks=SLOW), {"frozen": np.arange(9)},
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "options", CASES, ids=["lbfgs", "fixed radii", "fire", "constraints in vacuum", "squares", "float64"]
-)
+    "options",
+    CASES,
+    ids=[
+        "lbfgs", "fixed radii", "fire", "constraints in vacuum", "squares", "float64", "newton in rounds", "rounds",
+        "frozen",
+    ],
+)  # fmt: skip
 def test_each_has_the_bits_that_it_has_alone(device, sharing, options):
     """Some leave their seats while others come in."""
     options = {"tolerance": 1.0, "max_iterations": 60, "device": device, **options}
@@ -91,13 +98,15 @@ def test_none_is_lost_where_all_leave_at_once(device, sharing, monkeypatch, iter
 
 @pytest.mark.slow
 def test_options_of_each_and_what_shares_no_launches(device, sharing):
-    """Restraints are shared; frozen atoms are not, nor what has no room."""
+    """Molecules with restraints and with frozen atoms share launches; those with little time do not."""
 
     def each(atoms: Atoms) -> dict[str, object]:
+        if len(atoms) == 41:
+            return {"max_seconds": 100.0}
         return {"frozen": [0, 1]} if len(atoms) == 30 else {"terms": [PositionalRestraint(5.0)]}
 
     batch = minimize_many(MOLECULES, each=each, tolerance=1.0, device=device)
-    assert sorted(sharing) == [0, 2, 3]
+    assert sorted(sharing) == [0, 1, 2]
     np.testing.assert_allclose(batch[1].positions[:2], MOLECULES[1].positions[:2], atol=1e-12)
     assert_as_alone([batch[2]], [MOLECULES[2]], tolerance=1.0, device=device, terms=[PositionalRestraint(5.0)])
 
