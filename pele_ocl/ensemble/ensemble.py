@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,6 +25,7 @@ from .restraints import KINDS
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
+    from .mapped import MappedRows
     from .minimizing import RowMinimizer
     from ..opencl.device import Device
     from ..opencl.memory import Buffer
@@ -82,12 +83,13 @@ class Ensemble:
         self._failed: dict[int, str] = {}
         systems = self._systems(errors)
         self._resident = ResidentRows(Run(self.device, precision, profile=False), systems)
-        self._aside = np.zeros((len(self), 3))
+        self._offsets = np.zeros((len(self), 3))
         self._evaluated = np.zeros(len(self), bool)
         self._explained: dict[int, str] = {}
         self._frozen: list[NDArray[np.bool_]] = [np.zeros(len(atoms), bool) for atoms in self.atoms]
         self._free: Buffer | None = None
         self._minimizer: RowMinimizer | None = None
+        self._is_mapped = False
         self.positions = Column(self, self._read_positions, self._write_positions)
         self.gradients = Column(self, self._read_gradients)
         self.born_radii = Column(self, self._read_radii)
@@ -239,7 +241,7 @@ class Ensemble:
                 raise InputError(f"row {k} cannot be copied to row {to}: their molecules are not the same Atoms")
         if len(begin):
             self._resident.copy(begin, end)
-            self._aside[end], self._evaluated[end] = self._aside[begin], self._evaluated[begin]
+            self._offsets[end], self._evaluated[end] = self._offsets[begin], self._evaluated[begin]
             for to in end.tolist():
                 self._explained.pop(to, None)
                 self._failed.pop(to, None)
@@ -318,12 +320,36 @@ class Ensemble:
                     found[kind, name] = dict(zip(there, values(self, name).read(there), strict=True))
         return found
 
+    @contextmanager
+    def mapped(self, *, moves: bool = False) -> Iterator[MappedRows]:
+        """Map what rows have on a CPU device as NumPy arrays, without a copy, as long as a `with` block lasts.
+
+        Nothing else can be asked of the ensemble in the block, and the arrays must not be used after it.
+
+        moves : whether the block writes positions, whose rows are then to be evaluated anew
+
+        Raises InputError for a device that is no CPU, or one without float64.
+        """
+        from .mapped import mapped
+
+        self._chosen(None)
+        with mapped(self) as rows:
+            self._is_mapped = True
+            try:
+                yield rows
+            finally:
+                self._is_mapped = False
+                if moves:
+                    self._evaluated[:] = False
+
     def finish(self) -> None:
         """Wait until the device has done all that was started."""
         self._resident.run.finish()
 
     def _chosen(self, rows: RowsLike) -> Rows:
-        """The numbers of rows. Raises InputError for rows that there are not."""
+        """The numbers of rows. Raises InputError for rows that there are not, and while their memory is mapped."""
+        if self._is_mapped:
+            raise InputError("the memory of the rows is mapped; leave the `with` block of mapped() first")
         if rows is None:
             return np.arange(len(self))
         if not isinstance(rows, bool | np.bool_):
@@ -357,7 +383,7 @@ class Ensemble:
         return self._resident.system(rows[0]).energies(results, self._read_positions(rows))
 
     def _read_positions(self, rows: list[int]) -> list[Floats]:
-        return [x + self._aside[k] for k, x in zip(rows, self._read_encoded(rows, "positions"), strict=True)]
+        return [x + self._offsets[k] for k, x in zip(rows, self._read_encoded(rows, "positions"), strict=True)]
 
     def _read_encoded(self, rows: list[int], name: str) -> list[Floats]:
         found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]
@@ -378,9 +404,9 @@ class Ensemble:
         self._evaluated[rows] = False
         for places, system in self._by_system(np.array(rows, np.int64)):
             there = [rows[place] for place in places.tolist()]
-            encoded, aside, errors = system.encoded(np.stack([given[place] for place in places.tolist()]))
+            encoded, offsets, errors = system.encoded(np.stack([given[place] for place in places.tolist()]))
             self._failed |= {there[k]: reason for k, reason in errors.items()}
-            self._aside[there] = aside
+            self._offsets[there] = offsets
             self._resident.write(there, "positions", encoded)
 
     def _positions(self, k: int, positions: ArrayLike) -> Floats:

@@ -136,19 +136,19 @@ class Regions:
     """
 
     def __init__(self, run: Run, size: int) -> None:
+        """run : writes what structures of a molecule share"""
         self.buffer, self.size, self.shared = run.empty(size, np.uint8), size, dict[Member, int]()
+        self._run = run
         self._room, self._users = Room(size), Counter[Member]()
 
     def take(self, member: Member) -> int | None:
         """Take a region for a structure, and one for its molecule if that has none; None if there is no room."""
-        self._users[member] += 1
-        if member not in self.shared:
-            first = self._take(member.shared.size)
-            if first is not None:
-                self.shared[member] = first
-        own = self._take(member.own.size) if member in self.shared else None
-        if own is None:
-            self._users[member] -= 1
+        own = self._taken(member)
+        if own is None and not any(self._users.values()):  # what is free is in parts that are too small
+            self._drop(self.shared)
+            own = self._taken(member)
+        if own is not None:
+            self._users[member] += 1
         return own
 
     def give_back(self, structure: SharedSeated) -> None:
@@ -156,13 +156,26 @@ class Regions:
         self._room.give_back(structure.first, structure.member.own.size)
         self._users[structure.member] -= 1
 
-    def _take(self, size: int) -> int | None:
+    def _taken(self, member: Member) -> int | None:
+        if member not in self.shared:
+            first = self._first(member.shared.size, member)
+            if first is None:
+                return None
+            self.shared[member] = first
+            self._run.write(self.buffer, member.shared.image, first)
+        return self._first(member.own.size, member)
+
+    def _first(self, size: int, member: Member) -> int | None:
+        """Take so many bytes, if need be from molecules without structures, but for one."""
         first = self._room.take(size)
         if first is None:
-            for member in [member for member in self.shared if not self._users[member]]:
-                self._room.give_back(self.shared.pop(member), member.shared.size)
+            self._drop([other for other in self.shared if other is not member and not self._users[other]])
             first = self._room.take(size)
         return first
+
+    def _drop(self, members: Iterable[Member]) -> None:
+        for member in list(members):
+            self._room.give_back(self.shared.pop(member), member.shared.size)
 
 
 class SharedSeats(Seats):
@@ -282,7 +295,7 @@ class SharedScheduler(Scheduler):
         super().__init__(run)
         self.device, self.precision = device, precision
         self._copies, self._aside = Copies(run), Copies(self._aside_run)
-        self._regions = Regions(plain, most_bytes(device) if size is None else size)
+        self._regions = Regions(self._aside_run, most_bytes(device) if size is None else size)
         self._by_key: dict[Hashable, SharedSeats] = {}
         self._n_atoms = 0  # of the structures that have regions
         stack.callback(self.stop)
@@ -317,7 +330,7 @@ class SharedScheduler(Scheduler):
 
     def _bring(self, structures: Sequence[Seated]) -> int:
         """Fill the regions of structures, beside what the device does."""
-        known, brought = set(self._regions.shared), list[SharedSeated]()
+        brought: list[SharedSeated] = []
         for structure in cast("Sequence[SharedSeated]", structures):
             n_atoms = self._n_atoms + len(structure.given)
             first = None if self._n_atoms and n_atoms > MOST_ATOMS else self._regions.take(structure.member)
@@ -327,8 +340,6 @@ class SharedScheduler(Scheduler):
             brought.append(structure)
         large = self._regions.buffer
         for member, own in by_member(brought).items():
-            if member not in known:
-                self._aside_run.write(large, member.shared.image, self._regions.shared[member])
             image, firsts = member.own.image, np.array([structure.first for structure in own], np.uint64)
             zeros = np.full(len(own), member.own.n_zeros)
             self._aside.clear(large, firsts + np.uint64(len(image)), zeros)
