@@ -1,4 +1,4 @@
-"""Rows of ensembles minimised: launches shared by all, molecules prepared once, what a row gives depends on it alone."""
+"""Rows of ensembles minimised: shared launches, molecules prepared once, results that depend on a row alone."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_bad_row_is_a_record_and_nothing_else(device, place, kind):
     assert [batch.results[rows.index(k)].positions.tobytes() for k in rows if k != place] == expected
     if kind != "no molecule":
         assert set(batch.errors) == {place}
-        words = {"same place": "same place", "all frozen": "all atoms are frozen", "hydrogen frozen": "whose bond is held"}
+        words = {"same place": "same place", "all frozen": "all atoms are frozen", "hydrogen frozen": "bond is held"}
         assert words[kind] in batch.errors[place]
         np.testing.assert_allclose(ensemble.positions[place], bad, atol=1e-9)  # where it was
 

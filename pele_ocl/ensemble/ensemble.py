@@ -21,14 +21,14 @@ from ..results import Terms
 from ..solvent_model import SolventModel
 from .columns import Column, DeviceArray, RowsLike
 from .drivers import DriverKernel
-from .restraints import KINDS
+from .restraints import BUFFERS, KINDS
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
-    from .mapped import MappedRows
-    from .minimizing import RowMinimizer
     from ..opencl.device import Device
     from ..opencl.memory import Buffer
+    from .mapped import MappedRows
+    from .minimizing import RowMinimizer
 
 MOST_ROWS = 1 << 24  # of one molecule
 
@@ -306,7 +306,7 @@ class Ensemble:
     def _row_data(self, rows: list[int]) -> dict[str, NDArray[np.uint8]]:
         """What rows of one molecule have of their own for restraints, bytes (n_rows, size) by names of buffers."""
         passes = self._system(rows[0]).passes
-        names = [name for name in passes.buffers if name.startswith(("reference of ", "constants of ", "parameters of "))]
+        names = [name for name in passes.buffers if name.startswith(BUFFERS)]
         return {name: self._resident.read(rows, name, np.uint8) for name in names}
 
     def _restraints(self) -> dict[tuple[str, str], dict[int, Floats]]:
@@ -472,13 +472,13 @@ def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) ->
 
 
 def _again(
-    molecules: list[Atoms], rows: list[int], options: dict[str, Any], state: dict[str, dict[int, Any]]
+    molecules: list[Atoms], rows: list[int], options: dict[str, Any], state: dict[str, dict[Any, Any]]
 ) -> Ensemble:
     """The ensemble that a pickle describes."""
     ensemble = Ensemble([molecules[k] for k in rows], errors="record", **options)
     ensemble.positions[list(state["positions"])] = list(state["positions"].values())
-    for (kind, name), values in state["restraints"].items():
-        KINDS[kind](ensemble, name).write(list(values), list(values.values()))
+    for (values, name), of_rows in state["restraints"].items():
+        KINDS[values](ensemble, name).write(list(of_rows), list(of_rows.values()))
     ensemble._failed |= state["failed"]  # a row that could not be placed is no row at its molecule's positions
     for k, mask in state["frozen"].items():
         ensemble.frozen[k] = mask

@@ -48,7 +48,9 @@ def mapped(ensemble: Ensemble) -> Iterator[MappedRows]:
     """
     resident, device = ensemble._resident, ensemble.device
     if device.kind != "CPU" or resident.coordinate.kind == "i":
-        which = "has memory of its own" if device.kind != "CPU" else "has no float64, and so keeps positions as integers"
+        which = "has memory of its own"
+        if device.kind == "CPU":
+            which = "has no float64, and so keeps positions as integers"
         raise InputError(f"{device} {which}; read positions[:] and gradients[:] in place of mapping them")
     run = resident.run
     size, n = resident.bytes_on_device.size, len(ensemble)

@@ -167,4 +167,5 @@ class Targets(RowValues):
         return term
 
 
+BUFFERS = "reference of ", "constants of ", "parameters of "  # how names of the buffers begin that have values
 KINDS = {"references": References, "force_constants": ForceConstants, "targets": Targets}

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LEAST_LOOK, MOST_LOOK = 4, 32  # iterations after which the host looks which conformations of a plan are done
 MOST_READY = 8  # structures that wait on the device for a seat
 
+_NO_MORE: Sequence[Seated] = ()
+
 Structures = Iterator[Sequence[Seated] | None]  # as they are prepared; None between two parts of that work
 
 
@@ -80,14 +82,14 @@ class Scheduler(ABC):
         yield done
 
     def _fill(self, structures: Structures) -> None:
-        """Make the next structures ready, a part of the work at least; more until one is, and while the device works."""
+        """Make the next structures ready, a part of that work at least; more until one is, or the device waits."""
         while len(self._ready) < MOST_READY:
             if not self._next:
-                try:
-                    self._next = next(structures) or ()
-                except StopIteration:
+                batch = next(structures, _NO_MORE)
+                if batch is _NO_MORE:
                     self._more = False
                     return
+                self._next = batch or ()
             if self._next:
                 count = self._bring(self._next)
                 self._ready.extend(self._next[:count])
@@ -184,9 +186,11 @@ class Scheduler(ABC):
         self._ready.extend(again)
         self._ended += end
 
+    @abstractmethod
     def _place(self, again: Sequence[Seated], end: Sequence[Seated]) -> None:
         """Bring what changed of structures that begin another round, and of those that end, to the device."""
 
+    @abstractmethod
     def _finish(self, ended: Sequence[Seated]) -> None:
         """Take what the device has of structures that ended at the look before."""
 
@@ -216,3 +220,9 @@ class PlanScheduler(Scheduler):
         count = LEAST_LOOK if self._is_late else min(MOST_LOOK, max(LEAST_LOOK, self._iterations // 16))
         self._iterations += count
         return count
+
+    def _place(self, again: Sequence[Seated], end: Sequence[Seated]) -> None:
+        """Do nothing: a seat takes positions when a structure enters it."""
+
+    def _finish(self, ended: Sequence[Seated]) -> None:
+        """Do nothing: the plan computes all energies in the end."""

@@ -1,4 +1,4 @@
-"""Structures in seats: what is kept of each on the device while it is minimised, and launches that serve all of them."""
+"""Structures in seats: what is kept of each on the device while it is minimised, and launches that serve them all."""
 
 from __future__ import annotations
 

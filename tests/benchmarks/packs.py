@@ -17,13 +17,13 @@ from dataclasses import replace
 
 import numpy as np
 from mixed import models_of
+from pele_ocl.minimize.pack import Member
+from pele_ocl.minimize.packs import LOOK, Packs
 
 from pele_ocl import Atoms, Energy
 from pele_ocl.bench.minimize import MODEL
 from pele_ocl.energy.layout import SquaresLayout
 from pele_ocl.minimize import Minimizer
-from pele_ocl.minimize.pack import Member
-from pele_ocl.minimize.packs import LOOK, Packs
 from pele_ocl.minimize.steps import Steps
 from pele_ocl.opencl.device import get_device
 from pele_ocl.opencl.launch import KeptLaunch

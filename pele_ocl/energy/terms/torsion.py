@@ -54,7 +54,7 @@ class TorsionRestraint(InternalRestraint):
         parameters[:, 1], parameters[:, 2] = np.cos(targets), np.sin(targets)
 
     def targets_of(self, parameters: NDArray[Any]) -> Floats:
-        return np.arctan2(parameters[:, 2], parameters[:, 1], dtype=np.float64)
+        return np.array(np.arctan2(parameters[:, 2], parameters[:, 1]), np.float64)
 
     def _parameters(self) -> Floats:
         angles = np.cos(self.target), np.sin(self.target)
