@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
     from ..opencl.timing import Event
@@ -56,11 +55,11 @@ class Copies:
             places = np.append(0, np.cumsum(sizes[:-1])).astype(np.uint64)
             self.move(source, between, begin, places, sizes)
             source, begin = between, places
-        self._launch("copy_pieces", begin, end, sizes, source, target)
+        self._launch("copy_pieces", begin, end, sizes, {"source": source, "target": target})
 
     def clear(self, target: Buffer, begin: Places, sizes: NDArray[np.int64]) -> None:
         """Start to fill pieces with zeros."""
-        self._launch("clear_pieces", begin, begin, sizes, target)
+        self._launch("clear_pieces", begin, begin, sizes, {"target": target})
 
     def scatter(self, target: Buffer, pieces: Sequence[tuple[Places, NDArray[Any]]]) -> None:
         """Start to write values: each (m, size) of some type, with the bytes (m,) at which its rows begin."""
@@ -97,18 +96,20 @@ class Copies:
             self._buffers[name] = self._run.empty(size, np.uint8)
         return self._buffers[name]
 
-    def _launch(self, name: str, begin: Places, end: Places, sizes: NDArray[np.int64], *buffers: Buffer) -> None:
+    def _launch(
+        self, name: str, begin: Places, end: Places, sizes: NDArray[np.int64], buffers: Mapping[str, Buffer]
+    ) -> None:
         if not len(sizes):
             return
         run, n, words = self._run, len(sizes), -(-sizes // WORD)
         places = np.concatenate([begin // np.uint64(WORD), end // np.uint64(WORD), words.astype(np.uint64)])
         there = self._between("places", places.nbytes)
         self._pending.keep(run.start_write(there, places))
-        args: tuple[Argument, ...] = (np.int32(n), there, *buffers)
+        arguments = {"n": n, "places": there, **buffers}
         kernel, most = run.kernel("engine/copy.cl", name), max(1, int(words.max()))
         for first in range(0, n, MOST_PIECES):
             shape = min(MOST_ITEMS, most), min(MOST_PIECES, n - first)
-            run.launch(kernel, shape, (min(64, most), 1), *args, offset=(0, first))
+            run.launch(kernel, shape, (min(64, most), 1), arguments, offset=(0, first))
 
 
 def _whole(size: int) -> int:

@@ -18,9 +18,10 @@ from .launching import Tables
 from .system import System
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
+    from ..opencl.signature import Arguments
 
 Rows = NDArray[np.int64]
 MOST_ROWS = 65_535  # of a launch, which CUDA's devices take in the second and third dimension
@@ -36,7 +37,7 @@ class Group:
     """
 
     tables: Tables
-    launches: Sequence[KeptLaunch]
+    launches: Sequence[BoundLaunch]
     rows: Rows
     listed: Rows
 
@@ -159,11 +160,12 @@ class ResidentRows:
         has_radii = any(self.system(k).passes.contents.has_gb for k in self.there.tolist())
         kernel = run.kernel("engine/energies.cl", "row_energies", GROUP=items, **self.macros)
         self.list(rows)
+        arguments = dict(
+            further=self._further, has_radii=has_radii, energies=self.energies_on_device,
+            are_numbers=self.numbers_on_device, **self.arguments,
+        )  # fmt: skip
         for first, count in self.parts(len(rows)):
-            run.launch(
-                kernel, (items, count), (items, 1), *self.arguments, self._further, np.int32(has_radii),
-                self.energies_on_device, self.numbers_on_device, offset=(0, first),
-            )  # fmt: skip
+            run.launch(kernel, (items, count), (items, 1), arguments, offset=(0, first))
 
     @property
     def macros(self) -> dict[str, int]:
@@ -171,9 +173,11 @@ class ResidentRows:
         return {"FIXED_BITS": 8 * self.coordinate.itemsize if self.coordinate.kind == "i" else 0}
 
     @property
-    def arguments(self) -> tuple[Buffer, Buffer, Buffer, Buffer]:
+    def arguments(self) -> Arguments:
         """ENSEMBLE of cl/engine/rows.clh."""
-        return self.rows_on_device, self.steps_on_device, self._listed, self.bytes_on_device
+        return dict(
+            rows=self.rows_on_device, steps=self.steps_on_device, listed=self._listed, bytes=self.bytes_on_device
+        )  # fmt: skip
 
     def list(self, rows: Rows) -> None:
         """Have kernels of drivers be launched for these rows."""
