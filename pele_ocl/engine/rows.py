@@ -110,7 +110,7 @@ class ResidentRows:
             for system in dict.fromkeys(self.system(k) for k in numbers):
                 slots = np.flatnonzero([self.system(k) is system for k in numbers])
                 tables.put(slots, system.rows, self.shared[system], self.own[rows[slots]])
-            yield Group(tables, tables.kept(first.passes.launches), rows, np.zeros(0, np.int64))
+            yield Group(tables, tables.bound(first.passes.launches), rows, np.zeros(0, np.int64))
 
     def _describe(self) -> tuple[Buffer, Buffer, Buffer]:
         """The table of all rows as kernels of drivers see it, their steps, and where their further energies are."""

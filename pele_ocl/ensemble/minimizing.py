@@ -89,9 +89,7 @@ class RowMinimizer:
             if len(self._members) >= MOST_MEMBERS:
                 self._forget()
             try:
-                minimizer = Minimizer(
-                    ensemble.atoms[k], **options, **ensemble._energy_options, device=ensemble.device
-                )
+                minimizer = Minimizer(ensemble.atoms[k], **options, **ensemble._energy_options, device=ensemble.device)
                 self._members[key] = Member(minimizer)
             except InputError as error:
                 self._members[key] = str(error)

@@ -25,12 +25,12 @@ from ..solvent_model import SolventModel
 from ..variant import Progress
 from .bond_lengths import BondLengths
 from .constraints import BondConstraints
-from .newton import NewtonSteps
+from .iteration import Iteration
+from .newton import NewtonIteration
 from .options import Stopping, descent_of, rounds_of
 from .result import REASONS, MinimizeBatch, MinimizeResult
 from .scheduler import PlanScheduler
 from .seats import Seated, seated
-from .steps import Steps
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -99,7 +99,7 @@ class Minimizer:
         )  # fmt: skip
         self._whole: Energy | None = None  # the same, with all that frozen atoms give each other
         self.free = np.logical_not(self.energy.frozen)
-        self._steps: WeakKeyDictionary[AnyPasses, Steps] = WeakKeyDictionary()
+        self._iteration: WeakKeyDictionary[AnyPasses, Iteration] = WeakKeyDictionary()
         if not self.free.any():
             raise InputError(NONE_MOVES)
         self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
@@ -190,7 +190,7 @@ class Minimizer:
         assert isinstance(passes, EnergyPasses)
         run, n_done = passes.run.anew(False) if queue is None else passes.run.aside(queue), count - len(structures)
         with _nothing_left(run):
-            scheduler = PlanScheduler(run, pipeline, self._steps_of(passes), self.stopping.max_seconds, begin)
+            scheduler = PlanScheduler(run, pipeline, self._iteration_of(passes), self.stopping.max_seconds, begin)
             for done in scheduler.minimized(iter([structures])):
                 n_done += len(done)
                 if progress is not None and scheduler.looks:
@@ -224,16 +224,16 @@ class Minimizer:
         self._whole = self._whole or self._make()
         return self._whole
 
-    def _steps_of(self, passes: AnyPasses) -> Steps:
+    def _iteration_of(self, passes: AnyPasses) -> Iteration:
         """The steps that go with some passes, made once."""
-        if passes not in self._steps:
+        if passes not in self._iteration:
             packed = self.stopping.packed(self.energy.precision)
-            kind = NewtonSteps if self.descent == Descent.NEWTON else Steps
-            self._steps[passes] = kind(
+            kind = NewtonIteration if self.descent == Descent.NEWTON else Iteration
+            self._iteration[passes] = kind(
                 passes, packed, self.descent, self.free, self.constraints, not passes.options.chain
             )
             passes.run.finish()  # what was made there goes to another queue
-        return self._steps[passes]
+        return self._iteration[passes]
 
     def check_start(self, positions: Floats, free: NDArray[np.bool_]) -> None:
         """Raise InputError for positions (n, 3) A that no molecule has, with two atoms at one place, or if none moves.

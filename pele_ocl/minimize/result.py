@@ -177,7 +177,7 @@ class MinimizeBatch(Sequence[MinimizeResult]):
 
     @property
     def iterations(self) -> Ints:
-        """Steps taken, (m,)."""
+        """Iteration taken, (m,)."""
         return self._column("iterations", 0)
 
     @property

@@ -17,7 +17,7 @@ from .seats import PlanSeats, Seated, Seats
 
 if TYPE_CHECKING:
     from ..opencl.run import Run
-    from .steps import Steps
+    from .iteration import Iteration
 
 LEAST_LOOK, MOST_LOOK = 4, 32  # iterations after which the host looks which conformations of a plan are done
 MOST_READY = 8  # structures that wait on the device for a seat
@@ -198,11 +198,11 @@ class Scheduler(ABC):
 class PlanScheduler(Scheduler):
     """Conformations of one molecule in the buffers of its plan."""
 
-    def __init__(self, run: Run, pipeline: Pipeline, steps: Steps, limit: float | None, begin: float) -> None:
+    def __init__(self, run: Run, pipeline: Pipeline, iteration: Iteration, limit: float | None, begin: float) -> None:
         """begin : of the clock, by time.perf_counter()"""
         super().__init__(run, limit)
         self._clock = begin
-        self._seats = PlanSeats(run, pipeline, steps)
+        self._seats = PlanSeats(run, pipeline, iteration)
         self._iterations = 0
 
     @property

@@ -18,9 +18,9 @@ from ..plan.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from ..opencl.run import Run
+    from .iteration import Iteration
     from .minimizer import Minimizer
     from .result import MinimizeResult
-    from .steps import Steps
 
 COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
 
@@ -55,9 +55,9 @@ class Seated:
     is_late: bool = False
     result: MinimizeResult | str = ""
 
-    def first_state(self, steps: Steps) -> NDArray[Any]:
+    def first_state(self, iteration: Iteration) -> NDArray[Any]:
         """Make the state in which its round begins."""
-        state = steps.first_state(int(self.free.sum()))
+        state = iteration.first_state(int(self.free.sum()))
         state[StepState.STOPPED] = Stop.TIME if self.is_late else Stop.RUNNING
         return state
 
@@ -147,40 +147,40 @@ class Seats(ABC):
 class PlanSeats(Seats):
     """Seats in the buffers of a plan, for conformations of its molecule."""
 
-    def __init__(self, run: Run, pipeline: Pipeline, steps: Steps) -> None:
+    def __init__(self, run: Run, pipeline: Pipeline, iteration: Iteration) -> None:
         super().__init__()
         self.most = pipeline.batch
-        self._run, self._steps = run, steps
+        self._run, self._iteration = run, iteration
 
     def enter(self, structures: Sequence[Seated]) -> None:
         for structure in structures:
-            state = structure.first_state(self._steps)
-            self._steps.load(self._run, len(self.structures), structure.start, state)
+            state = structure.first_state(self._iteration)
+            self._iteration.load(self._run, len(self.structures), structure.start, state)
             self.structures.append(structure)
 
     def _prepare(self, evaluations: Sequence[int]) -> int:
-        return self._steps.prepare(self._run, evaluations)
+        return self._iteration.prepare(self._run, evaluations)
 
     def _iterate(self, count: int) -> None:
-        self._steps.iterate(self._run, len(self.structures), count)
+        self._iteration.iterate(self._run, len(self.structures), count)
 
     def start_look(self) -> None:
         if self.structures:
-            self._steps.start_look(self._run, len(self.structures))
+            self._iteration.start_look(self._run, len(self.structures))
 
     def look(self) -> Floats:
         if not self.structures:
             return np.zeros((0, N_STATE))
-        return self._steps.look(self._run, len(self.structures)).astype(np.float64)
+        return self._iteration.look(self._run, len(self.structures)).astype(np.float64)
 
     def bases(self, seats: Sequence[int]) -> Sequence[NDArray[Any]]:
-        return [self._steps.positions(self._run, seat) for seat in seats]
+        return [self._iteration.positions(self._run, seat) for seat in seats]
 
     def leave(self, seats: Sequence[int], ended: Sequence[Seated]) -> None:
         for seat in sorted(seats, reverse=True):
             last = self._vacate(seat)
             if seat < last:
-                self._steps.move(self._run, last, seat)
+                self._iteration.move(self._run, last, seat)
 
 
 def seated(

@@ -19,11 +19,11 @@ from ..engine.system import System
 from ..opencl.shared import N_STATE
 from ..plan.passes import BATCH_BYTES
 from ..plan.plan import CHUNK_ATOMS
+from .iteration import Iteration, build_in_turn
 from .minimizer import Minimizer, computable
 from .preconditioner import BUILD_EVERY
 from .scheduler import Scheduler
 from .seats import Seated, Seats, seated
-from .steps import Steps, build_in_turn
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -55,9 +55,9 @@ class Member(System):
         self.minimizer = minimizer
 
     @cached_property
-    def steps(self) -> Steps:
-        """Record the steps behind each evaluation."""
-        return self.minimizer._steps_of(self.passes)
+    def iteration(self) -> Iteration:
+        """Record the iteration that follows each evaluation."""
+        return self.minimizer._iteration_of(self.passes)
 
     @cached_property
     def before(self) -> Piece:
@@ -66,8 +66,8 @@ class Member(System):
 
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
-        steps, _ = self.steps, self.before
-        found = dict.fromkeys([*steps.begin, *steps.both[0], *steps.both[1], *steps.builds])
+        iteration, _ = self.iteration, self.before
+        found = dict.fromkeys([*iteration.begin, *iteration.both[0], *iteration.both[1], *iteration.builds])
         return cast("list[RecordedLaunch]", list(found))
 
     @property
@@ -75,15 +75,15 @@ class Member(System):
         """Bytes of all that a structure takes, with what it shares."""
         return self.shared.size + self.own.size
 
-    def kept(self, name: str) -> Piece:
-        """Give where a seat keeps something, by its name in `Steps.kept`."""
-        return cast("Piece", self.steps.kept[name][0])
+    def per_seat(self, name: str) -> Piece:
+        """Give where a seat keeps something, by its name in `Iteration.per_seat`."""
+        return cast("Piece", self.iteration.per_seat[name][0])
 
     def named(self, name: str) -> Piece:
-        """Give where a seat keeps something: by its name in `Steps.kept` or in buffers of the passes, or FREE."""
+        """Give where a seat keeps something: FREE, or a name of `Iteration.per_seat` or of the buffers of the passes."""
         if name == FREE:
-            return cast("Piece", self.steps.free)
-        return self.kept(name) if name in self.steps.kept else self.piece(name)
+            return cast("Piece", self.iteration.free)
+        return self.per_seat(name) if name in self.iteration.per_seat else self.piece(name)
 
     def structures(
         self, numbers: Sequence[int], given: Floats, free: Sequence[NDArray[np.bool_]] | None = None,
@@ -191,11 +191,11 @@ class SharedSeats(Seats):
         self._run, self._copies, self._aside, self._regions = run, copies, aside, regions
         self._tables = tables = Tables(run, regions.buffer, member.launches, member.rows, self.most)
         self._free = list(range(self.most))[::-1]  # slots of the tables
-        steps = member.steps
-        self._begin = tables.kept([*steps.begin, *steps.evaluation])
-        self._both = [tables.kept(launches) for launches in steps.both]
-        self._builds = tables.kept(steps.builds)
-        self._fine, self._state_bytes = steps.fine, steps.state_size * steps.fine.itemsize
+        iteration = member.iteration
+        self._begin = tables.bound([*iteration.begin, *iteration.evaluation])
+        self._both = [tables.bound(launches) for launches in iteration.both]
+        self._builds = tables.bound(iteration.builds)
+        self._fine, self._state_bytes = iteration.fine, iteration.state_size * iteration.fine.itemsize
         shape = self.most, -(-self._state_bytes // WORD)
         self._states, self._looked = run.empty(shape[0] * shape[1], np.uint64), run.host_array(shape, np.uint64)
         self._seen: Event | None = None
@@ -244,7 +244,7 @@ class SharedSeats(Seats):
         if not self.structures:
             return
         name, there = ("state", "next_state")[self._count % 2], cast("Sequence[SharedSeated]", self.structures)
-        begin = np.array([structure.place(structure.member.kept(name)) for structure in there], np.uint64)
+        begin = np.array([structure.place(structure.member.per_seat(name)) for structure in there], np.uint64)
         end = np.arange(len(there), dtype=np.uint64) * np.uint64(self._looked[0].nbytes)
         sizes = np.full(len(there), self._state_bytes)
         self._copies.move(self._regions.buffer, self._states, begin, end, sizes)
@@ -264,7 +264,7 @@ class SharedSeats(Seats):
         there = [cast("SharedSeated", self.structures[seat]) for seat in seats]
         found: dict[Seated, NDArray[Any]] = {}
         for member, own in by_member(there).items():
-            base = member.kept("base")
+            base = member.per_seat("base")
             array = self._aside.gather(self._regions.buffer, places(own, base), base.size, own[0].start.dtype)
             found |= zip(own, array, strict=True)
         return [found[structure] for structure in there]
@@ -357,7 +357,7 @@ class SharedScheduler(Scheduler):
             found, _, errors = member.encoded(finals)
             for k, reason in errors.items():
                 own[k].result = reason
-            self._copies.scatter(large, [(places(own, member.kept("positions")), found)])
+            self._copies.scatter(large, [(places(own, member.per_seat("positions")), found)])
 
     def _finish(self, ended: Sequence[Seated]) -> None:
         """Take the results of structures that have left their seats, whose room is free from now on."""
@@ -414,7 +414,7 @@ def starts_of(structures: Sequence[SharedSeated]) -> list[NDArray[Any]]:
 
 def begin_of(structures: Sequence[SharedSeated]) -> dict[str, list[NDArray[Any]]]:
     """Give what structures of one molecule keep when a round begins, but for positions."""
-    states = [structure.first_state(structure.member.steps) for structure in structures]
+    states = [structure.first_state(structure.member.iteration) for structure in structures]
     return {"base": starts_of(structures), "state": states, "next_state": states}
 
 
