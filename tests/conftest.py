@@ -16,10 +16,10 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from pele_ocl import Atoms
+from pele_ocl import Atoms, list_devices
 from pele_ocl.atoms import Labels
 from pele_ocl.opencl import building, notices
-from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl.opencl.device import Device
 from pele_ocl.pairs import PairList
 from pele_ocl.paths import copy_installed
 from pele_ocl.variant import PRECISIONS

@@ -10,12 +10,12 @@ from test_reference_energy import BRANCHES, OPENMM, SALT, bonded
 from test_reference_nonbond import relative
 from tolerance import BORN_RADIUS, ENERGY, GRADIENT
 
-from pele_ocl import Atoms, InputError, ParameterError, SolventModel
+from pele_ocl import Atoms, InputError, ParameterError, SolventModel, list_devices
 from pele_ocl.energy import TERMS, VARIANTS, Energy, PositionalRestraint, choose_variant, energy, squares
 from pele_ocl.energy.layout import RowsLayout, SquaresLayout
 from pele_ocl.energy.masks import Masks
 from pele_ocl.opencl.building import GroupTooLargeError
-from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.run import Run
 from pele_ocl.pairs import nonbonded_pairs
 from pele_ocl.plan import passes

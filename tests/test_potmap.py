@@ -10,8 +10,8 @@ from conftest import DEVICES, load_system, random_atoms, require
 from maps_helpers import relative
 from tolerance import MAP
 
-from pele_ocl import Atoms, DeviceError, Grid, InputError, potmap
-from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl import Atoms, DeviceError, Grid, InputError, list_devices, potmap
+from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS, choose_variant, map_slab, plan, slabs

@@ -24,10 +24,11 @@ import numpy as np
 import pytest
 from conftest import DEVICES
 
+from pele_ocl import list_devices
 from pele_ocl.errors import CacheWarning
 from pele_ocl.opencl import building, cache
 from pele_ocl.opencl.cache import CHECKSUM_BYTES, Entry
-from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.run import Run
 from pele_ocl.opencl.runtimes import platforms
 from pele_ocl.paths import shipped
