@@ -33,7 +33,7 @@ from pele_ocl import (
 )
 from pele_ocl.atoms import Bonded, LennardJonesPairs
 from pele_ocl.binding.pele import PoseEvaluator
-from pele_ocl.energy import DistanceRestraint, Energy, PositionalRestraint, TorsionRestraint, squares
+from pele_ocl.energy import CenterRestraint, DistanceRestraint, Energy, PositionalRestraint, TorsionRestraint, squares
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
 from pele_ocl.ions.placement import Placement, WorkSplit
@@ -70,6 +70,7 @@ NECKS = SolventModel(gb="gbn2", rgb_max=8.0)
 RESTRAINTS = [
     PositionalRestraint(1.0, flat=0.1), DistanceRestraint([[0, 39], [0, 3]], 1.0, 2.0, 0.1),
     TorsionRestraint([[0, 1, 2, 3], [39, 5, 2, 0]], 1.0, 2.0, 0.1),
+    CenterRestraint([0, 5, 9], 1.0, flat=0.1, weights=[1.0, 2.0, 3.0]),
 ]  # fmt: skip
 POTMAP_VECTORS = Blocking(4, (2, 3), (1, 1, 1))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_minimize import PEPTIDE, VACUUM, shaken
 
-from pele_ocl import DistanceRestraint, Ensemble, InputError, Minimizer, PositionalRestraint, TorsionRestraint
+from pele_ocl import CenterRestraint, DistanceRestraint, Ensemble, InputError, Minimizer, PositionalRestraint, TorsionRestraint
 from pele_ocl.ensemble import minimizing
 from pele_ocl.minimize import shared
 from pele_ocl.opencl.launch import BoundLaunch
@@ -24,6 +24,7 @@ CONSTANTS = [RNG.uniform(0, 10, len(atoms)) for atoms in MOLECULES]
 FROZEN = [RNG.choice(len(atoms), 4 * k, replace=False) for k, atoms in enumerate(MOLECULES)]
 TARGETS = RNG.uniform(3, 5, (len(MOLECULES), 2))
 ANGLES = RNG.uniform(-3, 3, (len(MOLECULES), 1))
+CENTERS = [atoms.positions[:20].mean(axis=0) + RNG.normal(size=3) for atoms in MOLECULES]
 OF_ENSEMBLE = ("fixed_radii", "model", "precision")
 SLOW = pytest.mark.slow
 
@@ -32,7 +33,7 @@ def rows_of(order: Sequence[int], device: object, **options: Any) -> Ensemble:
     """Rows with starts, frozen atoms, references, force constants and targets of their own."""
     terms = [
         PositionalRestraint(5.0), DistanceRestraint([[0, 10], [5, 20]], 4.0, 1.0),
-        TorsionRestraint([[0, 4, 8, 12]], 1.0, 5.0),
+        TorsionRestraint([[0, 4, 8, 12]], 1.0, 5.0), CenterRestraint(np.arange(20), 20.0),
     ]  # fmt: skip
     ensemble = Ensemble([MOLECULES[k] for k in order], terms=terms, device=device, **options)
     ensemble.positions[:] = [STARTS[k] for k in order]
@@ -40,6 +41,7 @@ def rows_of(order: Sequence[int], device: object, **options: Any) -> Ensemble:
     ensemble.force_constants("restraint")[:] = [CONSTANTS[k] for k in order]
     ensemble.targets("distance_restraint")[:] = [TARGETS[k] for k in order]
     ensemble.targets("torsion_restraint")[:] = [ANGLES[k] for k in order]
+    ensemble.targets("center_restraint")[:] = [CENTERS[k] for k in order]
     return ensemble
 
 
@@ -157,7 +159,7 @@ def test_values_that_rows_have_of_their_own(device):
     for k, atoms in enumerate(MOLECULES):
         terms = [
             PositionalRestraint(1.0, reference=REFERENCES[k]), DistanceRestraint([[0, 10], [5, 20]], TARGETS[k], 1.0),
-            TorsionRestraint([[0, 4, 8, 12]], ANGLES[k], 5.0),
+            TorsionRestraint([[0, 4, 8, 12]], ANGLES[k], 5.0), CenterRestraint(np.arange(20), 20.0, CENTERS[k]),
         ]  # fmt: skip
         away = ((STARTS[k] - REFERENCES[k]) ** 2).sum(axis=1)
         expected = [CONSTANTS[k] @ away, *(term.energies(atoms.moved(STARTS[k]))[0].sum() for term in terms[1:])]
@@ -166,6 +168,7 @@ def test_values_that_rows_have_of_their_own(device):
         np.testing.assert_allclose(given, expected, rtol=1e-4)
         np.testing.assert_allclose(ensemble.force_constants("restraint")[k], CONSTANTS[k], rtol=1e-6)
         np.testing.assert_allclose(ensemble.targets("torsion_restraint")[k], ANGLES[k], rtol=1e-6)
+        np.testing.assert_allclose(ensemble.targets("center_restraint")[k], CENTERS[k], atol=1e-5)
     ensemble.force_constants("distance_restraint")[1] = 0.0
     with pytest.raises(InputError, match="row 1 was not evaluated"):
         ensemble.terms(1)

@@ -104,6 +104,9 @@ RIGHT: dict[str, Any] = {
     "path": FILE,
     "force_constant": 10.0,
     "PositionalRestraint.atoms": [0, 1],
+    "CenterRestraint.atoms": [0, 1],
+    "CenterRestraint.target": [0.0, 0.0, 0.0],
+    "CenterRestraint.weights": [1.0, 1.0],
     "DistanceRestraint.atoms": [[0, 1]],
     "TorsionRestraint.atoms": [[0, 1, 2, 3]],
     "target": 1.0,
@@ -190,6 +193,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
         ATOMS, 2, terms=[pele_ocl.PositionalRestraint(1.0)], device=DEVICE
     ).evaluate(),
     pele_ocl.PositionalRestraint: lambda: pele_ocl.PositionalRestraint(1.0),
+    pele_ocl.CenterRestraint: lambda: pele_ocl.CenterRestraint([0, 1], 1.0),
     pele_ocl.DistanceRestraint: lambda: pele_ocl.DistanceRestraint([[0, 1]], 1.0, 1.0),
     pele_ocl.TorsionRestraint: lambda: pele_ocl.TorsionRestraint([[0, 1, 2, 3]], 1.0, 1.0),
     pele_ocl.Minimizer: lambda: pele_ocl.Minimizer(ATOMS, device=DEVICE, variant="rows", max_iterations=1),

@@ -67,6 +67,12 @@ class System:
         """Give where a structure keeps a buffer of the passes."""
         return cast("Piece", self.passes.buffers[name])
 
+    @cached_property
+    def origin(self) -> Floats:
+        """(3,) A from which positions on the device are counted."""
+        nowhere = np.zeros((1, 3 * len(self.energy.atoms)), self.passes.encoding.dtype)
+        return self.pipeline.decode(nowhere)[0, 0]
+
     def encoded(self, positions: Floats) -> tuple[NDArray[Any], Floats, dict[int, str]]:
         """Encode positions (m, n, 3) A of structures, as `encoded` does."""
         return encoded(self.pipeline, positions)

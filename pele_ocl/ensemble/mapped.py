@@ -60,7 +60,7 @@ def mapped(ensemble: Ensemble) -> Iterator[MappedRows]:
 
 
 def _rows(ensemble: Ensemble, memory: NDArray[np.uint8], energies: NDArray[Any]) -> MappedRows:
-    """The arrays of all rows in the memory of the device."""
+    """Lay arrays of all rows over the memory of the device."""
     resident, real = ensemble._resident, np.dtype(ensemble.precision)
 
     def arrays(place: Callable[[System], tuple[int, tuple[int, ...]]], dtype: DTypeLike) -> Arrays:
@@ -82,12 +82,7 @@ def _rows(ensemble: Ensemble, memory: NDArray[np.uint8], energies: NDArray[Any])
         return begin, (n, columns) if columns > 1 else (n,)
 
     has_gradient = ensemble._options["gradient"]
-    origins = np.array(
-        [
-            np.zeros(3) if system is None else system.pipeline.decode(np.zeros((1, 3 * len(system.passes.atoms))))[0, 0]
-            for system in resident.systems
-        ]
-    )
+    origins = np.array([np.zeros(3) if system is None else system.origin for system in resident.systems])
     return MappedRows(
         positions=arrays(lambda of: (of.piece("positions").first, (len(of.passes.atoms), 3)), resident.coordinate),
         gradients=arrays(lambda of: results(of, 1, 3), real) if has_gradient else None,
@@ -97,7 +92,7 @@ def _rows(ensemble: Ensemble, memory: NDArray[np.uint8], energies: NDArray[Any])
 
 
 def _as_one(arrays: Sequence[NDArray[Any] | None], systems: Sequence[object], firsts: NDArray[np.uint64]) -> Arrays:
-    """One array of all rows, which lie one behind the other if they are of one molecule; else the list."""
+    """Make one array of all rows if they are of one molecule, and so lie one after the other; else give the list."""
     first = arrays[0]
     if first is None or any(system is not systems[0] for system in systems):
         return list(arrays)

@@ -1,4 +1,4 @@
-"""What restraints hold each row to: reference positions, force constants and targets that rows have of their own."""
+"""Values of restraints that rows have of their own: reference positions, force constants and targets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import described, numbers
 from ..atoms import Floats
-from ..energy import PositionalRestraint, Term
+from ..energy import CenterRestraint, PositionalRestraint, Term
 from ..energy.terms.internal import InternalRestraint
 from ..errors import InputError
 
@@ -66,35 +66,37 @@ class RowValues:
         return ((numbers_, system) for system, numbers_ in found.items())
 
     def _checked(self, k: int, system: System, values: ArrayLike) -> Floats:
-        """The values of row k in their shape."""
+        """Check the values of row k, and give them their shape."""
         given, shape = numbers(self.words, values), self._shape(system)
         if given.shape not in ((), shape) or not np.isfinite(given).all():
             raise InputError(f"{self.words} of row {k} have shape {given.shape}; finite numbers {shape} are needed")
         return np.broadcast_to(given, shape)
 
     def _term(self, system: System) -> Term | None:
-        """The restraint of a molecule; None if it has none of the name."""
+        """Restraint of a molecule; None if it has none of the name."""
         terms = (term for term in system.energy.further_terms if term.name == self._name)
         return next((term for term in terms if isinstance(term, self._kinds())), None)
 
     def _kinds(self) -> tuple[type[Term], ...]:
         """Restraints that have such values."""
-        return PositionalRestraint, InternalRestraint
+        return PositionalRestraint, InternalRestraint, CenterRestraint
 
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
-        """The buffer that has the values, and its type."""
+        """Name of the buffer that has the values, and its type."""
         passes = system.passes
         if isinstance(self._term(system), PositionalRestraint):
             return f"constants of {self._name}", passes.run.dtype
         return f"parameters of {self._name}", self._ensemble._resident.fine
 
     def _shape(self, system: System) -> tuple[int, ...]:
-        """The shape of the values of a row."""
+        """Shape of the values of a row."""
         term = self._term(system)
-        return (len(term.atoms) if isinstance(term, InternalRestraint) else len(system.energy.atoms),)  # type: ignore[arg-type]
+        if isinstance(term, CenterRestraint):
+            return (1,)
+        return term.target_shape if isinstance(term, InternalRestraint) else (len(system.energy.atoms),)
 
     def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[Floats]:
-        """The values of rows, of what their buffers have (n_rows, size)."""
+        """Take the values of rows from their buffers (n_rows, size)."""
         raise NotImplementedError
 
     def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
@@ -127,43 +129,46 @@ class References(RowValues):
 
 
 class ForceConstants(RowValues):
-    """Force constants of a restraint in a row: of each atom (n,), or of each distance or torsion (m,)."""
+    """Force constants of a restraint in a row: of each atom (n,), of each distance or torsion (m,), of a centre (1,)."""
 
     words = "force constants"
 
     def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[Floats]:
         values = raw.astype(np.float64)
-        return list(values.reshape(len(raw), -1, 4)[:, :, 0] if self._is_internal(system) else values)
+        return list(values if self._is_positional(system) else values.reshape(len(raw), -1, 4)[:, :, 0])
 
     def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
         if (values < 0).any():
             raise InputError(f"force constants of row {k} are negative; 0 or more is needed")
-        (raw.reshape(-1, 4)[:, 0] if self._is_internal(system) else raw)[:] = values
+        (raw if self._is_positional(system) else raw.reshape(-1, 4)[:, 0])[:] = values
 
-    def _is_internal(self, system: System) -> bool:
-        return isinstance(self._term(system), InternalRestraint)
+    def _is_positional(self, system: System) -> bool:
+        return isinstance(self._term(system), PositionalRestraint)
 
 
 class Targets(RowValues):
-    """Targets (m,) of a restraint of distances, A, or of torsions, rad, in a row."""
+    """Targets of a restraint in a row: of distances (m,) A, of torsions (m,) rad, of a centre of mass (3,) A."""
 
     words = "targets"
 
     def _kinds(self) -> tuple[type[Term], ...]:
-        return (InternalRestraint,)
+        return InternalRestraint, CenterRestraint
+
+    def _shape(self, system: System) -> tuple[int, ...]:
+        return self._restraint(system).target_shape
 
     def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[Floats]:
-        parameters = raw.astype(np.float64).reshape(len(raw), -1, 4)
-        return [self._restraint(system).targets_of(own) for own in parameters]
+        parameters, origin = raw.astype(np.float64).reshape(len(raw), -1, 4), system.origin
+        return [self._restraint(system).targets_of(own, origin) for own in parameters]
 
     def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
         restraint = self._restraint(system)
         restraint.check_targets(values)
-        restraint.put_targets(values, raw.reshape(-1, 4))
+        restraint.put_targets(values, raw.reshape(-1, 4), system.origin)
 
-    def _restraint(self, system: System) -> InternalRestraint:
+    def _restraint(self, system: System) -> InternalRestraint | CenterRestraint:
         term = self._term(system)
-        assert isinstance(term, InternalRestraint)
+        assert isinstance(term, InternalRestraint | CenterRestraint)
         return term
 
 

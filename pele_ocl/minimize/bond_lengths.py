@@ -19,7 +19,7 @@ SHARE = 0.25  # of the excess that each atom of a bond goes in a sweep; half of 
 
 @dataclass(frozen=True, eq=False)
 class BondLengths:
-    """The lengths that the bonds of a molecule have in its force field; docs/theory/minimize.md, section 4.
+    """Lengths that the bonds of a molecule have in its force field; docs/theory/minimize.md, section 4.
 
     bonds : (m, 2) atoms; lengths : (m,) A
     """
@@ -43,7 +43,7 @@ class BondLengths:
         return found
 
     def n_restored(self, positions: Floats) -> int:
-        """How many bonds of positions (n, 3) A are off, where they are so many that `restored` moves atoms; else 0."""
+        """Count bonds of positions (n, 3) A that are off; 0 if they are too few for `restored` to move atoms."""
         if not np.isfinite(positions).all():  # of which the minimiser says that it cannot minimise them
             return 0
         excess = np.abs(self._bonds(positions)[2])
@@ -51,7 +51,7 @@ class BondLengths:
         return n_off if n_off > SHAKEN * len(excess) else 0
 
     def _restore(self, positions: Floats, shares: Floats) -> None:
-        """Move positions (n, 3) A by some sweeps, in each of which all bonds pull or push their atoms at once.
+        """Move positions (n, 3) A by some sweeps; in each, all bonds pull or push their atoms at once.
 
         shares : (m, 2) of the excess of a bond that each of its atoms goes
         """
@@ -64,7 +64,7 @@ class BondLengths:
                 positions[:, axis] += np.bincount(i, of_i * along, n) - np.bincount(j, of_j * along, n)
 
     def _bonds(self, positions: Floats) -> tuple[Floats, Floats, Floats]:
-        """Of each bond at positions (n, 3) A: from its first atom to the second, its length, and its excess."""
+        """Vector from the first atom to the second of each bond at positions (n, 3) A, its length, and its excess."""
         i, j = self.bonds.T
         bonds = positions[j] - positions[i]
         lengths = np.sqrt((bonds * bonds).sum(axis=1))

@@ -41,7 +41,7 @@ class BondConstraints:
 
     @classmethod
     def of(cls, atoms: Atoms, free: NDArray[np.bool_], kind: str) -> BondConstraints:
-        """Those of a molecule. free : (n,) atoms that move; kind : of KINDS
+        """Find the clusters of a molecule. free : (n,) atoms that move; kind : of KINDS
 
         Raises InputError where bonds, lengths or elements are missing, and for hydrogens that no cluster can have.
         """
@@ -67,7 +67,7 @@ class BondConstraints:
         return cls(centers, free[centers], np.append(starts, len(heavy)), hydrogens, lengths)
 
     def within(self, atoms: Atoms, free: NDArray[np.bool_]) -> BondConstraints | None:
-        """Give constraints of a structure of which only atoms `free` (n,) move; None if all of them stay.
+        """Give constraints of a structure with fewer atoms `free` (n,) that move; None if all of them stay.
 
         Raises InputError for a heavy atom that moves with a hydrogen that does not.
         """
@@ -103,7 +103,7 @@ class BondConstraints:
     def launches(self, passes: AnyPasses, base: Buffer, free: Buffer) -> tuple[BoundLaunch, BoundLaunch]:
         """Bind the launch that projects the gradient after an evaluation, and the one that holds bonds after a step.
 
-        free : reals (n,) of a structure: 1, or 0 of atoms that stay, also of those that move in the plan
+        free : reals (n,) of a structure: 1, or 0 of atoms that stay; some of these may move in the plan
         """
         run, n = passes.run, len(self.heavy)
         fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
@@ -126,7 +126,7 @@ class BondConstraints:
         return project, hold
 
     def _bonds(self, positions: Floats) -> tuple[Floats, Floats]:
-        """The positions of the heavy atoms of each bond and its directions, (m, h, 3) each."""
+        """Positions of the heavy atom of each bond and its directions, (m, h, 3) each."""
         centers = positions[:, np.repeat(self.heavy, np.diff(self.starts))]
         bonds = positions[:, self.hydrogens] - centers
         lengths = np.linalg.norm(bonds, axis=2, keepdims=True)

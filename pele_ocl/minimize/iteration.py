@@ -1,4 +1,4 @@
-"""The launches of an iteration behind those of an evaluation, and all that is kept of structures on the device."""
+"""Launches of an iteration after an evaluation, and all that is kept of structures on the device."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_GROUPS = 512  # of a step, while each moves its atoms all at once
 
 @dataclass(frozen=True)
 class Shape:
-    """How the work of an iteration behind the evaluation is shared out.
+    """Division of the work of an iteration after its evaluation.
 
     items : work-items of a group
     chunk : atoms whose sums a group adds up
@@ -50,7 +50,7 @@ class Shape:
 
     @classmethod
     def of(cls, device: Device, n_atoms: int) -> Shape:
-        """The shape for a device and a number of atoms."""
+        """Choose the shape for a device and a number of atoms."""
         if device.kind == "CPU":
             return cls(1, max(1024, -(-n_atoms // MOST_CHUNKS)), 1024, 16, 1)
         items = min(192, device.largest_group)
@@ -60,7 +60,7 @@ class Shape:
 
 
 def build_in_turn(run: Run, build: BoundLaunch, evaluations: Sequence[int]) -> int:
-    """As `Iteration.prepare`, by this launch."""
+    """Build blocks as `Iteration.prepare` does, by this launch."""
     first = 0
     for due, seats in groupby(is_due(count) for count in evaluations):
         n_seats = len(list(seats))
@@ -76,10 +76,10 @@ class Iteration:
     It does not keep the passes, only their launches and buffers.
 
     per_seat : by name, the buffer of what is kept of each structure, and the bytes of a seat
-    begin : the launches that find what stays as it is while a structure is minimised
-    evaluation : those of an evaluation; both : of an iteration, for either buffer of the states
-    alone : the same where nothing runs beside them
-    builds : those that build the preconditioner, for either
+    begin : launches that find what stays as it is while a structure is minimised
+    evaluation : launches of an evaluation; both : of an iteration, for either buffer of the states
+    alone : of an iteration, for either, if nothing runs beside them
+    builds : launches that build the preconditioner, for either
     """
 
     history: ClassVar[int] = HISTORY
@@ -151,18 +151,18 @@ class Iteration:
         }
 
     def _builds_of(self, passes: AnyPasses) -> list[BoundLaunch]:
-        """The launches that build the blocks at the bases, for either buffer of the states."""
+        """Launches that build the blocks at the bases, for either buffer of the states."""
         return [self._build(passes, "base", state) for state in ("state", "next_state")] if self._preconditioner else []
 
     def _build(self, passes: AnyPasses, positions: str, state: str) -> BoundLaunch:
-        """The launch that builds the blocks at those positions."""
+        """Launch that builds the blocks at positions of this name."""
         assert self._preconditioner is not None
         names = {"positions": positions, "state": state, "inverses": "inverses"}
         buffers = {"free": self.free, **{parameter: self.per_seat[name][0] for parameter, name in names.items()}}
         return self._preconditioner.launch(passes, buffers, self._shape.items, **self._macros(passes))
 
     def _measure(self, passes: AnyPasses) -> BoundLaunch:
-        """The sums over the atoms at the trials."""
+        """Launch that adds up over the atoms at the trials."""
         shape, run = self._shape, passes.run
         arguments = dict(
             step=passes.encoding.step, free=self.free, sums=self._sums, **self._counts(passes), **self._blocks(run),
@@ -178,7 +178,7 @@ class Iteration:
         return {name: self.per_seat[name][0] for name in names}
 
     def _counts(self, passes: AnyPasses) -> Arguments:
-        """The integers of MEASURE_ARGUMENTS, cl/minimize/measure.clh."""
+        """Integers of MEASURE_ARGUMENTS, cl/minimize/measure.clh."""
         names = passes.contents.names
         return dict(
             n_atoms=passes.n_atoms, n_rows=passes.n_energies, chunk_size=self._shape.chunk, n_chunks=self._n_chunks,
@@ -200,7 +200,7 @@ class Iteration:
         return block_width(run.device, run.precision, self._shape.items) if self._preconditioner else 1
 
     def _launches(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
-        """Those of one iteration: an evaluation, its sums, a step."""
+        """Launches of one iteration: an evaluation, its sums, a step."""
         run, shape = passes.run, self._shape
         n_groups = -(-passes.n_atoms // shape.moved)
         arguments = dict(
@@ -214,9 +214,9 @@ class Iteration:
         return [*self.evaluation, *self._evaluated, self._measure(passes), step_on, *self._stepped]
 
     def _may_join(self, passes: AnyPasses) -> bool:
-        """Whether the sums and the step are one launch: where all groups that wait in it leave room for others.
+        """Tell if sums and step are one launch: if all groups that wait in it leave room for others.
 
-        On NVIDIA's GPUs alone, whose units each have room for a group.
+        NVIDIA's GPUs alone do so, whose units each have room for a group.
         """
         device, n_waiting = passes.run.device, -(-passes.n_atoms // self._shape.moved)
         has_room = n_waiting < device.handle.max_compute_units
@@ -224,7 +224,7 @@ class Iteration:
         return is_one and has_room and device.vendor == "NVIDIA"
 
     def _joined(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
-        """The same, with the sums and the step in one launch: cl/minimize/iterate.cl."""
+        """Launches of one iteration with the sums and the step in one: cl/minimize/iterate.cl."""
         run, shape = passes.run, self._shape
         n_groups = max(self._n_chunks, -(-passes.n_atoms // shape.moved))
         done, done_next = self._done if before == "state" else self._done[::-1]
@@ -248,7 +248,7 @@ class Iteration:
         )  # fmt: skip
 
     def prepare(self, run: Run, evaluations: Sequence[int]) -> int:
-        """Build the blocks of those structures whose turn it is, by the evaluations that each had so far.
+        """Build the blocks of structures whose turn it is, by the evaluations that each had so far.
 
         Returns after how many evaluations it is the next one's turn.
         """
@@ -266,7 +266,7 @@ class Iteration:
 
     @property
     def _state(self) -> str:
-        """The name of the states as they are now."""
+        """Name of the states as they are now."""
         return ("state", "next_state")[self.count % 2]
 
     def first_state(self, n_moving: int) -> NDArray[Any]:
@@ -295,13 +295,13 @@ class Iteration:
         self._seen = run.start_read(self._looked[:n_seats], self.per_seat[self._state][0])
 
     def look(self, run: Run, n_seats: int) -> NDArray[Any]:
-        """The states of the first seats as `start_look` found them, (n_seats, N_STATE)."""
+        """Wait for the states of the first seats as `start_look` found them, (n_seats, N_STATE)."""
         assert self._seen is not None
         run.wait(self._seen)
         return self._looked[:n_seats, :N_STATE]
 
     def positions(self, run: Run, seat: int) -> NDArray[Any]:
-        """The positions of a seat that were accepted last, (3 n) encoded."""
+        """Read the positions of a seat that were accepted last, (3 n) encoded."""
         positions = np.empty(self._size, self._coordinate)
         run.read(positions, self.per_seat["base"][0], seat * len(positions))
         return positions

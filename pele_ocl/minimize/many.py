@@ -35,7 +35,7 @@ def minimize_all(
     molecules: Sequence[Atoms], each: EachOptions | None, errors: str, progress: Progress | None, watch: Watch | None,
     options: Options,
 ) -> MinimizeBatch:  # fmt: skip
-    """The results of molecules in their order; parameters as of `minimize_many`."""
+    """Minimise molecules, and give their results in order; parameters as of `minimize_many`."""
     begin = perf_counter()
     choice("errors", errors, ("raise", "record"))
     if not isinstance(molecules, Sequence):
@@ -76,10 +76,10 @@ def as_done(
 
 
 class Together:
-    """The results of different molecules as far as they are there, and how far the others are.
+    """Results of different molecules as far as they are there, and how far the others are.
 
-    results : None of those that are not done; reasons : of those that failed, by their number from 0
-    arrived : the numbers of those that are done or failed, in this order, for whoever takes them
+    results : None of molecules that are not done; reasons : of molecules that failed, by their number from 0
+    arrived : numbers of molecules that are done or failed, in this order, for whoever takes them
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Together:
         yield from by_turns([self._minimized(k, aside=most > 1) for k in numbers], sizes, most)
 
     def _sharing(self, numbers: Sequence[int], most: int) -> Turns[None]:
-        """Minimise molecules with shared launches; then those that cannot share, `most` at a time."""
+        """Minimise molecules with shared launches; then others, `most` at a time."""
         others: list[int] = []
         try:
             yield from self._together(numbers, others)
@@ -125,7 +125,7 @@ class Together:
         yield from self._apart(others, most)
 
     def _together(self, numbers: Sequence[int], others: list[int]) -> Turns[None]:
-        """Minimise molecules by the same launches. others : gets those that cannot be so"""
+        """Minimise molecules by the same launches. others : gets molecules that cannot be so"""
         from ..opencl.device import get_device
 
         device, precision = get_device(self._options.get("device")), self._options.get("precision", "float32")
@@ -140,9 +140,9 @@ class Together:
                 yield
 
     def _structures(self, scheduler: SharedScheduler, numbers: Sequence[int], others: list[int]) -> Structures:
-        """Prepare each structure when it is asked for, with None between the parts of that.
+        """Prepare each structure when it is asked for, with None between the parts of the work.
 
-        others : gets those that share no launches
+        others : gets molecules that share no launches
         """
         for k in numbers:
             member = None
@@ -229,7 +229,7 @@ def by_turns(works: Sequence[Turns[None]], sizes: Sequence[int], most: int) -> T
 
 
 def most_under_way(options: Options) -> int:
-    """How many molecules a device minimises at a time that do not share launches.
+    """Count the molecules without shared launches that a device minimises at a time.
 
     A CPU gains nothing by more than one; and where seconds are limited each has the device for itself.
     """
@@ -243,5 +243,5 @@ def most_under_way(options: Options) -> int:
 
 
 def may_share(options: Options) -> bool:
-    """Tell if molecules with these options may share launches; where seconds are limited, each has its own."""
+    """Tell if molecules with these options may share launches; if seconds are limited, each has its own."""
     return options.get("max_seconds") is None

@@ -108,7 +108,7 @@ class Minimizer:
         self._lengths = None if keeps_bonds else BondLengths.of(atoms)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """By atoms and options, the device by its title: a pickle makes the plan anew on a device like it."""
+        """Give atoms and options, the device by its title; a pickle makes the plan anew on a device like it."""
         return partial(type(self), **self._described), (self.atoms,)
 
     def __repr__(self) -> str:
@@ -117,7 +117,7 @@ class Minimizer:
 
     @property
     def atoms(self) -> Atoms:
-        """The molecule."""
+        """Molecule that is minimised."""
         return self.energy.atoms
 
     def minimize(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> MinimizeResult:
@@ -140,8 +140,8 @@ class Minimizer:
 
         errors : "raise" for an InputError that names the first structure that fails, or "record" to go on
         progress : called with the share of the structures done, 0 to 1
-        watch : called at each look with the structures done, with all, and with the largest root mean square gradient
-            of those that go on, kcal/mol/A
+        watch : called at each look with the structures done, with all, and with the largest rms gradient of the
+            others, kcal/mol/A
         """
         callback("progress", progress)
         callback("watch", watch)
@@ -151,7 +151,7 @@ class Minimizer:
         self, conformations: ArrayLike, errors: Literal["raise", "record"], progress: Progress | None,
         watch: Watch | None, aside: bool = False,
     ) -> Turns[MinimizeBatch]:  # fmt: skip
-        """As minimize_batch, in turns: each leaves the device at work and ends before the host waits for it.
+        """Minimise as minimize_batch, in turns; each leaves the device at work and ends before the host waits for it.
 
         aside : whether the device does the work beside what others give it meanwhile
         """
@@ -185,7 +185,7 @@ class Minimizer:
         self, pipeline: Pipeline, structures: Sequence[Seated], count: int, begin: float, progress: Progress | None,
         watch: Watch | None, queue: Queue | None,
     ) -> Turns[None]:  # fmt: skip
-        """Minimise structures of one molecule, of so many with those that failed, in turns."""
+        """Minimise structures of one molecule, of so many with failed ones, in turns."""
         passes = pipeline.passes
         assert isinstance(passes, EnergyPasses)
         run, n_done = passes.run.anew(False) if queue is None else passes.run.aside(queue), count - len(structures)
@@ -209,7 +209,7 @@ class Minimizer:
         return restored if constraints is None else constraints.placed(restored[np.newaxis])[0]
 
     def constraints_of(self, free: NDArray[np.bool_]) -> BondConstraints | None:
-        """Give the constraints of a structure of which only atoms `free` (n,) move; None without any.
+        """Give the constraints of a structure with atoms `free` (n,) that move; None without any.
 
         Raises InputError as `placed` does.
         """
@@ -218,14 +218,14 @@ class Minimizer:
         return self.constraints.within(self.atoms, free)
 
     def _plan_for(self, conformations: Floats) -> Energy:
-        """The plan of conformations (m, n, 3) A: it leaves nothing out where frozen atoms are elsewhere in any."""
+        """Plan of conformations (m, n, 3) A; it leaves nothing out if frozen atoms are elsewhere in any."""
         if are_in_place(conformations, self.atoms, self.energy.frozen):
             return self.energy
         self._whole = self._whole or self._make()
         return self._whole
 
     def _iteration_of(self, passes: AnyPasses) -> Iteration:
-        """The steps that go with some passes, made once."""
+        """Iteration that goes with some passes, made once."""
         if passes not in self._iteration:
             packed = self.stopping.packed(self.energy.precision)
             kind = NewtonIteration if self.descent == Descent.NEWTON else Iteration
@@ -271,7 +271,7 @@ class Minimizer:
 
 @contextmanager
 def _nothing_left(run: Run) -> Iterator[None]:
-    """Where work is left by an error or closed: waits for the device, so that others may have its buffers."""
+    """Wait for the device if an error leaves work there, so that others may have its buffers."""
     try:
         yield
     except BaseException:
@@ -280,7 +280,7 @@ def _nothing_left(run: Run) -> Iterator[None]:
 
 
 def finished(turns: Turns[Done]) -> Done:
-    """The result of all turns, one behind the other."""
+    """Take all turns, one after the other, and give their result."""
     while True:
         try:
             next(turns)
@@ -290,5 +290,5 @@ def finished(turns: Turns[Done]) -> Done:
 
 
 def computable(conformations: Floats, atoms: Atoms) -> Floats:
-    """The conformations, with the atoms' own positions in place of what is not finite."""
+    """Conformations with the atoms' own positions in place of numbers that are not finite."""
     return np.where(np.isfinite(conformations), conformations, atoms.positions)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NewtonIteration(Iteration):
-    """As Iteration, by truncated Newton; cl/minimize/newton.cl. An iteration is an evaluation, of a step or along p."""
+    """Iteration by truncated Newton; cl/minimize/newton.cl. It is an evaluation, of a step or along p."""
 
     history: ClassVar[int] = 1  # of vectors: the preconditioned residual and the direction of the conjugate gradients
 

@@ -1,4 +1,4 @@
-"""How a structure is minimised, and when that ends."""
+"""Methods of minimisation, and bounds at which it ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_ROUNDS = 1000
 
 @dataclass(frozen=True)
 class Stopping:
-    """When a structure is done: whichever of these comes first.
+    """Bounds of a minimisation; whichever comes first ends it.
 
     tolerance : root mean square over the atoms that move of the length of their gradient, sqrt(sum g^2 / n), kcal/mol/A
     largest : largest gradient of an atom, kcal/mol/A; None for no such bound
@@ -98,7 +98,7 @@ def rounds_of(rounds: int) -> int:
 
 
 def descent_of(method: str, constraints: str | None = None) -> Descent:
-    """How the method finds directions. Raises InputError for one that there is not, or that holds no bonds."""
+    """Give how a method finds directions. Raises InputError for others, and for one that holds no bonds."""
     if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"there is no method {method!r}; choose {', '.join(METHODS)}")
     descent = METHODS[method]

@@ -1,4 +1,4 @@
-"""Structures on their way through seats: which of them are minimised at a time, for how many rounds, and until when."""
+"""Scheduler of minimisation: who is minimised at a time, for how many rounds, and until when."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Scheduler(ABC):
     """Structures on their way through seats. Each gets the bits that it gets alone, in any company and order.
 
     The host looks at their states from time to time: structures that are done make room for others. The states are read
-    before the last `ahead` of the iterations between two looks, so that the device is at work while the host looks.
+    some iterations before, `ahead`, so that the device is at work while the host looks.
 
     seats : that there are; limit : seconds after which all structures end where they are, None for no limit
     looks : at the states so far
@@ -68,7 +68,7 @@ class Scheduler(ABC):
         return bool(self._more or self._next or self._ready or self._ended or self.n_seated)
 
     def minimized(self, structures: Structures) -> Iterator[list[Seated]]:
-        """Minimise structures, and give those that are done, in any order, some or none at a time.
+        """Minimise structures, and give them when they are done, in any order, some or none at a time.
 
         The device is at work whenever this gives something, but for the last time.
         """
@@ -147,7 +147,7 @@ class Scheduler(ABC):
         return time.perf_counter() - self._clock
 
     def _look(self) -> list[Seated]:
-        """Wait for the states, let those go that are done, and give those that were done at the look before."""
+        """Wait for the states, let go who is done, and give the structures that were done at the look before."""
         ended, self._ended, self.largest_gradient = self._ended, [], 0.0
         self.looks += 1
         is_late = self._is_late
@@ -188,7 +188,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def _place(self, again: Sequence[Seated], end: Sequence[Seated]) -> None:
-        """Bring what changed of structures that begin another round, and of those that end, to the device."""
+        """Bring what changed of structures that begin another round, or that end, to the device."""
 
     @abstractmethod
     def _finish(self, ended: Sequence[Seated]) -> None:

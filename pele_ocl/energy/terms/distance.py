@@ -36,10 +36,10 @@ class DistanceRestraint(InternalRestraint):
         unit = d / np.where(r > 0, r, np.inf)[:, None]
         return r - self.target, np.stack([unit, -unit], axis=1)
 
-    def put_targets(self, targets: Floats, parameters: NDArray[Any]) -> None:
+    def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
         parameters[:, 1] = targets
 
-    def targets_of(self, parameters: NDArray[Any]) -> Floats:
+    def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
         return np.array(parameters[:, 1], np.float64)
 
     def _parameters(self) -> Floats:

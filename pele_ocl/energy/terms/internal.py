@@ -63,12 +63,17 @@ class InternalRestraint(Term):
         if not _fit(targets, least, most):
             raise InputError(f"targets must be numbers of {self.units[0]}{bound}")
 
-    @abstractmethod
-    def put_targets(self, targets: Floats, parameters: NDArray[Any]) -> None:
-        """Put targets (m,) into parameters (m, 4) as the kernel takes them."""
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """Shape of the targets, (m,)."""
+        return (len(self._atoms()),)
 
     @abstractmethod
-    def targets_of(self, parameters: NDArray[Any]) -> Floats:
+    def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
+        """Put targets (m,) into parameters (m, 4) as the kernel takes them. origin : (3,) A of positions, not used"""
+
+    @abstractmethod
+    def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
         """Give the targets (m,) of parameters (m, 4)."""
 
     def check(self, atoms: Atoms) -> None:

@@ -50,10 +50,10 @@ class TorsionRestraint(InternalRestraint):
         away: Floats = (phi - np.asarray(self.target, np.float64) + np.pi) % (2 * np.pi) - np.pi
         return away, np.stack([by_i, turn - by_i, -turn - by_l, by_l], axis=1)
 
-    def put_targets(self, targets: Floats, parameters: NDArray[Any]) -> None:
+    def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
         parameters[:, 1], parameters[:, 2] = np.cos(targets), np.sin(targets)
 
-    def targets_of(self, parameters: NDArray[Any]) -> Floats:
+    def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
         return np.array(np.arctan2(parameters[:, 2], parameters[:, 1]), np.float64)
 
     def _parameters(self) -> Floats:
