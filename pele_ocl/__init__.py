@@ -104,7 +104,8 @@ _HOMES = {
     "atoms.selection": ("selection",),
     "binding": ("Binding", "BindingEnergies"),
     "energy": (
-        "CenterRestraint", "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint", "TorsionRestraint",
+        "CenterRestraint", "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint",
+        "TorsionRestraint",
     ),
     "ensemble": ("Ensemble",),
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),

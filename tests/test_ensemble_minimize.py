@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from test_minimize import PEPTIDE, VACUUM, shaken
 
-from pele_ocl import CenterRestraint, DistanceRestraint, Ensemble, InputError, Minimizer, PositionalRestraint, TorsionRestraint
+from pele_ocl import (
+    CenterRestraint,
+    DistanceRestraint,
+    Ensemble,
+    InputError,
+    Minimizer,
+    PositionalRestraint,
+    TorsionRestraint,
+)
 from pele_ocl.ensemble import minimizing
 from pele_ocl.minimize import shared
 from pele_ocl.opencl.launch import BoundLaunch

@@ -32,7 +32,7 @@ INLINE Cluster cluster_of(int number, CLUSTER_ARGUMENTS()) {
     return own;
 }
 
-// Of a symmetric matrix and a vector: the solution x of A x = b.
+// Solution x of A x = b, of a symmetric matrix and a vector.
 INLINE Vector solution(fine xx, fine xy, fine xz, fine yy, fine yz, fine zz, Vector b) {
     const Vector x = {yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy};
     const Vector y = {x.y, xx * zz - xz * xz, xy * xz - xx * yz}, z = {x.z, y.z, xx * yy - xy * xy};
@@ -43,14 +43,14 @@ INLINE Vector solution(fine xx, fine xy, fine xz, fine yy, fine yz, fine zz, Vec
 
 INLINE Vector unit(Vector v) { return combined(inverse_root(dot_product(v, v)), v, 0, v); }
 
-// From the heavy atom to each of its hydrogens.
+// Vectors from the heavy atom to each of its hydrogens.
 INLINE void bonds_of(
     Vector *bonds, global const coordinate *positions, const Cluster *own, real step) {
     for (int k = 0; k < own->count; ++k) bonds[k] = vector_between(positions, own->atoms[k], own->center, step);
 }
 
-// Takes off vectors what would change the lengths of bonds: the heavy atom's comes first, which is 0 unless it moves, then those
-// of its hydrogens. Its own changes by x of (1 + sum u u^T) x = sum u (u.(h - v)), those of hydrogens along their bonds u.
+// Takes off vectors what would change the lengths of bonds: first the heavy atom's, 0 unless it moves, then its hydrogens'. Its
+// own changes by x of (1 + sum u u^T) x = sum u (u.(h - v)), and its hydrogens' along their bonds u.
 INLINE void make_tangent(Vector *vectors, const Vector *bonds, int count, bool moves) {
     if (moves) {
         fine xx = 1, xy = 0, xz = 0, yy = 1, yz = 0, zz = 1;
@@ -105,7 +105,7 @@ kernel void project_gradient(
     }
 }
 
-// From the position of atom `origin` among some, by a vector.
+// Puts an atom at a vector from the position of atom `origin` among some.
 INLINE void put_position(
     global coordinate *positions, int atom, global const coordinate *from, int origin, Vector by, real step) {
     positions[3 * (size_t)atom] = shifted(from[3 * (size_t)origin], by.x, step);
@@ -113,8 +113,8 @@ INLINE void put_position(
     positions[3 * (size_t)atom + 2] = shifted(from[3 * (size_t)origin + 2], by.z, step);
 }
 
-// Brings trials back to where all lengths are right: first the step from the base loses what would change them, then each
-// hydrogen goes along its bond to the length that it should have.
+// Brings trials back to where all lengths are right: the step from the base loses what would change them; then each
+// hydrogen goes along its bond to its length.
 kernel void hold_bonds(
     const int n_atoms,
     const real step,                            // A of a coordinate's unit

@@ -1,4 +1,4 @@
-// The preconditioner of minimisation: inverses of the stiffness among the atoms of each block, from the bonded terms at some
+// Preconditioner of minimisation: inverses of the stiffness among the atoms of each block, from the bonded terms at some
 // positions; docs/theory/minimize.md, section 2. A work-group a block of a structure (third dimension): work-items
 // find springs, TEAM of each atom at a time, and add them to the rows of its axes.
 #include "common/real.clh"
@@ -72,7 +72,7 @@ INLINE void invert(MATRIX const real *matrix, real least, local real *column, bo
     }
 }
 #else
-// In its place, of which the lower triangle suffices.
+// In its place; the lower triangle suffices.
 INLINE void invert_in_place(global real *matrix, real least, local real *column, bool shares, local real *first_half) {
     for (int pivot = 0; pivot < SIDE; ++pivot) {
         if (pivot == SIDE / 2 && shares)
@@ -110,7 +110,7 @@ typedef struct {
     real own[3], slopes[4][3];  // stiffness times the slope by this atom, slopes by all
 } Found;
 
-// stands: of its atoms in the order, of which the block has BLOCK from the begin-th one on
+// stands: of its atoms in the order; the block has BLOCK of these from the begin-th one on
 INLINE void keep_spring(local Found *found, const Spring *spring, int member, int4 stands, int begin) {
     if (!(spring->stiffness > 0)) return;
     const int where[4] = {stands.x - begin, stands.y - begin, stands.z - begin, stands.w - begin};
@@ -126,7 +126,7 @@ INLINE void keep_spring(local Found *found, const Spring *spring, int member, in
     }
 }
 
-// Where atoms of a spring stand in the order; -1 of those that stay, too.
+// Places of a spring's atoms in the order; -1 also for atoms that stay.
 INLINE int4 of_free(int4 stands, int4 atoms, global const real *free) {
     return (int4)(
         free[atoms.x] > 0 ? stands.x : -1, free[atoms.y] > 0 ? stands.y : -1, free[atoms.z] > 0 ? stands.z : -1,

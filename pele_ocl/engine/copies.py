@@ -22,21 +22,21 @@ Places = NDArray[np.uint64]  # bytes, whole words
 
 
 class Pending:
-    """Writes that may be under way: an event that is dropped before it has come makes the host wait."""
+    """Writes that may be under way; an event that is dropped before it has come makes the host wait."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._events: deque[Event] = deque()
 
     def keep(self, event: Event) -> None:
-        """Keep an event, and drop those that have come."""
+        """Keep an event, and drop events that have come."""
         while self._events and self._run.has_come(self._events[0]):
             self._events.popleft()
         self._events.append(event)
 
 
 class Copies:
-    """Copies of many pieces, all in the queue of one run, with the buffers that they go by.
+    """Copies of many pieces in the queue of one run.
 
     Pieces begin at whole words of 8 bytes, and have room for whole words.
     """
@@ -46,7 +46,7 @@ class Copies:
         self._buffers: dict[str, Buffer] = {}
 
     def move(self, source: Buffer, target: Buffer, begin: Places, end: Places, sizes: NDArray[np.int64]) -> None:
-        """Start the copy of pieces of so many bytes from bytes `begin` of a buffer to bytes `end` of another one.
+        """Start the copy of pieces from bytes `begin` of a buffer to bytes `end` of another one.
 
         Within one buffer, pieces may go where other pieces were.
         """

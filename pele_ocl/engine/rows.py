@@ -30,7 +30,7 @@ ITEMS = 64  # of a group that adds up a row on a GPU
 
 @dataclass(eq=False)
 class Group:
-    """The rows whose molecules share launches.
+    """Rows whose molecules share launches.
 
     rows : their numbers; slots of the tables are places in them
     listed : the rows that are launched at the moment
@@ -43,7 +43,7 @@ class Group:
 
 
 class ResidentRows:
-    """The rows of an ensemble in one large buffer: positions, results, and all that lies between.
+    """Rows of an ensemble in one large buffer: positions, results, and all that lies between.
 
     systems : of each row; None where a molecule cannot be computed, whose row is empty
     fine : the type of energies, float64 where the device has it
@@ -74,7 +74,7 @@ class ResidentRows:
         self.numbers_on_device = run.zeros(len(systems), np.int32)
 
     def _lay_out(self) -> None:
-        """Place what molecules share, then the rows, those of a molecule one behind the other."""
+        """Place what molecules share, then the rows in their order."""
         distinct = list(dict.fromkeys(system for system in self.systems if system is not None))
         end, self.shared = 0, dict[System, int]()
         for system in distinct:
@@ -113,7 +113,7 @@ class ResidentRows:
             yield Group(tables, tables.bound(first.passes.launches), rows, np.zeros(0, np.int64))
 
     def _describe(self) -> tuple[Buffer, Buffer, Buffer]:
-        """The table of all rows as kernels of drivers see it, their steps, and where their further energies are."""
+        """Make the table of rows as kernels of drivers see it, their steps, and where further energies are."""
         rows = np.zeros(max(1, len(self.systems)), ROW.dtype(self.run.precision))
         steps, further = np.ones(len(rows)), np.zeros((len(rows), 2), np.int32)
         for k in self.there.tolist():
@@ -150,7 +150,7 @@ class ResidentRows:
 
     @staticmethod
     def parts(n: int) -> Iterator[tuple[int, int]]:
-        """The first and the number of the rows of each launch that n rows take."""
+        """First row and number of rows of each launch that n rows take."""
         return ((first, min(MOST_ROWS, n - first)) for first in range(0, n, MOST_ROWS))
 
     def _add_up(self, rows: Rows) -> None:
@@ -169,7 +169,7 @@ class ResidentRows:
 
     @property
     def macros(self) -> dict[str, int]:
-        """The build definitions of kernels that see rows."""
+        """Build definitions of kernels that see rows."""
         return {"FIXED_BITS": 8 * self.coordinate.itemsize if self.coordinate.kind == "i" else 0}
 
     @property

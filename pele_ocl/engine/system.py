@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class System:
-    """A molecule whose structures share launches with those of other molecules.
+    """Molecule whose structures share launches with structures of other molecules.
 
     energy : its plan; passes : the launches of an evaluation, recorded
     """
@@ -53,13 +53,13 @@ class System:
 
     @property
     def shared(self) -> Region:
-        """The bytes that its structures share."""
+        """Bytes that its structures share."""
         _ = self.launches
         return self.recorder.shared
 
     @property
     def own(self) -> Region:
-        """The bytes of each structure."""
+        """Bytes of each structure."""
         _ = self.launches
         return self.recorder.own
 
@@ -71,7 +71,8 @@ class System:
     def origin(self) -> Floats:
         """(3,) A from which positions on the device are counted."""
         nowhere = np.zeros((1, 3 * len(self.energy.atoms)), self.passes.encoding.dtype)
-        return self.pipeline.decode(nowhere)[0, 0]
+        origin: Floats = self.pipeline.decode(nowhere)[0, 0]
+        return origin
 
     def encoded(self, positions: Floats) -> tuple[NDArray[Any], Floats, dict[int, str]]:
         """Encode positions (m, n, 3) A of structures, as `encoded` does."""

@@ -17,10 +17,10 @@ RowsLike = int | slice | ArrayLike | None
 
 
 class Column:
-    """Arrays of rows: `column[3]` is that of a row, `column[:]` one array of all, or a list where sizes differ.
+    """Arrays of rows: `column[3]` is one row's, `column[:]` one array of all, or a list if sizes differ.
 
-    Rows are a number, a slice, numbers, or a mask (n_rows,). Where it can be written, `column[rows] = arrays` takes an
-    array for a single row, else one for each, or one for all.
+    Rows are a number, a slice, numbers, or a mask (n_rows,). If it can be written, `column[rows] = arrays` takes an
+    array for a single row, one for each, or one for all.
 
     ndim : dimensions of the array of a row
     """
@@ -63,7 +63,7 @@ class Column:
 
 
 class DeviceArray:
-    """An array of a driver on the device: so many columns for each atom of all rows, or for each row.
+    """Array of a driver on the device: so many columns for each atom of all rows, or for each row.
 
     shape : (n, columns); atoms of the rows stand one row after the other
     """
@@ -96,7 +96,7 @@ class DeviceArray:
             self._run.write(self.buffer, array, first * self.shape[1])
 
     def _part(self, row: int | None) -> tuple[int, int]:
-        """The first of a row's numbers in the array and the one behind its last. Raises InputError for no row."""
+        """First of a row's numbers in the array and the one after its last. Raises InputError for no row."""
         if row is None:
             return 0, self.shape[0]
         n = len(self._firsts) - 1

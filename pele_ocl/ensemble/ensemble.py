@@ -36,8 +36,8 @@ MOST_ROWS = 1 << 24  # of one molecule
 class Ensemble:
     """Structures of one molecule or of many that live on one device, a row each.
 
-    Positions stay on the device between calls. `evaluate` computes energies and gradients there. What is read comes as
-    arrays, what is written replaces positions of rows. What a row gives depends on its molecule and positions alone: it
+    Positions stay on the device between calls. `evaluate` computes energies and gradients there. Rows are read as
+    arrays, and arrays that are written replace their positions. A row depends on its molecule and positions alone. It
     has the same bits by itself, in any order, and beside any others. A row that fails has a sentence in `errors`.
 
     molecules : an Atoms, or a list of them; equal entries of the list that are one object share their tables
@@ -46,7 +46,7 @@ class Ensemble:
     errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
     other parameters : as of `Energy`, for all rows
 
-    `atoms` has the Atoms of each row, `device` and `precision` are those of all. `positions`, `gradients`, `born_radii`
+    `atoms` has the Atoms of each row, `device` and `precision` are of all. `positions`, `gradients`, `born_radii`
     and `frozen` are Columns.
 
     Raises InputError for options that do not exist, DeviceMemoryError where the device has no room for all rows.
@@ -97,7 +97,7 @@ class Ensemble:
         self.positions[:] = [atoms.positions for atoms in self.atoms]
 
     def _systems(self, errors: str) -> list[System | None]:
-        """The molecule of each row, recorded once for all rows of the same Atoms."""
+        """Record the molecule of each row, once for all rows of the same Atoms."""
         found: dict[int, System | str] = {}
         for k, atoms in enumerate(self.atoms):
             if id(atoms) not in found:
@@ -137,7 +137,7 @@ class Ensemble:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The terms of all rows, in the order of results."""
+        """Terms of all rows, in the order of results."""
         found = dict.fromkeys(
             name for system in dict.fromkeys(self._resident.systems) if system for name in system.energy.names
         )
@@ -146,7 +146,7 @@ class Ensemble:
 
     @property
     def energy_dtype(self) -> np.dtype[Any]:
-        """The type of energies on the device: float64 if it has that, which kernels name `fine`."""
+        """Type of energies on the device: float64 if it has that, which kernels name `fine`."""
         return self._resident.fine
 
     def evaluate(self, rows: RowsLike = None) -> Ensemble:
@@ -175,7 +175,7 @@ class Ensemble:
 
     @property
     def errors(self) -> dict[int, str]:
-        """Why rows failed, by their numbers from 0."""
+        """Reasons why rows failed, by their numbers from 0."""
         _, are_numbers = self._resident.energies()
         there = self._resident.there
         for k in there[self._evaluated[there] & ~are_numbers[there]].tolist():
@@ -202,7 +202,7 @@ class Ensemble:
     def references(self, name: str) -> Column:
         """Give the reference positions of a positional restraint, which rows may have of their own.
 
-        name : of the restraint; `ensemble.references("restraint")[3] = positions` sets those of row 3, (n, 3) A
+        name : of the restraint; `ensemble.references("restraint")[3] = positions` sets them for row 3, (n, 3) A
         """
         return self._restraint_values("references", name, 2)
 
@@ -257,7 +257,7 @@ class Ensemble:
         return DeviceArray(self, (n, columns), self._dtype_of(dtype), per)
 
     def _dtype_of(self, dtype: object) -> np.dtype[Any]:
-        """The type of a driver's array. Raises InputError for one that kernels do not know."""
+        """Type of a driver's array. Raises InputError for one that kernels do not know."""
         if dtype is None:
             return np.dtype(self.precision)
         if isinstance(dtype, str) and dtype == "coordinate":
@@ -292,7 +292,7 @@ class Ensemble:
         return self._minimizer.minimize(self, chosen, options)
 
     def _system(self, k: int) -> System:
-        """The molecule of a row as it is recorded. Raises InputError where it cannot be computed."""
+        """Molecule of a row as it is recorded. Raises InputError where it cannot be computed."""
         system = self._resident.systems[k]
         if system is None:
             raise InputError(self._failed[k])
@@ -300,17 +300,17 @@ class Ensemble:
 
     @property
     def _energy_options(self) -> dict[str, Any]:
-        """The options of `Energy` that all rows have, less the gradient."""
+        """Options of `Energy` that all rows have, less the gradient."""
         return {name: value for name, value in self._options.items() if name != "gradient"}
 
     def _row_data(self, rows: list[int]) -> dict[str, NDArray[np.uint8]]:
-        """What rows of one molecule have of their own for restraints, bytes (n_rows, size) by names of buffers."""
+        """Read the values of restraints of rows of one molecule, bytes (n_rows, size) by names of buffers."""
         passes = self._system(rows[0]).passes
         names = [name for name in passes.buffers if name.startswith(BUFFERS)]
         return {name: self._resident.read(rows, name, np.uint8) for name in names}
 
     def _restraints(self) -> dict[tuple[str, str], dict[int, Floats]]:
-        """The values of restraints by their kind, by the name of the restraint and by row."""
+        """Read the values of restraints by their kind, by the name of the restraint and by row."""
         found: dict[tuple[str, str], dict[int, Floats]] = {}
         there = self._resident.there.tolist()
         names = {term.name for k in there for term in self._resident.system(k).energy.further_terms}
@@ -322,7 +322,7 @@ class Ensemble:
 
     @contextmanager
     def mapped(self, *, moves: bool = False) -> Iterator[MappedRows]:
-        """Map what rows have on a CPU device as NumPy arrays, without a copy, as long as a `with` block lasts.
+        """Map the memory of rows on a CPU device as NumPy arrays, as long as a `with` block lasts.
 
         Nothing else can be asked of the ensemble in the block, and the arrays must not be used after it.
 
@@ -347,7 +347,7 @@ class Ensemble:
         self._resident.run.finish()
 
     def _chosen(self, rows: RowsLike) -> Rows:
-        """The numbers of rows. Raises InputError for rows that there are not, and while their memory is mapped."""
+        """Give the numbers of rows. Raises InputError for rows that there are not, and while their memory is mapped."""
         if self._is_mapped:
             raise InputError("the memory of the rows is mapped; leave the `with` block of mapped() first")
         if rows is None:
@@ -378,7 +378,7 @@ class Ensemble:
         return [(np.array(places, np.int64), system) for system, places in found.items()]
 
     def _batch(self, rows: list[int]) -> EnergyBatch:
-        """The energies of rows of one molecule as results have them."""
+        """Read the energies of rows of one molecule as results have them."""
         results = self._resident.read(rows, "results", self.precision)
         return self._resident.system(rows[0]).energies(results, self._read_positions(rows))
 
@@ -457,7 +457,7 @@ class Ensemble:
 
 
 def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) -> tuple[Atoms, ...]:
-    """The Atoms of each row."""
+    """Give the Atoms of each row."""
     listed = [molecules] if isinstance(molecules, Atoms) else molecules
     if not isinstance(listed, Sequence) or not listed:
         raise InputError(f"molecules is {described(molecules)}; an Atoms or a list of them is needed")
@@ -474,7 +474,7 @@ def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) ->
 def _again(
     molecules: list[Atoms], rows: list[int], options: dict[str, Any], state: dict[str, dict[Any, Any]]
 ) -> Ensemble:
-    """The ensemble that a pickle describes."""
+    """Make the ensemble that a pickle describes."""
     ensemble = Ensemble([molecules[k] for k in rows], errors="record", **options)
     ensemble.positions[list(state["positions"])] = list(state["positions"].values())
     for (values, name), of_rows in state["restraints"].items():

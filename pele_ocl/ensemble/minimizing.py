@@ -42,7 +42,7 @@ class RowMinimizer:
     def minimize(self, ensemble: Ensemble, rows: Sequence[int], options: Mapping[str, Any]) -> MinimizeBatch:
         """Minimise rows, leave them evaluated at their minima, and give their results in the order of `rows`.
 
-        options : of Minimizer. Raises InputError for those that do not exist, and for those of the ensemble.
+        options : of Minimizer. Raises InputError for options that do not exist, or are the ensemble's.
         """
         begin, own = time.perf_counter(), ensemble._energy_options
         if twice := [name for name in options if name in own or name in ("frozen", "device")]:
@@ -83,7 +83,7 @@ class RowMinimizer:
             yield structures
 
     def _member(self, ensemble: Ensemble, system: System, k: int, options: Mapping[str, Any]) -> Member | str:
-        """The molecule of row k prepared for some options, or why it cannot be; prepared when it is first asked for."""
+        """Prepare the molecule of row k for some options, once; give it, or why it cannot be."""
         key = system, tuple(sorted((name, repr(value)) for name, value in options.items()))
         if key not in self._members:
             if len(self._members) >= MOST_MEMBERS:
@@ -110,7 +110,7 @@ class RowMinimizer:
             found |= {structure.number: structure.result for structure in done}
 
     def _scheduler_for(self, device: Device, precision: str, needed: int, least: int) -> SharedScheduler:
-        """A scheduler with so many bytes for its regions, or as many as the device has for them, at least `least`.
+        """Give a scheduler with so many bytes for its regions, or as many as there may be, at least `least`.
 
         Raises DeviceMemoryError if a structure has no room.
         """

@@ -129,7 +129,7 @@ class References(RowValues):
 
 
 class ForceConstants(RowValues):
-    """Force constants of a restraint in a row: of each atom (n,), of each distance or torsion (m,), of a centre (1,)."""
+    """Force constants of a restraint in a row: of each atom (n,), each distance or torsion (m,), a centre (1,)."""
 
     words = "force constants"
 

@@ -1,4 +1,4 @@
-"""Structures in seats: what is kept of each on the device while it is minimised, and launches that serve them all."""
+"""Structures in seats: what is kept of each while it is minimised, and launches that serve them all."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
 class Seated:
     """A structure that is minimised, before, in and after a seat.
 
-    number : which of those that were asked for; minimizer, pipeline : of its molecule
+    number : among all that were asked for; minimizer, pipeline : of its molecule
     given : (n, 3) A, where it began; free : (n,) atoms that move
     start : (3 n) encoded, where its round begins; offset : (3,) A from where it is computed to where it is
     round : from 0; counted : iterations and evaluations of the rounds before
-    evaluations : of its round, those that are started included
+    evaluations : of its round, with all that are started
     is_late : whether its time is over when it enters a seat
     state, final : (N_STATE,) and (n, 3) A in the end; seconds : until then, since the clock of its scheduler began
     result : MinimizeResult, or why there is none; "" before the scheduler knows
@@ -113,7 +113,7 @@ class Seats(ABC):
 
     @abstractmethod
     def _iterate(self, count: int) -> None:
-        """Start so many iterations of all structures, of which there are some."""
+        """Start so many iterations of all structures; there are some."""
 
     @abstractmethod
     def start_look(self) -> None:
@@ -129,7 +129,7 @@ class Seats(ABC):
 
     @abstractmethod
     def leave(self, seats: Sequence[int], ended: Sequence[Seated]) -> None:
-        """Free seats; other structures may move there. ended : of theirs, those that begin no other round"""
+        """Free seats; other structures may move there. ended : structures that begin no other round"""
 
     @property
     def is_at_work(self) -> bool:

@@ -80,7 +80,7 @@ class Member(System):
         return cast("Piece", self.iteration.per_seat[name][0])
 
     def named(self, name: str) -> Piece:
-        """Give where a seat keeps something: FREE, or a name of `Iteration.per_seat` or of the buffers of the passes."""
+        """Give where a seat keeps something: FREE, or a name of `Iteration.per_seat` or of buffers of the passes."""
         if name == FREE:
             return cast("Piece", self.iteration.free)
         return self.per_seat(name) if name in self.iteration.per_seat else self.piece(name)
@@ -349,7 +349,7 @@ class SharedScheduler(Scheduler):
         return len(brought)
 
     def _place(self, again: Sequence[Seated], end: Sequence[Seated]) -> None:
-        """In the queue of the launches: behind the iteration that is still at work, which may write there, too."""
+        """Write in the queue of the launches, after the iteration at work, which may write there, too."""
         large = self._regions.buffer
         write(self._copies, large, again, lambda own: {**begin_of(own), "positions": starts_of(own)})
         for member, own in by_member(end).items():
@@ -400,7 +400,7 @@ def write(
     copies: Copies, large: Buffer, structures: Iterable[Seated],
     values: Callable[[list[SharedSeated]], Mapping[str, Sequence[NDArray[Any]]]],
 ) -> None:  # fmt: skip
-    """Start to write what structures keep. values : of those of one molecule, by name, an array for each"""
+    """Start to write what structures keep. values : of structures of one molecule, by name, an array for each"""
     pieces: list[tuple[Places, NDArray[Any]]] = []
     for member, own in by_member(structures).items():
         pieces += [(places(own, member.named(name)), np.stack(arrays)) for name, arrays in values(own).items()]

@@ -27,7 +27,7 @@ class Relaxer:
 
     like : "alphafold", "colabfold", or a Protocol
     close_gaps : whether residues that follow each other are bonded however far apart they are; by default there is
-        a gap if C is more than 4 A from the next N, which a note tells
+        a gap if C is more than 4 A from the next N, and a note
     max_iterations : of a model, in all its rounds; by default as the protocol has it
     precision, device : as in `minimize`
 
@@ -76,7 +76,7 @@ def relax(
     precision, device : as in `minimize`
 
     Raises FormatError and ParameterError for what is no protein that Amber99SB knows. Raises InputError for options
-    that do not exist, for a model that cannot be minimised, and if PDBFixer is needed and lacks.
+    that do not exist, for a model that cannot be minimised, and if PDBFixer is lacking.
     """
     relaxer = Relaxer(like, close_gaps=close_gaps, max_iterations=max_iterations, precision=precision, device=device)
     return relaxer.relax(path)

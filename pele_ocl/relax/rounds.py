@@ -68,7 +68,7 @@ class Rounds:
         )  # fmt: skip
 
     def _minimizer(self, atoms: Atoms, freed: NDArray[np.intp], left: int) -> Minimizer:
-        """Prepare a minimiser that holds heavy atoms where they are, but for residues that are freed. left : iterations"""
+        """Prepare a minimiser that holds heavy atoms where they are, but for freed residues. left : iterations"""
         held = is_heavy(atoms) & ~np.isin(_residues(atoms), freed)
         restraint = PositionalRestraint(self.protocol.force_constant, atoms=held)
         return Minimizer(

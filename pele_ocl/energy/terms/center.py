@@ -105,13 +105,15 @@ class CenterRestraint(Term):
             chosen[np.asarray(self.atoms)] = True
         except (IndexError, TypeError, ValueError):
             raise InputError(f"atoms to restrain are no mask of {len(atoms)} atoms and no indices of them") from None
-        members = np.flatnonzero(chosen)
+        members = np.flatnonzero(chosen).astype(np.int32)
         weights = atoms.masses[members] if self.weights is None else np.asarray(self.weights, np.float64)
         if weights.shape != members.shape or (weights < 0).any() or not weights.sum() > 0:
             raise InputError(f"weights must be a number for each of {len(members)} atoms, 0 or more, and not all 0")
-        return members, weights / weights.sum()
+        shares: Floats = weights / weights.sum()
+        return members, shares
 
     def _target(self, atoms: Atoms) -> Floats:
         """c0, (3,)."""
         members, weights = self._members(atoms)
-        return weights @ atoms.positions[members] if self.target is None else np.asarray(self.target, np.float64)
+        target: ArrayLike = weights @ atoms.positions[members] if self.target is None else self.target
+        return np.asarray(target, np.float64)
