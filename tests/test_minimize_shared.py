@@ -75,7 +75,7 @@ CASES = [
     ],
 )  # fmt: skip
 def test_each_has_the_bits_that_it_has_alone(device, sharing, options):
-    """Some leave their seats while others come in."""
+    """Structures leave their seats while others come in."""
     options = {"tolerance": 1.0, "max_iterations": 60, "device": device, **options}
     batch = minimize_many(MOLECULES, **options)
     assert sorted(sharing) == [0, 1, 2, 3]
@@ -175,7 +175,7 @@ def test_a_result_depends_on_its_structure_alone(device, place):
 
 @pytest.mark.parametrize("more", [{}, {"fixed_radii": True}, {"constraints": "hbonds"}])
 def test_shaken_starts_are_as_alone(device, sharing, more):
-    """Their bonds are restored before the first step, and the energies before are those of the given positions."""
+    """Bonds are restored before the first step, and the energies before belong to the given positions."""
     molecules = [PEPTIDE[:n].moved(shaken(0.3, n, PEPTIDE[:n])) for n in (88, 30, 57)]
     batch = minimize_many(molecules, tolerance=5.0, device=device, **more)
     assert sorted(sharing) == [0, 1, 2]

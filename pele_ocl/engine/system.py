@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class System:
-    """Molecule whose structures share launches with structures of other molecules.
+    """Molecule whose structures share launches with other molecules.
 
     energy : its plan; passes : the launches of an evaluation, recorded
     """

@@ -159,7 +159,7 @@ class Minimizer:
         given, failures = self.energy._checked(conformations, errors)
         given = given.astype(np.float64)
         plan = self._plan_for(given)
-        with self.energy.device.queue_aside() if aside else nullcontext() as queue, plan._lent(len(given)) as pipeline:
+        with self.energy.device.lend_queue() if aside else nullcontext() as queue, plan._lent(len(given)) as pipeline:
             assert isinstance(pipeline, Pipeline)
             structures, wrong = seated(self, pipeline, given, [self.free] * len(given))
             for k, error in wrong.items():
@@ -188,7 +188,7 @@ class Minimizer:
         """Minimise structures of one molecule, of so many with failed ones, in turns."""
         passes = pipeline.passes
         assert isinstance(passes, EnergyPasses)
-        run, n_done = passes.run.anew(False) if queue is None else passes.run.aside(queue), count - len(structures)
+        run, n_done = passes.run.anew(False) if queue is None else passes.run.with_queue(queue), count - len(structures)
         with _nothing_left(run):
             scheduler = PlanScheduler(run, pipeline, self._iteration_of(passes), self.stopping.max_seconds, begin)
             for done in scheduler.minimized(iter([structures])):

@@ -291,7 +291,7 @@ class SharedScheduler(Scheduler):
         from ..opencl.run import Run
 
         plain = Run(device, precision, profile=False)
-        run, self._aside_run = (plain.aside(stack.enter_context(device.queue_aside())) for _ in range(2))
+        run, self._aside_run = (plain.with_queue(stack.enter_context(device.lend_queue())) for _ in range(2))
         super().__init__(run)
         self.device, self.precision = device, precision
         self._copies, self._aside = Copies(run), Copies(self._aside_run)
