@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -239,3 +240,13 @@ def test_a_row_minimises_as_its_molecule_does_alone(device):
     alone = Minimizer(PEPTIDE[:57], frozen=np.arange(9), method="newton", tolerance=0.5, device=device).minimize(start)
     assert abs(found.iterations - alone.iterations) <= 1
     np.testing.assert_allclose(found.positions, alone.positions, atol=0.01)
+
+
+def test_a_pickle_keeps_what_rows_have_of_their_own(device):
+    ensemble = rows_of([0, 1, 2, 3], device)
+    ensemble.frozen[:] = FROZEN
+    again = pickle.loads(pickle.dumps(ensemble))
+    np.testing.assert_array_equal(again.evaluate().energies, ensemble.evaluate().energies)
+    options = {"tolerance": 1.0, "method": "newton"}
+    for one, other in zip(ensemble.minimize(**options), again.minimize(**options), strict=True):
+        np.testing.assert_array_equal(one.positions, other.positions)
