@@ -150,7 +150,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         contents = self._contents.within(still, inside=False)
         return self._passes_of(run, m, contents, self._frozen_part, self._encoding)
 
-    def measure_frozen(self) -> None:
+    def _measure_frozen(self) -> None:
         """Compute what frozen atoms give each other, if that is left out and not known yet."""
         from ..opencl.run import Run
 

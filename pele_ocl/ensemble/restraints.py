@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import described, numbers
+from ..arguments import described, numbers, text
 from ..atoms import Floats
 from ..energy import CenterRestraint, PositionalRestraint, Term
 from ..energy.terms.internal import InternalRestraint
@@ -29,7 +29,7 @@ class RowValues:
 
     def __init__(self, ensemble: Ensemble, name: str) -> None:
         """name : of the restraint. Raises InputError if a molecule has no such values under it"""
-        self._ensemble, self._name = ensemble, name
+        self._ensemble, self._name = ensemble, text("name", name)
         for k in ensemble._resident.there.tolist():
             system = ensemble._resident.system(k)
             if self._term(system) is None:

@@ -178,7 +178,7 @@ class Minimizer:
         for structure in structures:
             k = structure.number
             if k not in failures.reasons:
-                results[k] = self.result_of(structure, before, after, k)
+                results[k] = self._result_of(structure, before, after, k)
         return MinimizeBatch(results, dict(sorted(failures.reasons.items())), time.perf_counter() - begin)
 
     def _minimized(
@@ -199,19 +199,19 @@ class Minimizer:
                     watch(n_done, count, scheduler.largest_gradient)
                 yield
 
-    def placed(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
+    def _placed(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
         """Give positions (n, 3) A as they begin: bonds of shaken ones near their lengths, held ones at them.
 
         free : (n,) atoms that move. Raises InputError if a bond is held between one that moves and one that does not.
         """
         restored = positions if self._lengths is None else self._lengths.restored(positions, free)
-        constraints = self.constraints_of(free)
+        constraints = self._constraints_of(free)
         return restored if constraints is None else constraints.placed(restored[np.newaxis])[0]
 
-    def constraints_of(self, free: NDArray[np.bool_]) -> BondConstraints | None:
+    def _constraints_of(self, free: NDArray[np.bool_]) -> BondConstraints | None:
         """Give the constraints of a structure with atoms `free` (n,) that move; None without any.
 
-        Raises InputError as `placed` does.
+        Raises InputError as `_placed` does.
         """
         if self.constraints is None or np.array_equal(free, self.free):
             return self.constraints
@@ -235,7 +235,7 @@ class Minimizer:
             passes.run.finish()  # what was made there goes to another queue
         return self._iteration[passes]
 
-    def check_start(self, positions: Floats, free: NDArray[np.bool_]) -> None:
+    def _check_start(self, positions: Floats, free: NDArray[np.bool_]) -> None:
         """Raise InputError for positions (n, 3) A that no molecule has, with two atoms at one place, or if none moves.
 
         free : (n,) atoms that move
@@ -245,11 +245,11 @@ class Minimizer:
         if not free.any():
             raise InputError(NONE_MOVES)
 
-    def result_of(self, structure: Seated, before: EnergyBatch, after: EnergyBatch, k: int) -> MinimizeResult:
+    def _result_of(self, structure: Seated, before: EnergyBatch, after: EnergyBatch, k: int) -> MinimizeResult:
         """Give the result of a structure that ended. before, after : energies in which it is conformation k"""
         assert after.gradients is not None
         given, final, state, free = structure.given, structure.final, structure.state, structure.free
-        gradient, constraints = np.where(free[:, None], after.gradients[k], 0.0), self.constraints_of(free)
+        gradient, constraints = np.where(free[:, None], after.gradients[k], 0.0), self._constraints_of(free)
         if constraints is not None:
             gradient = constraints.tangent(final[np.newaxis], gradient[np.newaxis])[0]
         moved = final - given

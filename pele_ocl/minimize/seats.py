@@ -193,8 +193,8 @@ def seated(
     starts, errors = np.array(given, np.float64), dict[int, InputError]()
     for k, (positions, moves) in enumerate(zip(given, free, strict=True)):
         try:
-            minimizer.check_start(positions, moves)
-            starts[k] = minimizer.placed(positions, moves)
+            minimizer._check_start(positions, moves)
+            starts[k] = minimizer._placed(positions, moves)
         except InputError as error:
             errors[k] = error
     found, offsets, far = encoded(pipeline, starts)

@@ -50,7 +50,7 @@ class Member(System):
     """A molecule as its minimiser would keep it on a device for itself, recorded once for all of its structures."""
 
     def __init__(self, minimizer: Minimizer) -> None:
-        minimizer.energy.measure_frozen()  # which takes launches of its own, and no record of them
+        minimizer.energy._measure_frozen()  # which takes launches of its own, and no record of them
         super().__init__(minimizer.energy)
         self.minimizer = minimizer
 
@@ -372,7 +372,7 @@ class SharedScheduler(Scheduler):
             for k, structure in enumerate(own):
                 structure.result = structure.result or after.errors.get(k, "")
                 if not structure.result:
-                    structure.result = member.minimizer.result_of(structure, before, after, k)
+                    structure.result = member.minimizer._result_of(structure, before, after, k)
                 self._regions.give_back(structure)
                 self._n_atoms -= len(structure.given)
 
