@@ -25,9 +25,8 @@ from pele_ocl.energy.layout import SquaresLayout
 from pele_ocl.minimize import Minimizer
 from pele_ocl.minimize.iteration import Iteration
 from pele_ocl.minimize.shared import LOOK, Member, SharedScheduler
-from pele_ocl.opencl.device import get_device
+from pele_ocl.opencl import Run, get_device
 from pele_ocl.opencl.launch import BoundLaunch
-from pele_ocl.opencl.run import Run
 from pele_ocl.units import KJ_PER_MOL_NM
 
 REPEATS = 6
