@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms.selection import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
+    from .energy import CenterRestraint as CenterRestraint
     from .energy import DistanceRestraint as DistanceRestraint
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
@@ -103,7 +104,8 @@ _HOMES = {
     "atoms.selection": ("selection",),
     "binding": ("Binding", "BindingEnergies"),
     "energy": (
-        "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint", "TorsionRestraint",
+        "CenterRestraint", "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint",
+        "TorsionRestraint",
     ),
     "ensemble": ("Ensemble",),
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),

@@ -33,11 +33,11 @@ from pele_ocl import (
 )
 from pele_ocl.atoms import Bonded, LennardJonesPairs
 from pele_ocl.binding.pele import PoseEvaluator
-from pele_ocl.energy import DistanceRestraint, Energy, PositionalRestraint, TorsionRestraint, squares
+from pele_ocl.energy import CenterRestraint, DistanceRestraint, Energy, PositionalRestraint, TorsionRestraint, squares
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
 from pele_ocl.ions.placement import Placement, WorkSplit
-from pele_ocl.minimize import METHODS, Minimizer, many, preconditioner, steps
+from pele_ocl.minimize import METHODS, Minimizer, iteration, many, preconditioner
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
@@ -66,6 +66,7 @@ NECKS = SolventModel(gb="gbn2", rgb_max=8.0)
 RESTRAINTS = [
     PositionalRestraint(1.0, flat=0.1), DistanceRestraint([[0, 39], [0, 3]], 1.0, 2.0, 0.1),
     TorsionRestraint([[0, 1, 2, 3], [39, 5, 2, 0]], 1.0, 2.0, 0.1),
+    CenterRestraint([0, 5, 9], 1.0, flat=0.1, weights=[1.0, 2.0, 3.0]),
 ]  # fmt: skip
 POTMAP_VECTORS = Blocking(4, (2, 3), (1, 1, 1))
 
@@ -322,12 +323,13 @@ def minimize_cases(device: Device) -> None:
     bonds = np.column_stack([np.arange(0, 20, 2), np.arange(1, 21, 2)])
     held = replace(atoms, bonds=bonds, labels=labels_of_elements(["C", "H"] * 10))
     sprung = replace(of_every_kind(20), lj_epsilon=np.zeros(20), charges=np.zeros(20))
-    for shape, methods in ((steps.Shape(64, 32, 64, 16, 2), METHODS), (steps.Shape(1, 1024, 1024, 16, 1), ("lbfgs",))):
+    of_gpu, of_cpu = iteration.Shape(64, 32, 64, 16, 2), iteration.Shape(1, 1024, 1024, 16, 1)
+    for shape, methods in ((of_gpu, METHODS), (of_cpu, ("lbfgs",))):
         with (
-            patch.object(steps.Shape, "of", lambda *_: shape),  # noqa: B023
+            patch.object(iteration.Shape, "of", lambda *_: shape),  # noqa: B023
             patch.object(plans, "CHUNK_ATOMS", 40),
             patch.multiple(preconditioner, BLOCK=16, HALF=8, SIDE=48),
-            patch.object(steps, "BLOCK", 16),
+            patch.object(iteration, "BLOCK", 16),
             patch.object(preconditioner, "_fits", lambda run: shape.items > 1),  # noqa: B023
         ):
             options = dict(max_iterations=2, device=device)
@@ -354,6 +356,8 @@ def ensemble_cases(device: Device) -> None:
     ensemble.copy([0, 1], [1, 0])
     assert np.isfinite(ensemble.energies).all()
     ensemble.minimize(max_iterations=2)
+    ensemble.frozen[1] = [0, 1]
+    ensemble.minimize(max_iterations=1, rounds=2)
     page = (Path(__file__).parent.parent / "docs" / "extend" / "driver.md").read_text()
     section = page[page.index("`metropolis.cl`") :]
     kernel, code = (re.search(rf"```{kind}\n(.*?)```", section, re.DOTALL)[1] for kind in ("c", "python"))

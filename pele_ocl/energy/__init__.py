@@ -14,7 +14,7 @@ from .born import BORN
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult
 from .term_set import summary
-from .terms import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
+from .terms import CenterRestraint, DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __all__ = [
     "BORN",
     "TERMS",
     "VARIANTS",
+    "CenterRestraint",
     "DistanceRestraint",
     "Energy",
     "EnergyBatch",

@@ -150,6 +150,13 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         contents = self._contents.within(still, inside=False)
         return self._passes_of(run, m, contents, self._frozen_part, self._encoding)
 
+    def _measure_frozen(self) -> None:
+        """Compute what frozen atoms give each other, if that is left out and not known yet."""
+        from ..opencl.run import Run
+
+        if self._has_frozen and self._frozen_part is None:
+            self._passes(Run(self.device, self.precision), 1)
+
     def _passes_of(self, run: Run, m: int, contents: TermSet, frozen: Frozen | None, encoding: Encoding) -> AnyPasses:
         passes = VARIANTS[self.variant].run(
             run, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, frozen,

@@ -10,7 +10,7 @@ import click
 
 from ...formats import require_table_suffix
 from ...minimize import METHODS
-from ...minimize.minimizer import MOST_ROUNDS
+from ...minimize.options import MOST_ROUNDS
 from ...solvent_model import SolventModel
 from ..cluster import asked_of, cluster_options
 from ..command import EachOnce

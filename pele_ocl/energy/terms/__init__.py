@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .center import CenterRestraint
 from .distance import DistanceRestraint
 from .lj_pairs import LennardJonesCorrections
 from .restraint import PositionalRestraint
@@ -10,6 +11,7 @@ from .torsion import TorsionRestraint
 
 __all__ = [
     "Addend",
+    "CenterRestraint",
     "DistanceRestraint",
     "LennardJonesCorrections",
     "PositionalRestraint",

@@ -1,10 +1,11 @@
 """Kernels of molecules that share launches: microseconds of each, for one molecule.
 
-python tests/benchmarks/packs.py [--count 30] [--residues 160,400] [--row 1 --parts 256] [--pairs 8] [--equal]
-    [--device NAME]
+python tests/benchmarks/shared_launches.py [--count 30] [--residues 160,400] [--row 1 --parts 256] [--history 8]
+    [--equal] [--device NAME]
 
-The models are those of mixed.py. --row and --parts are the layout of `squares` in place of the rule's, --pairs those
-that L-BFGS keeps; --equal gives all of them the topology of the middle one: they share launches as conformations do.
+The models are those of mixed.py. --row and --parts are the layout of `squares` in place of the rule's, --history is how
+many pairs of steps L-BFGS keeps. --equal gives all of them the topology of the middle one: they share launches as
+conformations do.
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ from pele_ocl import Atoms, Energy
 from pele_ocl.bench.minimize import MODEL
 from pele_ocl.energy.layout import SquaresLayout
 from pele_ocl.minimize import Minimizer
-from pele_ocl.minimize.pack import Member
-from pele_ocl.minimize.packs import LOOK, Packs
-from pele_ocl.minimize.steps import Steps
+from pele_ocl.minimize.iteration import Iteration
+from pele_ocl.minimize.shared import LOOK, Member, SharedScheduler
 from pele_ocl.opencl import Run, get_device
 from pele_ocl.opencl.launch import BoundLaunch
 from pele_ocl.units import KJ_PER_MOL_NM
@@ -55,25 +55,25 @@ def equal(atoms: Atoms, count: int, options: argparse.Namespace) -> None:
 def different(models: Sequence[Atoms], options: argparse.Namespace) -> None:
     """Each of another topology."""
     with ExitStack() as stack:
-        packs = Packs(get_device(options.device), "float32", stack)
+        scheduler = SharedScheduler(get_device(options.device), "float32", stack)
         begin = time.perf_counter()
         members = [
             Member(Minimizer(atoms, tolerance=KJ_PER_MOL_NM, model=MODEL, device=options.device)) for atoms in models
         ]
         preparation = (time.perf_counter() - begin) / len(models)
-        for k, member in enumerate(members):
-            packs._bring(packs.structure(member, k, models[k].positions))
+        batches = [member.structures([k], models[k].positions[None])[0] for k, member in enumerate(members)]
+        structures = [structure for batch in batches for structure in batch]
+        turns = scheduler.minimized(iter([structures]))
         for _ in range(3):
             begin = time.perf_counter()
-            packs.start()
-            list(packs.look())
-        evaluation = (time.perf_counter() - begin) / LOOK / packs.n_seats
+            next(turns)
+        evaluation = (time.perf_counter() - begin) / LOOK / scheduler.n_seated
         print(
-            f"{packs.n_seats} models, {np.mean([len(atoms) for atoms in models]):.0f} atoms in the mean: prepared in "
+            f"{scheduler.n_seated} models, {np.mean([len(of) for of in models]):.0f} atoms in the mean: prepared in "
             f"{1e3 * preparation:.1f} ms each; an iteration {1e6 * evaluation:.1f} us each"
         )
-        for pack in packs._packs.values():
-            show(packs._run, [table.kept for table in pack._tables], len(pack.seats))
+        for seats in scheduler._by_key.values():
+            show(scheduler._run, list(dict.fromkeys([*seats._begin, *seats._both[0]])), len(seats.structures))
 
 
 def main() -> None:
@@ -83,15 +83,15 @@ def main() -> None:
     parser.add_argument("--residues", default=(160, 400), type=lambda text: tuple(map(int, text.split(","))))
     parser.add_argument("--row", type=int)
     parser.add_argument("--parts", default=256, type=int)
-    parser.add_argument("--pairs", type=int)
+    parser.add_argument("--history", type=int)
     parser.add_argument("--equal", action="store_true")
     parser.add_argument("--device")
     options = parser.parse_args()
     if options.row:
         rule = SquaresLayout.of
         SquaresLayout.of = lambda machine, n: replace(rule(machine, n), row=options.row, most_parts=options.parts)
-    if options.pairs:
-        Steps.pairs = options.pairs
+    if options.history:
+        Iteration.history = options.history
     models = sorted(models_of(options.count, options.residues, 0.1), key=len, reverse=True)
     if options.equal:
         equal(models[len(models) // 2], options.count, options)

@@ -22,7 +22,7 @@ from pele_ocl import (
 )
 from pele_ocl.engine import launching
 from pele_ocl.errors import DeviceMemoryError
-from pele_ocl.minimize import many, pack, packs
+from pele_ocl.minimize import many, shared
 from pele_ocl.opencl import Device, packing
 from pele_ocl.opencl.signature import Parameter
 
@@ -30,19 +30,19 @@ MOLECULES = [PEPTIDE[:n].moved(shaken(0.1, n, PEPTIDE[:n])) for n in (88, 30, 57
 
 
 @pytest.fixture
-def shared(monkeypatch) -> list[int]:
-    """Let molecules share launches on this device, too, two at a time; list the numbers that did."""
+def sharing(monkeypatch) -> list[int]:
+    """Molecules share launches on this device, too, two at a time; the numbers of those that went that way."""
     monkeypatch.setattr(many, "most_under_way", lambda options: 2)
-    monkeypatch.setattr(packs, "MOST_ATOMS", 150)
-    numbers: list[int] = []
-    own = packs.Packs.structure
+    monkeypatch.setattr(shared, "MOST_ATOMS", 150)
+    entered: list[int] = []
+    own = shared.Member.structures
 
-    def counted(self, member, k, given):
-        numbers.append(k)
-        return own(self, member, k, given)
+    def counted(self, numbers, *args):
+        entered.extend(numbers)
+        return own(self, numbers, *args)
 
-    monkeypatch.setattr(packs.Packs, "structure", counted)
-    return numbers
+    monkeypatch.setattr(shared.Member, "structures", counted)
+    return entered
 
 
 def assert_as_alone(batch: MinimizeBatch, molecules: list[Atoms], **options: object) -> None:
@@ -60,17 +60,24 @@ CASES = [
     {}, pytest.param({"fixed_radii": True}, marks=SLOW), pytest.param({"method": "fire"}, marks=SLOW),
     pytest.param({"model": VACUUM, "constraints": "hbonds"}, marks=SLOW),
     pytest.param({"variant": "squares"}, marks=SLOW), pytest.param({"precision": "float64"}, marks=SLOW),
+    {"method": "newton", "rounds": 3, "fixed_radii": True, "max_iterations": 4},
+    pytest.param({"rounds": 2, "max_iterations": 10}, marks=SLOW), {"frozen": np.arange(9)},
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "options", CASES, ids=["lbfgs", "fixed radii", "fire", "constraints in vacuum", "squares", "float64"]
-)
-def test_each_has_the_bits_that_it_has_alone(device, shared, options):
+    "options",
+    CASES,
+    ids=[
+        "lbfgs", "fixed radii", "fire", "constraints in vacuum", "squares", "float64", "newton in rounds", "rounds",
+        "frozen",
+    ],
+)  # fmt: skip
+def test_each_has_the_bits_that_it_has_alone(device, sharing, options):
     """Structures leave their seats while others come in."""
     options = {"tolerance": 1.0, "max_iterations": 60, "device": device, **options}
     batch = minimize_many(MOLECULES, **options)
-    assert sorted(shared) == [0, 1, 2, 3]
+    assert sorted(sharing) == [0, 1, 2, 3]
     assert len({result.evaluations for result in batch}) > 1
     assert_as_alone(batch, MOLECULES, **options)
     again = minimize_many(MOLECULES, **options)
@@ -79,9 +86,9 @@ def test_each_has_the_bits_that_it_has_alone(device, shared, options):
 
 
 @pytest.mark.parametrize("iterations", [0, 3])
-def test_none_is_lost_where_all_leave_at_once(device, shared, monkeypatch, iterations):
+def test_none_is_lost_where_all_leave_at_once(device, sharing, monkeypatch, iterations):
     """Also where the device is done sooner than the host with a part of its work."""
-    monkeypatch.setattr(pack.Pack, "is_at_work", property(lambda self: False))
+    monkeypatch.setattr(shared.SharedSeats, "is_at_work", property(lambda self: False))
     batch = minimize_many(MOLECULES, max_iterations=iterations, device=device)
     assert [result.iterations for result in batch] == [iterations] * 4
     relaxed = [result.atoms for result in minimize_many(MOLECULES, tolerance=1.0, device=device)]
@@ -90,23 +97,25 @@ def test_none_is_lost_where_all_leave_at_once(device, shared, monkeypatch, itera
 
 
 @pytest.mark.slow
-def test_options_of_each_and_what_shares_no_launches(device, shared):
-    """Restraints are shared; frozen atoms are not, nor what has no room."""
+def test_options_of_each_and_what_shares_no_launches(device, sharing):
+    """Molecules with restraints and with frozen atoms share launches; those with little time do not."""
 
     def each(atoms: Atoms) -> dict[str, object]:
+        if len(atoms) == 41:
+            return {"max_seconds": 100.0}
         return {"frozen": [0, 1]} if len(atoms) == 30 else {"terms": [PositionalRestraint(5.0)]}
 
     batch = minimize_many(MOLECULES, each=each, tolerance=1.0, device=device)
-    assert sorted(shared) == [0, 2, 3]
+    assert sorted(sharing) == [0, 1, 2]
     np.testing.assert_allclose(batch[1].positions[:2], MOLECULES[1].positions[:2], atol=1e-12)
     assert_as_alone([batch[2]], [MOLECULES[2]], tolerance=1.0, device=device, terms=[PositionalRestraint(5.0)])
 
 
-def test_no_room_and_kernels_that_cannot_be_packed(device, shared, monkeypatch):
+def test_no_room_and_kernels_that_cannot_be_packed(device, sharing, monkeypatch):
     """Such molecules are minimised side by side."""
-    monkeypatch.setattr(packs, "MOST_BYTES", 1 << 18)
+    monkeypatch.setattr(shared, "MOST_BYTES", 1 << 18)
     batch = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
-    assert shared == [1]
+    assert sharing == [1]
     assert_as_alone(batch, MOLECULES[:2], tolerance=1.0, device=device)
 
     def refusing(error: PeleError) -> Callable[..., None]:
@@ -116,10 +125,10 @@ def test_no_room_and_kernels_that_cannot_be_packed(device, shared, monkeypatch):
         return refuse
 
     for owner, name, error in (
-        (packs.Pack, "__init__", DeviceMemoryError("no room for tables")),
-        (packs.Packs, "suits", DeviceError("no names of arguments")),
-        (packs.Packs, "suits", KernelBuildError("no kernel of this form")),
-        (many, "Packs", DeviceMemoryError("no room for the large buffer")),
+        (shared.SharedSeats, "__init__", DeviceMemoryError("no room for tables")),
+        (shared.SharedScheduler, "suits", DeviceError("no names of arguments")),
+        (shared.SharedScheduler, "suits", KernelBuildError("no kernel of this form")),
+        (many, "SharedScheduler", DeviceMemoryError("no room for the large buffer")),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, refusing(error))
@@ -128,7 +137,7 @@ def test_no_room_and_kernels_that_cannot_be_packed(device, shared, monkeypatch):
             np.testing.assert_array_equal(one.positions, other.positions)
 
 
-def test_failures_are_named_and_others_go_on(device, shared):
+def test_failures_are_named_and_others_go_on(device, sharing):
     flat, lost = MOLECULES[1].moved(np.zeros((30, 3))), MOLECULES[2].moved(MOLECULES[2].positions)
     far = np.array(MOLECULES[1].positions)
     far[3] += 1e6
@@ -164,11 +173,11 @@ def test_a_result_depends_on_its_structure_alone(device, place):
 
 
 @pytest.mark.parametrize("more", [{}, {"fixed_radii": True}, {"constraints": "hbonds"}])
-def test_shaken_starts_are_as_alone(device, shared, more):
+def test_shaken_starts_are_as_alone(device, sharing, more):
     """Bonds are restored before the first step, and the energies before belong to the given positions."""
     molecules = [PEPTIDE[:n].moved(shaken(0.3, n, PEPTIDE[:n])) for n in (88, 30, 57)]
     batch = minimize_many(molecules, tolerance=5.0, device=device, **more)
-    assert sorted(shared) == [0, 1, 2]
+    assert sorted(sharing) == [0, 1, 2]
     assert_as_alone(batch, molecules, tolerance=5.0, device=device, **more)
     for result, atoms in zip(batch, molecules, strict=True):
         assert result.restored > 0
@@ -201,7 +210,7 @@ def test_source_of_a_packed_kernel():
     assert packing.signature_source(source, "add").endswith("X) {}\n")
 
 
-def test_packs_give_queues_and_memory_back(device: Device, shared):
+def test_packs_give_queues_and_memory_back(device: Device, sharing):
     held = []
     for _ in range(2):
         minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
@@ -214,7 +223,7 @@ def test_packs_give_queues_and_memory_back(device: Device, shared):
 def test_results_come_as_they_are_done(is_shared, device, request):
     """One that is far from its minimum comes last, and one that fails holds none up."""
     if is_shared:
-        request.getfixturevalue("shared")
+        request.getfixturevalue("sharing")
     flat = PEPTIDE[:41].moved(np.zeros((41, 3)))
     molecules = [flat, PEPTIDE[:57].moved(shaken(0.1, 1, PEPTIDE[:57])), PEPTIDE[:30]]
     taken: list[int] = []
