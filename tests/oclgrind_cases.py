@@ -358,6 +358,7 @@ def ensemble_cases(device: Device) -> None:
     ensemble.minimize(max_iterations=2)
     ensemble.frozen[1] = [0, 1]
     ensemble.minimize(max_iterations=1, rounds=2)
+    ensemble.minimize(max_iterations=1, method="newton")
     page = (Path(__file__).parent.parent / "docs" / "extend" / "driver.md").read_text()
     section = page[page.index("`metropolis.cl`") :]
     kernel, code = (re.search(rf"```{kind}\n(.*?)```", section, re.DOTALL)[1] for kind in ("c", "python"))

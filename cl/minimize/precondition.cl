@@ -31,6 +31,9 @@ INLINE void invert(MATRIX const real *matrix, real least, local real *column, bo
     #pragma unroll
     for (int n = 0; n < OWN_ROWS * STRIPS; ++n)
         entries[n / STRIPS][n % STRIPS] = matrix[(n / STRIPS * PARTS + part) * ROW_STEP + n % STRIPS * LANES + lane];
+#if !LOCAL_BLOCK
+    barrier(CLK_GLOBAL_MEM_FENCE);  // the inverse takes the place of what was read
+#endif
     #pragma unroll
     for (int strip = 0; strip < STRIPS; ++strip) {
         for (int pivot = strip * LANES; pivot < (strip + 1) * LANES; ++pivot) {
