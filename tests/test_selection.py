@@ -324,7 +324,9 @@ def test_models_of_chosen_atoms(tmp_path: Path, bound: Path) -> None:
     report = json.loads(out)
     _, alone, _ = run("energy", bound, "--only", "protein", "--json")
     assert report["n_atoms"] == 96
-    assert [model["total"] for model in report["models"]] == pytest.approx([json.loads(alone)["energy"]["total"]] * 2)
+    assert [model["energy"]["total"] for model in report["models"]] == pytest.approx(
+        [json.loads(alone)["energy"]["total"]] * 2
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ from ..units import POTENTIAL_UNITS
 from .command import INPUT, OUTPUT, EachOnce
 from .options import debug_option
 from .progress import ProgressLine
+from .records import say_map
 from .report import map_facts, map_lines, provenance
-from .terminal import note, one_line, say, say_json
+from .terminal import note, one_line, say
 
 _UNIT = click.Choice(POTENTIAL_UNITS)
 
@@ -58,7 +59,7 @@ def convert(
     if png is not None:
         draw_slices(png, map_)
     if as_json:
-        say_json(map_facts(map_))
+        say_map(source, map_facts(map_))
     else:
         say("\n".join([f"{one_line(str(path))} -> {one_line(str(target))}", *map_lines(map_)]))
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from ..atoms import Floats
 from ..jobs.facts import Energies as Energies
-from ..jobs.facts import models_as_json as models_as_json
 from ..jobs.facts import residue_names as residue_names
 from ..jobs.facts import residues_as_json as residues_as_json
 from .report import counted
 from .tables import table
+from .terminal import one_line
 
 UNIT = "kcal/mol"
+Model = tuple[int, Energies | str]  # a model's number, with its terms or the reason of its failure
 
 
 def residue_table(
@@ -37,20 +38,32 @@ def residue_table(
     return f"Energy of residues, {what}{UNIT}\n" + table(heads, lines, align)
 
 
-def model_lines(
-    numbers: Sequence[int], energies: Sequence[Energies], about: str = f"Energy of models, {UNIT}"
-) -> list[str]:
-    """How many models there are, and a table of their energies; about : its head, where they are something else."""
-    heads = "model", *(term.replace("_", " ") for term in energies[0])
-    rows = [
-        (str(number), *(f"{value:.3f}" for value in of.values())) for number, of in zip(numbers, energies, strict=True)
-    ]
-    return [counted(len(numbers), "model"), "", about, table(heads, rows, ">" * len(heads))]
+def model_lines(models: Sequence[Model], about: str = f"Energy of models, {UNIT}") -> list[str]:
+    """Count the models, and make a table of their energies or of why they failed; about : the table's head"""
+    names = _terms(models)
+    heads = "model", *(term.replace("_", " ") for term in names)
+    cells = [(str(number), *("" if isinstance(of, str) else f"{of[name]:.3f}" for name in names))
+             for number, of in models]  # fmt: skip
+    lines = table(heads, cells, ">" * len(heads)).split("\n")
+    for k, (_, of) in enumerate(models, 1):
+        lines[k] += f"  {one_line(of)}" if isinstance(of, str) else ""
+    return [counted(len(models), "model"), "", about, *lines]
 
 
-def model_columns(
-    numbers: Sequence[int], energies: Sequence[Energies], unit: str = UNIT
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """A table with a row for each model, and its units."""
-    terms = {name: np.array([of[name] for of in energies]) for name in energies[0]}
-    return {"model": np.array(numbers), **terms}, dict.fromkeys(terms, unit)
+def model_columns(models: Sequence[Model], unit: str = UNIT) -> tuple[dict[str, Any], dict[str, str]]:
+    """Make a table with a row for each model, NaN and a reason for one that failed, and its units."""
+    terms = {
+        name: np.array([np.nan if isinstance(of, str) else of[name] for _, of in models]) for name in _terms(models)
+    }
+    columns = {"model": np.array([number for number, _ in models]), **terms, "error": reasons(models)}
+    return columns, dict.fromkeys(terms, unit)
+
+
+def reasons(models: Sequence[tuple[int, object]]) -> np.ndarray[Any, np.dtype[np.str_]]:
+    """List why models failed, (m,), "" for others."""
+    return np.array([one_line(of) if isinstance(of, str) else "" for _, of in models])
+
+
+def _terms(models: Sequence[Model]) -> list[str]:
+    """List the terms, of the first model that did not fail."""
+    return list(next((of for _, of in models if not isinstance(of, str)), ()))

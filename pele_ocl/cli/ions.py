@@ -22,8 +22,8 @@ from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .options import ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
+from .records import failing_as_record, say_record
 from .report import composition_as_json, counted, duration, headline, origin
-from .structures.outcomes import say_record
 from .tables import table
 from .terminal import note, say
 
@@ -111,13 +111,14 @@ def ions(
         raise FormatError(f"{output}: unknown suffix {output.suffix!r}; molecules are written as .pdb")
     if map_file is not None:
         require_map_suffix(map_file)
-    source = read_file(path)
-    atoms = read_atoms(source)
+    with failing_as_record(path, as_json):
+        source = read_file(path)
+        atoms = read_atoms(source)
     if there := _ions_of(atoms):
         held = ", ".join(f"{count} {name}" for name, count in there.items())
         what = "they stay as atoms of the molecule, which count for --neutralize and not for --concentration"
         note(f"Note: {path} holds ions already ({held}); {what}")
-    with ProgressLine("Ions") as progress:
+    with failing_as_record(path, as_json), ProgressLine("Ions") as progress:
         result = place_ions(
             atoms, requests or DEFAULT_IONS, neutralize=neutralize, concentration=concentration, spacing=spacing,
             padding=padding, solute_distance=solute_distance, ion_distance=ion_distance, dielectric=dielectric,
@@ -177,7 +178,7 @@ def _as_json(result: IonsResult) -> dict[str, Any]:
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
-        "energy": result.energy,
+        "energy": {"total": result.energy},
         "ions": [
             {"ion": species.name, "position": position.tolist(), "potential": float(potential), "energy": float(energy)}
             for species, position, potential, energy in rows

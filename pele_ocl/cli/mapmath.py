@@ -15,8 +15,9 @@ from ..mapmath import combine_maps
 from .command import INPUT, OUTPUT, EachOnce
 from .options import debug_option
 from .progress import ProgressLine
+from .records import say_map
 from .report import call_facts, map_facts, map_lines
-from .terminal import note, one_line, say, say_json
+from .terminal import note, one_line, say
 
 _SIGNS = {"+": 1.0, "-": -1.0}
 
@@ -64,7 +65,8 @@ def mapmath(
     if png is not None:
         draw_slices(png, found)
     if as_json:
-        say_json({"maps": [str(path) for path in paths], "factors": factors, "notes": notes} | map_facts(found))
+        of_all = {"maps": [str(path) for path in paths], "factors": factors, "notes": notes}
+        say_map(sources[0], {**of_all, **map_facts(found)})
     else:
         say("\n".join([one_line(" ".join(map(str, terms))), *map_lines(found)]))
 

@@ -17,17 +17,17 @@ from ..trajectories.recording import RECORDERS, Settings, require_record_suffix
 from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
 from .command import INPUT, OUTPUT, EachOnce
 from .frames.tally import Tally
-from .minimize.report import rows_of
 from .minimize.report import save as save_minimized
 from .minimize.work import MINIMIZED
 from .options import debug_option
 from .pele_run.evaluation import WalkerPoses
 from .pele_run.poses import Poses
 from .pele_run.tables import POSES, attributes_in, save_poses
+from .records import say_records, timed
 from .report import counted
 from .structures.outcomes import report, save
 from .structures.several import STRUCTURES
-from .terminal import say, say_json
+from .terminal import say
 
 FRAMES = "frames"
 
@@ -75,7 +75,8 @@ def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool) -> None
             tally.add(part)
     tally.end()
     if as_json:
-        say_json(tally.as_json())
+        record = Record(str(settings["input"]), str(settings["input_sha256"]), timed(tally.as_json()))
+        say_records([record])
     else:
         say("\n".join(tally.lines(f"{len(shards):,} shards")).lstrip("\n"))
     tally.exit_with_failures()
@@ -99,7 +100,8 @@ def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     save_poses(output, poses, attributes_in(whole.settings))
     _remove(shards)
     if as_json:
-        say_json(poses.as_json())
+        facts = whole.settings
+        say_records([Record(facts["input"], facts["input_sha256"], timed(poses.as_json()))])
     else:
         say("\n".join(poses.lines()))
     poses.exit_with_failures()
@@ -112,8 +114,7 @@ def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool) -> N
     save_minimized(output, records)
     n_failed = sum(record.failed for record in records)
     if as_json:
-        for row in rows_of(records):
-            say_json(row)
+        say_records(records)
     else:
         say(counted(len(records), "structure") + (f", of which {n_failed:,} failed" if n_failed else ""))
     if n_failed:

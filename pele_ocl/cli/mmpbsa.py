@@ -29,11 +29,11 @@ from ..binding.mmpbsa.tables import Heading, decomposition_text, difference, fra
 from ..errors import InputError
 from ..formats import read_topology, replacing
 from ..inputfile import InputFile, read_file
-from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .options import report_options, run_options
 from .progress import ProgressLine
-from .terminal import note, say, say_json
+from .records import say_record
+from .terminal import note, say
 
 MMPBSA = "--mmpbsa"
 _SEVERAL = ("-y", "-yr", "-yl", "-ct")  # options of MMPBSA.py that take several files behind one another
@@ -153,7 +153,7 @@ def mmpbsa(
         note(f"Note: {sentence}")
     heading = _heading(file, wanted, systems, runs, notes, of_gromacs, complex_topology, paths)
     written = _write(systems, wanted, runs, heading, of_gromacs, output, decomposition, frames_output)
-    _say(runs, written, notes, as_json)
+    _say(file, runs, written, notes, as_json)
 
 
 def _given(**named: Any) -> dict[str, Any]:
@@ -278,7 +278,9 @@ def _write(
     return list(texts)
 
 
-def _say(runs: Sequence[Results], written: Sequence[Path], notes: Sequence[str], as_json: bool) -> None:
+def _say(
+    file: InputFile, runs: Sequence[Results], written: Sequence[Path], notes: Sequence[str], as_json: bool
+) -> None:
     """Print the total of each run and the files, or all terms as JSON."""
     report, texts = list[dict[str, object]](), list[str]()
     for run in runs:
@@ -298,6 +300,6 @@ def _say(runs: Sequence[Results], written: Sequence[Path], notes: Sequence[str],
         texts.append(f"{f'{run.label}: ' if run.label else ''}{what} {mean:.4f} +- {sd:.4f} kcal/mol over {n} frames")
     if as_json:
         files = [str(path) for path in written]
-        say_json({"runs": report, "files": files, "notes": list(notes), "seconds": {"total": elapsed()}})
+        say_record(file, {"runs": report, "files": files, "notes": list(notes)})
     else:
         say("\n".join([*texts, f"Written: {', '.join(map(str, written))}"]))

@@ -27,8 +27,8 @@ from ..view import (
 from .command import INPUT, OUTPUT, EachOnce
 from .convert import with_unit
 from .options import ReadAtoms, debug_option, range_option, structure_options
+from .records import failing_as_record, say_record
 from .report import counted
-from .structures.outcomes import say_record
 from .terminal import one_line, say
 
 _PADDING, _FINEST = 10.0, 0.5  # A, of the map that is computed
@@ -86,13 +86,14 @@ def view(
             require_page(output)
     if map_path is not None:
         require_map_suffix(map_path)
-    source = read_file(path)
-    if map_path is not None:
-        shown = _of_map(source, read_file(map_path), from_units, end, read_atoms)
-    elif values_path is not None:
-        shown = _of_residues(source, read_file(values_path), end, read_atoms)
-    else:
-        shown = _computed(source, end, device, read_atoms)
+    with failing_as_record(path, as_json):
+        source = read_file(path)
+        if map_path is not None:
+            shown = _of_map(source, read_file(map_path), from_units, end, read_atoms)
+        elif values_path is not None:
+            shown = _of_residues(source, read_file(values_path), end, read_atoms)
+        else:
+            shown = _computed(source, end, device, read_atoms)
     inputs = [each for each in (path, map_path, values_path) if each is not None]
     for output in outputs:
         if output.suffix.lower() == _PICTURE:
@@ -157,7 +158,7 @@ def _as_json(shown: Painted) -> dict[str, object]:
         "n_atoms": len(shown.atoms),
         "area": shown.surface.area,
         "probe": shown.surface.probe,
-        "spacing": shown.surface.spacing,
+        "surface_spacing": shown.surface.spacing,
         "n_triangles": len(shown.surface.faces),
         "quantity": colouring.quantity,
         "outside": colouring.outside,

@@ -14,10 +14,12 @@ from ..formats import replacing
 from ..formats.b_factors import read_b_factors
 from ..formats.conformation_files import ConformationFile, Content, layout_of
 from ..inputfile import InputFile, read_file
+from ..minimize import MinimizeResult
 from ..minimize.many import as_done
 from ..opencl.device import get_device
+from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
-from .facts import notes_of
+from .facts import composition_as_json, notes_of, settings
 from .journal import make_folder
 from .outputs import Outputs
 from .reading import Reading, Reads
@@ -64,11 +66,9 @@ class MinimizeSpec(Spec[StructurePath]):
         """The device."""
         return {"device": str(get_device(self.options.get("device")))}
 
-    @property
-    def how(self) -> dict[str, object]:
-        """How each structure is computed, for its record."""
-        method, precision = self.options.get("method", "lbfgs"), self.options.get("precision", "float32")
-        return {**self.facts(), "method": method, "precision": precision}
+    def shared(self, atoms: Atoms) -> dict[str, object]:
+        """Facts of a record that do not depend on positions."""
+        return shared_by(atoms, self.options)
 
     def target(self, item: StructurePath) -> Path:
         """The file of a structure that is minimised."""
@@ -137,13 +137,11 @@ class MinimizeSpec(Spec[StructurePath]):
                 yield Record.failed_by(result, item, source.sha256)
                 continue
             try:
-                values = result.to_dict(str(item))
-                found = findings_of(atoms, values["energy_before"], self.strict)
+                values = {**self.shared(atoms), **own_of(result, atoms, self.strict), **notes_of(atoms)}
                 written = _write(self.target(item), content(result.atoms), result.atoms, begin)
             except PeleError as error:
                 yield Record.failed_by(error, item, source.sha256)
             else:
-                values = {**values, **self.how, **(notes_of(atoms) if atoms.notes else {}), **found}
                 yield Record(str(item), source.sha256, values, more={WRITTEN: written})
 
     @staticmethod
@@ -157,15 +155,31 @@ class MinimizeSpec(Spec[StructurePath]):
         return content
 
 
-def findings_of(atoms: Atoms, before: object, strict: bool) -> dict[str, Any]:
-    """The findings about a given start as a part of its result, empty where there are none; before : its energies.
+def shared_by(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the facts of a record that all conformations of a molecule share; options : of pele_ocl.Minimizer"""
+    return {
+        "n_atoms": len(atoms),
+        "composition": composition_as_json(atoms),
+        "device": str(get_device(options.get("device"))),
+        "method": options.get("method", "lbfgs"),
+        "precision": options.get("precision", "float32"),
+        "settings": settings(options.get("model") or SolventModel(), atoms),
+    }
 
-    Raises InputError where strict refuses them.
+
+def own_of(result: MinimizeResult, start: Atoms, strict: bool) -> dict[str, Any]:
+    """Give the part of a record that each conformation has, with the findings about its start.
+
+    Raises InputError if strict refuses them.
     """
-    energies = {term: value for term, value in cast(Mapping[str, float | None], before).items() if value is not None}
-    found = [*of_structure(atoms, "noted"), *of_energy(atoms, energies, atoms.positions)]
+    values = result.to_dict()
+    del values["name"]
+    before = cast(Mapping[str, float | None], values["energy_before"])
+    energies = {term: value for term, value in before.items() if value is not None}
+    found = [*of_structure(start, "noted"), *of_energy(start, energies, start.positions)]
     require(found, strict)
-    return {"findings": [finding.as_json() for finding in found]} if found else {}
+    findings = [finding.as_json() for finding in found]
+    return {**values, "seconds": {"total": values["seconds"]}, "findings": findings}
 
 
 def _write(target: Path, content: Content, atoms: Atoms, begin: Callable[[], None]) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import InputError
 from .notes import one_line
 
-SCHEMA = 1  # the version of the records' shape: docs/records.md
+SCHEMA = 2  # the version of the records' shape: docs/records.md
 MORE = "journal"  # of a journal's line: what belongs to no record
 _OWN = ("schema", "structure", "sha256", MORE)  # keys that belong to no result
+Kind = Literal["model", "frame"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,12 @@ class Record:
         return name in self.result
 
     @property
+    def sentence(self) -> str:
+        """The error with the file's name once."""
+        path = one_line(self.structure)
+        return self.error if self.error.startswith(f"{path}:") else f"{path}: {self.error}"
+
+    @property
     def reason(self) -> str:
         """The error without the file's name."""
         path = one_line(self.structure)
@@ -81,3 +88,14 @@ class Record:
         return cls(
             line["structure"], line["sha256"], {k: value for k, value in line.items() if k not in _OWN}, more=more
         )
+
+
+def entries(kind: Kind, results: Iterable[tuple[int, Mapping[str, Any] | str]]) -> dict[str, Any]:
+    """Give the part of a record about models or frames: `models` or `frames`, an entry each, and how many there are.
+
+    results : the number of each, with its result, or with the sentence that says why it has none
+    """
+    found = [
+        {kind: number, "error": one_line(of)} if isinstance(of, str) else {kind: number, **of} for number, of in results
+    ]
+    return {f"n_{kind}s": len(found), "n_failed": sum("error" in entry for entry in found), f"{kind}s": found}

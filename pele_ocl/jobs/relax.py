@@ -14,6 +14,8 @@ from ..formats.conformation_files import Content, write_conformation
 from ..inputfile import InputFile, read_file
 from ..opencl.device import get_device
 from ..relax import Relaxer, RelaxResult, counts
+from ..relax.result import Round
+from .facts import composition_as_json
 from .journal import make_folder
 from .minimize import WRITTEN
 from .outputs import Outputs
@@ -96,16 +98,27 @@ class RelaxSpec(Spec[StructurePath]):
         make_folder(target.parent)
         begin()
         write_conformation(target, Content(found.atoms, source=str(source), b_factors=found.b_factors))
-        return _as_json(str(source), found), read_file(target).sha256
+        return _as_json(self, found), read_file(target).sha256
 
 
-def _as_json(path: str, result: RelaxResult) -> dict[str, Any]:
-    """The result of a record."""
+def _round_as_json(found: Round) -> dict[str, Any]:
+    """Give the part of a record about a round."""
+    values = found.result.to_dict()
+    del values["name"]
+    seconds = {"total": values["seconds"]}
+    return {**values, "seconds": seconds, "freed": list(found.freed), "violations": counts(found.after)}
+
+
+def _as_json(spec: RelaxSpec, result: RelaxResult) -> dict[str, Any]:
+    """Give the result of a record."""
     labels = result.atoms.labels
     assert labels is not None
     left = sorted(result.after, key=lambda violation: not violation.counts)
     return {
-        "name": path,
+        "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
+        "device": str(get_device(spec.device)),
+        "precision": spec.precision,
         "violations_before": counts(result.before),
         "violations_after": counts(result.after),
         "n_before": sum(violation.counts for violation in result.before),
@@ -118,10 +131,7 @@ def _as_json(path: str, result: RelaxResult) -> dict[str, Any]:
         "restored": result.rounds[0].result.restored,
         "atoms_added": result.n_added,
         "rms_displacement": result.rms_displacement,
-        "rounds": [
-            {**round_.result.to_dict(path), "freed": list(round_.freed), "violations": counts(round_.after)}
-            for round_ in result.rounds
-        ],
+        "rounds": [_round_as_json(round_) for round_ in result.rounds],
         "seconds": dict(result.seconds),
         "notes": list(result.notes),
         "findings": [finding.as_json() for finding in result.findings],

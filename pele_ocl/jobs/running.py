@@ -1,17 +1,17 @@
-"""The way of a job through its items: here or by workers, written down as it goes, resumed, in shards."""
+"""Run a job: here or by workers, written down as it goes, resumed, in shards."""
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ..arguments import file_path
 from ..errors import InputError
-from .journal import Journal
+from .journal import Journal, Notes, add_note, notes_in
 from .records import Record
 from .shards import Shard
 from .sharing import Facts, Place, shared
@@ -69,23 +69,37 @@ def run_with(
         if done is not None:
             done(len(items) - len(left))
         computed = _computed(spec, left, journal, place)
-        for item in items:
-            record = earlier.get(spec.name(item))
-            yield next(computed) if record is None else record
+        early = defaultdict[str, deque[Record]](deque)  # computed before others that were given before them
+        for name in map(spec.name, items):
+            if name in earlier:
+                yield earlier[name]
+                continue
+            while not early[name]:
+                record = next(computed, None)
+                if record is None:
+                    raise InputError(f"{name}: its job gave no record of it")
+                early[record.structure].append(record)
+            yield early[name].popleft()
 
 
 def _computed(spec: Spec[Item], items: Sequence[Item], journal: Journal, place: Place) -> Iterator[Record]:
-    """The records of items, each written down before it is given."""
+    """Compute the records of items as they come; each is written down before it is given."""
     if not items:
         return
-    with shared(_Records(spec), place, lambda group, error: _died(spec, group, error)) as work:
-        if work.is_remote:
-            found: Iterator[Record] = chain.from_iterable(work.over(spec.groups(items)))
-        else:
-            found = spec.records(items, journal.begin)
-        for record in found:
-            journal.add(record)
-            yield record
+    work = _Records(spec, journal.notes)
+    with shared(work, place, lambda group, error: _died(spec, group, error)) as done:
+        if not done.is_remote:
+            for record in spec.records(items, journal.begin):
+                journal.add(record)
+                yield record
+            return
+        journal.clear_notes()
+        groups = list(spec.groups(items))
+        for group, records in zip(groups, done.over(groups), strict=True):
+            for record in records:
+                journal.add(record)
+            journal.notes.clear([spec.name(item) for item in group])
+            yield from records
 
 
 def _died(spec: Spec[Item], group: Sequence[Item], error: WorkersDiedError) -> list[Record]:
@@ -94,14 +108,29 @@ def _died(spec: Spec[Item], group: Sequence[Item], error: WorkersDiedError) -> l
 
 @dataclass(frozen=True)
 class _Records(Generic[Item]):
-    """The work of a worker: the records of a group of items."""
+    """The work of a worker: the records of a group of items, each noted down as it is done."""
 
     spec: Spec[Item]
+    notes: Notes
 
     def compute(self, group: Sequence[Item], /) -> list[Record]:
-        return list(self.spec.records(group, _nothing))
+        """Compute the records of a group, less items that another worker had done before it died."""
+        names = [self.spec.name(item) for item in group]
+        path = self.notes.path(names)
+        if path is None:
+            return list(self.spec.records(group, _nothing))
+        of = dict(zip(names, group, strict=True))
+        found = {
+            record.structure: record for record in notes_in(path)
+            if record.structure in of and self.spec.still_counts(record, of[record.structure])
+        }  # fmt: skip
+        for record in self.spec.records([item for name, item in of.items() if name not in found], _nothing):
+            add_note(path, record)
+            found[record.structure] = record
+        return [found[name] for name in names]
 
     def facts(self) -> Facts:
+        """Facts in which all workers must agree."""
         return self.spec.facts()
 
 

@@ -35,10 +35,7 @@ class Spec(ABC, Generic[Item]):
 
     def sha256(self, item: Item) -> str:
         """The mark by which an item is known again: of a file its SHA-256, "" where it has none."""
-        try:
-            return read_file(str(item)).sha256
-        except PeleError:
-            return ""
+        return sha256_of(str(item))
 
     def still_counts(self, record: Record, item: Item) -> bool:
         """Whether the record of an earlier run holds; by default where it did not fail and has the item's mark."""
@@ -86,6 +83,14 @@ class StructureSpec(Spec[StructurePath]):
             return Record.failed_by(error, item, sha256)
         result["seconds"] = {**result.get("seconds", {}), "total": time.perf_counter() - start}
         return Record(str(item), sha256, result)
+
+
+def sha256_of(path: str | Path) -> str:
+    """Compute the SHA-256 of a file, "" if it cannot be read."""
+    try:
+        return read_file(path).sha256
+    except PeleError:
+        return ""
 
 
 def setting_of(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from ...energy import VARIANTS
 from ...inputfile import InputFile, read_file
 from ...jobs.checks import Checks as JobChecks
 from ...jobs.reading import molecule_of
+from ...jobs.records import Kind
 from ...jobs.spec import StructurePath, StructureSpec
 from ...solvent_model import SolventModel
 from ..cluster import asked_of, cluster_options
@@ -44,8 +45,8 @@ from ..options import (
 )
 from ..pele_run import PELE, pele_run
 from ..progress import ProgressLine
+from ..records import failing_as_record, say_record
 from ..report import counted, provenance
-from ..structures.outcomes import say_record
 from ..structures.several import Several, only_one, structures_argument
 from ..terminal import note, say
 from .frames import check_output, conformations_for, energies_for, opened_frames, separate_for
@@ -133,13 +134,15 @@ def binding(
         several.report(spec, "Binding energy")
         return
     over.require_alone(models_all=models == "all", poses=wanted.poses is not None)
-    source = read_file(only_one(path))
-    ligands = spec.found(source, output)
+    path = only_one(path)
+    with failing_as_record(path, as_json):
+        source = read_file(path)
+        ligands = spec.found(source, output)
     if as_json:
         say_record(source, spec.as_json(ligands))
     else:
         say("\n\n".join(as_text(source, found) for found, _ in ligands))
-    if any(_n_failed(found) for found, _ in ligands):
+    if any(found.n_failed for found, _ in ligands):
         click.get_current_context().exit(1)
 
 
@@ -167,17 +170,15 @@ class BindingSpec(StructureSpec):
         """All that was found of each ligand, and the findings up to it; files are written, and notes are told."""
         require_lennard_jones(source)
         molecule = molecule_of(source, self.reading, self.models)
-        checks, torn = JobChecks(source, self.strict), dict[int, str]()
-        if molecule.conformations is not None:
-            torn = checks.models(molecule)
-        elif not self.over.paths:
-            checks.structure(molecule)
+        checks = JobChecks(source, self.strict)
+        if not self.over.paths:
+            molecule = checks.structure(molecule)
         ligands = []
         for ligand in self.wanted.ligands:
             plan = self.plan(molecule.atoms, ligand)
             for sentence in plan.notes:
                 note(f"Note: {sentence}")
-            found = self._found(plan, molecule, output, ligand, torn)
+            found = self._found(plan, molecule, output, ligand)
             _judge(found, checks, bool(self.over.paths))
             for sentence in notes_of(found):
                 note(f"Note: {sentence}")
@@ -203,23 +204,23 @@ class BindingSpec(StructureSpec):
             strip=_strip(self.wanted, ligand, atoms, self.like), strip_like=self.like,
         )  # fmt: skip
 
-    def _found(
-        self, plan: Binding, molecule: Molecule, output: Path | None, ligand: str, torn: Mapping[int, str]
-    ) -> Findings:
-        """All that the options ask for of one ligand. torn : why models fail, by their place"""
+    def _found(self, plan: Binding, molecule: Molecule, output: Path | None, ligand: str) -> Findings:
+        """Compute all that the options ask for of one ligand."""
         wanted, over = self.wanted, self.over
         if wanted.is_separate:
             separate = separate_for(plan, molecule, over, wanted, self.reading, output, self.like)
             return _compared(Findings(plan, separate, ligand, wanted.receptor, self.like), wanted)
         energies = energies_for(
             plan, molecule, over, wanted, output, self.like,
-            partial(_opened_elsewhere, self, molecule.source.path, ligand), torn,
+            partial(_opened_elsewhere, self, molecule.source.path, ligand),
         )  # fmt: skip
         entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if wanted.entropy else None
         if entropy is not None and entropy.warning:
             note(f"Warning: {entropy.warning}")
         scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted.alanine)
-        return _compared(Findings(plan, energies, ligand, wanted.receptor, self.like, entropy, scan), wanted)
+        several = bool(over.paths) or wanted.poses is not None
+        kind: Kind | None = "model" if molecule.numbers else "frame" if several else None
+        return _compared(Findings(plan, energies, ligand, wanted.receptor, self.like, entropy, scan, kind=kind), wanted)
 
 
 def _opened_elsewhere(spec: BindingSpec, path: Path, ligand: str) -> OpenedFrames:
@@ -247,14 +248,6 @@ def _with_notes(report: dict[str, object], found: Findings) -> dict[str, object]
 _as_json = as_json  # a parameter of the command has this name
 
 
-def _n_failed(found: Findings) -> int:
-    """How many frames failed, of all three where the parts have frames of their own."""
-    of = found.energies
-    if isinstance(of, SeparateEnergies):
-        return sum(len(each.errors) for each in of.systems.values())
-    return len(of.errors)
-
-
 def _tell_failures(found: Findings) -> None:
     """Tell how many frames failed, and the first of them, of all three where the parts have frames of their own."""
     if isinstance(found.energies, SeparateEnergies):
@@ -264,7 +257,7 @@ def _tell_failures(found: Findings) -> None:
     for place, reason in list(errors.items())[:1]:
         numbers = found.energies.frames
         frame = place if numbers is None else int(numbers[place])
-        note(f"Error: {counted(len(errors), 'frame')} failed, the first of them {frame}: {reason}")
+        note(f"Error: {counted(len(errors), found.kind or 'frame')} failed, the first of them {frame}: {reason}")
 
 
 def _tell_of_systems(energies: SeparateEnergies) -> None:

@@ -40,11 +40,11 @@ def check_output(output: Path | None, over: FrameOptions, wanted: Wanted) -> Non
 
 def energies_for(
     binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None, like: str | None,
-    elsewhere: Callable[[], OpenedFrames], torn: Mapping[int, str],
+    elsewhere: Callable[[], OpenedFrames],
 ) -> BindingEnergies:  # fmt: skip
     """The energies of all frames, which are written to `output` where it is given.
 
-    elsewhere : opens the frames in another process; torn : why models fail, by their place
+    elsewhere : opens the frames in another process
     """
     if over.paths:
         spec = FramesSpec(elsewhere, opened_frames(binding, molecule, over, like))
@@ -54,10 +54,8 @@ def energies_for(
             energies = evaluate_poses(binding, read_poses(wanted.poses, binding.plans["ligand"].atoms), progress)
             numbers = np.arange(len(energies), dtype=np.int64)
         elif molecule.conformations is not None:
-            x = molecule.conformations.copy()
-            x[list(torn)] = np.nan
-            energies = binding.evaluate_batch(x, progress, errors="record")
-            energies = replace(energies, errors={**energies.errors, **torn})
+            energies = binding.evaluate_batch(molecule.conformations, progress, errors="record")
+            energies = replace(energies, errors={**energies.errors, **molecule.failed})
             numbers = np.array(molecule.numbers, np.int64)
         else:
             energies = binding.evaluate_batch(binding.given.positions[np.newaxis])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from ...binding.scan import AlanineScan
 from ...binding.separate import SeparateEnergies
 from ...binding.statistics import Spread, spread_of
 from ...contract import Finding
+from ...jobs.records import Kind, entries
 from ..clock import elapsed
 from ..frames.tally import imaged
 from ..report import composition_as_json, counted, settings
@@ -28,7 +29,7 @@ Statistics = Mapping[str, Mapping[str, Spread]]
 class Findings:
     """All that was found of one ligand.
 
-    ligand, receptor, like : as they were given
+    ligand, receptor, like : as they were given; kind : of conformations, None for the structure alone
     """
 
     binding: Binding
@@ -39,6 +40,7 @@ class Findings:
     entropy: Entropy | None = None
     scan: AlanineScan | None = None
     comparison: Mapping[str, Difference] | None = None
+    kind: Kind | None = None
 
     def imaged(self) -> list[Finding]:
         """The finding that frames were imaged."""
@@ -51,6 +53,12 @@ class Findings:
         """Frames of the complex."""
         of = self.energies
         return len(of) if isinstance(of, BindingEnergies) else len(of.systems["complex"])
+
+    @property
+    def n_failed(self) -> int:
+        """Frames that failed, of all three systems if they have trajectories of their own."""
+        of = self.energies
+        return len(of.errors) if isinstance(of, BindingEnergies) else sum(len(s.errors) for s in of.systems.values())
 
     @property
     def decomposition(self) -> Decomposition | None:
@@ -82,10 +90,10 @@ def as_json(found: Findings) -> dict[str, object]:
     }
     report["amber"] = {name: _of_system(of) for name, of in amber_statistics(energies).items()}
     if isinstance(energies, SeparateEnergies):
-        report["n_frames"] = {name: len(of) for name, of in energies.systems.items()}
-        report["n_failed"] = {name: len(of.errors) for name, of in energies.systems.items()}
-    else:
-        report |= {"n_frames": len(energies), "n_failed": len(energies.errors), "frames": _frames(energies)}
+        counts = {name: {"n_frames": len(of), "n_failed": len(of.errors)} for name, of in energies.systems.items()}
+        report |= {"n_frames": found.n_frames, "n_failed": found.n_failed, "trajectories": counts}
+    elif found.kind is not None:
+        report |= entries(found.kind, _conformations(energies))
     report |= {} if found.decomposition is None else _residues(found.decomposition)
     report |= {} if found.entropy is None else {"entropy": found.entropy.as_json()}
     report |= {} if found.scan is None else {"alanine": alanine_as_json(found.scan)}
@@ -127,16 +135,13 @@ def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]
     return {term: of.as_json() for term, of in terms.items()}
 
 
-def _frames(energies: BindingEnergies) -> list[dict[str, object]]:
-    """The difference's terms of each frame, or why it failed."""
+def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str, object] | str]]:
+    """Give each frame or model with the difference's terms, or with why it failed."""
     columns = {term: values.tolist() for term, values in energies.delta.columns().items()}
     numbers = range(len(energies)) if energies.frames is None else energies.frames.tolist()
-    return [
-        {"frame": number, "error": energies.errors[k]}
-        if k in energies.errors
-        else {"frame": number, **{term: values[k] for term, values in columns.items()}}
-        for k, number in enumerate(numbers)
-    ]
+    for k, number in enumerate(numbers):
+        reason = energies.errors.get(k)
+        yield number, {"energy": {term: values[k] for term, values in columns.items()}} if reason is None else reason
 
 
 def _residues(of: Decomposition) -> dict[str, object]:
@@ -158,7 +163,7 @@ def _shares(shares: Shares, place: tuple[int, ...], names: Mapping[str, object])
 def alanine_as_json(scan: AlanineScan) -> list[dict[str, object]]:
     """The change of the binding energy of each site, and of each frame."""
     return [
-        {"residue": str(residue), **of.as_json(), "frames": _plain(changes.tolist())}
+        {"residue": str(residue), **of.as_json(), "changes": _plain(changes.tolist())}
         for residue, of, changes in zip(scan.residues, scan.statistics(), scan.changes, strict=True)
     ]
 

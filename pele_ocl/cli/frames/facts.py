@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ...energy import Energy
 from ...inputfile import InputFile
+from ...jobs.facts import notes_of
 from ...nonbond import Nonbond
 from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, plan_settings
@@ -36,7 +37,8 @@ def facts_of(
             **({"accuracy": record["accuracy"]} if "accuracy" in record else {}),
             **({} if contents is None else {"contents": contents}),
             "settings": settings(plan.model, plan.atoms),
-            "frames": record["frames"],
+            "frames_taken": record["frames"],
+            **notes_of(plan.atoms),
         },
         "lines": [headline(source, plan.atoms) + ("" if contents is None else f"; {contents}"), *_model_lines(plan)],
         "how": f"{plan.variant}, {plan.precision}, {_radii(plan)}on {plan.device}",

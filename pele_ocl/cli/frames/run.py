@@ -14,9 +14,9 @@ from ...trajectories.energies import AnyPlan, evaluate_with, recorded, workers_o
 from ...trajectories.streaming import Evaluate, Evaluated
 from ..contract import Checks
 from ..progress import ProgressLine
+from ..records import failing_as_record, say_record
 from ..report import duration
 from ..structures.choice import Bools
-from ..structures.outcomes import say_record
 from ..terminal import note, say
 from .facts import counted_frames, facts_of
 from .options import FrameOptions
@@ -70,16 +70,17 @@ class FrameLine(ProgressLine):
 
 
 def report_frames(
-    make: Callable[[], FrameWork], over: FrameOptions, output: Path | None, as_json: bool
+    make: Callable[[], FrameWork], path: Path, over: FrameOptions, output: Path | None, as_json: bool
 ) -> None:  # fmt: skip
     """Evaluate all frames, write them to `output` as they come, and report; exit with 1 where frames failed.
 
-    make : makes the work, in each process that computes; it pickles
+    make : makes the work, in each process that computes; it pickles; path : of the structure
 
     Memory does not grow with the number of frames, but for the energies where JSON is asked for.
     """
-    work = make()
-    opened = _open(work, over)
+    with failing_as_record(path, as_json):
+        work = make()
+        opened = _open(work, over)
     evaluate = opened.evaluate
     with shared_frames(FramesSpec(partial(_opened, make, over), opened), output, over.resume) as shared:
         if output is None and not as_json:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-
-import click
+from typing import Any
 
 from ...contract import Finding
+from ...jobs.records import entries
 from ...trajectories.statistics import Statistics
 from ...trajectories.streaming import SURFACE_AREA, Evaluated, Part
 from ..clock import elapsed
+from ..records import NAMED, exit_for_failed
 from ..report import counted, duration
 from ..tables import table
-from ..terminal import note, one_line
 from .rate import Rate
 from .residues import ResidueMeans
 
-Row = dict[str, int | float | str]
-NAMED = 3  # failures that are told one by one
+Entry = tuple[int, Mapping[str, Any] | str]  # a frame, with its result or why it failed
 
 
 class Tally:
@@ -33,7 +32,7 @@ class Tally:
         """
         self.n_earlier = self.n_failed = self.n_imaged = self._n = 0
         self._keeps_rows = keeps_rows
-        self._rows: list[Row] = []
+        self._entries: list[Entry] = []
         self._statistics = Statistics()
         self._residues = ResidueMeans(residues)
         self._failed: dict[int, str] = {}
@@ -56,7 +55,7 @@ class Tally:
             if len(self._failed) < NAMED:
                 self._failed[part.frames[place]] = reason
         if self._keeps_rows:
-            self._rows += _rows(part)
+            self._entries += _entries(part)
 
     def end(self) -> None:
         """Take the time."""
@@ -73,10 +72,8 @@ class Tally:
     def as_json(self) -> dict[str, object]:
         """The results as they stand in a report in JSON."""
         return {
-            "n_frames": self._n,
-            "n_failed": self.n_failed,
+            **entries("frame", self._entries),
             "n_imaged": self.n_imaged,
-            "models": self._rows,
             "statistics": self._statistics.columns(),
             **({"residues": self._residues.as_json()} if self._residues.names else {}),
             "frames_per_second": self._rate(),
@@ -101,7 +98,7 @@ class Tally:
 
     def exit_with_failures(self) -> None:
         """Name the first frames that failed, and exit with 1, if there are any."""
-        exit_with_failures(self._failed, self.n_failed, self._n)
+        exit_for_failed("frame", self._failed, self.n_failed, self._n)
 
 
 def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
@@ -113,24 +110,14 @@ def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
     return [Finding("repaired", text)]
 
 
-def exit_with_failures(reasons: Mapping[int, str], n_failed: int, n_frames: int) -> None:
-    """Name the first frames that failed, and exit with 1, if there are any; reasons : of some of them, by number"""
-    if n_failed:
-        named = list(reasons.items())[:NAMED]
-        shown = "; ".join(f"frame {frame}: {one_line(reason)}" for frame, reason in named)
-        rest = f"; and {n_failed - len(named):,} more" if n_failed > len(named) else ""
-        note(f"Error: {counted(n_failed, 'frame')} of {n_frames:,} failed: {shown}{rest}")
-        click.get_current_context().exit(1)
-
-
-def _rows(part: Part[Evaluated]) -> list[Row]:
-    """An object for each frame: its terms, or why it failed."""
+def _entries(part: Part[Evaluated]) -> list[Entry]:
+    """Give each frame with its terms, and its surface area, or with why it failed."""
     results = part.results
     columns = [values.tolist() for values in results.columns.values()]
     names = list(results.columns)
-    rows: list[Row] = []
+    found: list[Entry] = []
     for k, (frame, *values) in enumerate(zip(part.frames, *columns, strict=True)):
-        rows.append({"frame": frame, **dict(zip(names, values, strict=True))})
-        if k in results.errors:
-            rows[-1] = {"frame": frame, "error": results.errors[k]}
-    return rows
+        energy = dict(zip(names, values, strict=True))
+        area = {SURFACE_AREA: energy.pop(SURFACE_AREA)} if SURFACE_AREA in energy else {}
+        found.append((frame, results.errors.get(k) or {"energy": energy, **area}))
+    return found

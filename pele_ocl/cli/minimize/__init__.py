@@ -133,10 +133,11 @@ def minimize(
     _check_cluster(are_many, paths, table)
     work = Work(read_atoms, options, holding.referring(read_atoms), targets, over, models, Call.now(), is_strict())
     if work.are_many:
-        records, by = records_of_conformations(work, paths[0], resume)
+        records, together = records_of_conformations(work, paths[0], resume)
+        report(records, [together], work, table, as_json, verbose)
     else:
-        records, by = records_of_files(work, paths, resume)
-    report(records, by, work, table, as_json, verbose)
+        records = records_of_files(work, paths, resume)
+        report(records, records, work, table, as_json, verbose)
 
 
 def _check_cluster(are_many: bool, paths: tuple[Path, ...], table: Path | None) -> None:

@@ -16,12 +16,15 @@ from ...atoms import Atoms, Floats
 from ...errors import FormatError, InputError
 from ...formats.conformation_files import ConformationFile, layout_of
 from ...jobs import Record, shared
-from ...jobs.minimize import findings_of
+from ...jobs.facts import notes_of
+from ...jobs.minimize import own_of, shared_by
+from ...jobs.records import Kind, entries
 from ...jobs.sharing import Shared
 from ...minimize import MinimizeBatch, Minimizer, MinimizeResult
 from ...trajectories.files import Positions
 from ...trajectories.reading import PIECE_ATOMS
 from ..cluster import asked_of
+from ..records import timed
 from .conformations import Conformations
 from .progress import StructureLine
 from .work import Work, device_of
@@ -79,12 +82,12 @@ class Relaxing:
 
     def _found(self, result: MinimizeResult, name: str, start: Floats) -> _Found:
         """The record of a conformation that is done, with the findings about its start."""
-        atoms, sha256, values = self.conformations.atoms, self.conformations.sha256, result.to_dict(name)
+        atoms, sha256 = self.conformations.atoms, self.conformations.sha256
         try:
-            found = findings_of(atoms.moved(start), values["energy_before"], self.work.strict)
+            values = own_of(result, atoms.moved(start), self.work.strict)
         except InputError as error:  # which --strict makes of a finding
             return Record.failed_by(error, name, sha256), None
-        return Record(name, sha256, {**values, **self.work.how, **found}), result.positions
+        return Record(name, sha256, {**values, **self.work.facts()}), result.positions
 
     def _batch(self, positions: Positions) -> MinimizeBatch:
         if self.work.holding.to_starts:
@@ -107,8 +110,8 @@ class Relaxing:
         return MinimizeBatch([results.get(k) for k in range(len(positions))], reasons, batch.seconds)
 
 
-def records_of_conformations(work: Work, path: Path, resume: bool) -> tuple[list[Record], str]:
-    """The records of all conformations, in their order, and the device that computed them."""
+def records_of_conformations(work: Work, path: Path, resume: bool) -> tuple[list[Record], Record]:
+    """Minimise all conformations; give a record of each, in their order, and the one of the structure with them all."""
     context = click.get_current_context()
     relaxing = Relaxing(work, path)
     with (
@@ -116,7 +119,23 @@ def records_of_conformations(work: Work, path: Path, resume: bool) -> tuple[list
         shared(relaxing, asked_of(context).place(context.params["device"])) as over,
     ):
         records = list(_written(relaxing, over, resume))
-    return records, device_of(records, work)
+        return records, _together(relaxing, records)
+
+
+def _together(relaxing: Relaxing, records: Sequence[Record]) -> Record:
+    """Make the record of the structure, with an entry for each conformation."""
+    conformations, work = relaxing.conformations, relaxing.work
+    kind: Kind = "frame" if work.over.paths else "model"
+    own = ({name: value for name, value in record.result.items() if name != "device"} for record in records)
+    results = ((record.error or values) for record, values in zip(records, own, strict=True))
+    result = {
+        **shared_by(conformations.atoms, work.options),
+        "device": device_of(records, work),
+        **entries(kind, zip(conformations.numbers, results, strict=True)),
+        "findings": [],
+        **notes_of(conformations.atoms),
+    }
+    return Record(str(conformations.source), conformations.source.sha256, timed(result))
 
 
 def _written(relaxing: Relaxing, over: Shared[range, list[_Found]], resume: bool) -> Iterator[Record]:

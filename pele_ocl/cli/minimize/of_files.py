@@ -16,11 +16,11 @@ from ...jobs.running import run_with
 from ..cluster import asked_of
 from ..command import coordinates_read, remember_coordinates
 from .progress import StructureLine
-from .work import Work, device_of
+from .work import Work
 
 
-def records_of_files(work: Work, paths: Sequence[Path], resume: bool) -> tuple[list[Record], str]:
-    """The records of all structures, or of those of a shard, in their order, and the device that computed them."""
+def records_of_files(work: Work, paths: Sequence[Path], resume: bool) -> list[Record]:
+    """Minimise all structures, or a shard; give their records, in their order."""
     context = click.get_current_context()
     asked = asked_of(context)
     wanted = paths if asked.shard is None else asked.shard.part(paths, "structures")
@@ -34,8 +34,7 @@ def records_of_files(work: Work, paths: Sequence[Path], resume: bool) -> tuple[l
         journal = work.journal(asked.shard, list(map(str, paths)))
         passed_over = progress.pass_over_elsewhere if place.is_remote else progress.pass_over
         found = run_with(spec, list(wanted), journal, resume, place, passed_over)
-        records = list(progress.counted(found) if place.is_remote else found)
-    return records, device_of(records, work)
+        return list(progress.counted(found) if place.is_remote else found)
 
 
 @dataclass(frozen=True)

@@ -90,11 +90,6 @@ class Work:
         """Atoms of the conformations that are minimised together."""
         return _ATOMS_TOGETHER.get(get_device(self.options["device"]).kind, _FEWER_ATOMS)
 
-    @property
-    def how(self) -> dict[str, object]:
-        """How each structure is computed, for its record."""
-        return {**self.facts(), "method": self.options["method"], "precision": self.options["precision"]}
-
     def facts(self) -> dict[str, object]:
         """The facts that depend on the process that computes."""
         return {"device": str(get_device(self.options["device"]))}

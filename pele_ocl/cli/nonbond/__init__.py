@@ -33,7 +33,7 @@ from ..options import (
     structure_options,
 )
 from ..progress import ProgressLine
-from ..structures.outcomes import say_record
+from ..records import exit_for_models, failing_as_record, say_record
 from ..structures.several import Several, only_one, structures_argument
 from ..terminal import say
 from .frames import frame_work
@@ -124,17 +124,18 @@ def nonbond(
         require_pairs_suffix(write_pairs)
     require_lennard_jones(path)
     if over.paths:
-        report_frames(partial(frame_work, spec, path), over, output, as_json)
+        report_frames(partial(frame_work, spec, path), path, over, output, as_json)
         return
-    with ProgressLine("Nonbonded") as progress:
-        found = spec.found(read_file(path), progress)
-    with nullcontext() if write_pairs is None else writing_pairs(write_pairs, found.pairs):
+    with failing_as_record(path, as_json), ProgressLine("Nonbonded") as progress:
+        found = spec.evaluate(read_file(path), progress)
+    with nullcontext() if write_pairs is None or found.pairs is None else writing_pairs(write_pairs, found.pairs):
         if output is not None:
             save(output, found, constants)
     if as_json:
         say_record(found.molecule.source, spec.as_json(found))
     else:
         say(text_of(found, constants, verbose))
+    exit_for_models(found.failed, found.molecule.numbers)
 
 
 def _require_one(cutoff: float | None, no_cutoff: bool, split_cutoffs: bool, pairs_file: Path | None) -> None:

@@ -22,9 +22,9 @@ from ..cluster import asked_of, cluster_options
 from ..command import INPUT, OUTPUT, EachOnce, _File
 from ..options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from ..progress import ProgressLine
+from ..records import say_record
 from ..report import counted, duration, headline, model_line, provenance, settings
 from ..structures.control import OPTION
-from ..structures.outcomes import say_record
 from ..structures.several import journal_of
 from ..terminal import note, say
 from .evaluation import PosesSpec, WalkerPoses
@@ -143,7 +143,9 @@ def pele_run(
     for sentence in (*plan.notes, *poses.notes):
         note(f"Note: {sentence}")
     if as_json:
-        say_record(source, {**facts, "settings": settings(constants, atoms), **poses.as_json()})
+        of_run = {"ligand": facts["ligand"], "group_cutoffs": has_cutoffs}
+        result = {"n_atoms": len(atoms), **computed, "settings": {**settings(constants, atoms), **of_run}}
+        say_record(source, {**result, **poses.as_json()})
     else:
         lines = [headline(source, atoms), f"{counted(len(walkers), 'report')}, {counted(len(poses.rows), 'pose')}", ""]
         lines += [*poses.lines(), "", *([model_line(constants, atoms)] if verbose else [])]

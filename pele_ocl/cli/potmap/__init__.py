@@ -13,10 +13,9 @@ from ..cluster import asked_of, cluster_options
 from ..command import OUTPUT, EachOnce
 from ..frames import FrameOptions, frame_options
 from ..frames.maps import corners
-from ..frames.tally import exit_with_failures
 from ..options import ReadAtoms, device_list, report_options, run_options, structure_options
+from ..records import exit_for_failed, failing_as_record, say_record
 from ..report import Call
-from ..structures.outcomes import say_record
 from ..structures.several import structures_argument
 from ..terminal import say
 from .at_atoms import report_at_atoms
@@ -142,20 +141,21 @@ def potmap(
         return
     if at_atoms is None:
         pictures.require(path, whole(outputs))
-    source = read_file(path)
-    if over.paths:
-        atoms, chosen = read_atoms.chosen(source)
-        frames = over.opened(atoms, chosen)
-        if at_atoms is not None:
-            report_at_atoms(source, atoms, frames, at_atoms, outputs, as_json, options)
-            return
-        stays = origin is not None or align is not None
-        grid = grid_of([atoms if stays else corners(frames, atoms)], *spec.place)
-        spec.announce(atoms, len(frames), grid)
-        words = align is not None if align in (None, ALL) else align
-        found = over_frames(atoms, frames, grid, words, combine, options)
-    else:
-        found = spec.found(source)
+    with failing_as_record(path, as_json):
+        source = read_file(path)
+        if over.paths:
+            atoms, chosen = read_atoms.chosen(source)
+            frames = over.opened(atoms, chosen)
+            if at_atoms is not None:
+                report_at_atoms(source, atoms, frames, at_atoms, outputs, as_json, options)
+                return
+            stays = origin is not None or align is not None
+            grid = grid_of([atoms if stays else corners(frames, atoms)], *spec.place)
+            spec.announce(atoms, len(frames), grid)
+            words = align is not None if align in (None, ALL) else align
+            found = over_frames(atoms, frames, grid, words, combine, options)
+        else:
+            found = spec.found(source)
     spec.write(source, found)
     if as_json:
         say_record(source, json_of(found))
@@ -163,7 +163,8 @@ def potmap(
         say(text_of(source, found, verbose))
     if found.frames is not None:
         failed = found.frames.errors
-        exit_with_failures(failed, len(failed), len(failed) + len(found.frames))
+        exit_for_failed("frame", failed, len(failed), len(failed) + len(found.frames))
+    exit_for_failed("model", found.failed, len(found.failed), len(found.numbers))
 
 
 def _require_alone(at_atoms: str | None, over: FrameOptions, **others: object) -> None:

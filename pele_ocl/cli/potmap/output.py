@@ -11,6 +11,7 @@ import click
 from ...formats import require_map_suffix, write_map
 from ...inputfile import InputFile
 from ...jobs.facts import notes_of
+from ...jobs.records import entries
 from ...potmap import VARIANTS
 from ...potmap.models import COMBINATIONS
 from ...trajectories import FrameMaps
@@ -91,8 +92,8 @@ def json_of(computed: Computed) -> dict[str, Any]:
         "min": facts["min"],
         "max": facts["max"],
         "mean": facts["mean"],
-        **({} if result.error is None else {"error": result.error.as_json()}),
-        **({} if computed.frames is None else {"frames": frame_facts(computed.frames)}),
+        **({} if result.error is None else {"measured_error": result.error.as_json()}),
+        **_parts_as_json(computed),
         "seconds": dict(computed.seconds),
         "evals_per_second": computed.evals_per_second,
         **notes_of(computed.atoms),
@@ -120,6 +121,25 @@ def text_of(source: InputFile, computed: Computed, verbose: bool) -> str:
             choice_line(result.device),
         ]
     return "\n".join(lines)
+
+
+def _parts_as_json(computed: Computed) -> dict[str, Any]:
+    """Give the part of a record about models or frames, of a map of several."""
+    if computed.numbers:
+        return entries("model", [(number, computed.failed.get(number, {})) for number in computed.numbers])
+    frames = computed.frames
+    if frames is None:
+        return {}
+    counted_ones: list[tuple[int, Mapping[str, Any] | str]] = [
+        (int(number), {} if frames.rmsd is None else {"rmsd": float(frames.rmsd[k])})
+        for k, number in enumerate(frames.frames)
+    ]
+    facts = frame_facts(frames)
+    return {
+        **entries("frame", sorted([*counted_ones, *frames.errors.items()], key=lambda entry: entry[0])),
+        "frames_per_second": facts["per_second"],
+        **{name: value for name, value in facts.items() if name.startswith("rmsd")},
+    }
 
 
 def frame_facts(frames: FrameMaps) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import click
 
 from ...atoms import Atoms
-from ...formats import model_numbers, refuse_target
+from ...formats import refuse_target
 from ...grid import Grid
 from ...inputfile import InputFile, read_file
 from ...jobs import Journal, Record
@@ -20,11 +20,11 @@ from ..clock import elapsed
 from ..cluster import asked_of
 from ..options import ReadAtoms
 from ..progress import ProgressLine
+from ..records import exit_for_records, say_records
 from ..report import Call, counted, duration
-from ..structures.outcomes import as_json_of
 from ..tables import table
-from ..terminal import note, one_line, say, say_json
-from .computing import Computed, announce, computed
+from ..terminal import note, one_line, say
+from .computing import Computed, Models, announce, of_structure, over_models
 from .options import grid_of
 from .output import STATISTIC, json_of, write
 from .pictures import Pictures
@@ -58,18 +58,17 @@ class MapSpec(StructureSpec):
         )
         return replace(self, outputs=_named(self.outputs, path), pictures=pictures)
 
-    def every(self, source: InputFile) -> list[Atoms]:
-        """The atoms of the model, or of all."""
-        numbers = [None] if self.models == "one" else model_numbers(source)
-        return [self.reading(source) if number is None else self.reading(source, number) for number in numbers]
-
     def found(self, source: InputFile) -> Computed:
-        """The map of a file."""
-        every = self.every(source)
+        """Compute the map of a file, of one model or of all."""
+        models = None if self.models == "one" else Models.of(source, self.reading)
+        every = [self.reading(source)] if models is None else list(models.atoms.values())
         grid = grid_of(every, *self.place)
         self.announce(every[0], len(every), grid)
         with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
-            return computed(every, grid, self.combine, {**self.options, "progress": progress})
+            options = {**self.options, "progress": progress}
+            if models is None:
+                return of_structure(every[0], grid, options)
+            return over_models(models, grid, self.combine, options)
 
     def announce(self, atoms: Atoms, n_models: int, grid: Grid) -> None:
         """Say how large the map is, and that it is not kept where it has no file."""
@@ -107,11 +106,10 @@ def report_several(spec: MapSpec, paths: tuple[Path, ...], as_json: bool) -> Non
     wanted: Sequence[StructurePath] = paths if asked.shard is None else asked.shard.part(paths, "structures")
     records = list(run_with(spec, wanted, Journal(None, {}), False, asked.place(context.params["device"])))
     if as_json:
-        say_json(as_json_of(records))
+        say_records(records)
     else:
         say(_as_text(records))
-    if any(record.failed for record in records):
-        context.exit(1)
+    exit_for_records(records)
 
 
 def _named(target: Any, path: Path) -> Any:

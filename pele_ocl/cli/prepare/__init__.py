@@ -16,8 +16,8 @@ from ...interop.preparing import prepare as prepared
 from ..command import INPUT, OUTPUT, EachOnce
 from ..options import debug_option
 from ..progress import ProgressLine
+from ..records import failing_as_record, say_record
 from ..report import counted
-from ..structures.outcomes import say_record
 from ..terminal import one_line, say
 
 _SHOWN = 12  # residues in a list, on screen
@@ -60,7 +60,7 @@ def prepare(
     Heavy atoms that are there stay where they are. Through PDBFixer: pip install 'pele-ocl[openmm]'.
     """
     replace = _pairs(replacements)
-    with ProgressLine("Preparing") as line:
+    with failing_as_record(path, as_json), ProgressLine("Preparing") as line:
 
         def tell(step: str, share: float) -> None:
             line.what = f"Preparing, {one_line(step)}"
@@ -68,7 +68,7 @@ def prepare(
 
         changes = prepared(path, output, ph, keep_water, keep_hetero, not no_loops, loop_seconds, replace, tell)
     if as_json:
-        say_record(read_file(path), {"input": str(path), "output": str(output), "ph": ph, **asdict(changes)})
+        say_record(read_file(path), {"output": str(output), "ph": ph, **asdict(changes)})
         return
     head = f"{one_line(str(path))} -> {one_line(str(output))}: {counted(changes.n_atoms, 'atom')}, pH {ph:g}"
     say("\n".join([head, "", *(f"{what:<14}{text}" for what, text in _lines(changes))]))

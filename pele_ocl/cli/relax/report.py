@@ -13,7 +13,7 @@ from ...jobs import Record
 from ...minimize.result import CONVERGED
 from ..clock import elapsed
 from ..energies import UNIT
-from ..minimize.report import Row, add_reasons, column, exit_for_failed, put_out, rows_of, tell_findings
+from ..minimize.report import Row, add_reasons, column, exit_for_failed, rows_of, tell_findings, write_and_say
 from ..report import call_facts, counted, duration
 from ..tables import table
 from ..terminal import note, one_line
@@ -25,7 +25,7 @@ _UNITS = {"energy": UNIT, "rms_displacement": "angstrom", "prepared": "s", "seco
 def report(records: Sequence[Record], output: Path, path: Path | None, as_json: bool, verbose: bool) -> None:
     """Print and write all rows; exit with 1 where a model failed, or has more violations than before."""
     rows = rows_of(records)
-    put_out(rows, path, _save, as_json, lambda: _as_text(rows, output, verbose))
+    write_and_say(rows, records, path, _save, as_json, lambda: _as_text(rows, output, verbose))
     _tell(rows)
     exit_for_failed(rows, "model")
     if any(row.get("is_worse") for row in rows):
@@ -49,7 +49,9 @@ def _tell(rows: Sequence[Row]) -> None:
         )
     worse = [row for row in done if row["is_worse"]]
     if worse:
-        named = ", ".join(f"{one_line(row['name'])} ({row['n_before']:,} -> {row['n_after']:,})" for row in worse[:3])
+        named = ", ".join(
+            f"{one_line(row['structure'])} ({row['n_before']:,} -> {row['n_after']:,})" for row in worse[:3]
+        )
         rest = f", and {len(worse) - 3:,} more" if len(worse) > 3 else ""
         note(f"Error: more violations, or more clashes, than before in {named}{rest}")
 
@@ -69,7 +71,7 @@ def _as_text(rows: Sequence[Row], output: Path, verbose: bool) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    name = one_line(Path(row["name"]).name)
+    name = one_line(Path(row["structure"]).name)
     if "error" in row:
         return [name, *[""] * 8]
     seconds = row["seconds"]
@@ -100,7 +102,9 @@ def _left(row: Row, verbose: bool) -> list[str]:
     left = row["left"]
     shown = left if verbose else left[:_LISTED]
     more = [f"  and {len(left) - len(shown):,} more; -v lists them"] if len(left) > len(shown) else []
-    return ["", f"{one_line(Path(row['name']).name)}: left", *[f"  {line}" for line in shown], *more] if left else []
+    return (
+        ["", f"{one_line(Path(row['structure']).name)}: left", *[f"  {line}" for line in shown], *more] if left else []
+    )
 
 
 def _times(rows: Sequence[Row]) -> str:
@@ -113,7 +117,7 @@ def _save(path: Path, rows: Sequence[Row]) -> None:
     figures = [_figures(row) for row in rows]
     names = next((list(figure) for figure in figures if figure), [])
     columns = {name: column([figure.get(name) for figure in figures]) for name in names}
-    texts = {"name": np.array([row["name"] for row in rows])}
+    texts = {"name": np.array([row["structure"] for row in rows])}
     errors = {"error": np.array([row.get("error", "") for row in rows])}
     write_table(
         path, {**texts, **columns, **errors}, {name: _UNITS[name] for name in names if name in _UNITS}, call_facts()

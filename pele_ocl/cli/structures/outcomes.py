@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
-import click
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...energy.contents import GROUPS
 from ...formats import write_table
-from ...inputfile import InputFile
-from ...jobs import SCHEMA, Record
+from ...jobs import Record
 from ..clock import elapsed
 from ..energies import UNIT
+from ..records import exit_for_records, say_records
 from ..report import counted, duration, radii_text
 from ..tables import table
-from ..terminal import one_line, say, say_json
+from ..terminal import one_line, say
 
 Report: TypeAlias = Mapping[str, object]  # the result of a record, or a part of one
 Terms: TypeAlias = dict[str, float]
@@ -30,85 +29,65 @@ _GROUP_OF = {
 }  # fmt: skip
 
 
-def rows_of(of: Record) -> list[tuple[Record, int | None, Terms]]:
-    """A row for each model, with its number, which is None where one model was asked for, and its energies."""
-    return [(of, number, terms) for number, terms in energies_of(of) or [(None, {})]]
+class Row(NamedTuple):
+    """A row of a table: a structure, or a model of one by its number, with its energies or its error."""
+
+    record: Record
+    number: int | None
+    terms: Terms
+    error: str = ""
 
 
-def energies_of(of: Record) -> list[tuple[int | None, Terms]]:
-    """The energies of each model, with its number, which is None where one model was asked for.
-
-    Of Born radii alone the least, the largest and the mean one, A.
-    """
+def rows_of(of: Record) -> list[Row]:
+    """Give a row for each model, with its number, energies and error; number None if one model was asked for."""
+    if of.failed:
+        return [Row(of, None, {}, of.error)]
     if "models" not in of:
-        found = of.result.get("energy") or _radii(of.result)
-        return [(None, cast(Terms, found))] if found else []
+        return [Row(of, None, _terms_of(of.result))]
     models = cast(Sequence[Report], of["models"])
-    return [(cast(int, model["model"]), _terms_of_model(model)) for model in models]
+    return [Row(of, cast(int, model["model"]), _terms_of(model), str(model.get("error", ""))) for model in models]
 
 
-def _terms_of_model(model: Report) -> Terms:
-    terms = {name: value for name, value in model.items() if isinstance(value, float)}
-    return terms or _radii(model)
+def _terms_of(part: Report) -> Terms:
+    """Give the energies of a structure or a model; of Born radii alone the least, the largest and the mean one, A."""
+    radii = cast(Terms, part.get("born_radius", {}))
+    return cast(Terms, part.get("energy")) or {f"born_radius_{name}": value for name, value in radii.items()}
 
 
-def _radii(report: Report) -> Terms:
-    """The least, the largest and the mean Born radius of a report, A."""
-    return {f"born_radius_{name}": value for name, value in cast(Terms, report.get("born_radius", {})).items()}
-
-
-def _terms(records: Sequence[Record]) -> list[str]:
-    """The terms of all structures, each once, the total last."""
-    names = dict.fromkeys(name for of in records for _, terms in energies_of(of) for name in terms)
+def _terms(rows: Sequence[Row]) -> list[str]:
+    """List the terms of all structures, each once, the total last."""
+    names = dict.fromkeys(name for row in rows for name in row.terms)
     return [name for name in names if name != "total"] + ["total"] * ("total" in names or not names)
 
 
 def report(records: Sequence[Record], as_json: bool) -> None:
-    """Print the records, and end the command with exit code 1 where one failed."""
+    """Print the records, and end the command with exit code 1 if one failed."""
     if as_json:
-        say_json(as_json_of(records))
+        say_records(records)
     else:
         say(as_text_of(records))
-    if any(of.failed or _has_failures(of.result) for of in records):
-        click.get_current_context().exit(1)
-
-
-def _has_failures(result: Report) -> bool:
-    """Whether frames or models of a structure failed, of any of its ligands."""
-    parts = cast(Sequence[Report], result.get("ligands", [result]))
-    return any(part.get("n_failed") for part in parts)
-
-
-def say_record(source: InputFile, result: Mapping[str, object]) -> None:
-    """Print the record of the only structure as JSON."""
-    seconds = {**cast(Mapping[str, float], result.get("seconds", {})), "total": elapsed()}
-    say_json(Record(str(source), source.sha256, {**result, "seconds": seconds}).to_dict())
-
-
-def as_json_of(records: Sequence[Record]) -> Report:
-    """The records of all structures as one object."""
-    return {
-        "schema": SCHEMA,
-        "structures": [of.to_dict() for of in records],
-        "n_failed": sum(of.failed for of in records),
-        "seconds": {"total": elapsed()},
-    }
+    exit_for_records(records)
 
 
 def as_text_of(records: Sequence[Record]) -> str:
     """A table of all energies, and the reasons of those that failed in their rows."""
-    names = _terms(records)
+    rows = [row for of in records for row in rows_of(of)]
+    names = _terms(rows)
     are_grouped = len(names) > _MOST_TERMS
-    rows = [(of, k, _grouped(terms) if are_grouped else terms) for each in records for of, k, terms in rows_of(each)]
-    names = list(dict.fromkeys(map(_group, names))) if are_grouped else names
-    has_models = any(number is not None for _, number, _ in rows)
+    if are_grouped:
+        rows = [row._replace(terms=_grouped(row.terms)) for row in rows]
+        names = list(dict.fromkeys(map(_group, names)))
+    has_models = any(row.number is not None for row in rows)
     heads = ["structure", *(["model"] if has_models else []), "atoms", *(name.replace("_", " ") for name in names)]
     shown = _short_names(records)
-    cells = [[shown[row[0].path], *_cells(*row, names, has_models)] for row in rows]
+    cells = [[shown[row.record.path], *_cells(row, names, has_models)] for row in rows]
     lines = table(heads, cells, "<" + ">" * (len(heads) - 1)).split("\n")
     width = max(len(cell[0]) for cell in [heads, *cells])
-    for k, (of, _, _) in enumerate(rows, 1):
-        lines[k] = f"{cells[k - 1][0]:{width}}  {of.reason}" if of.failed else lines[k]
+    for k, row in enumerate(rows, 1):
+        if row.record.failed:
+            lines[k] = f"{cells[k - 1][0]:{width}}  {row.record.reason}"
+        elif row.error:
+            lines[k] += f"  {row.error}"
     n_failed = sum(of.failed for of in records)
     counts = counted(len(records), "structure") + (f", of which {n_failed:,} failed" if n_failed else "")
     if n_failed == len(records):
@@ -145,17 +124,17 @@ def _gb_lines(records: Sequence[Record]) -> list[str]:
     """The GB model and the sets of radii, where there are GB energies or Born radii."""
     facts = _settings(records)
     of_gb = {"gb_pair", "gb_self", "born_radius_mean"}
-    if not any(of_gb & terms.keys() for of in records for _, terms in energies_of(of)):
+    if not any(of_gb & row.terms.keys() for of in records for row in rows_of(of)):
         return []
     return [radii_text(str(facts["gb"]), str(facts["gb_radii_set"]))]
 
 
-def _cells(of: Record, number: int | None, terms: Terms, names: Sequence[str], has_models: bool) -> list[str]:
-    if of.failed:
+def _cells(row: Row, names: Sequence[str], has_models: bool) -> list[str]:
+    if row.record.failed:
         return [""] * (len(names) + 1 + has_models)
-    model = ["" if number is None else str(number)] if has_models else []
-    values = [f"{terms[name]:,.3f}" if name in terms else "" for name in names]
-    return [*model, f"{of.result.get('n_atoms', 0):,}", *values]
+    model = ["" if row.number is None else str(row.number)] if has_models else []
+    values = [f"{row.terms[name]:,.3f}" if name in row.terms else "" for name in names]
+    return [*model, f"{row.record.result.get('n_atoms', 0):,}", *values]
 
 
 def _facts(records: Sequence[Record]) -> dict[str, list[str]]:
@@ -174,15 +153,15 @@ def _settings(records: Sequence[Record]) -> dict[str, object]:
 
 
 def save(output: Path, records: Sequence[Record], call: Mapping[str, object]) -> None:
-    """A row for every structure, or every model of each: its energies, or why there are none; call : facts of it."""
+    """Write a row for every structure, or every model of each: energies, or why there are none; call : facts of it"""
     rows = [row for of in records for row in rows_of(of)]
-    names = _terms(records)
-    columns: dict[str, ArrayLike] = {"structure": np.array([str(of.path) for of, _, _ in rows])}
-    if any(number is not None for _, number, _ in rows):
-        columns["model"] = np.array([-1 if number is None else number for _, number, _ in rows])
-    columns["n_atoms"] = np.array([cast(int, of.result.get("n_atoms", 0)) for of, _, _ in rows])
-    columns |= {name: np.array([terms.get(name, np.nan) for _, _, terms in rows]) for name in names}
-    columns["error"] = np.array([of.error for of, _, _ in rows])
+    names = _terms(rows)
+    columns: dict[str, ArrayLike] = {"structure": np.array([str(row.record.path) for row in rows])}
+    if any(row.number is not None for row in rows):
+        columns["model"] = np.array([-1 if row.number is None else row.number for row in rows])
+    columns["n_atoms"] = np.array([cast(int, row.record.result.get("n_atoms", 0)) for row in rows])
+    columns |= {name: np.array([row.terms.get(name, np.nan) for row in rows]) for name in names}
+    columns["error"] = np.array([row.error for row in rows])
     attributes = {
         "inputs": [str(of.path) for of in records],
         "inputs_sha256": [of.sha256 for of in records],
