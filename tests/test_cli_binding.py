@@ -137,8 +137,8 @@ def test_poses_of_an_sdf_file(files, tmp_path):
     atoms, poses = complex_atoms(), frames(3)[:, N:]
     elements = atoms.labels.elements[N:]
     (tmp_path / "poses.sdf").write_text("".join(molecule(x, elements) for x in poses))
-    options = ("-c", files[1], "--ligand", LIGAND, "--json", *DOUBLE, "--poses", tmp_path / "poses.sdf")
-    report = json.loads(run("binding", files[0], *options).stdout)
+    options = ("-c", files[1], "--ligand", LIGAND, *DOUBLE, "--poses", tmp_path / "poses.sdf")
+    report = json.loads(run("binding", files[0], *options, "--json").stdout)
     held = np.repeat(read(files[0], coordinates=files[1]).positions[np.newaxis], 3, axis=0)
     held[:, N:] = np.round(poses.astype(float), 4)
     found = Binding(atoms, LIGAND, like="mmpbsa.py", precision="float64").evaluate_batch(held)
@@ -208,8 +208,8 @@ def test_a_frame_that_fails_is_told(files, tmp_path):
     done = run("binding", files[0], "-t", tmp_path / "bad.nc", "--ligand", LIGAND, *DOUBLE, "--json", code=1)
     report = json.loads(done.stdout)
     assert "1 frame failed, the first of them 1: complex: " in done.stderr
-    assert (report["n_models"], report["n_failed"], report["delta"]["total"]["n"]) == (3, 1, 2)
-    assert "same place" in report["models"][1]["error"]
+    assert (report["n_frames"], report["n_failed"], report["delta"]["total"]["n"]) == (3, 1, 2)
+    assert "same place" in report["frames"][1]["error"]
 
 
 def test_clashes_are_told(files, tmp_path):

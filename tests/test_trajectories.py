@@ -135,7 +135,7 @@ def test_selections_are_ours_with_and_without_a_topology(tmp_path, monkeypatch):
 
     def energies(*options):
         report = json.loads(run("energy", HEXAPEPTIDE, *options, "--json").stdout)
-        return [model["total"] for model in report["frames"]]
+        return [model["energy"]["total"] for model in report["frames"]]
 
     expected = energies("-t", paths[0])
     for words in ("index 0:95", "heavy or hydrogen"):

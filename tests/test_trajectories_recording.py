@@ -456,11 +456,13 @@ def test_the_commands_take_trajectories(command, tmp_path, peptide):
             assert model["n_pairs"] == result.n_pairs
         else:
             result = getattr(pele_ocl, command)(atoms, device=DEVICES[0])
-        assert {name: model[name] for name in result.energy} == pytest.approx(result.energy, rel=2e-6, abs=1e-4)
+        assert {name: model["energy"][name] for name in result.energy} == pytest.approx(
+            result.energy, rel=2e-6, abs=1e-4
+        )
     alone = json.loads(run(command, HEXAPEPTIDE, "--json").stdout)
     assert report["settings"] == alone["settings"]
     assert report.get("contents") == alone.get("contents")
-    totals = [model["total"] for model in report["frames"]]
+    totals = [model["energy"]["total"] for model in report["frames"]]
     assert report["statistics"]["total"]["mean"] == pytest.approx(np.mean(totals))
     assert (report["n_frames"], report["n_failed"], report["frames_taken"]) == (3, 0, "1:9:3")
     text = run(command, HEXAPEPTIDE, *options, "-o", tmp_path / "e.h5").stdout
@@ -513,7 +515,9 @@ def test_one_pair_list_for_all_frames(tmp_path, peptide):
     path = write_trajectory(tmp_path / "t.nc", positions)
     report = json.loads(run("nonbond", HEXAPEPTIDE, "-t", path, "--no-cutoff", "--solvent", "vacuum", "--json").stdout)
     plan = pele_ocl.Nonbond(peptide, pele_ocl.all_pairs(peptide), solvent="vacuum", gradient=False, device=DEVICES[0])
-    assert [m["total"] for m in report["frames"]] == pytest.approx(plan.evaluate_batch(positions).total, rel=1e-5)
+    assert [m["energy"]["total"] for m in report["frames"]] == pytest.approx(
+        plan.evaluate_batch(positions).total, rel=1e-5
+    )
 
 
 def test_a_map_of_a_trajectory_is_the_mean_over_its_frames(tmp_path, peptide):

@@ -100,8 +100,8 @@ def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     save_poses(output, poses, attributes_in(whole.settings))
     _remove(shards)
     if as_json:
-        facts = whole.settings
-        say_records([Record(facts["input"], facts["input_sha256"], timed(poses.as_json()))])
+        facts = attributes_in(whole.settings)
+        say_records([Record(str(facts["input"]), str(facts["input_sha256"]), timed(poses.as_json()))])
     else:
         say("\n".join(poses.lines()))
     poses.exit_with_failures()

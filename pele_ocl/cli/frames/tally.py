@@ -111,13 +111,14 @@ def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
 
 
 def _entries(part: Part[Evaluated]) -> list[Entry]:
-    """Give each frame with its terms, and its surface area, or with why it failed."""
+    """Give each frame with its terms and what else is known of it, or with why it failed."""
     results = part.results
-    columns = [values.tolist() for values in results.columns.values()]
-    names = list(results.columns)
+    energies = {name: values.tolist() for name, values in results.columns.items() if values.dtype.kind == "f"}
+    others = {name: values.tolist() for name, values in results.columns.items() if name not in energies}  # n_pairs
+    if SURFACE_AREA in energies:
+        others[SURFACE_AREA] = energies.pop(SURFACE_AREA)
     found: list[Entry] = []
-    for k, (frame, *values) in enumerate(zip(part.frames, *columns, strict=True)):
-        energy = dict(zip(names, values, strict=True))
-        area = {SURFACE_AREA: energy.pop(SURFACE_AREA)} if SURFACE_AREA in energy else {}
-        found.append((frame, results.errors.get(k) or {"energy": energy, **area}))
+    for k, frame in enumerate(part.frames):
+        energy, more = ({name: values[k] for name, values in of.items()} for of in (energies, others))
+        found.append((frame, results.errors.get(k) or {"energy": energy, **more}))
     return found
