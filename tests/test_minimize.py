@@ -10,7 +10,7 @@ import pytest
 
 import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, SolventModel, minimize_many
-from pele_ocl.atoms.bonded import Angles, Bonded, Bonds
+from pele_ocl.atoms import Angles, Bonded, Bonds
 from pele_ocl.minimize import many, minimize
 from pele_ocl.minimize.options import Stopping
 from pele_ocl.opencl.device import Device
