@@ -83,7 +83,7 @@ def test_one_structure_is_lower_and_keeps_its_names(peptide, tmp_path):
     ],
 )  # fmt: skip
 def test_units_of_the_tolerance(text, value):
-    from pele_ocl.cli.minimize.holding import tolerance_of
+    from pele_ocl.cli.minimize.restraints import tolerance_of
 
     assert tolerance_of(text) == pytest.approx(value, rel=1e-5)
 

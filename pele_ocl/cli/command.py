@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .structures.control import with_control_file
+from .control_file import with_control_file
 
 if TYPE_CHECKING:
     from ..inputfile import InputFile  # which NumPy comes with

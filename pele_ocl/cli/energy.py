@@ -15,27 +15,34 @@ from ..inputfile import read_file
 from ..jobs import EnergySpec
 from ..jobs.energy import EnergyEvaluation
 from ..jobs.facts import gradient_facts, residue_names
-from ..jobs.reading import molecule_of
+from ..jobs.reading import Molecule, molecule_of
 from ..solvent_model import SolventModel
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
-from .contract import is_strict, strict_option
-from .energies import UNIT, Model, model_columns, model_lines, residue_table
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
-from .molecule import Molecule, models_option
 from .options import (
     ReadAtoms,
     given_options,
     model_options,
+    models_option,
     report_options,
     require_lennard_jones,
     run_options,
+    strict_option,
     structure_options,
     surface_options,
 )
-from .plan_options import born_option, listed, pair_options, require_near, variant_option
-from .plan_options.accuracy import accuracy_attributes, accuracy_lines, accuracy_option
+from .plan_options import (
+    accuracy_attributes,
+    accuracy_lines,
+    accuracy_option,
+    born_option,
+    listed,
+    pair_options,
+    require_near,
+    variant_option,
+)
 from .progress import ProgressLine
 from .records import exit_for_models, failing_as_record, say_record
 from .report import (
@@ -50,7 +57,8 @@ from .report import (
     radii_lines,
     settings,
 )
-from .structures.several import Several, only_one, structures_argument
+from .several import Several, only_one, structures_argument
+from .tables import UNIT, Model, model_columns, model_lines, residue_table
 from .terminal import say
 
 _PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
@@ -82,7 +90,7 @@ def energy(
     path: Path | tuple[Path, ...], output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
     one_four: Literal["scale", "exclude"], terms: str | None, models: str, over: FrameOptions, variant: str,
     born: str, accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms,
-    constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
+    constants: SolventModel, per_residue: bool, strict: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Compute the energy of the molecule in IN, term by term, and its full gradient.
 
@@ -99,7 +107,7 @@ def energy(
         reading=read_atoms, models="all" if models == "all" else "one", gradient=not no_gradient,
         fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=None if named is None else tuple(named),
         precision=precision, variant=variant, born=born, accuracy=accuracy, device=device, model=constants,
-        per_residue=per_residue, strict=is_strict(), mentioned=given_options("surface", "gb"),
+        per_residue=per_residue, strict=strict, mentioned=given_options("surface", "gb"),
     )  # fmt: skip
     if several is not None:
         several.report(spec, "Energy")
@@ -133,7 +141,15 @@ def _frame_work(spec: EnergySpec, path: Path) -> FrameWork:
     plan = spec.plan(molecule.atoms, False, spec.per_residue)
     contents = summary(plan.names, plan.atoms, plan.model)
     residues = residue_names(plan.atoms) if spec.per_residue else ()
-    return FrameWork("Energy", molecule.source, plan, chosen=molecule.chosen, contents=contents, residues=residues)
+    return FrameWork(
+        "Energy",
+        molecule.source,
+        plan,
+        chosen=molecule.chosen,
+        contents=contents,
+        residues=residues,
+        strict=spec.strict,
+    )
 
 
 def _headline(molecule: Molecule, result: EnergyResult | EnergyBatch) -> str:

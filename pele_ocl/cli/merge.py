@@ -21,12 +21,10 @@ from .minimize.report import save as save_minimized
 from .minimize.work import MINIMIZED
 from .options import debug_option
 from .pele_run.evaluation import WalkerPoses
-from .pele_run.poses import Poses
-from .pele_run.tables import POSES, attributes_in, save_poses
+from .pele_run.poses import POSES, Poses, attributes_in, save_poses
 from .records import say_records, timed
 from .report import counted
-from .structures.outcomes import report, save
-from .structures.several import STRUCTURES
+from .several import STRUCTURES, report, save
 from .terminal import say
 
 FRAMES = "frames"

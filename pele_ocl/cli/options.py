@@ -17,9 +17,8 @@ from ..jobs.reading import require_lennard_jones as require_lennard_jones
 from ..solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
-from .structures.choice import choice_options, selection_of
-from .structures.control import OPTION
-from .structures.reader import FILE, StructureReader
+from .control_file import OPTION
+from .reader import FILE, StructureReader, choice_options, selection_of
 
 Command = Callable[..., Any]
 Options = Sequence[Callable[[Command], Any]]
@@ -327,3 +326,13 @@ def _range_end(_: click.Context, __: click.Parameter, end: float | None) -> floa
     if end is not None and not LEAST_END <= end <= MOST_END:
         raise click.BadParameter(f"{end:g} is not a number from {LEAST_END:g} to {MOST_END:g}")
     return end
+
+
+strict_option = click.option(
+    "--strict", is_flag=True,
+    help="Fail, instead of printing a note, for atoms too close, open disulphides and unreasonable energies.",
+)  # fmt: skip
+models_option = click.option(
+    "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
+    help="Take all models of a PDB file as conformations of one molecule.",
+)  # fmt: skip

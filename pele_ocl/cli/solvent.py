@@ -20,20 +20,19 @@ from ..solvent import VARIANTS, SolventModel, SolventResult
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
-from .contract import is_strict, strict_option
-from .energies import UNIT, model_columns, model_lines, residue_table
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
-from .molecule import models_option
 from .options import (
     ReadAtoms,
     device_list,
     model_options,
+    models_option,
     report_options,
     run_options,
+    strict_option,
     structure_options,
     surface_options,
 )
-from .plan_options.accuracy import accuracy_attributes, accuracy_lines, accuracy_option
+from .plan_options import accuracy_attributes, accuracy_lines, accuracy_option
 from .progress import ProgressLine
 from .records import exit_for_models, failing_as_record, say_record
 from .report import (
@@ -49,7 +48,8 @@ from .report import (
     radii_line,
     settings,
 )
-from .structures.several import Several, only_one, structures_argument
+from .several import Several, only_one, structures_argument
+from .tables import UNIT, model_columns, model_lines, residue_table
 from .terminal import say
 
 _PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
@@ -81,7 +81,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 def solvent(
     path: Path | tuple[Path, ...], output: Path | None, no_energy: bool, models: str, over: FrameOptions, variant: str,
     accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel,
-    per_residue: bool, as_json: bool, verbose: bool,
+    per_residue: bool, strict: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Compute Born radii and implicit-solvent energy of the molecule in IN.
 
@@ -96,7 +96,7 @@ def solvent(
     spec = SolventSpec(
         reading=read_atoms, models="all" if models == "all" else "one", energy=not no_energy, variant=variant,
         accuracy=accuracy, precision=precision, device=tuple(devices) if isinstance(devices, list) else devices,
-        model=constants, per_residue=per_residue, strict=is_strict(),
+        model=constants, per_residue=per_residue, strict=strict,
     )  # fmt: skip
     if several is not None:
         several.report(spec, "Solvent")
@@ -122,7 +122,7 @@ def solvent(
 def _frame_work(spec: SolventSpec, path: Path) -> FrameWork:
     """The work on frames."""
     molecule = molecule_of(read_file(path), spec.reading, spec.models)
-    return FrameWork("Solvent", molecule.source, spec.plan(molecule.atoms), chosen=molecule.chosen)
+    return FrameWork("Solvent", molecule.source, spec.plan(molecule.atoms), chosen=molecule.chosen, strict=spec.strict)
 
 
 def _as_text(found: Evaluation[SolventResult], per_residue: bool, verbose: bool) -> str:

@@ -24,22 +24,22 @@ from ...binding.tables import write_decomposition
 from ...energy import VARIANTS
 from ...inputfile import InputFile, read_file
 from ...jobs.checks import Checks as JobChecks
-from ...jobs.reading import molecule_of
+from ...jobs.reading import Molecule, molecule_of
 from ...jobs.records import Kind
 from ...jobs.spec import StructurePath, StructureSpec
 from ...solvent_model import SolventModel
 from ..cluster import asked_of, cluster_options
 from ..command import OUTPUT, EachOnce
-from ..contract import is_strict, strict_option
 from ..frames import FrameOptions, OpenedFrames, trajectory_options
 from ..mmpbsa import MMPBSA, mmpbsa
-from ..molecule import Molecule, models_option
 from ..options import (
     ReadAtoms,
     model_options,
+    models_option,
     report_options,
     require_lennard_jones,
     run_options,
+    strict_option,
     structure_options,
     surface_options,
 )
@@ -47,7 +47,7 @@ from ..pele_run import PELE, pele_run
 from ..progress import ProgressLine
 from ..records import failing_as_record, say_record
 from ..report import counted, provenance
-from ..structures.several import Several, only_one, structures_argument
+from ..several import Several, only_one, structures_argument
 from ..terminal import note, say
 from .frames import check_output, conformations_for, energies_for, opened_frames, separate_for
 from .options import Wanted, binding_options
@@ -112,7 +112,7 @@ def binding(
     path: Path | tuple[Path, ...], output: Path | None, wanted: Wanted, cutoff: float | None,
     one_four: Literal["scale", "exclude"],
     models: str, over: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
-    constants: SolventModel, as_json: bool, verbose: bool,
+    constants: SolventModel, strict: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Compute the binding energy of the complex in IN: its energy less those of receptor and ligand.
 
@@ -127,7 +127,7 @@ def binding(
     spec = BindingSpec(
         reading=read_atoms, wanted=wanted, cutoff=cutoff, one_four=one_four, models=models,
         over=over if several is None else replace(over, resume=False), variant=variant, precision=precision,
-        device=device, model=constants, like=like, strict=is_strict(),
+        device=device, model=constants, like=like, strict=strict,
     )  # fmt: skip
     if several is not None:
         replace(over, resume=False).require_alone(models_all=models == "all", poses=wanted.poses is not None)

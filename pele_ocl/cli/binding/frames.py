@@ -18,17 +18,17 @@ from ...binding.poses import evaluate_poses, read_poses
 from ...binding.separate import SeparateEnergies, separate_energies
 from ...formats import require_table_suffix, write_table
 from ...inputfile import read_file
+from ...jobs.reading import Molecule
 from ...trajectories import Trajectory
 from ...trajectories.fingerprints import settings_of
 from ...trajectories.recording import require_record_suffix
 from ..cluster import asked_of
-from ..energies import UNIT
 from ..frames import FrameOptions, FramesSpec, OpenedFrames, shared_frames
 from ..frames.run import FrameLine
-from ..molecule import Molecule
 from ..options import ReadAtoms
 from ..progress import ProgressLine
 from ..report import provenance, software
+from ..tables import UNIT
 from .options import OF_AMBER, Wanted
 
 

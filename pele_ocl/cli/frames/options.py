@@ -20,7 +20,7 @@ from ...trajectories import Trajectory
 from ...trajectories.selection import Selection, described_atoms, described_file, selected_atoms
 from ..command import INPUT
 from ..options import Command
-from ..structures.choice import Bools
+from ..reader import Bools
 
 
 @dataclass(frozen=True)

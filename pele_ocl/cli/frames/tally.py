@@ -1,4 +1,4 @@
-"""Results of frames, added up as they come for the report at the end."""
+"""Results of frames, added up as they come: statistics, means of residues, frames a second."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from ...atoms import Floats
 from ...contract import Finding
 from ...jobs.records import entries
 from ...trajectories.statistics import Statistics
@@ -13,9 +16,77 @@ from ...trajectories.streaming import SURFACE_AREA, Evaluated, Part
 from ..clock import elapsed
 from ..records import NAMED, exit_for_failed
 from ..report import counted, duration
-from ..tables import table
-from .rate import Rate
-from .residues import ResidueMeans
+from ..tables import residue_table, residues_as_json, table
+
+
+class Rate:
+    """Frames a second. The first that are done do not count where at least as many follow, as kernels are
+    compiled before them.
+
+    first : how many times `add` is called for these, as of pieces that are computed at a time; 0 where all count
+    """
+
+    def __init__(self, first: int = 1) -> None:
+        self._left = first
+        self._start = self._compiled = self._last = (time.perf_counter(), 0.0)
+
+    def earlier(self, done: float) -> None:
+        """Let so many frames be those of an earlier run."""
+        self._start = self._compiled = self._last = (self._start[0], done)
+
+    def add(self, done: float) -> None:
+        """Let so many frames be done by now, those of an earlier run among them."""
+        self._last = time.perf_counter(), done
+        self._left -= 1
+        if self._left == 0:
+            self._compiled = self._last
+
+    def __call__(self) -> float:
+        """The frames a second until the last that were done."""
+        first, later = self._compiled[1] - self._start[1], self._last[1] - self._compiled[1]
+        since = self._compiled if later >= max(first, 1e-9) else self._start
+        return (self._last[1] - since[1]) / max(self._last[0] - since[0], 1e-9)
+
+
+SPREAD = "total_sd"  # the column beside the means
+
+
+class ResidueMeans:
+    """Means of the terms of each residue, and the standard deviation of its total.
+
+    names : of the residues; none where results have none
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self._statistics = Statistics()
+        self._terms: tuple[str, ...] = ()
+
+    def add(self, results: Evaluated) -> None:
+        """Let further frames count."""
+        if not self.names:
+            return
+        self._terms = tuple(results.residues)
+        columns = {f"{term} {k}": column for term in self._terms for k, column in enumerate(results.residues[term].T)}
+        self._statistics.add(Evaluated(columns, results.errors))
+
+    def columns(self) -> dict[str, Floats]:
+        """Of each term the means (n_residues,) kcal/mol, and the spread of the total; empty where no frame counts."""
+        found = list(self._statistics.columns().values())
+        means = np.array([of["mean"] for of in found]).reshape(-1, max(1, len(self.names)))
+        spreads = np.array([of["sd"] for of in found]).reshape(means.shape)
+        columns = dict(zip(self._terms, means, strict=False))
+        return {**columns, SPREAD: spreads[self._terms.index("total")]} if found else {}
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """An object for each residue."""
+        return residues_as_json(self.names, self.columns()) if self.columns() else []
+
+    def lines(self) -> list[str]:
+        """A table, where there are residues and frames."""
+        columns = self.columns() if self.names else {}
+        return ["", residue_table(self.names, [(None, columns)], "mean over frames, ")] if columns else []
+
 
 Entry = tuple[int, Mapping[str, Any] | str]  # a frame, with its result or why it failed
 

@@ -14,25 +14,24 @@ from ...minimize.minimizer import MOST_ROUNDS
 from ...solvent_model import SolventModel
 from ..cluster import asked_of, cluster_options
 from ..command import EachOnce
-from ..contract import is_strict, strict_option
 from ..frames import FrameOptions, trajectory_options
-from ..molecule import models_option
 from ..options import (
     ReadAtoms,
     model_options,
+    models_option,
     report_options,
     run_options,
+    strict_option,
     structure_options,
     surface_options,
 )
 from ..plan_options import listed, pair_options, require_near, variant_option
 from ..report import Call
-from .holding import Holding, holding_options, tolerance_of
-from .of_conformations import records_of_conformations
-from .of_files import records_of_files
+from .conformations import records_of_conformations
 from .report import report
+from .restraints import Holding, holding_options, tolerance_of
 from .targets import TARGET, Targets, expanded
-from .work import Work, require_options
+from .work import Work, records_of_files, require_options
 
 __all__ = ["minimize"]
 
@@ -101,7 +100,7 @@ def minimize(
     energy_change: float | None, max_iterations: int, max_seconds: float | None, holding: Holding, table: Path | None,
     no_restore: bool, rounds: int, fixed_radii: bool, cutoff: float | None, one_four: Literal["scale", "exclude"],
     terms: str | None, models: str, over: FrameOptions, variant: str, precision: str, device: str | None,
-    read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
+    read_atoms: ReadAtoms, constants: SolventModel, strict: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Relax the structures in IN: move their atoms to a minimum of their energy.
 
@@ -131,7 +130,7 @@ def minimize(
     read_atoms.require_forcefield()
     targets = Targets.planned(output, paths, are_many, table)
     _check_cluster(are_many, paths, table)
-    work = Work(read_atoms, options, holding.referring(read_atoms), targets, over, models, Call.now(), is_strict())
+    work = Work(read_atoms, options, holding.referring(read_atoms), targets, over, models, Call.now(), strict)
     if work.are_many:
         records, together = records_of_conformations(work, paths[0], resume)
         report(records, [together], work, table, as_json, verbose)

@@ -17,10 +17,9 @@ from ...jobs import Record
 from ...jobs.journal import make_folder
 from ...minimize.result import CONVERGED
 from ..clock import elapsed
-from ..energies import UNIT
 from ..records import say_records
 from ..report import call_facts, counted, duration
-from ..tables import table
+from ..tables import UNIT, table
 from ..terminal import note, one_line, say
 from .work import Work, device_of
 

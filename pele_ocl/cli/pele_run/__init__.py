@@ -20,16 +20,15 @@ from ...solvent_model import SolventModel
 from ..clock import elapsed
 from ..cluster import asked_of, cluster_options
 from ..command import INPUT, OUTPUT, EachOnce, _File
+from ..control_file import OPTION
 from ..options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from ..progress import ProgressLine
 from ..records import say_record
 from ..report import counted, duration, headline, model_line, provenance, settings
-from ..structures.control import OPTION
-from ..structures.several import journal_of
+from ..several import journal_of
 from ..terminal import note, say
 from .evaluation import PosesSpec, WalkerPoses
-from .poses import Poses
-from .tables import journal_of_poses, save_poses
+from .poses import Poses, journal_of_poses, save_poses
 
 TOTAL, BINDING = "oclTotalEnergy", "oclBindingEnergy"  # of one word, so that every tool splits them alike
 PELE = "--pele"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import click
 import numpy as np
@@ -11,9 +13,13 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats
 from ...binding.energies import LARGEST_LJ
+from ...binding.pele import Walker
 from ...binding.pele.agreement import Agreement
+from ...formats import JsonText, write_table
+from ...jobs import Journal, Shard
 from ..report import counted
-from ..tables import table
+from ..several import journal_of
+from ..tables import UNIT, table
 from ..terminal import note
 from .evaluation import ENERGIES, WalkerPoses
 
@@ -124,3 +130,28 @@ def _ranks(binding: Floats) -> NDArray[np.int64]:
 def _finite(row: dict[str, object]) -> dict[str, object]:
     """The values as JSON has them: null for NaN."""
     return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
+
+
+POSES = "poses"  # the kind of a journal
+_ATTRIBUTES = "attributes"  # of the table, in JSON
+_PARAMETERS = "parameters"  # the attribute that is JSON by itself
+
+
+def save_poses(output: Path, poses: Poses, attributes: Mapping[str, object]) -> None:
+    """Write a row for each pose."""
+    write_table(output, poses.columns(), dict.fromkeys(ENERGIES, UNIT), attributes)
+
+
+def journal_of_poses(
+    output: Path | None, attributes: Mapping[str, object], shard: Shard | None, everyone: Sequence[Walker]
+) -> Journal:
+    """The journal beside a table; attributes : of the table; everyone : the walkers of all shards."""
+    path = None if output is None else journal_of(output)
+    settings = {_ATTRIBUTES: json.dumps(attributes, default=str)}
+    return Journal(path, settings, kind=POSES, shard=shard, items=[of.name for of in everyone])
+
+
+def attributes_in(head: Mapping[str, str]) -> dict[str, object]:
+    """The attributes of the table, from the head of a journal."""
+    found: dict[str, object] = json.loads(head[_ATTRIBUTES])
+    return {**found, _PARAMETERS: JsonText(found[_PARAMETERS])}

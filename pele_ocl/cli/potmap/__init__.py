@@ -12,17 +12,15 @@ from ...potmap.models import COMBINATIONS
 from ..cluster import asked_of, cluster_options
 from ..command import OUTPUT, EachOnce
 from ..frames import FrameOptions, frame_options
-from ..frames.maps import corners
 from ..options import ReadAtoms, device_list, report_options, run_options, structure_options
 from ..records import exit_for_failed, failing_as_record, say_record
 from ..report import Call
-from ..structures.several import structures_argument
+from ..several import structures_argument
 from ..terminal import say
 from .at_atoms import report_at_atoms
-from .computing import over_frames
+from .computing import corners, over_frames
 from .options import grid_of, grid_options, physics_options, picture_options
-from .output import json_of, require_targets, text_of
-from .pictures import Pictures, is_given
+from .output import Pictures, is_given, json_of, require_targets, text_of
 from .several import MapSpec, report_several, whole
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())

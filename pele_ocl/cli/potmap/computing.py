@@ -1,4 +1,4 @@
-"""The map of one model, or of all models and frames together."""
+"""The room that a map of all frames needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...atoms import Atoms
+from ...atoms import Atoms, Floats
 from ...errors import FormatError, InputError, ParameterError, PeleError
 from ...formats import model_numbers
 from ...grid import Grid, Map
@@ -20,9 +20,28 @@ from ...potmap.models import potmap_models
 from ...potmap.options import MapOptions
 from ...potmap.split_methods import SPLIT_METHODS
 from ...trajectories import FrameMaps, Trajectory, potmap_over
+from ...trajectories.streaming import ahead
 from ..frames.run import FrameLine
 from ..report import binary_size, counted, duration
 from ..terminal import note
+
+
+def corners(frames: Trajectory, atoms: Atoms) -> Atoms:
+    """Two atoms at the lowest and the highest x, y and z of all frames, less frames with an atom that is nowhere.
+
+    Raises InputError, which names the atom, if no frame is left.
+    """
+    lowest, highest = np.full(3, np.inf), np.full(3, -np.inf)
+    first: Floats | None = None
+    for piece in ahead(frames.pieces()):
+        first = piece.positions[0] if first is None else first
+        whole = piece.positions[np.isfinite(piece.positions).all(axis=(1, 2))]
+        if len(whole):
+            lowest, highest = np.minimum(lowest, whole.min(axis=(0, 1))), np.maximum(highest, whole.max(axis=(0, 1)))
+    if first is not None and not np.isfinite(lowest).all():
+        atoms.moved(first)  # names the atom that is nowhere
+    return Atoms(positions=np.stack([lowest, highest]), charges=np.zeros(2))
+
 
 FIELD_NAMES = ("field_x", "field_y", "field_z")
 

@@ -26,8 +26,7 @@ from ..tables import table
 from ..terminal import note, one_line, say
 from .computing import Computed, Models, announce, of_structure, over_models
 from .options import grid_of
-from .output import STATISTIC, json_of, write
-from .pictures import Pictures
+from .output import STATISTIC, Pictures, json_of, write
 
 NAME = "{name}"  # in an output: the structure's name without its suffix
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import click
 
-from ...errors import InputError
-from ...inputfile import read_file
-from ...interop.preparation import Preparation
-from ...interop.preparing import prepare as prepared
-from ..command import INPUT, OUTPUT, EachOnce
-from ..options import debug_option
-from ..progress import ProgressLine
-from ..records import failing_as_record, say_record
-from ..report import counted
-from ..terminal import one_line, say
+from ..errors import InputError
+from ..inputfile import read_file
+from ..interop.preparation import Preparation
+from ..interop.preparing import prepare as prepared
+from .command import INPUT, OUTPUT, EachOnce
+from .options import debug_option
+from .progress import ProgressLine
+from .records import failing_as_record, say_record
+from .report import counted
+from .terminal import one_line, say
 
 _SHOWN = 12  # residues in a list, on screen
 

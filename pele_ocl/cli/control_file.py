@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...errors import InputError
-from ..terminal import note
+from ..errors import InputError
+from .terminal import note
 
 if TYPE_CHECKING:
-    from ...forcefield import ControlFile
+    from ..forcefield import ControlFile
 
 OPTION = "--pele-conf"
 _SUFFIX = ".conf"
@@ -37,7 +37,7 @@ def with_control_file(command: click.Command, context: click.Context, args: Sequ
     path = given.get("pele_conf") or next(iter(files), None)
     if path is None:
         return left
-    from ...forcefield import read_control
+    from ..forcefield import read_control
 
     control = read_control(str(path))
     for sentence in control.notes:

@@ -2,42 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import click
+import numpy as np
 from click.core import ParameterSource
 
-from ...formats import require_table_suffix
-from ...inputfile import read_file
-from ...jobs import NonbondSpec
-from ...jobs.nonbond import DEFAULT_CUTOFF
-from ...nonbond import VARIANTS
-from ...pairs import require_pairs_suffix, writing_pairs
-from ...solvent_model import SolventModel
-from ...trajectories.recording import require_record_suffix
-from ..cluster import cluster_options
-from ..command import INPUT, OUTPUT, EachOnce
-from ..contract import is_strict, strict_option
-from ..frames import FrameOptions, report_frames, trajectory_options
-from ..molecule import models_option
-from ..options import (
+from ..formats import require_table_suffix, write_table
+from ..inputfile import read_file
+from ..jobs import NonbondSpec
+from ..jobs.facts import gradient_facts
+from ..jobs.nonbond import DEFAULT_CUTOFF, NonbondEvaluation
+from ..jobs.reading import molecule_of
+from ..nonbond import VARIANTS, NonbondResult
+from ..pairs import require_pairs_suffix, writing_pairs
+from ..solvent_model import SolventModel
+from ..trajectories.listing import listing_anew
+from ..trajectories.recording import require_record_suffix
+from .cluster import cluster_options
+from .command import INPUT, OUTPUT, EachOnce
+from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
+from .options import (
     VACUUM,
     ReadAtoms,
     model_options,
+    models_option,
     report_options,
     require_lennard_jones,
     run_options,
+    strict_option,
     structure_options,
 )
-from ..progress import ProgressLine
-from ..records import exit_for_models, failing_as_record, say_record
-from ..structures.several import Several, only_one, structures_argument
-from ..terminal import say
-from .frames import frame_work
-from .output import save, text_of
+from .progress import ProgressLine
+from .records import exit_for_models, failing_as_record, say_record
+from .report import (
+    choice_line,
+    counted,
+    duration,
+    ending,
+    energy_lines,
+    headline,
+    label_columns,
+    model_line,
+    origin,
+    radii_line,
+    settings,
+)
+from .several import Several, only_one, structures_argument
+from .tables import UNIT, Model, model_columns, model_lines
+from .terminal import say
 
 _WRITE_PAIRS = "--write-pairs is for one structure, as each has a list of its own"
 VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -94,7 +111,7 @@ def nonbond(
     path: Path | tuple[Path, ...], output: Path | None, models: str, over: FrameOptions, cutoff: float | None,
     no_cutoff: bool, split_cutoffs: bool, pairs_file: Path | None, write_pairs: Path | None,
     one_four: Literal["exclude", "scale"], internal_dielectric: str, no_gradient: bool, variant: str, precision: str,
-    device: str | None, read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
+    device: str | None, read_atoms: ReadAtoms, constants: SolventModel, strict: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Compute Lennard-Jones, Coulomb and GB energy of the molecule in IN over a pair list, and the gradient.
 
@@ -112,7 +129,7 @@ def nonbond(
         solvent="vacuum" if constants.gb_model.vacuum else "gb", one_four=one_four,
         variable_dielectric=internal_dielectric == "vdgbnp",
         gradient=not (no_gradient or over.paths), variant=variant, precision=precision, device=device, model=constants,
-        strict=is_strict(),
+        strict=strict,
     )  # fmt: skip
     if several is not None:
         several.report(spec, "Nonbonded")
@@ -152,3 +169,75 @@ def _require_fitting(internal_dielectric: str, write_pairs: Path | None, models:
     if write_pairs is not None and models == "all":
         raise click.UsageError("--write-pairs is for one model, as each has a list of its own; leave out --models all")
     over.require_alone(models_all=models == "all", write_pairs=write_pairs)
+
+
+def text_of(computed: NonbondEvaluation, constants: SolventModel, verbose: bool) -> str:
+    """Make the table for people."""
+    molecule, result, seconds = computed.molecule, computed.first, computed.seconds
+    lines = [headline(molecule.source, molecule.atoms)]
+    model = radii_line(constants, molecule.atoms)
+    lines += (
+        [model, *model_lines(_energies(computed))]
+        if molecule.numbers
+        else [counted(result.n_pairs, "pair"), model, "", *_energy_lines(result)]
+    )
+    lines += ["", ending(result, seconds["kernel"])]
+    if verbose:
+        steps = ", ".join(f"{name} {duration(value)}" for name, value in seconds.items())
+        lines += [
+            "",
+            model_line(constants, molecule.atoms),
+            f"Times: {steps}",
+            f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
+            choice_line(result.device),
+        ]
+    return "\n".join(lines)
+
+
+def save(output: Path, computed: NonbondEvaluation, constants: SolventModel) -> None:
+    """Write the gradient of every atom, or the energies of every model, and how they were made."""
+    molecule, result = computed.molecule, computed.first
+    attributes: dict[str, object] = {
+        **origin(molecule.source, molecule.atoms, result),
+        "exact": result.exact,
+        **{f"seconds_{name}": value for name, value in computed.seconds.items()},
+        **settings(constants, molecule.atoms),
+    }
+    if molecule.numbers:
+        columns, units = model_columns(_energies(computed))
+        columns["n_pairs"] = np.array([0 if of is None else of.n_pairs for of in computed.results])
+    else:
+        columns, units = label_columns(result.atoms), {"gradient": f"{UNIT}/angstrom"}
+        if result.gradient is not None:
+            columns["gradient"] = result.gradient
+        attributes["n_pairs"] = result.n_pairs
+        attributes |= {f"energy_{name}": value for name, value in result.energy.items()}
+    write_table(output, columns, units, attributes)
+
+
+def _energies(computed: NonbondEvaluation) -> list[Model]:
+    """Give the terms and the total of each model, or why it failed."""
+    return [(number, of if isinstance(of, str) else of.energy) for number, of in computed.rows()]
+
+
+def _energy_lines(result: NonbondResult) -> Iterator[str]:
+    """Give the energies, and the gradient in figures if there is one."""
+    yield from energy_lines(result.energy)
+    facts = gradient_facts(result.gradient)
+    if facts is not None:
+        longest = f"at most {facts['max']:,.3f} an atom, net {facts['net']:.2g} {UNIT}/A"
+        yield f"Gradient      norm {facts['norm']:,.3f}, {longest}"
+
+
+def frame_work(spec: NonbondSpec, path: Path) -> FrameWork:
+    """The work on frames: over one list for all of them, or over the pairs within reach in each."""
+    molecule = molecule_of(read_file(path), spec.reading, spec.models)
+    plan = spec.plan(molecule.atoms, spec.pairs_of(molecule.atoms))
+    if isinstance(spec.pairs, Path) or spec.pairs == "all":
+        of = {"pairs": "of a file" if isinstance(spec.pairs, Path) else "all"}
+        return FrameWork("Nonbonded", molecule.source, plan, of, chosen=molecule.chosen, strict=spec.strict)
+    words = {
+        "cutoff": spec.cutoff, "no_cutoff": False, "split_cutoffs": spec.pairs == "split", "one_four": spec.one_four,
+    }  # fmt: skip
+    evaluate = listing_anew(plan, spec.pairs_of, lambda atoms, pairs: spec.plan(atoms, pairs, first=molecule.atoms))
+    return FrameWork("Nonbonded", molecule.source, plan, words, evaluate, molecule.chosen, strict=spec.strict)

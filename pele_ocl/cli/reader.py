@@ -1,29 +1,91 @@
-"""The reading of a structure as a command's options say."""
+"""Options that choose atoms, and the reading of a structure by all options."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
-from ...atoms import Atoms, Floats
-from ...atoms.lcpo import lcpo_notes
-from ...atoms.selection import Composition, Selection
-from ...errors import InputError
-from ...forcefield import ForceField
-from ...formats import is_pqr, is_structure, is_topology, read_structure_or_atoms, read_topology, structure_format
-from ...formats.amber import is_netcdf
-from ...gb_models import default_radii, radii_note
-from ...inputfile import InputFile, read_file
-from ...reading import Coordinates, read_chosen
-from ..command import remember_coordinates
-from ..report import counted
-from ..terminal import note
-from .choice import Chosen
+from ..atoms import Atoms, Floats
+from ..atoms.lcpo import lcpo_notes
+from ..atoms.selection import Composition, Selection
+from ..errors import InputError
+from ..forcefield import ForceField
+from ..formats import is_pqr, is_structure, is_topology, read_structure_or_atoms, read_topology, structure_format
+from ..formats.amber import is_netcdf
+from ..gb_models import default_radii, radii_note
+from ..inputfile import InputFile, read_file
+from ..reading import Coordinates, read_chosen
+from .command import remember_coordinates
+from .report import counted
+from .terminal import note
+
+Bools = NDArray[np.bool_]
+Chosen: TypeAlias = tuple[Atoms, Bools | None]
+
+_KINDS = {"protein": "protein", "nucleic": "nucleic", "ligand": "ligand", "ion": "ion", "ions": "ion", "water": "water"}
+
+
+def choice_options() -> list[Callable[..., Callable[..., object]]]:
+    """The options `select`, `without` and `only`, which selection_of puts together."""
+    return [
+        click.option(
+            "--select",
+            metavar="EXPR",
+            help="Atoms to take, in the words of MDAnalysis and VMD: 'protein and not resname NAP', or a mask of "
+            "AMBER: ':1-50@CA'. Other atoms need no parameters.",
+        ),
+        click.option(
+            "--without",
+            metavar="NAMES",
+            help="Leave out residues by name, such as HOH,NAP, or by kind: water, ion, ligand.",
+        ),
+        click.option("--only", metavar="KINDS", help="Take only these kinds: protein, nucleic, ligand, ion, water."),
+    ]
+
+
+def selection_of(select: str | None, without: str | None, only: str | None) -> Selection | None:
+    """One selection of what the three options say, None where none is given.
+
+    Raises InputError, before any file is read, for a text that is no selection.
+    """
+    parts = []
+    if select is not None:
+        parts.append(select)
+    if without is not None:
+        parts.append(
+            f"not ({' or '.join(_KINDS.get(name) or _residue(name) for name in _split('--without', without))})"
+        )
+    if only is not None:
+        kinds = _split("--only", only)
+        unknown = next((kind for kind in kinds if kind not in _KINDS), None)
+        if unknown is not None:
+            raise click.UsageError(f"--only {only}: there is no kind {unknown!r}; choose of {', '.join(_KINDS)}")
+        parts.append(" or ".join(_KINDS[kind] for kind in kinds))
+    text = " and ".join(parts if len(parts) == 1 else [f"({part})" for part in parts])
+    return Selection(text) if text else None
+
+
+def _split(option: str, names: str) -> list[str]:
+    """The names between commas."""
+    found = [name.strip() for name in names.split(",")]
+    if not all(found):
+        raise click.UsageError(f"{option} {names} lacks a name before or behind a comma")
+    return found
+
+
+def _residue(name: str) -> str:
+    """The selection of a residue name; * and ? stand for any letters."""
+    if set(name) & set('()" '):
+        raise click.UsageError(f"--without {name}: names of residues are needed, without blanks and parentheses")
+    return f"resname {name}" if any(c in name for c in "*?") else f'resname "{name}"'
+
 
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
 FILE = "file"  # GB radii of the structure's own
