@@ -50,7 +50,7 @@ def cluster_options(command: Command) -> Command:
     return command
 
 
-def asked_of(context: click.Context) -> ClusterOptions:
+def cluster_options_of(context: click.Context) -> ClusterOptions:
     """The options that a command was given."""
     found = ClusterOptions(**context.meta.get(LASTING, {}))
     if found.workers is not None and found.scheduler is not None:

@@ -88,7 +88,7 @@ _PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
 @report_options
 def energy(
     path: Path | tuple[Path, ...], output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
-    one_four: Literal["scale", "exclude"], terms: str | None, models: str, over: FrameOptions, variant: str,
+    one_four: Literal["scale", "exclude"], terms: str | None, models: str, trajectory: FrameOptions, variant: str,
     born: str, accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms,
     constants: SolventModel, per_residue: bool, strict: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
@@ -101,7 +101,7 @@ def energy(
     if no_gradient and fixed_radii:
         raise click.UsageError("--fixed-radii is about the gradient; choose one of --no-gradient and --fixed-radii")
     require_near(cutoff)
-    several = Several.of(path, output, over, as_json, {_PER_RESIDUE: per_residue and not as_json})
+    several = Several.of(path, output, trajectory, as_json, {_PER_RESIDUE: per_residue and not as_json})
     named = listed(terms)
     spec = EnergySpec(
         reading=read_atoms, models="all" if models == "all" else "one", gradient=not no_gradient,
@@ -113,14 +113,14 @@ def energy(
         several.report(spec, "Energy")
         return
     path = only_one(path)
-    over.require_alone(models_all=models == "all", fixed_radii=fixed_radii)
-    if over.resume and per_residue:
+    trajectory.require_alone(models_all=models == "all", fixed_radii=fixed_radii)
+    if trajectory.resume and per_residue:
         raise click.UsageError("--per-residue is the mean over the frames of one run; leave out --resume")
     if output is not None:
-        (require_record_suffix if over.paths else require_table_suffix)(output)
+        (require_record_suffix if trajectory.paths else require_table_suffix)(output)
     require_lennard_jones(path)
-    if over.paths:
-        report_frames(partial(_frame_work, spec, path), path, over, output, as_json)
+    if trajectory.paths:
+        report_frames(partial(_frame_work, spec, path), path, trajectory, output, as_json)
         return
     with failing_as_record(path, as_json), ProgressLine("Energy") as progress:
         found = spec.evaluate(read_file(path), progress, output is not None)

@@ -165,9 +165,9 @@ def _runs(
     systems: Systems, wanted: MmpbsaInput, topologies: dict[str, Path], device: str | None, precision: str
 ) -> list[Results]:  # fmt: skip
     """The wild type, unless mutants alone are wanted, and the mutant of an alanine scan."""
-    mutants, label, asked = _mutants(systems, wanted, topologies)
+    mutants, label, cluster = _mutants(systems, wanted, topologies)
     if mutants:
-        wanted = asked
+        wanted = cluster
     with ProgressLine("Binding energy") as progress:
         runs = list[Results]()
         if not (mutants and wanted.alanine is not None and wanted.alanine.mutant_only):

@@ -108,7 +108,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 @strict_option
 @report_options
 def nonbond(
-    path: Path | tuple[Path, ...], output: Path | None, models: str, over: FrameOptions, cutoff: float | None,
+    path: Path | tuple[Path, ...], output: Path | None, models: str, trajectory: FrameOptions, cutoff: float | None,
     no_cutoff: bool, split_cutoffs: bool, pairs_file: Path | None, write_pairs: Path | None,
     one_four: Literal["exclude", "scale"], internal_dielectric: str, no_gradient: bool, variant: str, precision: str,
     device: str | None, read_atoms: ReadAtoms, constants: SolventModel, strict: bool, as_json: bool, verbose: bool,
@@ -121,27 +121,27 @@ def nonbond(
     are those three bonds apart and those it marks. Each of several models has its own pairs within the cutoff.
     """
     _require_one(cutoff, no_cutoff, split_cutoffs, pairs_file)
-    several = Several.of(path, output, over, as_json, {_WRITE_PAIRS: write_pairs})
-    _require_fitting(internal_dielectric, write_pairs, models, over)
+    several = Several.of(path, output, trajectory, as_json, {_WRITE_PAIRS: write_pairs})
+    _require_fitting(internal_dielectric, write_pairs, models, trajectory)
     spec = NonbondSpec(
         reading=read_atoms, models="all" if models == "all" else "one",
         pairs=pairs_file or ("all" if no_cutoff else "split" if split_cutoffs else "cutoff"), cutoff=cutoff,
         solvent="vacuum" if constants.gb_model.vacuum else "gb", one_four=one_four,
         variable_dielectric=internal_dielectric == "vdgbnp",
-        gradient=not (no_gradient or over.paths), variant=variant, precision=precision, device=device, model=constants,
-        strict=strict,
+        gradient=not (no_gradient or trajectory.paths), variant=variant, precision=precision, device=device,
+        model=constants, strict=strict,
     )  # fmt: skip
     if several is not None:
         several.report(spec, "Nonbonded")
         return
     path = only_one(path)
     if output is not None:
-        (require_record_suffix if over.paths else require_table_suffix)(output)
+        (require_record_suffix if trajectory.paths else require_table_suffix)(output)
     if write_pairs is not None:
         require_pairs_suffix(write_pairs)
     require_lennard_jones(path)
-    if over.paths:
-        report_frames(partial(frame_work, spec, path), path, over, output, as_json)
+    if trajectory.paths:
+        report_frames(partial(frame_work, spec, path), path, trajectory, output, as_json)
         return
     with failing_as_record(path, as_json), ProgressLine("Nonbonded") as progress:
         found = spec.evaluate(read_file(path), progress)
@@ -161,14 +161,14 @@ def _require_one(cutoff: float | None, no_cutoff: bool, split_cutoffs: bool, pai
         raise click.UsageError("choose one of --cutoff, --no-cutoff, --split-cutoffs and --pairs")
 
 
-def _require_fitting(internal_dielectric: str, write_pairs: Path | None, models: str, over: FrameOptions) -> None:
+def _require_fitting(internal_dielectric: str, write_pairs: Path | None, models: str, trajectory: FrameOptions) -> None:
     """Raise for options that leave no room for each other."""
     source = click.get_current_context().get_parameter_source("solute_dielectric")
     if internal_dielectric == "vdgbnp" and source is not ParameterSource.DEFAULT:
         raise click.UsageError("--internal-dielectric vdgbnp takes the place of --solute-dielectric; leave one out")
     if write_pairs is not None and models == "all":
         raise click.UsageError("--write-pairs is for one model, as each has a list of its own; leave out --models all")
-    over.require_alone(models_all=models == "all", write_pairs=write_pairs)
+    trajectory.require_alone(models_all=models == "all", write_pairs=write_pairs)
 
 
 def text_of(computed: NonbondEvaluation, constants: SolventModel, verbose: bool) -> str:

@@ -72,7 +72,7 @@ def structure_options(command: Command) -> Command:
     @wraps(command)
     def gathered(*, select: str | None, without: str | None, only: str | None, **others: Any) -> Any:
         given = {name: others.pop(name) for name in _STRUCTURE_NAMES}
-        given |= {name: others.get(name) for name in ("gb", "like", "over")}  # which the command gets, too
+        given |= {name: others.get(name) for name in ("gb", "like", "trajectory")}  # which the command gets, too
         if others.get("solvent") == VACUUM:
             given["gb"] = NO_GB
         given["lcpo"] = _takes_carbon(others)

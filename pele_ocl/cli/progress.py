@@ -61,7 +61,7 @@ class ProgressLine:
         rate = f"{share * self.amount / seconds / 1e9:,.3g} billion {self.of}/s, " if self.amount else ""
         return f"{100 * share:3.0f} %, {rate}{seconds * (1 - share) / share:.0f} s left"
 
-    def over(self, items: Iterable[Item], counted: Sized) -> Iterator[Item]:
+    def counting(self, items: Iterable[Item], counted: Sized) -> Iterator[Item]:
         """The items, with the share of them that is done told behind each; counted : as many of anything"""
         for k, item in enumerate(items, 1):
             yield item

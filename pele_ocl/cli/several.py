@@ -19,7 +19,7 @@ from ..jobs import Journal, Record
 from ..jobs.running import run_with
 from ..jobs.spec import StructurePath, StructureSpec
 from .clock import elapsed
-from .cluster import asked_of
+from .cluster import cluster_options_of
 from .command import INPUT
 from .frames.options import FrameOptions
 from .progress import ProgressLine
@@ -38,7 +38,7 @@ _GROUP_OF = {
 
 
 class Row(NamedTuple):
-    """A row of a table: a structure, or a model of one by its number, with its energies or its error."""
+    """Row of a table: a structure, or a model of one by its number, with its energies or its error."""
 
     record: Record
     number: int | None
@@ -78,7 +78,7 @@ def report(records: Sequence[Record], as_json: bool) -> None:
 
 
 def as_text_of(records: Sequence[Record]) -> str:
-    """A table of all energies, and the reasons of those that failed in their rows."""
+    """Make a table of all energies, with the reasons of structures that failed in their rows."""
     rows = [row for of in records for row in rows_of(of)]
     names = _terms(rows)
     are_grouped = len(names) > _MOST_TERMS
@@ -109,7 +109,7 @@ def as_text_of(records: Sequence[Record]) -> str:
 
 
 def _group(name: str) -> str:
-    """The name under which a term is added up in a wide table."""
+    """Name the group of a term in a wide table."""
     return _GROUP_OF.get(name, name)
 
 
@@ -122,14 +122,14 @@ def _grouped(terms: Terms) -> Terms:
 
 
 def _short_names(records: Sequence[Record]) -> dict[Path, str]:
-    """The names of files, with their folders where files of several folders have one name."""
+    """Name the files, with their folders if files of several folders have one name."""
     paths = {of.path for of in records}
     names = Counter(path.name for path in paths)
     return {path: one_line(path.name if names[path.name] == 1 else str(path)) for path in paths}
 
 
 def _gb_lines(records: Sequence[Record]) -> list[str]:
-    """The GB model and the sets of radii, where there are GB energies or Born radii."""
+    """Tell the GB model and the sets of radii, if there are GB energies or Born radii."""
     facts = _settings(records)
     of_gb = {"gb_pair", "gb_self", "born_radius_mean"}
     if not any(of_gb & row.terms.keys() for of in records for row in rows_of(of)):
@@ -146,7 +146,7 @@ def _cells(row: Row, names: Sequence[str], has_models: bool) -> list[str]:
 
 
 def _facts(records: Sequence[Record]) -> dict[str, list[str]]:
-    """The variants, precisions and devices with which structures were computed, each once."""
+    """List the variants, precisions and devices that computed structures, each once."""
     return {
         name: list(dict.fromkeys(str(of[name]) for of in records if not of.failed))
         for name in ("variant", "precision", "device")
@@ -154,7 +154,7 @@ def _facts(records: Sequence[Record]) -> dict[str, list[str]]:
 
 
 def _settings(records: Sequence[Record]) -> dict[str, object]:
-    """The constants of the solvent, which all structures share, and the set of the GB radii of each, once."""
+    """Give the constants of the solvent, which all structures share, and the set of the GB radii of each, once."""
     there = [cast(Mapping[str, object], of.result.get("settings", {})) for of in records if not of.failed]
     sets = dict.fromkeys(str(of["gb_radii_set"]) for of in there if of.get("gb_radii_set"))
     return {**there[0], "gb_radii_set": ", ".join(sets)} if there else {}
@@ -194,13 +194,13 @@ structures_argument = click.argument(
 
 
 def journal_of(output: Path) -> Path:
-    """The file in which records stand until the table of this name has them all."""
+    """Name the file that records are kept in until the table of this name has them all."""
     return output.with_name(f"{output.name}{JOURNAL_SUFFIX}")
 
 
 @dataclass(frozen=True)
 class Several:
-    """The structures of a call that has more than one.
+    """Structures of a call that has more than one.
 
     paths : of the structures; output : the table of all
     """
@@ -212,47 +212,47 @@ class Several:
 
     @classmethod
     def of(
-        cls, path: Path | tuple[Path, ...], output: Path | None, over: FrameOptions, as_json: bool,
+        cls, path: Path | tuple[Path, ...], output: Path | None, trajectory: FrameOptions, as_json: bool,
         of_one: Mapping[str, object],
     ) -> Several | None:  # fmt: skip
-        """The structures, None where there is one.
+        """Give the structures, None if there is one.
 
         of_one : values of options that several structures leave no room for, by the sentences that say so
 
         Raises UsageError for options that do not go together.
         """
-        asked = asked_of(click.get_current_context())
+        cluster = cluster_options_of(click.get_current_context())
         if isinstance(path, Path):
-            if not over.paths:
-                asked.refuse("one structure is computed at once")
+            if not trajectory.paths:
+                cluster.refuse("one structure is computed at once")
             return None
         for reason, value in of_one.items():
             if value:
                 raise click.UsageError(reason)
-        if over.paths:
+        if trajectory.paths:
             raise click.UsageError("a trajectory is of one structure; give one, or leave out -t")
-        replace(over, resume=False).require_alone()
-        if output is None and (over.resume or asked.shard is not None):
+        replace(trajectory, resume=False).require_alone()
+        if output is None and (trajectory.resume or cluster.shard is not None):
             raise click.UsageError(
-                f"{'--resume goes on with' if over.resume else '--shard begins'} a file; name it by -o"
+                f"{'--resume goes on with' if trajectory.resume else '--shard begins'} a file; name it by -o"
             )
         if output is not None:
             require_table_suffix(output)
-        return cls(path, output, over.resume, as_json)
+        return cls(path, output, trajectory.resume, as_json)
 
     def report(self, spec: StructureSpec, what: str) -> None:
         """Compute all structures, write them down, and report; what : for the progress line"""
         context = click.get_current_context()
-        asked = asked_of(context)
-        facts, paths, output, shard = call_facts(), self.paths, self.output, asked.shard
+        cluster = cluster_options_of(context)
+        facts, paths, output, shard = call_facts(), self.paths, self.output, cluster.shard
         if shard is not None and output is not None:
             paths, output = shard.part(paths, "structures"), shard.path(output)
         path = None if output is None else journal_of(output)
         journal = Journal(path, facts, kind=STRUCTURES, shard=shard, items=map(str, self.paths))
         items: Sequence[StructurePath] = paths
         with ProgressLine(what) as progress:
-            found = run_with(spec, items, journal, self.resume, asked.place(context.params.get("device")))
-            records = list(progress.over(found, items))
+            found = run_with(spec, items, journal, self.resume, cluster.place(context.params.get("device")))
+            records = list(progress.counting(found, items))
         _raise_common(records)
         if output is not None and path is not None and shard is None:
             save(output, records, facts)
@@ -261,12 +261,12 @@ class Several:
 
 
 def only_one(path: Path | tuple[Path, ...]) -> Path:
-    """The structure of a call that has one."""
+    """Give the structure of a call that has one."""
     assert isinstance(path, Path)
     return path
 
 
 def _raise_common(records: Sequence[Record]) -> None:
-    """Raise the error of all structures where it is one and the same: it is about an option, not about them."""
+    """Raise the error of all structures if all have the same: it is about an option, not about them."""
     if len({record.error for record in records}) == 1 and records[0].failed:
         raise InputError(records[0].error)

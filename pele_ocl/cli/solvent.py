@@ -79,8 +79,8 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @click.option("--per-residue", is_flag=True, help="Also report each residue's energies.")
 @report_options
 def solvent(
-    path: Path | tuple[Path, ...], output: Path | None, no_energy: bool, models: str, over: FrameOptions, variant: str,
-    accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel,
+    path: Path | tuple[Path, ...], output: Path | None, no_energy: bool, models: str, trajectory: FrameOptions,
+    variant: str, accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel,
     per_residue: bool, strict: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Compute Born radii and implicit-solvent energy of the molecule in IN.
@@ -91,7 +91,7 @@ def solvent(
     """
     if no_energy and per_residue:
         raise click.UsageError("--per-residue is about energies; choose one of --no-energy and --per-residue")
-    several = Several.of(path, output, over, as_json, {_PER_RESIDUE: per_residue and not as_json})
+    several = Several.of(path, output, trajectory, as_json, {_PER_RESIDUE: per_residue and not as_json})
     devices = device_list(device)
     spec = SolventSpec(
         reading=read_atoms, models="all" if models == "all" else "one", energy=not no_energy, variant=variant,
@@ -102,11 +102,11 @@ def solvent(
         several.report(spec, "Solvent")
         return
     path = only_one(path)
-    over.require_alone(no_energy=no_energy, models_all=models == "all", per_residue=per_residue)
+    trajectory.require_alone(no_energy=no_energy, models_all=models == "all", per_residue=per_residue)
     if output is not None:
-        (require_record_suffix if over.paths else require_table_suffix)(output)
-    if over.paths:
-        report_frames(partial(_frame_work, spec, path), path, over, output, as_json)
+        (require_record_suffix if trajectory.paths else require_table_suffix)(output)
+    if trajectory.paths:
+        report_frames(partial(_frame_work, spec, path), path, trajectory, output, as_json)
         return
     with failing_as_record(path, as_json), ProgressLine("Solvent") as progress:
         found = spec.evaluate(read_file(path), progress)

@@ -1,4 +1,4 @@
-"""The contract of inputs in a job: findings are told as they come, and refused where the job is strict."""
+"""Findings of a job about its inputs: told when they come, and refused if the job is strict."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .reading import Molecule
 
 
 class Checks:
-    """The findings about what is computed, in their order.
+    """Findings about what is computed, in their order.
 
-    name : of the file, which is told with each; strict : whether what is noted otherwise is refused
+    name : of the file, which is told with each; strict : True to refuse what is noted otherwise
     """
 
     def __init__(self, name: object, strict: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The whole energy of structures, a record each."""
+"""Whole energies of structures, a record each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part that jobs of one evaluation share: a structure or its models are read, checked, evaluated and recorded."""
+"""Shared part of jobs that evaluate: read and check a structure or its models, evaluate them, make a record."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
 
     @abstractmethod
     def own(self, result: R) -> dict[str, Any]:
-        """The part of a record that each model has, as JSON has it."""
+        """Give the part of a record that each model has, as JSON has it."""
 
     @abstractmethod
     def evaluate(self, source: InputFile, progress: Progress | None = None) -> Evaluation[R]:

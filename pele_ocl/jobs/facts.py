@@ -17,7 +17,7 @@ Energies = Mapping[str, float]  # by term, the total among them
 
 
 def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:
-    """How many residues of each kind there are; None where the kinds are not known."""
+    """Count the residues of each kind; None if kinds are not known."""
     return None if atoms.labels is None else Composition.of(atoms.labels).as_json()
 
 
@@ -27,12 +27,12 @@ def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]
 
 
 def area_facts(model: SolventModel, energy: Mapping[str, float]) -> dict[str, float]:
-    """The surface area, A^2, where there is one."""
+    """Give the surface area, A^2, if there is one."""
     return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area(model, energy) else {}
 
 
 def residue_names(atoms: Atoms) -> list[str]:
-    """The residues in their order: `A:ALA5`."""
+    """Name the residues in their order: `A:ALA5`."""
     assert atoms.labels is not None
     return [atoms.labels.residue(int(i)) for i in atoms.labels.residue_starts]
 

@@ -24,12 +24,12 @@ _KIND, _SETTINGS, _ITEMS = "journal", "settings", "structures"
 
 @dataclass(frozen=True)
 class JournalContent:
-    """The content of a journal.
+    """Content of a journal.
 
     kind : of its job; settings : by which it is known again; shard : "" of a whole job
     items : names of the items of all shards, empty of a whole job
     records : by name, in the order in which they were written down
-    lines : of each record, as it stands in the file
+    lines : of each record, as the file has it
     """
 
     kind: str
@@ -40,15 +40,15 @@ class JournalContent:
     lines: dict[str, str] = field(default_factory=dict)
 
     def in_order(self) -> list[Record]:
-        """The records of the items of all shards, in their order: one for each, even if it was given twice."""
+        """Give the records of all shards in the order of their items; twice if an item was given twice."""
         return [self.records[name] for name in self.items or self.records]
 
 
 class Journal:
     """JSON lines: the settings, then each record. A line that was cut off counts as not written.
 
-    The file takes the place of an earlier one when the first record is written, or by `begin`, just before a job
-    replaces a file of its own: no journal that is left is of other files than those on disk.
+    The file replaces an earlier one when the first record is written. A job that replaces a file of its own calls
+    `begin` before. So no journal is ever about other files than the ones on disk.
 
     records : of an earlier run, by name, once `resume` was called
     """
@@ -59,8 +59,8 @@ class Journal:
     ) -> None:  # fmt: skip
         """path : None for no file; shard : the part that this is, of the items of these names
 
-        waits : whether records of failures are written with the first of a success, so that a run that can do nothing
-            leaves an earlier file as it is
+        waits : True to write records of failures with the first success; a run that can do nothing leaves an earlier
+            file alone
         """
         head: dict[str, object] = {_KIND: kind, "schema": SCHEMA, _SETTINGS: dict(settings)}
         if shard is not None:
@@ -159,9 +159,9 @@ class Journal:
 
 @dataclass(frozen=True)
 class Notes:
-    """Files beside a journal in which workers note down each item of a group, for whoever goes on after a death.
+    """Files beside a journal: workers note down each item of a group, for others to go on after a death.
 
-    journal : None for no notes; run : by which files of another job are told apart
+    journal : None for no notes; run : tells files of other jobs apart
     """
 
     journal: Path | None
@@ -222,7 +222,7 @@ def _line(record: Record) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, where there is none, and those above it. Raises FormatError where that cannot be."""
+    """Make a folder, and folders above it. Raises FormatError if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -248,13 +248,13 @@ def read_journal(path: Path) -> JournalContent:
 
 
 def is_journal(path: Path) -> bool:
-    """Whether a file begins as a journal does."""
+    """True if a file begins as a journal does."""
     with open(path, "rb") as stream:
         return stream.read(len(_KIND) + 5) == f'{{"{_KIND}": '.encode()
 
 
 def merged(paths: Iterable[str | PathLike[str]]) -> JournalContent:
-    """The content of the journals of all shards of one job, its records in the order of the items.
+    """Merge the journals of all shards of one job, with records in the order of the items.
 
     Raises FormatError unless each shard of one job is there once, with all its records.
     """

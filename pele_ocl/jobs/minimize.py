@@ -38,11 +38,11 @@ class MinimizeSpec(Spec[StructurePath]):
     """Minimise structures, and write each: to a folder, or to a name such as 'relaxed/{name}.cif'.
 
     reading : how files are read
-    options : of pele_ocl.Minimizer, the same for all; strict : whether findings that are noted otherwise are refused
+    options : of pele_ocl.Minimizer, the same for all; strict : True to refuse what is noted otherwise
     held : gives further options for the atoms of one structure, its restraints say
-    content : gives, for a file and its target, the function that makes the content of the file to be written of atoms
-    watch, tell : of this process alone, called with the progress of those that are minimised together, as
-        pele_ocl.minimize_many does, and with the number of structures before them
+    content : gives, for a file and its target, a function that makes the content of the file from atoms
+    watch, tell : of this process alone; watch is called with progress, as pele_ocl.minimize_many does; tell is called
+        with the number of structures that were begun before
     """
 
     output: str
@@ -58,12 +58,12 @@ class MinimizeSpec(Spec[StructurePath]):
         return super().__getstate__() | {"watch": None, "tell": None}
 
     def settings(self) -> dict[str, str]:
-        """The fields as texts, less what changes no result."""
+        """Write the fields as texts, less what changes no result."""
         found = {name: text for name, text in super().settings().items() if name not in _NOT_SETTINGS}
         return found | {"options": sha256_of(self.options), "held": getattr(self.held, "__qualname__", "")}
 
     def facts(self) -> dict[str, object]:
-        """The device."""
+        """Name the device."""
         return {"device": str(get_device(self.options.get("device")))}
 
     def shared(self, atoms: Atoms) -> dict[str, object]:
@@ -71,13 +71,13 @@ class MinimizeSpec(Spec[StructurePath]):
         return shared_by(atoms, self.options)
 
     def target(self, item: StructurePath) -> Path:
-        """The file of a structure that is minimised."""
+        """Name the file of a minimised structure."""
         return Outputs.of(self.output).name(Path(item))
 
     def still_counts(self, record: Record, item: StructurePath) -> bool:
-        """Whether an earlier record holds: for the same bytes of the structure, and for the file that it left.
+        """True if an earlier record holds: the structure and the file that it left have the same bytes.
 
-        Workers replace files before the journal knows, so after a kill one may be of a run that noted nothing down.
+        Workers replace files before the journal knows. After a kill a file may be of a run that noted nothing down.
         """
         try:
             found = [read_file(path).sha256 for path in (item, self.target(item))]
@@ -86,22 +86,22 @@ class MinimizeSpec(Spec[StructurePath]):
         return not record.failed and found == [record.sha256, record.more.get(WRITTEN)]
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """The result of one structure, whose file is written."""
+        """Minimise one structure and write its file."""
         (record,) = self.records([item], lambda: None)
         if record.failed:
             raise InputError(record.error)
         return dict(record.result)
 
     def groups(self, items: Sequence[StructurePath]) -> Iterator[Sequence[StructurePath]]:
-        """Neighbouring files, whose number depends on that of all."""
+        """Group neighbouring files; the number of all decides on the size."""
         size = max(1, min(-(-len(items) // _LEAST_GROUPS), _MOST_FILES))
         return (items[first : first + size] for first in range(0, len(items), size))
 
     @property
     def atoms_together(self) -> int:
-        """Atoms of the files that are minimised together; 1 for each file by itself.
+        """Count the atoms of files that are minimised together; 1 for each file by itself.
 
-        A GPU needs many structures at a time; a CPU gains nothing by them. What a structure gives depends on it alone.
+        A GPU needs many structures at a time; a CPU gains nothing by them. Each result depends on its structure alone.
         """
         return ATOMS_TOGETHER.get(get_device(self.options.get("device")).kind, 1)
 
@@ -146,7 +146,7 @@ class MinimizeSpec(Spec[StructurePath]):
 
     @staticmethod
     def _content(source: InputFile, _: Path) -> Callable[[Atoms], Content]:
-        """The content of a file, with the occupancies and B-factors of the source."""
+        """Make the content of a file, with the occupancies and B-factors of the source."""
 
         def content(atoms: Atoms) -> Content:
             b_factors = None if atoms.labels is None else read_b_factors(source, atoms.labels)

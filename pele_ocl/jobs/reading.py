@@ -1,4 +1,4 @@
-"""The molecules of a job's files: one model of a file, or all of them as conformations."""
+"""Molecules of a job's files: one model of a file, or all of them as conformations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Reads(Protocol):
     """A way to read structures, which pickles."""
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
-        """The atoms of a model, and (n,) True for each atom of the file that was taken, None where all were."""
+        """Read the atoms of a model, and (n,) True for each atom that was taken, None if all were."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,14 @@ class Reading:
     parameters: tuple[str, ...] = ()
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
-        """The atoms of a file, and which they are; number : of the model."""
+        """Read the atoms of a file, and tell which they are; number : of the model."""
         field = None if is_pqr(source) else self._forcefield
         model = self.model if number is None else number
         return read_chosen(source, field, model, self.coordinates, self.parameters, select=self.select)
 
     @cached_property
     def _forcefield(self) -> ForceField:
-        """The force field, loaded once for all files."""
+        """Load the force field, once for all files."""
         return ForceField.load(self.forcefield)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class RelaxSpec(Spec[StructurePath]):
 
     @cached_property
     def relaxer(self) -> Relaxer:
-        """The relaxer of this process."""
+        """Relaxer of this process."""
         return Relaxer(
             self.like, close_gaps=self.close_gaps, max_iterations=self.max_iterations, precision=self.precision,
             device=get_device(self.device),
@@ -58,15 +58,15 @@ class RelaxSpec(Spec[StructurePath]):
         return super().__getstate__() | {"watch": None}
 
     def settings(self) -> dict[str, str]:
-        """The fields as texts, less what changes no result."""
+        """Write the fields as texts, less what changes no result."""
         return {name: text for name, text in super().settings().items() if name not in ("watch", "output")}
 
     def target(self, item: StructurePath) -> Path:
-        """The file of a model."""
+        """Name the file of a model."""
         return Outputs.of(self.output).name(Path(item))
 
     def still_counts(self, record: Record, item: StructurePath) -> bool:
-        """Whether its file is still there, too."""
+        """True if its file is still there, too."""
         try:
             written = read_file(self.target(item)).sha256
         except PeleError:
@@ -74,7 +74,7 @@ class RelaxSpec(Spec[StructurePath]):
         return super().still_counts(record, item) and record.more.get(WRITTEN) == written
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """The result of one model, whose file is written."""
+        """Relax one model and write its file."""
         return self._relaxed(read_file(item), lambda: None)[0]
 
     def records(self, items: Iterable[StructurePath], begin: Callable[[], None]) -> Iterator[Record]:
@@ -91,7 +91,7 @@ class RelaxSpec(Spec[StructurePath]):
                 yield Record(str(item), sha256, result, more={WRITTEN: written})
 
     def _relaxed(self, source: InputFile, begin: Callable[[], None]) -> tuple[dict[str, Any], str]:
-        """The result, and the SHA-256 of the file that was written."""
+        """Relax a model, write it, and give the result and the SHA-256 of its file."""
         found = self.relaxer.relax(source, watch=self.watch)
         require(found.findings, self.strict)
         target = self.target(source)

@@ -26,20 +26,20 @@ def run(
     workers: int | None = None, scheduler: str | None = None, device: str | None = None,
     shard: str | Shard | None = None,
 ) -> Iterator[Record]:  # fmt: skip
-    """Compute the records of items, in their order, each given as it is done; an item that fails is a record, too.
+    """Compute the records of items, in their order, each given when it is done; an item that fails is a record, too.
 
     spec : what to compute, a Spec of this room or your own; items : paths of structures, or what your Spec takes
-    journal : JSON lines that the records are written to as they come; with a shard K/N the file of that one,
+    journal : JSON lines that the records are written to when they come; with a shard K/N its own file,
         energies.KofN.jsonl for energies.jsonl
-    resume : whether records that the journal has are taken from it; what failed, and files that have changed since, are
-        computed again. False begins anew
+    resume : True to take records from the journal; what failed, and files that have changed since, are computed again.
+        False begins anew
     workers : so many processes of this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
         tcp://HOST:PORT or its file; by default this process computes
     device : that workers choose, as PELE_OCL_DEVICE has it; in this process the spec says it
     shard : the K-th of N parts of the items, "K/N"
 
-    Raises InputError for arguments that do not go together, FormatError for a journal of other settings, and where the
-    journal cannot be written; other errors of an item are in its record.
+    Raises InputError for arguments that do not go together. Raises FormatError for a journal of other settings, or one
+    that cannot be written. Other errors of an item are in its record.
     """
     if not isinstance(spec, Spec):
         raise InputError(f"spec is {type(spec).__name__}; a Spec is needed, EnergySpec() say")
@@ -57,7 +57,7 @@ def run_with(
     spec: Spec[Item], items: Sequence[Item], journal: Journal, resume: bool, place: Place,
     done: Callable[[int], None] | None = None,
 ) -> Iterator[Record]:  # fmt: skip
-    """As `run`, with a journal and a place; done : called with the number of records that an earlier run left"""
+    """Run a job with a journal and a place; done : called with the number of records that an earlier run left"""
     of = {spec.name(item): item for item in items}
 
     def counts(record: Record) -> bool:
@@ -95,7 +95,7 @@ def _computed(spec: Spec[Item], items: Sequence[Item], journal: Journal, place: 
             return
         journal.clear_notes()
         groups = list(spec.groups(items))
-        for group, records in zip(groups, done.over(groups), strict=True):
+        for group, records in zip(groups, done.results(groups), strict=True):
             for record in records:
                 journal.add(record)
             journal.notes.clear([spec.name(item) for item in group])
@@ -108,7 +108,7 @@ def _died(spec: Spec[Item], group: Sequence[Item], error: WorkersDiedError) -> l
 
 @dataclass(frozen=True)
 class _Records(Generic[Item]):
-    """The work of a worker: the records of a group of items, each noted down as it is done."""
+    """Work of a worker: the records of a group of items, each noted down when it is done."""
 
     spec: Spec[Item]
     notes: Notes

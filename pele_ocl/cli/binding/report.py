@@ -1,4 +1,4 @@
-"""The report of `pele-ocl binding` as JSON."""
+"""Report of `pele-ocl binding` as JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Statistics = Mapping[str, Mapping[str, Spread]]
 
 
 @dataclass(frozen=True)
-class Findings:
+class BindingReport:
     """All that was found of one ligand.
 
     ligand, receptor, like : as they were given; kind : of conformations, None for the structure alone
@@ -43,7 +43,7 @@ class Findings:
     kind: Kind | None = None
 
     def imaged(self) -> list[Finding]:
-        """The finding that frames were imaged."""
+        """Give the finding that frames were imaged."""
         of = self.energies
         systems = [of] if isinstance(of, BindingEnergies) else [*of.systems.values()]
         return imaged(sum(each.n_imaged for each in systems), sum(len(each) for each in systems))
@@ -66,7 +66,7 @@ class Findings:
 
 
 def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics:
-    """The Spread of each term by AMBER's names."""
+    """Give the Spread of each term by AMBER's names."""
     if isinstance(energies, SeparateEnergies):
         return energies.statistics(amber_terms)
     return {
@@ -75,8 +75,8 @@ def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics
     }
 
 
-def as_json(found: Findings) -> dict[str, object]:
-    """The whole report."""
+def as_json(found: BindingReport) -> dict[str, object]:
+    """Make the whole report."""
     binding, energies = found.binding, found.energies
     statistics = energies.statistics()
     report: dict[str, object] = {
@@ -113,7 +113,7 @@ def as_json(found: Findings) -> dict[str, object]:
     }
 
 
-def notes_of(found: Findings) -> list[str]:
+def notes_of(found: BindingReport) -> list[str]:
     """Sentences about the energies that were found."""
     energies = found.energies
     if isinstance(energies, SeparateEnergies):
@@ -145,7 +145,7 @@ def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str
 
 
 def _residues(of: Decomposition) -> dict[str, object]:
-    """The shares of residues in the difference and, where there are any, of pairs that are not 0."""
+    """Give the shares of residues in the difference and, if there are any, of pairs that are not 0."""
     shares = of.per_residue["delta"]
     found: dict[str, object] = {"residues": [_shares(shares, (k,), {"residue": n}) for k, n in enumerate(of.names)]}
     if of.pairs is not None:
@@ -161,7 +161,7 @@ def _shares(shares: Shares, place: tuple[int, ...], names: Mapping[str, object])
 
 
 def alanine_as_json(scan: AlanineScan) -> list[dict[str, object]]:
-    """The change of the binding energy of each site, and of each frame."""
+    """Give the change of the binding energy of each site, and of each frame."""
     return [
         {"residue": str(residue), **of.as_json(), "changes": _plain(changes.tolist())}
         for residue, of, changes in zip(scan.residues, scan.statistics(), scan.changes, strict=True)
@@ -172,7 +172,7 @@ def _plain(values: Sequence[float]) -> list[float | None]:
     return [None if value != value else value for value in values]
 
 
-def _settings(found: Findings) -> dict[str, object]:
+def _settings(found: BindingReport) -> dict[str, object]:
     binding = found.binding
     return {
         **settings(binding.model, binding.atoms),

@@ -1,4 +1,4 @@
-"""The facts of a report on frames, beside its results: how they are computed, and of which atoms."""
+"""Evaluation of all frames of a command: results to a file when they come, then a report with its facts."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ def facts_of(
 
 
 def counted_frames(frames: Trajectory) -> str:
-    """How many frames there are, and of which files."""
+    """Count the frames, and name their files."""
     files = f" of {len(frames.paths):,} files" if len(frames.paths) > 1 else f" of {frames.paths[0].name}"
     of = f", of {sum(frames.counts):,}" if len(frames) < sum(frames.counts) else ""
     return f"{counted(len(frames), 'frame')}{one_line(files)}{of}"
 
 
 def _model_lines(plan: AnyPlan) -> list[str]:
-    """The GB model and its radii, of energies that have any."""
+    """Tell the GB model and its radii, of energies that have any."""
     if isinstance(plan, Energy):
         return radii_lines(plan.model, plan.atoms, plan.names)
     return [] if isinstance(plan, Nonbond) and not plan.gb else [radii_line(plan.model, plan.atoms)]
 
 
 def _radii(plan: AnyPlan) -> str:
-    """How the Born radii are computed, where they are approximate."""
+    """Tell how the Born radii are computed, if they are approximate."""
     if isinstance(plan, Nonbond) or plan.accuracy is None:
         return ""
     return accuracy_text(plan.born if isinstance(plan, Energy) else plan.variant, plan.accuracy) + ", "
@@ -126,7 +126,7 @@ class FrameLine(ProgressLine):
 
 
 def report_frames(
-    make: Callable[[], FrameWork], path: Path, over: FrameOptions, output: Path | None, as_json: bool
+    make: Callable[[], FrameWork], path: Path, trajectory: FrameOptions, output: Path | None, as_json: bool
 ) -> None:  # fmt: skip
     """Evaluate all frames, write them to `output` as they come, and report; exit with 1 where frames failed.
 
@@ -136,9 +136,9 @@ def report_frames(
     """
     with failing_as_record(path, as_json):
         work = make()
-        opened = _open(work, over)
+        opened = _open(work, trajectory)
     evaluate = opened.evaluate
-    with shared_frames(FramesSpec(partial(_opened, make, over), opened), output, over.resume) as shared:
+    with shared_frames(FramesSpec(partial(_opened, make, trajectory), opened), output, trajectory.resume) as shared:
         if output is None and not as_json:
             note("Note: the energies of single frames are not written; -o energies.csv, .h5 or .jsonl writes them")
         frames, facts = shared.frames, shared.facts
@@ -147,8 +147,8 @@ def report_frames(
         progress = FrameLine(work.what, len(frames))
         with progress:
             parts = recorded(
-                frames, evaluate, workers, output=shared.output, resume=over.resume, settings=shared.record,
-                tell=lambda done: progress(done / len(frames)), over=shared.over,
+                frames, evaluate, workers, output=shared.output, resume=trajectory.resume, settings=shared.record,
+                tell=lambda done: progress(done / len(frames)), over=shared.stream,
             )  # fmt: skip
             for part in parts:
                 tally.add(part)
@@ -169,13 +169,13 @@ def report_frames(
     tally.exit_with_failures()
 
 
-def _opened(make: Callable[[], FrameWork], over: FrameOptions) -> OpenedFrames:
-    """The frames of a work, in a process of its own."""
-    return _open(make(), over)
+def _opened(make: Callable[[], FrameWork], trajectory: FrameOptions) -> OpenedFrames:
+    """Open the frames of a work, in a process of its own."""
+    return _open(make(), trajectory)
 
 
-def _open(work: FrameWork, over: FrameOptions) -> OpenedFrames:
-    """The frames of a work, and the way to evaluate them."""
-    frames = over.opened(work.atoms, work.chosen)
+def _open(work: FrameWork, trajectory: FrameOptions) -> OpenedFrames:
+    """Open the frames of a work, and the way to evaluate them."""
+    frames = trajectory.opened(work.atoms, work.chosen)
     evaluate = evaluate_with(work.plan, bool(work.residues)) if work.evaluate is None else work.evaluate
     return OpenedFrames(frames, evaluate, facts_of(work.source, work.plan, frames, work.options, work.contents))

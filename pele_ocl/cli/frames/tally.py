@@ -31,18 +31,18 @@ class Rate:
         self._start = self._compiled = self._last = (time.perf_counter(), 0.0)
 
     def earlier(self, done: float) -> None:
-        """Let so many frames be those of an earlier run."""
+        """Count so many frames of an earlier run."""
         self._start = self._compiled = self._last = (self._start[0], done)
 
     def add(self, done: float) -> None:
-        """Let so many frames be done by now, those of an earlier run among them."""
+        """Note that so many frames are done by now, with the frames of an earlier run."""
         self._last = time.perf_counter(), done
         self._left -= 1
         if self._left == 0:
             self._compiled = self._last
 
     def __call__(self) -> float:
-        """The frames a second until the last that were done."""
+        """Compute the frames a second until the last that were done."""
         first, later = self._compiled[1] - self._start[1], self._last[1] - self._compiled[1]
         since = self._compiled if later >= max(first, 1e-9) else self._start
         return (self._last[1] - since[1]) / max(self._last[0] - since[0], 1e-9)
@@ -71,7 +71,7 @@ class ResidueMeans:
         self._statistics.add(Evaluated(columns, results.errors))
 
     def columns(self) -> dict[str, Floats]:
-        """Of each term the means (n_residues,) kcal/mol, and the spread of the total; empty where no frame counts."""
+        """Give the mean of each term (n_residues,) kcal/mol, and the spread of the total; empty if no frame counts."""
         found = list(self._statistics.columns().values())
         means = np.array([of["mean"] for of in found]).reshape(-1, max(1, len(self.names)))
         spreads = np.array([of["sd"] for of in found]).reshape(means.shape)
@@ -92,14 +92,14 @@ Entry = tuple[int, Mapping[str, Any] | str]  # a frame, with its result or why i
 
 
 class Tally:
-    """Frames that are done: their number, statistics, failures and, where asked for, each one's row.
+    """Tally of frames that are done: their number, statistics, failures and, if asked for, each one's entry.
 
-    n_earlier : of an earlier run; n_failed : without a result; n_imaged : imaged before, of those of this run
+    n_earlier : of an earlier run; n_failed : without a result; n_imaged : imaged before, in this run
     """
 
     def __init__(self, keeps_rows: bool = False, residues: Sequence[str] = (), workers: int = 1) -> None:
-        """residues : their names, where results have the energies of each; workers : pieces computed at a time, whose
-        kernels are compiled before the first of them; 0 where the rate is that of the whole time
+        """residues : their names, if results have the energies of each
+        workers : pieces computed at a time, whose kernels are compiled before the first; 0 for the rate of the whole
         """
         self.n_earlier = self.n_failed = self.n_imaged = self._n = 0
         self._keeps_rows = keeps_rows
@@ -133,15 +133,15 @@ class Tally:
         self._seconds = time.perf_counter() - self._start
 
     def means(self) -> dict[str, float]:
-        """The mean of each term, kcal/mol; empty where no frame counts."""
+        """Give the mean of each term, kcal/mol; empty if no frame counts."""
         return {term: of["mean"] for term, of in self._statistics.columns().items()}
 
     def imaged(self) -> list[Finding]:
-        """The finding that frames were imaged."""
+        """Give the finding that frames were imaged."""
         return imaged(self.n_imaged, self._n - self.n_earlier)
 
     def as_json(self) -> dict[str, object]:
-        """The results as they stand in a report in JSON."""
+        """Give the results for a report in JSON."""
         return {
             **entries("frame", self._entries),
             "n_imaged": self.n_imaged,
@@ -173,7 +173,7 @@ class Tally:
 
 
 def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
-    """The finding that frames were imaged; none where none was."""
+    """Give the finding that frames were imaged; none if none was."""
     if not n_imaged:
         return []
     were = "was" if n_frames == 1 else "were"

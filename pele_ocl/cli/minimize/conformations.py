@@ -28,7 +28,7 @@ from ...trajectories import Trajectory
 from ...trajectories.files import Positions
 from ...trajectories.fingerprints import fingerprint, sha256_of
 from ...trajectories.reading import PIECE_ATOMS
-from ..cluster import asked_of
+from ..cluster import cluster_options_of
 from ..frames import FrameOptions
 from ..options import ReadAtoms
 from ..records import timed
@@ -53,11 +53,11 @@ class Conformations:
     _given: Trajectory | Floats
 
     @classmethod
-    def of(cls, path: Path, read_atoms: ReadAtoms, over: FrameOptions, models: str) -> Conformations:
-        """Those of the frames where a trajectory was given, else of the models."""
-        molecule = molecule_of(read_file(path), read_atoms, "one" if over.paths else models)
+    def of(cls, path: Path, read_atoms: ReadAtoms, trajectory: FrameOptions, models: str) -> Conformations:
+        """Open the frames of a trajectory, if one was given, else the models."""
+        molecule = molecule_of(read_file(path), read_atoms, "one" if trajectory.paths else models)
         atoms, source = molecule.atoms, molecule.source
-        if not over.paths:
+        if not trajectory.paths:
             molecule = molecule.without(_refused(molecule))
             atoms = molecule.atoms
             assert molecule.conformations is not None
@@ -65,7 +65,7 @@ class Conformations:
             return cls(
                 source, atoms, names, molecule.numbers, source.sha256, molecule.failed, molecule.conformations
             )  # fmt: skip
-        frames = over.opened(atoms, molecule.chosen)
+        frames = trajectory.opened(atoms, molecule.chosen)
         files = [fingerprint(path) for path in frames.paths]
         of = {"source": source.sha256, "files": files, "frames": frames.frames, "atoms": frames.atoms_sha256}
         numbers = frames.frames
@@ -75,13 +75,13 @@ class Conformations:
         return len(self.names)
 
     def positions(self, part: range) -> Positions:
-        """The positions (len(part), n, 3) A of some conformations, by their places."""
+        """Read the positions (len(part), n, 3) A of some conformations, by their places."""
         if isinstance(self._given, Trajectory):
             return self._given.positions(self._given.frames[part.start : part.stop])
         return self._given[part.start : part.stop]
 
     def torn(self, part: range) -> Mapping[int, str]:
-        """Why conformations whose positions are NaN cannot be used, by their place in a part."""
+        """Tell why conformations whose positions are NaN cannot be used, by their place in a part."""
         if isinstance(self._given, Trajectory):
             return self._given.piece(self._given.frames[part.start : part.stop]).torn
         return {place - part.start: reason for place, reason in self.failed.items() if place in part}
@@ -117,13 +117,13 @@ class Relaxing:
 
     @cached_property
     def conformations(self) -> Conformations:
-        """The conformations, which `close` closes."""
-        return Conformations.of(self.path, self.work.read_atoms, self.work.over, self.work.models)
+        """Conformations, which `close` closes."""
+        return Conformations.of(self.path, self.work.read_atoms, self.work.trajectory, self.work.models)
 
     @cached_property
     def held(self) -> Mapping[str, Any]:
-        """The options of what is held: the same atoms in all, to each one's positions or a reference's."""
-        return self.work.holding.of(self.conformations.atoms)
+        """Options of what is held: the same atoms in all, to each one's positions or a reference's."""
+        return self.work.held.of(self.conformations.atoms)
 
     @cached_property
     def minimizer(self) -> Minimizer:
@@ -133,11 +133,11 @@ class Relaxing:
         return {"work": self.work, "path": self.path, "progress": None}
 
     def facts(self) -> dict[str, object]:
-        """The device."""
+        """Name the device."""
         return self.work.facts()
 
     def compute(self, part: range, /) -> list[_Found]:
-        """Some conformations, by their places."""
+        """Minimise some conformations, by their places."""
         conformations = self.conformations
         positions, sha256 = conformations.positions(part), conformations.sha256
         batch = self._batch(positions)
@@ -150,7 +150,7 @@ class Relaxing:
         ]
 
     def _found(self, result: MinimizeResult, name: str, start: Floats) -> _Found:
-        """The record of a conformation that is done, with the findings about its start."""
+        """Make the record of a conformation that is done, with the findings about its start."""
         atoms, sha256 = self.conformations.atoms, self.conformations.sha256
         try:
             values = own_of(result, atoms.moved(start), self.work.strict)
@@ -159,13 +159,13 @@ class Relaxing:
         return Record(name, sha256, {**values, **self.work.facts()}), result.positions
 
     def _batch(self, positions: Positions) -> MinimizeBatch:
-        if self.work.holding.to_starts:
+        if self.work.held.to_starts:
             return self._restrained(positions)
         watch = None if self.progress is None else self.progress.watch
         return self.minimizer.minimize_batch(positions, errors="record", watch=watch)
 
     def _restrained(self, positions: Positions) -> MinimizeBatch:
-        """The results of conformations (m, n, 3) A, each restrained to its own positions."""
+        """Minimise conformations (m, n, 3) A, each restrained to its own positions."""
         molecules: dict[int, Atoms] = {}
         reasons: dict[int, str] = {}
         for k, own in enumerate(positions):
@@ -185,16 +185,16 @@ def records_of_conformations(work: Work, path: Path, resume: bool) -> tuple[list
     relaxing = Relaxing(work, path)
     with (
         closing(relaxing.conformations),
-        shared(relaxing, asked_of(context).place(context.params["device"])) as over,
+        shared(relaxing, cluster_options_of(context).place(context.params["device"])) as done,
     ):
-        records = list(_written(relaxing, over, resume))
+        records = list(_written(relaxing, done, resume))
         return records, _together(relaxing, records)
 
 
 def _together(relaxing: Relaxing, records: Sequence[Record]) -> Record:
     """Make the record of the structure, with an entry for each conformation."""
     conformations, work = relaxing.conformations, relaxing.work
-    kind: Kind = "frame" if work.over.paths else "model"
+    kind: Kind = "frame" if work.trajectory.paths else "model"
     own = ({name: value for name, value in record.result.items() if name != "device"} for record in records)
     results = ((record.error or values) for record, values in zip(records, own, strict=True))
     result = {
@@ -207,10 +207,10 @@ def _together(relaxing: Relaxing, records: Sequence[Record]) -> Record:
     return Record(str(conformations.source), conformations.source.sha256, timed(result))
 
 
-def _written(relaxing: Relaxing, over: Shared[range, list[_Found]], resume: bool) -> Iterator[Record]:
-    """The records of all conformations, which are written and noted down as they come.
+def _written(relaxing: Relaxing, done: Shared[range, list[_Found]], resume: bool) -> Iterator[Record]:
+    """Compute all conformations, write them and note them down when they come; give their records.
 
-    The file begins with the first conformation that is done, so a call that can do none leaves an earlier one as it is.
+    The file begins with the first conformation that is done. So a call that can do none leaves an earlier one alone.
     """
     work, conformations = relaxing.work, relaxing.conformations
     layout = layout_of(work.targets.output, work.content(conformations.source, conformations.atoms, len(conformations)))
@@ -219,13 +219,13 @@ def _written(relaxing: Relaxing, over: Shared[range, list[_Found]], resume: bool
         _require_first(earlier, conformations, journal.path)
         yield from earlier
         progress.done = progress.first = len(earlier)
-        if over.is_remote:
+        if done.is_remote:
             size = _size_for_workers(conformations)
         else:
             size = max(1, work.atoms_together // len(conformations.atoms))
             relaxing.progress = progress
         parts = list(_ranges(len(earlier), len(conformations), size))
-        numbered = _numbered(parts, over.over, progress)
+        numbered = _numbered(parts, done.results, progress)
         first = [] if earlier else _to_first_done(numbered)
         if first and first[-1][1][0].failed:
             yield from (record for _, (record, _) in first)
@@ -248,17 +248,17 @@ def _require_first(records: Sequence[Record], conformations: Conformations, path
 
 
 def _numbered(
-    parts: list[range], over: Callable[[Iterable[range]], Iterator[list[_Found]]], progress: StructureLine
+    parts: list[range], results_of: Callable[[Iterable[range]], Iterator[list[_Found]]], progress: StructureLine
 ) -> Iterator[_Numbered]:
-    """The conformations, each with its number, and told as they come."""
-    for part, found in zip(parts, over(parts), strict=True):
+    """Number the conformations, and tell of them when they come."""
+    for part, found in zip(parts, results_of(parts), strict=True):
         yield from zip((place + 1 for place in part), found, strict=True)
         progress.done = part.stop
         progress.tell(0)
 
 
 def _to_first_done(numbered: Iterator[_Numbered]) -> list[_Numbered]:
-    """The conformations up to the first that did not fail, or all."""
+    """Take the conformations up to the first that did not fail, or all."""
     found = list[_Numbered]()
     for number, (record, positions) in numbered:
         found.append((number, (record, positions)))
@@ -274,7 +274,7 @@ def _size_for_workers(conformations: Conformations) -> int:
 
 
 def _ranges(first: int, end: int, size: int) -> Iterator[range]:
-    """The places from `first` on in ranges of a size, or up to the next multiple of it."""
+    """Divide places from `first` on into ranges of a size, or up to the next multiple of it."""
     while first < end:
         part = range(first, min(end, (first // size + 1) * size))
         yield part

@@ -1,4 +1,4 @@
-"""The records of a run as a table, as JSON lines, and as a file of results."""
+"""Records of a run as a table, as JSON lines, and as a file of results."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def exit_for_failed(rows: Sequence[Row], what: str) -> None:
 
 
 def _sentence(row: Row) -> str:
-    """Why a structure failed, with its name once."""
+    """Say why a structure failed, with its name once."""
     name, reason = one_line(row["structure"]), row["error"]
     return str(reason) if reason.startswith(f"{name}:") else f"{name}: {reason}"
 
@@ -138,7 +138,7 @@ def _as_text(rows: Sequence[Row], device: str, work: Work, verbose: bool) -> str
 
 
 def _details(rows: Sequence[Row], work: Work) -> list[str]:
-    """The settings; of one structure that is done its energies by term, too."""
+    """List the settings; of one structure that is done its energies by term, too."""
     given = {name: value for name, value in work.options.items() if value is not None and name not in _NOT_TOLD}
     lines = ["", "Settings: " + ", ".join(f"{name} {value}" for name, value in given.items())]
     if len(rows) > 1 or "error" in rows[0]:
@@ -153,7 +153,7 @@ def _number(value: float | None) -> str:
 
 
 def add_reasons(lines: list[str], rows: Sequence[Row]) -> None:
-    """Add to the lines of a table, of which the first is its head, why rows failed."""
+    """Add the reasons of rows that failed to the lines of a table, whose first line is its head."""
     for k, row in enumerate(rows, 1):
         if "error" in row:
             reason = row["error"].removeprefix(f"{one_line(row['structure'])}: ")
@@ -201,5 +201,5 @@ def _figure(row: Row, name: str) -> float | None:
 
 
 def column(values: Sequence[float | None]) -> ArrayLike:
-    """Numbers of which some are not known; counts stay whole."""
+    """Mask numbers that are not known; counts stay whole."""
     return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])

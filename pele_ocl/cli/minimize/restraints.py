@@ -26,9 +26,9 @@ from ..options import Command, ReadAtoms
 
 @dataclass(frozen=True)
 class Form:
-    """How a restraint is written: selections with | between them, a colon, and numbers with commas.
+    """Form of a restraint: selections with | between them, a colon, and numbers with commas.
 
-    selections : how many; written : for messages; least, most : of the target, where there is one
+    selections : how many; written : for messages; least, most : of the target, if there is one
     """
 
     selections: int
@@ -37,7 +37,7 @@ class Form:
     most: float = inf
 
     def values(self, text: str) -> tuple[float, float, float] | None:
-        """The constant, the target and the flat bottom, each 0 where it has none; None for another text."""
+        """Read the constant, the target and the flat bottom, each 0 if there is none; None for another text."""
         words = [number(word.strip()) for word in text.split(",")]
         known = [value for value in words if value is not None and isfinite(value)]
         if len(known) < len(words):
@@ -81,7 +81,7 @@ class Restraint:
 
     @classmethod
     def of(cls, option: str, text: str) -> Restraint:
-        """That of a text. Raises InputError for one that is none."""
+        """Read a restraint from a text. Raises InputError for one that is none."""
         form = FORMS[option]
         before, _, behind = text.rpartition(":")
         texts = tuple(selection.strip() for selection in before.split("|"))
@@ -96,7 +96,7 @@ class Restraint:
         return cls(option, text, tuple(map(Selection, texts)), *values)
 
     def members(self, atoms: Atoms) -> list[int]:
-        """The atom of each selection. Raises InputError where one takes several, or none."""
+        """Find the atom of each selection. Raises InputError if one takes several, or none."""
         found = list[int]()
         for selection in self.selections:
             chosen = np.flatnonzero(selection.mask(atoms))
@@ -109,7 +109,7 @@ class Restraint:
 
 
 def _ends_in_range(text: str, before: str) -> bool:
-    """Whether a text is a selection whose last colon is in a range of numbers: `resid 1:2`, but not `name CA:2`.
+    """True if a text is a selection whose last colon is in a range of numbers: `resid 1:2`, but not `name CA:2`.
 
     before : what comes before that colon
     """
@@ -127,18 +127,18 @@ def _is_selection(text: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The structure to whose positions atoms are held."""
+    """Structure whose positions atoms are held to."""
 
     path: Path
     atoms: Atoms
 
     @classmethod
     def of(cls, path: Path, read_atoms: ReadAtoms) -> Reference:
-        """That of a file, of which the same atoms are taken as of the structures."""
+        """Read the reference with the structures' atom selection."""
         return cls(path, read_atoms.unparameterised(read_file(path)))
 
     def positions(self, atoms: Atoms) -> Floats:
-        """Those (n, 3) A of a molecule's atoms. Raises InputError where its atoms are others."""
+        """Give the positions (n, 3) A of a molecule's atoms. Raises InputError if its atoms are others."""
         own = self.atoms
         if len(own) != len(atoms):
             raise InputError(f"{self.path}: has {len(own):,} atoms, the structure {len(atoms):,}; the same are needed")
@@ -151,7 +151,7 @@ class Reference:
 
 
 def terms_of(restraints: Sequence[Restraint], reference: Reference | None, atoms: Atoms) -> list[Term]:
-    """The terms of a molecule. Raises InputError for selections that do not fit it, and for another reference."""
+    """Make the terms of a molecule. Raises InputError for selections that do not fit it, and for another reference."""
     by_option = {option: [of for of in restraints if of.option == option] for option in FORMS}
     places = None if reference is None else reference.positions(atoms)
     found: list[Term] = [
@@ -181,7 +181,7 @@ _ANGSTROM = str.maketrans({"Å": "a", "å": "a", "\N{ANGSTROM SIGN}": "a"})
 
 
 def tolerance_of(text: str) -> float:
-    """The rms gradient, kcal/mol/A, that a text says: `0.1`, `1kJ/mol/nm` or `0.1 kcal/mol/Å`.
+    """Read the rms gradient, kcal/mol/A, from a text: `0.1`, `1kJ/mol/nm` or `0.1 kcal/mol/Å`.
 
     Raises InputError for anything else.
     """
@@ -197,8 +197,8 @@ def tolerance_of(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Holding:
-    """Atoms that are held: restraints, to the positions of a reference where there is one; those that stay; and bonds.
+class RestraintOptions:
+    """Options about what is held: restraints, to the positions of a reference if there is one; frozen atoms; bonds.
 
     reference : a path until `referring` has read it
     """
@@ -208,30 +208,30 @@ class Holding:
     freeze: Selection | None
     constraints: str | None
 
-    def referring(self, read_atoms: ReadAtoms) -> Holding:
-        """The same with the reference read."""
+    def referring(self, read_atoms: ReadAtoms) -> RestraintOptions:
+        """Read the reference."""
         if not isinstance(self.reference, Path):
             return self
         return replace(self, reference=Reference.of(self.reference, read_atoms))
 
     @property
     def each(self) -> Callable[[Atoms], dict[str, Any]] | None:
-        """The function that gives the options of a Minimizer for each structure; None where all have the same."""
+        """Function that gives the options of a Minimizer for each structure; None if all have the same."""
         return self.of if self.restraints or self.freeze is not None else None
 
     @property
     def to_starts(self) -> bool:
-        """Whether each conformation is held to where itself began."""
+        """True if each conformation is held to where itself began."""
         return self.reference is None and any(of.option == "--restrain" for of in self.restraints)
 
     def of(self, atoms: Atoms) -> dict[str, Any]:
-        """The options for a molecule. Raises InputError for selections and a reference that do not fit."""
+        """Make the options for a molecule. Raises InputError for selections and a reference that do not fit."""
         assert not isinstance(self.reference, Path)
         terms = terms_of(self.restraints, self.reference, atoms)
         return {"terms": terms, "frozen": None if self.freeze is None else self.freeze.mask(atoms)}
 
 
-def holding_options(command: Command) -> Command:
+def restraint_options(command: Command) -> Command:
     """Options about what is held; the command gets `holding`."""
 
     @wraps(command)
@@ -244,7 +244,7 @@ def holding_options(command: Command) -> Command:
         frozen = None if freeze is None else Selection(freeze)
         given = {"--restrain": restrain, "--distance": distance, "--torsion": torsion}
         restraints = tuple(Restraint.of(option, text) for option, texts in given.items() for text in texts)
-        return command(holding=Holding(restraints, reference, frozen, constraints), **others)
+        return command(held=RestraintOptions(restraints, reference, frozen, constraints), **others)
 
     decorated: Command = gathered
     for option in reversed(_OPTIONS):

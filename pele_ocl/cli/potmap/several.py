@@ -17,7 +17,7 @@ from ...jobs import Journal, Record
 from ...jobs.running import run_with
 from ...jobs.spec import StructurePath, StructureSpec
 from ..clock import elapsed
-from ..cluster import asked_of
+from ..cluster import cluster_options_of
 from ..options import ReadAtoms
 from ..progress import ProgressLine
 from ..records import exit_for_records, say_records
@@ -99,11 +99,11 @@ def whole(outputs: tuple[Path, ...]) -> tuple[Path, ...]:
 def report_several(spec: MapSpec, paths: tuple[Path, ...], as_json: bool) -> None:
     """Write the maps of all structures, and report; exit with 1 where one failed."""
     context = click.get_current_context()
-    asked = asked_of(context)
+    cluster = cluster_options_of(context)
     files = (*spec.outputs, spec.pictures.slices, spec.pictures.surface)
     _require_names(paths, [path for path in files if path is not None])
-    wanted: Sequence[StructurePath] = paths if asked.shard is None else asked.shard.part(paths, "structures")
-    records = list(run_with(spec, wanted, Journal(None, {}), False, asked.place(context.params["device"])))
+    wanted: Sequence[StructurePath] = paths if cluster.shard is None else cluster.shard.part(paths, "structures")
+    records = list(run_with(spec, wanted, Journal(None, {}), False, cluster.place(context.params["device"])))
     if as_json:
         say_records(records)
     else:
