@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pele_ocl"
-UNFINISHED = "opencl energy engine plan tiled solvent nonbond binding jobs cli ensemble minimize relax".split()
+UNFINISHED = "opencl energy engine plan tiled solvent nonbond binding ensemble minimize relax".split()
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in UNFINISHED)
 KERNELS = sorted(path for path in (ROOT / "cl").rglob("*.cl*") if path.parent.name not in ("engine", "minimize"))
 

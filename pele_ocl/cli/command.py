@@ -1,4 +1,4 @@
-"""The class of all commands that compute or read something, and the types of their files."""
+"""Class of all commands that compute or read something, and the types of their files."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def remember_coordinates(found: InputFile | Path | None) -> None:
 
 
 def coordinates_read() -> InputFile | Path | None:
-    """Where the positions of the structure that was read last are from."""
+    """Give the source of the positions of the structure that was read last."""
     context = click.get_current_context(silent=True)
     found: InputFile | Path | None = (_elsewhere if context is None else context.meta).get(_COORDINATES)
     return found
 
 
 class _File(click.Path):
-    """The path of a file or folder."""
+    """Path of a file or folder."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -45,18 +45,18 @@ class _File(click.Path):
 
 
 class Input(_File):
-    """The path of what a command reads."""
+    """Path of what a command reads."""
 
 
 class Output(_File):
-    """The path of what a command writes, which must not be one that it reads."""
+    """Path of what a command writes, which must not be one that it reads."""
 
 
 INPUT, OUTPUT = Input(), Output()
 
 
 class EachOnce(click.Command):
-    """Refuses a second value for an option that takes one, and a file that would be written over what is read.
+    """Command that refuses a second value for an option that takes one, and an output that is an input.
 
     click itself would drop the first of two values without a word.
     """
@@ -98,7 +98,7 @@ class EachOnce(click.Command):
             refuse_overwriting(path, self.inputs(ctx))
 
     def inputs(self, ctx: click.Context) -> list[Path]:
-        """The paths of all that a call reads."""
+        """List the paths of all that a call reads."""
         return [path for _, path in self._paths(ctx, Input)]
 
     def _paths(self, ctx: click.Context, kind: type[_File]) -> Iterator[tuple[str, Path]]:

@@ -18,10 +18,10 @@ _SUFFIX = ".conf"
 
 
 def with_control_file(command: click.Command, context: click.Context, args: Sequence[str]) -> list[str]:
-    """The arguments without a control file among the structures, and with the structure that it names where none is.
+    """Take a control file out of the arguments, and add the structure that it names if they name none.
 
-    Its other settings become the defaults of the options. Raises FormatError for a file that cannot be read, and
-    InputError where neither it nor the arguments name one structure.
+    Its other settings become the defaults of the options. Raises FormatError for a file that cannot be read. Raises
+    InputError if neither it nor the arguments name one structure.
     """
     left = list(args)
     known = any(OPTION in parameter.opts for parameter in command.params)
@@ -64,7 +64,7 @@ def _defaults(control: ControlFile) -> dict[str, object]:
 
 
 def _structure(control: ControlFile) -> str:
-    """The structure of a control file that names one."""
+    """Give the structure of a control file that names one."""
     instead = f"IN {OPTION} {control.path}"
     if len(control.structures) != 1:
         names = f"{len(control.structures)} files of one complex" if control.structures else "no structure"

@@ -65,7 +65,7 @@ def convert(
 
 
 def with_unit(source: Path, map_: Map, from_units: str | None) -> Map:
-    """The map with its unit, which the file or the user says."""
+    """Give the map its unit, which the file or the user says."""
     if from_units is None:
         return map_
     if map_.unit not in ("", from_units):
@@ -74,7 +74,7 @@ def with_unit(source: Path, map_: Map, from_units: str | None) -> Map:
 
 
 def _in_unit(source: Path, map_: Map, units: str | None, temperature: float | None) -> Map:
-    """The map in the unit that is asked for."""
+    """Convert the map to the unit that is asked for."""
     if temperature is not None and "kT/e" not in (map_.unit, units):
         raise InputError(f"{source}: --temperature belongs to the unit kT/e; leave it out, or give --units kT/e")
     if temperature not in (None, map_.temperature) and None not in (units, map_.temperature) and units != "kT/e":

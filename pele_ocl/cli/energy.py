@@ -136,7 +136,7 @@ def energy(
 
 
 def _frame_work(spec: EnergySpec, path: Path) -> FrameWork:
-    """The work on frames."""
+    """Make the work on frames."""
     molecule = molecule_of(read_file(path), spec.reading, spec.models)
     plan = spec.plan(molecule.atoms, False, spec.per_residue)
     contents = summary(plan.names, plan.atoms, plan.model)
@@ -153,7 +153,7 @@ def _frame_work(spec: EnergySpec, path: Path) -> FrameWork:
 
 
 def _headline(molecule: Molecule, result: EnergyResult | EnergyBatch) -> str:
-    """The molecule, and what the energy is of."""
+    """Describe the molecule, and what the energy is of."""
     return f"{headline(molecule.source, result.atoms)}; {summary(result.terms.names, result.atoms, result.model)}"
 
 

@@ -97,11 +97,11 @@ def ions(
     map_file: Path | None, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms, as_json: bool,
     verbose: bool,
 ) -> None:  # fmt: skip
-    """Put ions around the molecule in IN, a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz.
+    """Put ions around the molecule in IN.
 
-    Ions are placed one by one, each at its lowest energy in the potential of the molecule and the ions before it, as
-    cionize does. Species take turns in the order given. Ions in IN stay, as atoms of the molecule.
-    Energies in kcal/mol.
+    IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. Ions are placed one by one, as cionize
+    does: each at its lowest energy in the potential of the molecule and the ions before it. Species take turns in the
+    order given. Ions in IN stay, as atoms of the molecule. Energies in kcal/mol.
     """
     if neutralize and concentration is not None:
         raise click.UsageError("choose one of --neutralize and --concentration")
@@ -139,7 +139,7 @@ def ions(
 
 
 def _ions_of(atoms: Atoms) -> Counter[str]:
-    """The ions that a structure brings, by name."""
+    """Count the ions that a structure brings, by name."""
     if atoms.labels is None:
         return Counter()
     alone = np.bincount(atoms.labels.residue_index)[atoms.labels.residue_index] == 1
@@ -147,7 +147,7 @@ def _ions_of(atoms: Atoms) -> Counter[str]:
 
 
 def _why_none(result: IonsResult, neutralize: bool, concentration: float | None) -> str:
-    """The reason why no ion was placed."""
+    """Say why no ion was placed."""
     if neutralize:
         left = f"no ion that was asked for brings the net charge of {result.net_charge:+.3f} e nearer to 0"
         return f"{left}; --concentration adds a salt"

@@ -81,7 +81,7 @@ def _notes(maps: list[Map], found: Map) -> list[str]:
 
 
 def _parsed(terms: tuple[Path, ...], mean: bool) -> tuple[list[float], list[Path]]:
-    """The sign of each map, and the maps. Raises UsageError for a sign too many or too few."""
+    """Read the sign of each map, and the maps. Raises UsageError for a sign too many or too few."""
     signs, paths, sign = list[float](), list[Path](), 1.0
     is_due = True  # a map, not a sign
     for term in terms:
@@ -101,7 +101,7 @@ def _parsed(terms: tuple[Path, ...], mean: bool) -> tuple[list[float], list[Path
 
 
 def _facts(sources: list[InputFile], terms: tuple[Path, ...]) -> dict[str, object]:
-    """How the map was made."""
+    """Tell how the map was made."""
     return {
         "inputs": [str(source) for source in sources], "inputs_sha256": [source.sha256 for source in sources],
         "terms": " ".join(map(str, terms)), **call_facts(),

@@ -38,9 +38,9 @@ FRAMES = "frames"
 def merge(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     """Put the results of all shards together: OUT becomes, byte for byte, what one run without --shard writes.
 
-    SHARD... are the files that runs with --shard wrote, in any order: of frames (energies.1of10.h5, ...), of structures
-    (energies.1of10.csv.part, ...), of a PELE run's poses (poses.1of10.csv.part, ...) or of minimised structures
-    (minimize.1of10.jsonl, ...), which become a report; its times are those of the shards.
+    SHARD... are the files that runs with --shard wrote, in any order. They are of frames (energies.1of10.h5, ...), of
+    structures (energies.1of10.csv.part, ...), of a PELE run's poses (poses.1of10.csv.part, ...) or of minimised
+    structures (minimize.1of10.jsonl, ...). Minimised structures become a report, with the times of the shards.
     """
     kinds = {_kind(path) for path in shards}
     if len(kinds) > 1:
@@ -49,7 +49,7 @@ def merge(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
 
 
 def _kind(path: Path) -> str:
-    """The kind of results that a file holds."""
+    """Tell the kind of results that a file holds."""
     kind = read_journal(path).kind if is_journal(path) else FRAMES
     if kind not in _MERGE:
         raise InputError(f"{path}: is of {kind}, whose shards pele_ocl.jobs.merged puts together")

@@ -43,7 +43,7 @@ _NOTED = {
 
 
 class MmpbsaCommand(EachOnce):
-    """Takes several files behind -y, as MMPBSA.py does."""
+    """Command that takes several files after -y, as MMPBSA.py does."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -157,14 +157,14 @@ def mmpbsa(
 
 
 def _given(**named: Any) -> dict[str, Any]:
-    """The options that were given, by name."""
+    """Give the options that were given, by name."""
     return {name: value for name, value in named.items() if value}
 
 
 def _runs(
     systems: Systems, wanted: MmpbsaInput, topologies: dict[str, Path], device: str | None, precision: str
 ) -> list[Results]:  # fmt: skip
-    """The wild type, unless mutants alone are wanted, and the mutant of an alanine scan."""
+    """Compute the wild type, unless mutants alone are wanted, and the mutant of an alanine scan."""
     mutants, label, cluster = _mutants(systems, wanted, topologies)
     if mutants:
         wanted = cluster
@@ -193,7 +193,7 @@ def _run(
 def _mutants(
     systems: Systems, wanted: MmpbsaInput, topologies: dict[str, Path]
 ) -> tuple[dict[str, Mutant], str, MmpbsaInput]:  # fmt: skip
-    """The mutant of each system that has the residue, by -mc, -mr and -ml or by mutant_res, and its name."""
+    """Find the mutants of systems that have the residue, by -mc, -mr and -ml or mutant_res, and their name."""
     if wanted.alanine is None:
         return {}, "", wanted
     whole = systems.sources["complex"]

@@ -115,10 +115,10 @@ def nonbond(
 ) -> None:  # fmt: skip
     """Compute Lennard-Jones, Coulomb and GB energy of the molecule in IN over a pair list, and the gradient.
 
-    IN is a .pdb or .cif file, or an AMBER topology with -c, also with .gz; a .pqr file has no Lennard-Jones
-    parameters. Born radii are those of `pele-ocl solvent`, held fixed, as PELE holds them. Energies in kcal/mol,
-    gradient in kcal/mol/Angstrom. Atoms one or two bonds apart are left out, from a list in a file, too; its 1-4 pairs
-    are those three bonds apart and those it marks. Each of several models has its own pairs within the cutoff.
+    IN is a .pdb or .cif file, or an AMBER topology with -c, also with .gz; a .pqr file has no Lennard-Jones parameters.
+    Born radii are computed as by `pele-ocl solvent` and held fixed, as PELE holds them. Energies in kcal/mol, gradient
+    in kcal/mol/Angstrom. Atoms one or two bonds apart are left out, from a list in a file, too. Its 1-4 pairs are atoms
+    three bonds apart and pairs that it marks. Each of several models has its own pairs within the cutoff.
     """
     _require_one(cutoff, no_cutoff, split_cutoffs, pairs_file)
     several = Several.of(path, output, trajectory, as_json, {_WRITE_PAIRS: write_pairs})
@@ -230,7 +230,7 @@ def _energy_lines(result: NonbondResult) -> Iterator[str]:
 
 
 def frame_work(spec: NonbondSpec, path: Path) -> FrameWork:
-    """The work on frames: over one list for all of them, or over the pairs within reach in each."""
+    """Make the work on frames: over one list for all of them, or over the pairs within reach in each."""
     molecule = molecule_of(read_file(path), spec.reading, spec.models)
     plan = spec.plan(molecule.atoms, spec.pairs_of(molecule.atoms))
     if isinstance(spec.pairs, Path) or spec.pairs == "all":

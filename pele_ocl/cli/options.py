@@ -36,16 +36,16 @@ _STRUCTURE_NAMES = (
 
 
 def _add(command: Command, options: Options) -> Command:
-    """The command with several options, in the order they are listed."""
+    """Add several options to a command, in the order they are listed."""
     for option in reversed(options):
         command = option(command)
     return command
 
 
 def _takes_carbon(options: Mapping[str, object]) -> bool:
-    """Whether a command has LCPO surfaces of all that it reads, and takes carbon's parameters where there are none.
+    """True if a command has LCPO surfaces of all that it reads, and takes carbon's parameters if there are none.
 
-    `binding` says so itself, as it passes over waters and ions.
+    `binding` says so itself, because it passes over waters and ions.
     """
     context = click.get_current_context()
     if context.command.name == "binding" or options.get("lcpo_unknown") != "carbon":
@@ -57,7 +57,7 @@ def _takes_carbon(options: Mapping[str, object]) -> bool:
 
 
 def given_options(*names: str) -> tuple[str, ...]:
-    """The parameters of these names whose values are no defaults."""
+    """List the parameters of these names whose values are no defaults."""
     context = click.get_current_context()
     absent = (None, ParameterSource.DEFAULT)
     return tuple(name for name in names if context.get_parameter_source(name) not in absent)
@@ -197,7 +197,7 @@ def _number(name: str, default: float | None, help_text: str) -> Callable[[Comma
 
 
 class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
-    """The name of a GB model; who gives AMBER's number in its place is told the name."""
+    """Read the name of a GB model; who gives AMBER's number in its place is told the name."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in self.choices:
@@ -315,12 +315,12 @@ _MODEL_OPTIONS: Options = (
 
 
 def range_option(text: str) -> Callable[[Command], Command]:
-    """--range of the colours of a surface, of which the value is `end`."""
+    """Add --range, passed as `end`."""
     return click.option("--range", "end", type=float, metavar="R", callback=_range_end, help=text)
 
 
 def _range_end(_: click.Context, __: click.Parameter, end: float | None) -> float | None:
-    """The end, refused before any work is done where it is none, NaN too."""
+    """Read the end; a value that is none is refused before any work is done, NaN too."""
     from ..view.colouring import LEAST_END, MOST_END
 
     if end is not None and not LEAST_END <= end <= MOST_END:

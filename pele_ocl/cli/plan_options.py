@@ -54,7 +54,7 @@ def require_near(cutoff: float | None) -> None:
 
 
 def listed(terms: str | None) -> list[str] | None:
-    """The names of --terms, in which blanks may stand for underscores, as on the screen.
+    """Read the names of --terms, in which blanks may replace underscores, as on the screen.
 
     Raises InputError, before any file is read, for a name that no atoms have a term of.
     """
@@ -78,7 +78,7 @@ accuracy_option = click.option(
 
 
 def accuracy_lines(result: Approximate, way: str) -> list[str]:
-    """The same for reading, behind an empty line; way : in which the Born radii were computed."""
+    """Tell the accuracy and the error for reading, after an empty line; way : in which the Born radii were computed"""
     if result.accuracy is None:
         return []
     error, asked = result.error, accuracy_text(way, result.accuracy)
@@ -89,12 +89,12 @@ def accuracy_lines(result: Approximate, way: str) -> list[str]:
 
 
 def accuracy_text(way: str, accuracy: float) -> str:
-    """The accuracy that was asked for."""
+    """Write the accuracy that was asked for."""
     return f"Born radii by {way} to {accuracy:.0e}"
 
 
 def accuracy_attributes(result: Approximate) -> dict[str, float]:
-    """The same for a file."""
+    """Give the accuracy and the error for a file."""
     if result.accuracy is None:
         return {}
     measured = {} if result.error is None else {"error_largest": result.error.largest, "error_rms": result.error.rms}

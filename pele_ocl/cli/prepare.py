@@ -55,9 +55,9 @@ def prepare(
 ) -> None:
     """Write the structure in IN with all its atoms as OUT, ready for the other commands.
 
-    IN is a .pdb or .cif file as the Protein Data Bank has it, also with .gz. One alternate location is kept, missing
+    IN is a .pdb or .cif file as the Protein Data Bank has it, also with .gz. One alternate location is kept. Missing
     atoms and residues within chains are built, disulphides bonded, and hydrogens added by the usual pKa of residues.
-    Heavy atoms that are there stay where they are. Through PDBFixer: pip install 'pele-ocl[openmm]'.
+    Heavy atoms that are there stay. Through PDBFixer: pip install 'pele-ocl[openmm]'.
     """
     replace = _pairs(replacements)
     with failing_as_record(path, as_json), ProgressLine("Preparing") as line:
@@ -122,7 +122,7 @@ def _not_built(changes: Preparation, end: str) -> str:
 
 
 def _some(names: list[str]) -> str:
-    """The first names, and how many there are more."""
+    """List the first names, and how many there are more."""
     more = f" and {len(names) - _SHOWN:,} more; --json has them all" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 

@@ -92,7 +92,7 @@ FILE = "file"  # GB radii of the structure's own
 
 
 class FirstFrame(Protocol):
-    """Trajectory that a command was given, of whose first frame a topology takes positions; no paths if there is none."""
+    """Trajectory that a command was given, whose first frame has the positions of a topology; it may have no paths."""
 
     @property
     def paths(self) -> tuple[Path, ...]: ...

@@ -64,11 +64,11 @@ def relax(
 ) -> None:  # fmt: skip
     """Relax predicted models as AlphaFold does, and report what was wrong before and after.
 
-    Amber99SB in vacuum, heavy atoms restrained by 10 kcal/mol/A^2 (half of it times the square), bonds to hydrogen
-    held, to an rms gradient of 2.39 kcal/mol/nm; up to three rounds, each of which frees the residues with violations.
-    Hydrogens are added where they are lacking; B-factors and numbers are kept. Each model is written once it is done.
-    One that fails ends no run: it is named, and the exit code is 1, as it is where a model has more violations, or more
-    clashes, than before.
+    The energy is Amber99SB in vacuum. Heavy atoms are restrained by 10 kcal/mol/A^2 (half of it times the square), and
+    bonds to hydrogen held, to an rms gradient of 2.39 kcal/mol/nm. Up to three rounds follow each other, and each frees
+    the residues with violations. Hydrogens are added if they are missing; B-factors and numbers are kept. Each model is
+    written once it is done. One that fails ends no run: it is named, and the exit code is 1. The exit code is 1, too,
+    if a model has more violations, or more clashes, than before.
     """
     from ..opencl.device import get_device
 
@@ -90,7 +90,7 @@ def relax(
 
 
 def records_of(spec: RelaxSpec, models: Sequence[StructurePath], journal: Journal, resume: bool) -> list[Record]:
-    """The records of models, which are relaxed and written; how far they are is told."""
+    """Relax and write models, tell how far they are, and give their records."""
     records = list[Record]()
     with StructureLine(len(models), "Relaxing") as progress:
         # A model is done when all its rounds are.
@@ -177,12 +177,12 @@ def _remarks(row: Row) -> list[str]:
 
 
 def _energy(row: Row) -> float:
-    """The energy at the end, restraints included, kcal/mol."""
+    """Give the energy at the end, restraints included, kcal/mol."""
     return float(row["rounds"][-1]["energy_after"]["total"])
 
 
 def _left(row: Row, verbose: bool) -> list[str]:
-    """The violations that are left, those that count first."""
+    """List the violations that are left, first the ones that count."""
     left = row["left"]
     shown = left if verbose else left[:_LISTED]
     more = [f"  and {len(left) - len(shown):,} more; -v lists them"] if len(left) > len(shown) else []

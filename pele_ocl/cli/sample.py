@@ -49,7 +49,7 @@ def sample(
     """Interpolate values of MAP at POINTS, linearly.
 
     MAP is a .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5 file. POINTS is a structure, .pdb, .cif or .pqr, whose atoms
-    are the points, or a .npy, .csv or .txt file with x, y and z a line, in Angstrom.
+    are the points. Or it is a .npy, .csv or .txt file with x, y and z a line, in Angstrom.
     """
     if output is not None:
         require_table_suffix(output)

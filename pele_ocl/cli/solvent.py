@@ -80,8 +80,8 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @report_options
 def solvent(
     path: Path | tuple[Path, ...], output: Path | None, no_energy: bool, models: str, trajectory: FrameOptions,
-    variant: str, accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel,
-    per_residue: bool, strict: bool, as_json: bool, verbose: bool,
+    variant: str, accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms,
+    constants: SolventModel, per_residue: bool, strict: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Compute Born radii and implicit-solvent energy of the molecule in IN.
 
@@ -120,7 +120,7 @@ def solvent(
 
 
 def _frame_work(spec: SolventSpec, path: Path) -> FrameWork:
-    """The work on frames."""
+    """Make the work on frames."""
     molecule = molecule_of(read_file(path), spec.reading, spec.models)
     return FrameWork("Solvent", molecule.source, spec.plan(molecule.atoms), chosen=molecule.chosen, strict=spec.strict)
 

@@ -32,9 +32,10 @@ Model = tuple[int, Energies | str]  # a model's number, with its terms or the re
 def residue_table(
     names: Sequence[str], models: Iterable[tuple[int | None, Mapping[str, Floats]]], what: str = ""
 ) -> str:
-    """The energies of residues; models : number of each, or None where there is one only, and its terms
+    """Make a table of the energies of residues.
 
-    what : they are, with a comma and a blank behind it
+    models : number of each, or None if there is one only, and its terms
+    what : they are, with a comma and a blank after it
     """
     lines: list[tuple[str, ...]] = []
     heads: tuple[str, ...] = ()

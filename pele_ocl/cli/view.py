@@ -72,8 +72,8 @@ def view(
     """Show the molecule in IN as a page or a picture: its surface coloured by a potential or by residues.
 
     A page is one file that opens in any browser without a network. It has slices through the map and names of atoms
-    under the mouse. Pages need plotly, pictures matplotlib. Without --map and --residue-values the potential is that of
-    `potmap --for-surface`. With them the atoms need no force field.
+    under the mouse. Pages need plotly, pictures matplotlib. Without --map and --residue-values the potential is
+    computed as `potmap --for-surface` does. With them the atoms need no force field.
     """
     if map_path is not None and values_path is not None:
         raise click.UsageError("choose one of --map and --residue-values")
@@ -109,7 +109,7 @@ def view(
 def _of_map(
     source: InputFile, map_source: InputFile, from_units: str | None, end: float | None, read_atoms: ReadAtoms
 ) -> Painted:
-    """The molecule in the colours of a map that was read."""
+    """Paint the molecule in the colours of a map that was read."""
     map_ = with_unit(map_source.path, read_map(map_source), from_units)
     name, atoms = one_line(map_source.path.name), read_atoms.unparameterised(source)
     try:
@@ -122,7 +122,7 @@ def _of_map(
 
 
 def _of_residues(source: InputFile, values_source: InputFile, end: float | None, read_atoms: ReadAtoms) -> Painted:
-    """The molecule in the colours of its residues."""
+    """Paint the molecule in the colours of its residues."""
     found, name = read_residue_values(values_source), one_line(values_source.path.name)
     atoms = read_atoms.unparameterised(source)
     try:
@@ -136,7 +136,7 @@ def _of_residues(source: InputFile, values_source: InputFile, end: float | None,
 
 
 def _computed(source: InputFile, end: float | None, device: str | None, read_atoms: ReadAtoms) -> Painted:
-    """The molecule in the colours of the potential of its charges."""
+    """Paint the molecule in the colours of the potential of its charges."""
     atoms = read_atoms(source)
     spacing = _FINEST
     while len(grid := Grid.around(atoms, _PADDING, spacing)) > _MOST_POINTS:

@@ -36,7 +36,7 @@ class Shard:
         return f"{self.number}/{self.count}"
 
     def part(self, items: S, what: str) -> S:
-        """Take its items, neighbours of each other; what : they are. Raises InputError if there are fewer than shards."""
+        """Take its items, which are neighbours; what : they are. Raises InputError if there are fewer than shards."""
         n = len(items)
         if n < self.count:
             raise InputError(f"{n:,} {what} cannot be shared out to {self.count:,} shards; take fewer shards")

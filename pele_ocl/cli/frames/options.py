@@ -93,7 +93,7 @@ class FrameOptions:
             return None
 
     def opened(self, atoms: Atoms, chosen: Bools | None = None) -> Trajectory:
-        """Open the frames, which are of these atoms; chosen : the atoms of the structure that they are, None for all."""
+        """Open the frames of these atoms; chosen : the atoms of the structure that they are, None for all"""
         select = self._selection(chosen)
         try:
             frames = Trajectory(self.paths, atoms, self.words, select, self.topology, image=self.imaging)

@@ -111,7 +111,7 @@ class Work:
         return minimize_many(molecules, each=each, errors="record", watch=watch, **self.options)
 
     def content(self, source: InputFile, atoms: Atoms, n: int, call: Mapping[str, str] | None = None) -> Content:
-        """Make the content of a file of n conformations, with the occupancies and B-factors of the source; call : facts"""
+        """Make the content of a file of n conformations, with occupancies and B-factors of the source; call : facts"""
         b_factors = None if atoms.labels is None else read_b_factors(source, atoms.labels)
         return Content(
             atoms, n, str(source), b_factors, self.options["precision"],

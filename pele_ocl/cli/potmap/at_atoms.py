@@ -1,4 +1,4 @@
-"""The potential at atoms of a trajectory's frames, as a table."""
+"""Potential at atoms of a trajectory's frames, as a table."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _save(output: Path, source: InputFile, found: FramePotentials, names: list[s
 
 
 def _statistics(found: FramePotentials) -> list[tuple[float, ...]]:
-    """Of each atom mean, standard deviation, minimum and maximum over the frames that count."""
+    """Compute mean, standard deviation, minimum and maximum of each atom over the frames that count."""
     values = found.values[np.isfinite(found.values).all(axis=1)]
     if not len(values):
         return [(np.nan,) * len(_HEADS)] * len(found.atoms)

@@ -1,4 +1,4 @@
-"""The room that a map of all frames needs."""
+"""Computation of a map: of one structure, of all models, or of the frames of a trajectory."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from ..terminal import note
 
 
 def corners(frames: Trajectory, atoms: Atoms) -> Atoms:
-    """Two atoms at the lowest and the highest x, y and z of all frames, less frames with an atom that is nowhere.
+    """Make two atoms at the lowest and the highest x, y and z of all frames.
 
-    Raises InputError, which names the atom, if no frame is left.
+    Frames with an atom that is nowhere do not count. Raises InputError, which names the atom, if no frame is left.
     """
     lowest, highest = np.full(3, np.inf), np.full(3, -np.inf)
     first: Floats | None = None
@@ -73,7 +73,7 @@ class Models:
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """The maps that were computed, and the facts to report.
+    """Maps that were computed, and the facts to report.
 
     map : the potential, or what was asked for of all models; extra : name -> further maps of a file that holds several
     frames : of a trajectory, whose maps these are
@@ -136,7 +136,7 @@ def over_models(models: Models, grid: Grid, combine: str | None, options: dict[s
 def over_frames(
     atoms: Atoms, frames: Trajectory, grid: Grid, align: str | bool, combine: str | None, options: dict[str, Any]
 ) -> Computed:
-    """The maps of all frames together; align : of `potmap_over`."""
+    """Compute the maps of all frames together; align : of `potmap_over`"""
     with FrameLine("Potential map", len(frames)) as progress:
         found = potmap_over(atoms, frames, grid, align=align, progress=progress, **options)
     maps, seconds = found.maps, {**found.result.seconds, "frames": found.seconds}

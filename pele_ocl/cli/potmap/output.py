@@ -1,4 +1,4 @@
-"""The report of `potmap`: its summary, its JSON object and map files."""
+"""Report of `potmap`: its summary, its JSON object, map files and pictures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def require_targets(outputs: tuple[Path, ...], field: bool, has_statistics: bool
 
 
 def _targets(output: Path) -> dict[str | None, Path]:
-    """The files of an output, by the statistic in each; None for the one that --combine names."""
+    """Name the files of an output, by the statistic in each; None for the one that --combine names."""
     if STATISTIC not in output.name:
         return {None: output}
     return {name: output.with_name(output.name.replace(STATISTIC, name)) for name in COMBINATIONS}
@@ -60,7 +60,7 @@ def write(
     source: InputFile, outputs: tuple[Path, ...], computed: Computed, is_unit_given: bool,
     call: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
-    """Write the map to its files; call : facts of the call, by default those of the one that is under way"""
+    """Write the map to its files; call : facts of the call, by default of the one that is under way"""
     attributes = how_made(source, computed.atoms, computed.result, call)
     if computed.result.error is not None:
         attributes |= {f"error_{name}": value for name, value in computed.result.error.as_json().items()}
@@ -80,7 +80,7 @@ def write(
 
 
 def json_of(computed: Computed) -> dict[str, Any]:
-    """The object of --json."""
+    """Make the object of --json."""
     facts, result = map_facts(computed.map), computed.result
     return {
         "shape": facts["shape"],
@@ -105,7 +105,7 @@ def json_of(computed: Computed) -> dict[str, Any]:
 
 
 def text_of(source: InputFile, computed: Computed, verbose: bool) -> str:
-    """The summary for people."""
+    """Write the summary for people."""
     result, seconds = computed.result, computed.seconds
     lines = [
         headline(source, computed.atoms),
@@ -147,7 +147,7 @@ def _parts_as_json(computed: Computed) -> dict[str, Any]:
 
 
 def frame_facts(frames: FrameMaps) -> dict[str, Any]:
-    """How many frames count, how fast they were, and how far from the reference after they were superposed."""
+    """Tell how many frames count, how fast they were, and how far from the reference after they were superposed."""
     rmsd = frames.rmsd
     distances = {} if rmsd is None else {"rmsd_mean": float(rmsd.mean()), "rmsd_max": float(rmsd.max())}
     return {
@@ -159,7 +159,7 @@ def frame_facts(frames: FrameMaps) -> dict[str, Any]:
 
 
 def _models_lines(computed: Computed) -> list[str]:
-    """How many models or frames the map is of."""
+    """Tell how many models or frames the map is of."""
     frames = computed.frames
     if frames is None:
         return [f"{computed.n_models} models"] if computed.n_models > 1 else []
@@ -172,8 +172,7 @@ def _models_lines(computed: Computed) -> list[str]:
 
 @dataclass(frozen=True)
 class Pictures:
-    """The pictures that are wanted: files of slices and of the surface, programs of scenes; the end of the colours, and
-    whether that was given."""
+    """Pictures to draw: files of slices and of the surface, programs of scenes, the end of the colours."""
 
     slices: Path | None
     surface: Path | None
@@ -220,5 +219,5 @@ class Pictures:
 
 
 def is_given(name: str) -> bool:
-    """Whether an option's value is the user's own."""
+    """True if an option's value is the user's own."""
     return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE

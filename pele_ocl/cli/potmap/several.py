@@ -1,4 +1,4 @@
-"""The map of a structure, here or by a worker, and maps of several structures in one call, in files by their names."""
+"""Maps of structures, here or by workers, in files that are named by the structures."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class MapSpec(StructureSpec):
     """Maps of structures, and their files.
 
     place : spacing, padding, origin and shape of the grid; options : of the map
-    outputs, pictures : files, with {name} in them where there are several structures
-    is_unit_given : whether files are in the unit that was named; call : of the command, of which files say so
+    outputs, pictures : files, with {name} in them if there are several structures
+    is_unit_given : True if files are in the unit that was named; call : of the command, which files name
     """
 
     reading: ReadAtoms
@@ -51,7 +51,7 @@ class MapSpec(StructureSpec):
     call: Call
 
     def of(self, path: Path) -> MapSpec:
-        """The same with the names of one structure's files."""
+        """Put the names of one structure's files in."""
         pictures = replace(
             self.pictures, slices=_named(self.pictures.slices, path), surface=_named(self.pictures.surface, path)
         )
@@ -76,12 +76,12 @@ class MapSpec(StructureSpec):
             note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
 
     def write(self, source: InputFile, found: Computed, call: Mapping[str, str] | None = None) -> None:
-        """Write the map and draw its pictures; call : facts of the call, by default those of the one under way"""
+        """Write the map and draw its pictures; call : facts of the call, by default of the one under way"""
         write(source, self.outputs, found, self.is_unit_given, call)
         self.pictures.write(source, whole(self.outputs), found)
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """The map of a file in figures; it is written as its own call writes it."""
+        """Compute and write the map of a file, and give it in figures."""
         source = read_file(item)
         own = self.of(source.path)
         own.pictures.require(source.path, whole(own.outputs))
@@ -92,7 +92,7 @@ class MapSpec(StructureSpec):
 
 
 def whole(outputs: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The outputs that are one file, which a scene may show."""
+    """Take the outputs that are one file, which a scene may show."""
     return tuple(output for output in outputs if STATISTIC not in output.name)
 
 
@@ -119,7 +119,7 @@ def _named(target: Any, path: Path) -> Any:
 
 
 def _require_names(paths: Sequence[Path], outputs: Sequence[Path]) -> None:
-    """Raise for outputs of which each structure would write over another's, or over a structure."""
+    """Raise for outputs that each structure would write over another's, or over a structure."""
     for output in outputs:
         targets = [_named(output, path) for path in paths]
         if len(set(targets)) < len(paths):
@@ -130,7 +130,7 @@ def _require_names(paths: Sequence[Path], outputs: Sequence[Path]) -> None:
 
 
 def _as_text(records: Sequence[Record]) -> str:
-    """A table of all maps, and the reasons of those that failed in their rows."""
+    """Make a table of all maps, with the reasons of structures that failed in their rows."""
     n_failed = sum(of.failed for of in records)
     rows = [_row(of) for of in records]
     heads = ("structure", "atoms", "points", "min", "max", "mean")
