@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,54 @@ def test_a_bad_model_is_an_entry_that_says_why_and_others_finish(command, tmp_pa
     (alone,) = records_of(tmp_path, command, HEXAPEPTIDE, *({**OF_SEVERAL, **OF_ONE}[command]))
     for key in {"energy", "born_radius", "gradient", "energy_before", "iterations"} & entries[1].keys():
         assert entries[1][key] == pytest.approx(alone[key], rel=1e-4, abs=1e-4), key
+
+
+def moved(folder: Path, k: int) -> Path:
+    """The peptide with noise."""
+    places = iter(pele_ocl.read(HEXAPEPTIDE).positions + np.random.default_rng(k).normal(0, 0.03, (96, 3)))
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    texts = [line[:30] + "".join(f"{x:8.3f}" for x in next(places)) + line[54:] for line in lines]
+    path = folder / f"moved{k}.pdb"
+    path.write_text("\n".join([*texts, "END", ""]))
+    return path
+
+
+def bad_ones(folder: Path) -> list[Path]:
+    """A design without side chains, NaN, two atoms at one place, and an unknown residue."""
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    of = {
+        "backbone": [line for line in lines if line[12:16].strip() in ("N", "CA", "C", "O", "H")],
+        "nan": [*lines[:7], lines[7][:30] + "     nan" + lines[7][38:], *lines[8:]],
+        "unknown": [line[:17] + "XYZ" + line[20:] if line[22:26].strip() == "3" else line for line in lines],
+    }
+    for name, text in of.items():
+        (folder / f"{name}.pdb").write_text("\n".join([*text, "END", ""]))
+    return [*(folder / f"{name}.pdb" for name in of), refused(folder)]
+
+
+@pytest.mark.parametrize("what", ["energy", "minimize"])
+def test_bad_ones_cost_less_than_good_ones_and_change_nothing(what, tmp_path):
+    """By the time of the processor: bad structures cost no more than good ones, and others get the same bits."""
+    good, bad = [moved(tmp_path, k) for k in range(8)], bad_ones(tmp_path)
+    mixed = [path for pair in zip(good, [*bad, *bad], strict=True) for path in pair]
+    options = {"max_iterations": 60, "precision": "float64"}
+    spec = {
+        "energy": jobs.EnergySpec(precision="float64"),
+        "minimize": jobs.MinimizeSpec(output=f"{tmp_path}/out/{{name}}.pdb", options=options),
+    }[what]
+
+    def records(paths: list[Path]) -> tuple[dict[str, Any], float]:
+        begin = time.process_time()
+        found = list(jobs.run(spec, paths))
+        return {of.structure: of for of in found}, time.process_time() - begin
+
+    records(mixed)  # compiles, and looks for the closest template of a residue
+    (alone, costs_alone), (among, costs_among) = records(good), records(mixed)
+    assert costs_among < 2 * costs_alone
+    assert [among[str(path)].failed for path in bad] == [True] * 4
+    for name, record in alone.items():
+        one, other = ({k: v for k, v in of.result.items() if k != "seconds"} for of in (record, among[name]))
+        assert one == other
 
 
 @pytest.mark.parametrize("command", ["energy", "solvent", "nonbond"])

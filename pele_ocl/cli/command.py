@@ -54,6 +54,24 @@ class Output(_File):
 
 INPUT, OUTPUT = Input(), Output()
 
+# Options that several commands share, by the heading under which --help lists them; others come first.
+GROUPS = {
+    "Stopping": "tolerance largest energy_change max_iterations max_seconds rounds",
+    "Holding atoms": "restrain distance torsion reference freeze constraints no_restore",
+    "Computation": "method terms cutoff no_cutoff split_cutoffs one_four fixed_radii no_gradient no_energy variant "
+    "born accuracy",
+    "Models and trajectories": "models resume trajectory frames topology image combine align at_atoms",
+    "Choosing atoms": "model select without only",
+    "Structure and force field": "coordinates parameters forcefield allow_scripts radii templates obc pele_data "
+    "fallback pele_conf allow_missing_terminals",
+    "Solvent": "like gb rgb_max solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
+    "gbn_convention coulomb_constant surface surface_tension lcpo_unknown",
+    "Devices and processes": "precision device workers scheduler shard",
+    "Reports": "strict per_residue as_json verbose debug help",
+}
+_HEADING_OF = {name: heading for heading, names in GROUPS.items() for name in names.split()}
+_FEW = 20  # options that need no headings
+
 
 class EachOnce(click.Command):
     """Command that refuses a second value for an option that takes one, and an output that is an input.
@@ -69,6 +87,19 @@ class EachOnce(click.Command):
             self._refuse_repeated(ctx, given)
             self._refuse_overwriting(ctx)
         return left
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, in groups if there are many."""
+        records: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Options", *GROUPS)}
+        options = [(option, option.get_help_record(ctx)) for option in self.get_params(ctx)]
+        shown = [(option, record) for option, record in options if record is not None]
+        for option, record in shown:
+            heading = _HEADING_OF.get(option.name or "", "Options") if len(shown) > _FEW else "Options"
+            records[heading].append(record)
+        for heading, listed in records.items():
+            if listed:
+                with formatter.section(heading):
+                    formatter.write_dl(listed)
 
     def _refuse_repeated(self, ctx: click.Context, args: list[str]) -> None:
         _, _, order = self.make_parser(ctx).parse_args(args)

@@ -100,8 +100,8 @@ def ions(
     """Put ions around the molecule in IN.
 
     IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. Ions are placed one by one, as cionize
-    does: each at its lowest energy in the potential of the molecule and the ions before it. Species take turns in the
-    order given. Ions in IN stay, as atoms of the molecule. Energies in kcal/mol.
+    does. Each goes to its lowest energy in the potential of the molecule and the ions before it. Species take turns in
+    the order given. Ions in IN stay, as atoms of the molecule. Energies in kcal/mol.
     """
     if neutralize and concentration is not None:
         raise click.UsageError("choose one of --neutralize and --concentration")
