@@ -56,6 +56,9 @@ INPUT, OUTPUT = Input(), Output()
 
 # Options that several commands share, by the heading under which --help lists them; others come first.
 GROUPS = {
+    "Parts of the complex": "ligand receptor strip receptor_trajectory ligand_trajectory receptor_structure "
+    "ligand_structure poses",
+    "Analysis": "idecomp decomposition bars heat_map running_mean coloured entropy alanine compare",
     "Stopping": "tolerance largest energy_change max_iterations max_seconds rounds",
     "Holding atoms": "restrain distance torsion reference freeze constraints no_restore",
     "Computation": "method terms cutoff no_cutoff split_cutoffs one_four fixed_radii no_gradient no_energy variant "

@@ -100,7 +100,8 @@ def minimize(
     energy_change: float | None, max_iterations: int, max_seconds: float | None, held: RestraintOptions,
     table: Path | None, no_restore: bool, rounds: int, fixed_radii: bool, cutoff: float | None,
     one_four: Literal["scale", "exclude"], terms: str | None, models: str, trajectory: FrameOptions, variant: str,
-    precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel, strict: bool, as_json: bool, verbose: bool,
+    precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel, strict: bool,
+    as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Relax the structures in IN: move their atoms to a minimum of their energy.
 
