@@ -27,7 +27,7 @@ from pele_ocl.solvent.layout import SolventLayout
 
 @dataclass
 class FakeHandle:
-    """The attributes of an OpenCL device that Device asks for."""
+    """Attributes of an OpenCL device that Device asks for."""
 
     name: str = "Test GPU"
     kind: str = "GPU"
@@ -237,7 +237,7 @@ def test_a_device_that_reports_no_clock(kind, name):
 
 
 def test_a_map_chooses_its_method_without_a_clock(device, monkeypatch):
-    """The potential of a peptide, by a device that reports a clock of 0."""
+    """Maps of a peptide are chosen on a device that reports a clock of 0."""
     from pele_ocl import Grid, potmap, read
     from pele_ocl.paths import shipped
 

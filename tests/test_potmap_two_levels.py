@@ -115,7 +115,7 @@ def test_a_map_beside_the_molecule(ubiquitin, levels, device):
 
 def test_memory_is_told_beforehand(ubiquitin, grid, levels, precision, device):
     chosen = get_device(device)
-    chosen.kept.clear()
+    chosen.cached.clear()
     gc.collect()
     before = chosen.buffers.now
     told = memory_bytes(ubiquitin, grid, MapOptions("mesh", device=device, precision=precision, accuracy=1e-4))

@@ -12,7 +12,7 @@ import click
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..energy.contents import GROUPS
+from ..energy.term_set import GROUPS
 from ..errors import InputError
 from ..formats import require_table_suffix, write_table
 from ..jobs import Journal, Record

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..energy import Energy, EnergyBatch, EnergyResult, summary
-from ..energy.contents import has_radii
+from ..energy.term_set import has_radii
 from ..inputfile import InputFile
 from .evaluation import Evaluation, EvaluationSpec, Progress
 from .facts import accuracy_facts, area_facts, gradient_facts, radii_facts, residue_facts, settings

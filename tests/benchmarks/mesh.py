@@ -39,7 +39,7 @@ HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 
 
 def atoms_of(system: str) -> Atoms:
-    """The atoms of a system by its name."""
+    """Load the atoms of a system by its name."""
     shape, _, size = system.partition(":")
     if size:
         return ball_of_atoms(int(float(size)))
@@ -51,7 +51,7 @@ def atoms_of(system: str) -> Atoms:
 
 
 def side_by_side(atoms: Atoms, copies: int, gap: float) -> Atoms:
-    """So many copies in a cube; gap : between them, A"""
+    """Put so many copies into a cube; gap : between them, A"""
     edge = int(np.ceil(copies ** (1 / 3)))
     steps = np.stack(np.meshgrid(*[np.arange(edge)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)[:copies]
     shifts = steps * (np.ptp(atoms.positions, axis=0) + gap)
