@@ -1,4 +1,4 @@
-"""The command `pele-ocl`: a thin customer of the library, with one place where errors become sentences."""
+"""Command `pele-ocl`: a thin customer of the library, with one place where errors become sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .terminal import compiling_said_once, note, one_line, open_standard_streams
 # Each command is loaded when it is called; its module and the command have one name.
 COMMANDS = {
     "bench": "Time the variants beside each other.",
-    "binding": "Compute the binding energy of the complex in IN: its energy less those of receptor and ligand.",
+    "binding": "Compute the binding energy of the complex in IN: its energy less the energies of receptor and ligand.",
     "convert": "Write the map in IN as OUT, in the format that OUT's suffix says.",
     "devices": "List the OpenCL devices that can be used; 0 is the default.",
     "energy": "Compute the energy of the molecule in IN, term by term, and its full gradient.",
