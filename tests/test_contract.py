@@ -465,3 +465,18 @@ def test_image_is_one_of_two_words(tmp_path, whole):
         Trajectory(path, image="some")
     with pytest.raises(InputError, match="belong to paths"):
         energy_over(complex_atoms(), Trajectory(path), image="none")
+
+
+def test_clashes_are_named_beside_bonds_of_that_length():
+    """Hydrogens 1.2 A apart, which bonds to hydrogen are, too."""
+    atoms = read(HEXAPEPTIDE)
+    plan = Energy(atoms, gradient=False, device=DEVICES[0])
+    hydrogens = np.flatnonzero(atoms.labels.elements == "H")
+    one, other = hydrogens[0], hydrogens[-1]
+    x = atoms.positions.copy()
+    outward = x[one] - x.mean(axis=0)
+    x[other] = x[one] + 1.2 * outward / np.linalg.norm(outward)
+    energy = {**plan.evaluate().energy, "lennard_jones": 1e4}
+    (found,) = of_energy(atoms, energy, x)
+    assert found.atoms == (one, other)
+    assert "1.20 A apart" in found.text

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, Ints, TermTable
-from ..atoms.close_pairs import close_pair
+from ..atoms.bond_paths import exclusions
+from ..atoms.close_pairs import close_pair, close_pairs
 from ..errors import InputError
 
 Action = Literal["repaired", "refused", "noted"]
@@ -179,28 +180,25 @@ def _of_lennard_jones(atoms: Atoms, energy: Mapping[str, float], positions: Floa
     value = energy.get("lennard_jones")
     if not _is_beyond(value, MOST_LJ_AN_ATOM, len(atoms)) or value is None:
         return None
-    for distance in () if positions is None else (0.5, 1.0, 1.5, 2.0):
-        assert positions is not None
-        pair = _clash(atoms, positions, distance)
-        if pair is not None:
-            i, j = pair
-            apart = float(np.linalg.norm(positions[i] - positions[j]))
-            text = f", from {atoms.describe(i)} and {atoms.describe(j)} {apart:.2f} A apart"
-            return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol{text}: {_REMEDY}", pair)
+    pair = None if positions is None else _clash(atoms, positions)
+    if positions is not None and pair is not None:
+        i, j = pair
+        apart = float(np.linalg.norm(positions[i] - positions[j]))
+        text = f", from {atoms.describe(i)} and {atoms.describe(j)} {apart:.2f} A apart"
+        return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol{text}: {_REMEDY}", pair)
     return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol, which clashes make: {_REMEDY}")
 
 
-def _clash(atoms: Atoms, positions: Floats, distance: float) -> tuple[int, int] | None:
-    """Two atoms of different residues, or not bonded, that are closer than a distance; None where there are none."""
-    left = np.arange(len(atoms))
-    bonds = set(map(tuple, np.sort(atoms.bonds, axis=1).tolist()))
-    heavy = left[~_is_hydrogen(atoms)]
-    for chosen in (left, heavy):
-        pair = close_pair(positions[chosen], distance)
-        if pair is not None:
-            i, j = sorted(int(chosen[k]) for k in pair)
-            if (i, j) not in bonds:
-                return i, j
+def _clash(atoms: Atoms, positions: Floats) -> tuple[int, int] | None:
+    """The nearest two atoms less than 2 A apart and more than three bonds; None where there are none."""
+    near = np.concatenate(exclusions(atoms.bonds, len(atoms)))
+    bonded = _codes(near, len(atoms))
+    for distance in (0.5, 1.0, 1.5, 2.0):
+        pairs = close_pairs(positions, distance)
+        pairs = pairs[~np.isin(_codes(pairs, len(atoms)), bonded)]
+        if len(pairs):
+            i, j = sorted(pairs[int(_lengths(positions, pairs).argmin())].tolist())
+            return i, j
     return None
 
 
