@@ -386,11 +386,93 @@ def test_the_command_lists_a_few_of_many(tmp_path):
     assert "and 4 more; --json has them all" in text
 
 
-def test_ligands_whose_names_are_too_long_are_taken_out(tmp_path):
+def test_ligands_whose_names_are_too_long_get_one_that_a_pdb_file_holds(tmp_path):
     path = mmcif(tmp_path)
     text = path.read_text()
     ligand = "HETATM 99 C C1 . A1AA6 L 2 . 300 L 60.0 60.0 60.0 1.0"
     path.write_text(f"{text.rstrip()}\n{ligand}\n")
     changes = prepare(path, tmp_path / "ready.pdb")
-    assert changes.removed == {"A1AA6": 1}
-    assert "names too long for a PDB file" in error_of("prepare", path, "-o", tmp_path / "x.pdb", "--keep-hetero")
+    assert (changes.removed, changes.renamed) == ({"A1AA6": 1}, {})
+    command = "prepare", path, "-o", tmp_path / "kept.pdb", "--keep-hetero"
+    assert "Renamed       A1AA6 is LIG" in run(*command).stdout
+    assert json.loads(run(*command, "--json").stdout)["renamed"] == {"A1AA6": "LIG"}
+    assert read_structure(tmp_path / "kept.pdb").labels.residues[-1] == ("L", "LIG", 300, "")
+
+
+def test_a_chain_goes_on_behind_a_ter_where_its_residues_are_bonded(tmp_path):
+    second = next(k for k, line in enumerate(HEAVY) if residue(line) == 2)
+    third = next(k for k, line in enumerate(HEAVY) if residue(line) == 3)
+    changes = prepare(file_of(tmp_path, [*HEAVY[:third], "TER", *HEAVY[third:]]), tmp_path / "ready.pdb")
+    names = [f"A:{line[17:20]}{residue(line)}" for line in (HEAVY[second], HEAVY[third])]
+    assert changes.alternates == (f"{names[0]} and {names[1]} are bonded; the TER record between them was passed over",)
+    assert changes.atoms_added == {}
+    prepare(file_of(tmp_path, HEAVY), tmp_path / "same.pdb")
+    assert (tmp_path / "ready.pdb").read_text() == (tmp_path / "same.pdb").read_text()
+
+
+def ring(n=8):
+    """A ring of glycines whose backbone lies on a circle, oxygens outside."""
+    lengths = np.tile([1.46, 1.52, 1.33], n)  # N-CA, CA-C, C-N
+    radius = lengths.sum() / (2 * np.pi)
+    angles = np.concatenate([[0], np.cumsum(lengths)[:-1]]) / radius
+    lines = []
+    for k, angle in enumerate(angles):
+        outward = np.array([np.cos(angle), np.sin(angle), 0.0])
+        places = [(radius, "NAC"[k % 3], ("N", "CA", "C")[k % 3])]
+        places += [(radius + 1.23, "O", "O")] if k % 3 == 2 else []
+        for away, element, name in places:
+            serial = len(lines) + 1
+            element = "C" if name == "CA" else element
+            where = "".join(f"{x:8.3f}" for x in away * outward)
+            lines.append(
+                f"ATOM  {serial:5d}  {name:<3} GLY A{k // 3 + 1:4d}    {where}  1.00  0.00          {element:>2}"
+            )
+    return lines
+
+
+def test_a_ring_of_residues_has_no_ends(tmp_path):
+    changes = prepare(file_of(tmp_path, ring()), tmp_path / "ready.pdb")
+    assert (changes.atoms_added, changes.not_relaxed, changes.without_parameters) == ({}, [], [])
+    atoms = read(tmp_path / "ready.pdb")
+    assert len(atoms) == 8 * 7  # a glycine within a chain
+    assert np.count_nonzero(atoms.labels.names == "H") == 8
+    first, last = np.flatnonzero(atoms.labels.names == "N")[0], np.flatnonzero(atoms.labels.names == "C")[-1]
+    assert [first, last] in atoms.bonds.tolist()
+
+
+@pytest.mark.parametrize("name", ["CA", "P"])
+def test_a_trace_is_no_structure_to_build_on(tmp_path, name):
+    trace = [
+        f"ATOM  {k:5d}  {name:<3} {'ALA' if name == 'CA' else '  U'} A{k:4d}    {3.8 * k:8.3f}   0.000   0.000"
+        for k in range(9)
+    ]
+    with pytest.raises(InputError, match=r"9 of 9 residues, A:(ALA|U)0 first, lack atoms of their backbone"):
+        prepare(file_of(tmp_path, trace), tmp_path / "ready.pdb")
+    assert not (tmp_path / "ready.pdb").exists()
+
+
+def test_a_file_of_ligands_alone_says_what_to_keep(tmp_path):
+    bare = file_of(tmp_path, [*LIGAND, WATER])
+    with pytest.raises(
+        InputError, match=r"no protein and no nucleic acid, but 1 LIG, 1 HOH; keep these with --keep-het"
+    ):
+        prepare(bare, tmp_path / "ready.pdb")
+    assert not (tmp_path / "ready.pdb").exists()
+
+
+def test_residues_that_carry_a_sugar(tmp_path):
+    """AMBER's NLN is an asparagine; where the sugar stays, it has one hydrogen less."""
+    lines = template_lines("ASN")
+    carrier = [f"{line[:17]}NLN{line[20:]}" for line in lines]
+    nitrogen = next(place(line) for line in lines if line[12:16].strip() == "ND2")
+    outward = nitrogen - np.mean([place(line) for line in lines], axis=0)
+    sugar = at(LIGAND[0].replace("LIG", "0GB"), nitrogen + 1.45 * outward / np.linalg.norm(outward))
+    bare = file_of(tmp_path, [*carrier, "TER", sugar])
+    changes = prepare(bare, tmp_path / "ready.pdb")
+    assert changes.replaced == {"A:NLN1": "ASN"}
+    assert "A:ASN1 was bonded to 0GB, which was taken out" in changes.warnings[0]
+    on_nitrogen = {"HD21", "HD22"}
+    assert on_nitrogen <= set(read_structure(tmp_path / "ready.pdb").labels.names.tolist())
+    changes = prepare(bare, tmp_path / "kept.pdb", keep_hetero=True)
+    assert "A:ASN1 has a bond from ND2 to A:0GB203 in place of a hydrogen" in changes.warnings
+    assert len(on_nitrogen & set(read_structure(tmp_path / "kept.pdb").labels.names.tolist())) == 1

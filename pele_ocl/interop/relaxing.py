@@ -34,10 +34,11 @@ def cpu() -> Platform:
 
 def atom_keys(topology: Topology) -> set[Key]:
     """Chain, number, insertion code and name of each atom, by which it is known again."""
-    return {_key(atom) for atom in topology.atoms()}
+    return {atom_key(atom) for atom in topology.atoms()}
 
 
-def _key(atom: Atom) -> Key:
+def atom_key(atom: Atom) -> Key:
+    """Chain, number, insertion code and name of an atom."""
     return atom.residue.chain.id, atom.residue.id, atom.residue.insertionCode, atom.name
 
 
@@ -52,7 +53,7 @@ def stretch(fixer: PDBFixer, there: set[Key]) -> int:
         length = float(np.linalg.norm(along))
         if usual and length and abs(length - usual) > _OFF * usual:
             positions[light.index] = positions[heavy.index] + along * (usual / length)
-            n_moved += _key(light) in there
+            n_moved += atom_key(light) in there
     fixer.positions = quantity(positions.tolist())
     return n_moved
 
@@ -70,7 +71,7 @@ def relax(fixer: PDBFixer, there: set[Key], tell: Callable[[float], None]) -> li
     )
     still = set(strangers)
     for atom in fixer.topology.atoms():
-        if _key(atom) in there or atom.residue in still:
+        if atom_key(atom) in there or atom.residue in still:
             system.setParticleMass(atom.index, 0)
 
     class Reporter(openmm.MinimizationReporter):  # type: ignore[misc,name-defined]
