@@ -11,6 +11,8 @@ from os import PathLike
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
 
+import numpy as np
+
 from ..atoms import Atoms, Floats, Labels
 from ..chemistry import aligned_name, is_polymer
 from ..errors import FormatError
@@ -42,7 +44,7 @@ def write_pdb_with_ions(
     """Write a structure and ions, which get a chain of their own, or go on with the last one where no letter is left.
 
     Of a PDB file the lines are kept as they are: those of the chosen model, and all that belong to no model. Of other
-    files, and where some atoms of the file were left out, the atoms are written anew, without their charges.
+    files, and where some atoms of the file were left out or moved, the atoms are written anew, without their charges.
 
     target : written as given; see writing.replacing
     source : the file that atoms were read from, an InputFile best, as it does not change
@@ -52,7 +54,8 @@ def write_pdb_with_ions(
     """
     assert atoms.labels is not None
     source = read_file(source)
-    if structure_format(source).has_pdb_records and len(read_pdb(source, model).lines) == len(atoms):
+    own = read_pdb(source, model).positions if structure_format(source).has_pdb_records else None
+    if own is not None and np.array_equal(own, atoms.positions):
         before, after, serial = _own_lines(source, model)
     else:
         before, after, serial = list(atom_lines(atoms.labels, atoms.positions, str(source))), [], len(atoms)

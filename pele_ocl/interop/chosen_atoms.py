@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, pairwise
 
@@ -37,7 +37,8 @@ def chosen_text(source: InputFile, structure: Structure) -> str:
     """
     if structure_format(source).has_pdb_records:
         passed = set(chain.from_iterable(range(*lines) for lines in _joints(structure).values()))
-        return "".join(_chosen(lines(source, "PDB"), set(structure.lines.tolist()), passed))
+        places = dict(zip(structure.lines.tolist(), structure.positions.tolist(), strict=True))
+        return "".join(_chosen(lines(source, "PDB"), places, passed))
     atoms = atom_lines(structure.labels, structure.positions, str(source))
     return "".join([*sequence_records(source), *atoms, "END\n"])
 
@@ -105,15 +106,16 @@ def _joints(structure: Structure) -> dict[int, tuple[int, int]]:
     return found
 
 
-def _chosen(text: Iterable[str], kept: set[int], passed: set[int]) -> Iterator[str]:
+def _chosen(text: Iterable[str], places: Mapping[int, list[float]], passed: set[int]) -> Iterator[str]:
     """The lines of a PDB file without the atoms that were not chosen; alternate locations have no mark any more.
 
-    passed : lines whose TER is left out
+    places : positions, A, of the atoms that were chosen, by their lines; passed : lines whose TER is left out
     """
     for number, line in enumerate(text, 1):
         if is_atom_line(line) or line.startswith(("ATOM", "HETATM")):
-            if number in kept:
-                yield f"{line[:16]} {line[17:]}"
+            if number in places:
+                place = "".join(f"{x:8.3f}" for x in places[number])
+                yield f"{line[:16]} {line[17:30]}{place}{line[54:]}"
         elif line.startswith("TER") and number in passed:
             continue
         elif not line.startswith(("ANISOU", "MODEL", "ENDMDL", "SIGATM", "SIGUIJ", "END\n", "END ")):
