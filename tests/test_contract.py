@@ -561,3 +561,18 @@ def test_whole_structures_stay_where_they_are(tmp_path):
     assert whole_structure(apart, cell) is apart
     small = np.diag([9.0, 40.0, 40.0])  # less than twice a residue's extent
     assert whole_structure(structure, small) is structure
+
+
+def test_one_unreasonable_bond_among_many_is_told():
+    atoms = read(HEXAPEPTIDE)
+    table = atoms.bonded.bonds
+    i, j = table.atoms[0].tolist()
+    x = atoms.positions.copy()
+    x[j] = x[i] + 2.4 * (x[j] - x[i])
+    energy = Energy(atoms, gradient=False, device=DEVICES[0]).evaluate(x).energy
+    found = of_energy(atoms, {**energy, "bond": 100.0}, x)
+    assert "bond energy of 100" not in found[0].text
+    assert found[0].text.startswith("bond energy of ")
+    assert "run pele-ocl minimize" in found[0].text
+    assert set(found[0].atoms) <= set(range(len(atoms)))
+    assert of_energy(atoms, {**energy, "bond": 100.0, "angle": 0.0, "lennard_jones": 0.0}) == []

@@ -476,3 +476,57 @@ def test_residues_that_carry_a_sugar(tmp_path):
     changes = prepare(bare, tmp_path / "kept.pdb", keep_hetero=True)
     assert "A:ASN1 has a bond from ND2 to A:0GB203 in place of a hydrogen" in changes.warnings
     assert len(on_nitrogen & set(read_structure(tmp_path / "kept.pdb").labels.names.tolist())) == 1
+
+
+def test_atoms_beside_a_gap_are_built_where_their_residue_is(tmp_path):
+    """PDBFixer bonds residues that follow each other in a file, however far apart they are."""
+    stub = [line for line in HEAVY if residue(line) < 3 or (residue(line) == 3 and line[12:16].strip() in ("N", "CA"))]
+    far = [at(line, place(line) + 15.0) for line in HEAVY if residue(line) > 4]
+    prepare(file_of(tmp_path, [*stub, *far]), tmp_path / "ready.pdb")
+    atoms = read(tmp_path / "ready.pdb")
+    lengths = np.linalg.norm(np.diff(atoms.positions[atoms.bonds], axis=1)[:, 0], axis=1)
+    assert lengths.max() < 2.0
+
+
+def test_hydrogens_do_not_fall_into_an_oxygen_that_is_too_near(tmp_path):
+    """A tyrosine's HH between its OH and an acid's oxygen: hydroxyl hydrogens have no size in AMBER's force fields."""
+    import pdbfixer
+
+    from pele_ocl.interop.building import positions_nm
+    from pele_ocl.interop.relaxing import atom_key, relax
+
+    of = {(residue(line), line[12:16].strip()): place(line) for line in ATOMS}
+    outward = (of[4, "HZ"] - of[4, "CZ"]) / np.linalg.norm(of[4, "HZ"] - of[4, "CZ"])
+    hydroxyl = of[4, "CZ"] + 1.36 * outward
+    tyrosine = []  # of the phenylalanine
+    for line in ATOMS:
+        ours = line.replace("PHE", "TYR")
+        if line[12:16].strip() != "HZ":
+            tyrosine.append(ours)
+            continue
+        tyrosine.append(at(ours.replace(" HZ ", " OH ").replace("          H", "          O"), hydroxyl))
+        tyrosine.append(at(ours.replace(" HZ ", " HH "), hydroxyl + 1.1 * outward))
+    acceptor, away = of[6, "OD2"], of[6, "OD2"] - of[6, "CB"]
+    chain = [f"{line[:21]}B{line[22:]}" for line in ATOMS]
+    near = [at(line, hydroxyl + 1.6 * outward + _turned(place(line) - acceptor, away, -outward)) for line in chain]
+    fixer = pdbfixer.PDBFixer(filename=str(file_of(tmp_path, [*tyrosine, "TER", *near, "TER"])))
+    atoms = list(fixer.topology.atoms())
+    (k,) = (atom.index for atom in atoms if atom.name == "HH")
+    assert relax(fixer, {atom_key(atom) for atom in atoms if atom.index != k}, lambda share: None) == []
+    distances = np.sort(np.linalg.norm(positions_nm(fixer) - positions_nm(fixer)[k], axis=1))
+    assert 0.09 < distances[1] < 0.11  # nm, from its own oxygen
+    assert distances[2] > 0.11
+
+
+def _turned(x, one, other):
+    """x turned by the shortest rotation that brings the direction of one onto the other."""
+    a, b = one / np.linalg.norm(one), other / np.linalg.norm(other)
+    axis = np.cross(a, b)
+    skew = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    return (np.eye(3) + skew + skew @ skew / (1 + a @ b)) @ x
+
+
+def test_atoms_of_no_known_element_are_named(tmp_path):
+    strange = [at(f"HETATM 9101 XE1  GLX A 300    {LIGAND[0][30:76]} X", [50.0, 50.0, 50.0])]
+    with pytest.raises(InputError, match=r"bare.pdb: atom XE1 of A:GLX300 is of no known element; name it"):
+        prepare(file_of(tmp_path, [*HEAVY, "TER", *strange]), tmp_path / "ready.pdb", keep_hetero=True)

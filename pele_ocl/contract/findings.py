@@ -23,6 +23,7 @@ ON_TOP = 0.5  # A: no two atoms of a molecule are so close
 _DISULPHIDE = 2.5  # A between SG atoms that are bonded
 # Mean energies beyond which a structure was not relaxed, kcal/mol. Thermal motion at 300 K is 0.3 a bond or angle.
 MOST_A_BOND, MOST_AN_ANGLE, MOST_LJ_AN_ATOM = 1.25, 1.5, 1.0
+MOST_ONE_BOND = 50.0  # kcal/mol: 0.4 A of a bond between heavy atoms
 _STRAINED = 3.0  # kcal/mol of a single bond
 _REMEDY = "run pele-ocl minimize"
 
@@ -150,12 +151,16 @@ def _open_disulphides(atoms: Atoms) -> list[Finding]:
 
 def _of_bonds(atoms: Atoms, energy: Mapping[str, float], positions: Floats | None) -> Finding | None:
     table = None if atoms.bonded is None else atoms.bonded.bonds
-    if table is None or not _is_beyond(energy.get("bond"), MOST_A_BOND, len(table)):
+    if table is None or "bond" not in energy:
         return None
+    is_beyond = _is_beyond(energy["bond"], MOST_A_BOND, len(table))
     if positions is None:
-        return _beyond(atoms, "bond", energy["bond"], table, "", np.empty((0, 2), np.int32))
+        none = np.empty((0, 2), np.int32)
+        return _beyond(atoms, "bond", energy["bond"], table, "", none) if is_beyond else None
     lengths = _lengths(positions, table.atoms)
     energies = table.parameters[:, 0] * (lengths - table.parameters[:, 1]) ** 2
+    if not is_beyond:
+        return _of_one_bond(atoms, table, lengths, energies)
     strained = np.flatnonzero(energies > _STRAINED)
     with_hydrogen = strained[_is_hydrogen(atoms)[table.atoms[strained]].any(axis=1)]
     if len(with_hydrogen) > 1 and energies[with_hydrogen].sum() > energies.sum() / 2:
@@ -167,6 +172,18 @@ def _of_bonds(atoms: Atoms, energy: Mapping[str, float], positions: Floats | Non
         i, j = own[0].tolist()
         cause = f"{atoms.describe(i)} and {atoms.describe(j)} at {lengths[worst]:.2f} A"
     return _beyond(atoms, "bond", energy["bond"], table, cause, own)
+
+
+def _of_one_bond(atoms: Atoms, table: TermTable, lengths: Floats, energies: Floats) -> Finding | None:
+    """A single bond of an unreasonable energy among others that are fine."""
+    worst = int(energies.argmax()) if len(energies) else -1
+    if worst < 0 or not energies[worst] > MOST_ONE_BOND:
+        return None
+    i, j = table.atoms[worst].tolist()
+    more = np.count_nonzero(energies > MOST_ONE_BOND) - 1
+    others = f", and {more:,} more such bonds" if more else ""
+    text = f"bond energy of {energies[worst]:,.0f} kcal/mol from {atoms.describe(i)} and {atoms.describe(j)} at"
+    return Finding("noted", f"{text} {lengths[worst]:.2f} A{others}: {_REMEDY}", (i, j))
 
 
 def _of_angles(atoms: Atoms, energy: Mapping[str, float]) -> Finding | None:

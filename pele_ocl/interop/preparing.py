@@ -111,6 +111,9 @@ def prepare(
             work.build(loop_seconds if loops else 0.0)
             work.add_hydrogens(ph)
             temporary.write_text(_as_pdb(fixer), encoding="latin-1")
+        except InputError as error:
+            told = str(error)
+            raise InputError(told if told.startswith(str(source)) else f"{source}: {told}") from None
         except PeleError:
             raise
         except (ValueError, KeyError, IndexError) as error:
