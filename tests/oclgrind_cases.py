@@ -380,8 +380,8 @@ CASES = {
 }
 
 if __name__ == "__main__":
-    simulator, kept, keep = get_device("oclgrind"), set[tuple[str, ...]](), Run.keep
-    Run.keep = lambda self, file, name, *rest, **more: kept.add((file, name)) or keep(self, file, name, *rest, **more)
+    simulator, bound, bind = get_device("oclgrind"), set[tuple[str, ...]](), Run.bind
+    Run.bind = lambda self, file, name, *rest, **more: bound.add((file, name)) or bind(self, file, name, *rest, **more)
     CASES[sys.argv[1]](simulator)
-    print("kernels:", *sorted({f"{file}:{name}" for file, name, *_ in kept | set(simulator.kernels)}))
+    print("kernels:", *sorted({f"{file}:{name}" for file, name, *_ in bound | set(simulator.kernels)}))
     print("all cases ran")

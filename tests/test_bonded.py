@@ -15,13 +15,12 @@ from test_reference_energy import bonded as chain
 from test_reference_nonbond import differences, relative
 from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
-from pele_ocl import Atoms, InputError
+from pele_ocl import Atoms, InputError, PositionalRestraint
 from pele_ocl.atoms import Angles, Bonded, HarmonicImpropers, OneFourPairs, Torsions
 from pele_ocl.energy import TERMS, VARIANTS, Energy, energy
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.bonded.tasks import stable_order
 from pele_ocl.energy.result import ALL_TERMS, PASS_TERMS
-from pele_ocl.energy.terms import PositionalRestraint
 from pele_ocl.opencl.device import Device
 from pele_ocl.pairs import nonbonded_pairs, pairs_within
 from pele_ocl.reference.bonded import bonded_terms
@@ -308,7 +307,7 @@ def test_a_term_may_join_one_that_is_there(device, precision):
     class Wall(PositionalRestraint):
         """Counts as nonpolar."""
 
-        joins = True
+        merges_names = True
 
     atoms, there = chain(50), options(device, precision)
     wall = Wall(2.0, reference=atoms.positions + 1, name="nonpolar")

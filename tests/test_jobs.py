@@ -22,7 +22,7 @@ from conftest import DEVICES
 import pele_ocl
 from pele_ocl import FormatError, InputError, jobs
 from pele_ocl.inputfile import InputFile
-from pele_ocl.jobs.journal import Journal
+from pele_ocl.jobs import Journal
 from pele_ocl.paths import shipped
 
 ROOT = Path(__file__).parent.parent

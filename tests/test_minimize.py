@@ -10,7 +10,7 @@ import pytest
 
 import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, SolventModel, minimize_many
-from pele_ocl.atoms.bonded import Angles, Bonded, Bonds
+from pele_ocl.atoms import Angles, Bonded, Bonds
 from pele_ocl.minimize import many, minimize
 from pele_ocl.minimize.options import Stopping
 from pele_ocl.opencl.device import Device
@@ -312,7 +312,7 @@ def test_molecules_without_room_beside_others_follow_alone(device, monkeypatch):
     same = {"tolerance": 2.0, "variant": "blocks", "device": device}
     molecules = [PEPTIDE, PEPTIDE[:90], PEPTIDE[:80]]
     alone = [minimize(atoms, **same).positions for atoms in molecules]
-    for kept in (device.kept, device.staging):
+    for kept in (device.cached, device.staging):
         kept.clear()
     gc.collect()
     for counted in (device.buffers, device.mapped):

@@ -24,10 +24,11 @@ import numpy as np
 import pytest
 from conftest import DEVICES
 
+from pele_ocl import list_devices
 from pele_ocl.errors import CacheWarning
 from pele_ocl.opencl import building, cache
 from pele_ocl.opencl.cache import CHECKSUM_BYTES, Entry
-from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.run import Run
 from pele_ocl.opencl.runtimes import platforms
 from pele_ocl.paths import shipped
@@ -56,7 +57,7 @@ def compute(device: Device, **defines: int) -> None:
     """Compute by the probe's kernel as a new process would, on a device of which nothing is built; check the values."""
     run = Run(Device(device.index, device.handle), "float32")
     y = run.empty(len(X))
-    run.launch(run.kernel("probe.cl", "probe", **defines), (len(X),), (1,), run.upload(X), y)
+    run.launch(run.kernel("probe.cl", "probe", **defines), (len(X),), (1,), dict(x=run.upload(X), y=y))
     np.testing.assert_array_equal(run.download(y, len(X)), X * X + np.float32(0.25))
 
 
@@ -83,9 +84,9 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     written: list[str] = []
     write = Entry.write
 
-    def counted(entry, program):
+    def counted(entry, program, signatures):
         written.append(entry.name)
-        write(entry, program)
+        write(entry, program, signatures)
 
     monkeypatch.setattr(Entry, "write", counted)
     return written

@@ -132,9 +132,9 @@ def test_arguments_that_fail_are_sentences(fresh, monkeypatch):
     kernel = run.kernel("probe.cl", "probe")
     x, _ = run.zeros(4), kernel.most_items
     monkeypatch.setattr(kernel, "borrow", Refusing)
-    for launch in (run.launch, run.prepare, run.keep_kernel):
+    for launch in (run.launch, run.bind_kernel):
         with pytest.raises(DeviceError, match="refuses the work"):
-            launch(kernel, (4, 1), (1, 1), x, x)
+            launch(kernel, (4, 1), (1, 1), dict(x=x, y=x))
 
 
 def test_memory_that_is_not_there_is_a_sentence(fresh, monkeypatch):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from pele_ocl import Atoms, InputError, Labels, ParameterError, read
-from pele_ocl.atoms.selection import Composition, Selection, parser, residue_kinds, selection
+from pele_ocl import Atoms, InputError, Labels, ParameterError, read, selection
+from pele_ocl.atoms.selection import Composition, Selection, parser, residue_kinds
 from pele_ocl.atoms.selection.nearby import near
 from pele_ocl.cli import main
 from pele_ocl.cli.structures.choice import selection_of

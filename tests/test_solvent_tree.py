@@ -20,12 +20,11 @@ from pele_ocl.cli.plan_options.accuracy import accuracy_lines
 from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.shared import MOMENTS
 from pele_ocl.paths import shipped
-from pele_ocl.solvent import choose_variant
-from pele_ocl.solvent.error import SAMPLE, RadiusError, SampledRadii, sample_of
+from pele_ocl.solvent import VARIANTS, RadiusError, choose_variant
+from pele_ocl.solvent.error import SAMPLE, SampledRadii, sample_of
 from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.solvent.sharing import shared
 from pele_ocl.solvent.tree_sums import TreeShape, TreeSums
-from pele_ocl.solvent.variants import VARIANTS
 from pele_ocl.tuning import Choice, trying
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"

@@ -19,9 +19,9 @@ _SHORTER = 0.5  # A: an image is another way to join atoms only if its longest s
 
 
 def whole_structure(structure: Structure, cell: Floats | None) -> Structure:
-    """The structure with molecules that a cell's faces cut made whole, with a note; as it is where none is cut.
+    """Make the molecules of a structure whole that a cell's faces cut, with a note; others stay as they are.
 
-    cell : (3, 3) A, None where there is none
+    cell : (3, 3) A, None if there is none
     """
     bonds = None if cell is None else cut_bonds(structure, cell)
     if cell is None or bonds is None:
@@ -33,9 +33,9 @@ def whole_structure(structure: Structure, cell: Floats | None) -> Structure:
 
 
 def cut_bonds(structure: Structure, cell: Floats) -> NDArray[np.int32] | None:
-    """Pairs (m, 2) of atoms that hold molecules together, None where no molecule is cut.
+    """Pairs (m, 2) of atoms that hold molecules together, None if no molecule is cut.
 
-    Of a residue that is cut, pairs are those by which its atoms join with the shortest steps.
+    In a residue that is cut, its atoms are joined by the shortest steps.
     """
     if not np.isfinite(structure.positions).all():
         return None

@@ -32,7 +32,7 @@ _REMEDY = "run pele-ocl minimize"
 class Finding:
     """A finding of the contract.
 
-    action : "repaired", "refused" or "noted"; text : a sentence; atoms : indices of those that it is about
+    action : "repaired", "refused" or "noted"; text : a sentence; atoms : indices of the atoms concerned
     """
 
     action: Action
@@ -40,7 +40,7 @@ class Finding:
     atoms: tuple[int, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """The finding for a report in JSON."""
+        """Return the finding for a report in JSON."""
         return {"action": self.action, "text": self.text, "atoms": list(self.atoms)}
 
 
@@ -62,7 +62,7 @@ def of_structure(atoms: Atoms, torn: Action = "refused") -> list[Finding]:
 def of_energy(atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | None = None) -> list[Finding]:
     """Terms of an energy that are beyond reason, with where they come from.
 
-    energy : kcal/mol by term; positions : (n, 3) A that it is of, None for the mean of many, which names no atoms
+    energy : kcal/mol by term; positions : (n, 3) A that it belongs to, None for the mean of many, which names no atoms
     """
     there = None if positions is None else np.asarray(positions, np.float64)
     found = [_of_bonds(atoms, energy, there), _of_angles(atoms, energy), _of_lennard_jones(atoms, energy, there)]
@@ -70,7 +70,10 @@ def of_energy(atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | 
 
 
 def limits_of(atoms: Atoms, bonds: Ints) -> Floats:
-    """The lengths (m,) A beyond which bonds (m, 2) cannot be: 3 A more than the force field's, or than 1.5 A."""
+    """Return the lengths (m,) A beyond which bonds (m, 2) cannot be.
+
+    They are 3 A more than the force field's, or than 1.5 A.
+    """
     limits = np.full(len(bonds), USUAL_BOND)
     if atoms.bonded is not None and len(atoms.bonded.bonds) and len(bonds):
         codes, known = _codes(bonds, len(atoms)), _codes(atoms.bonded.bonds.atoms, len(atoms))
@@ -82,12 +85,12 @@ def limits_of(atoms: Atoms, bonds: Ints) -> Floats:
 
 
 def impossible_bonds(atoms: Atoms) -> NDArray[np.intp]:
-    """The indices among the atoms' bonds of those that are more than 3 A longer than they should be."""
+    """Find the bonds that are more than 3 A longer than they should be, by index among the atoms' bonds."""
     return np.flatnonzero(_lengths(atoms.positions, atoms.bonds) > limits_of(atoms, atoms.bonds))
 
 
 def bond_text(atoms: Atoms, i: int, j: int, length: float) -> str:
-    """The words for a bond that cannot be."""
+    """Write the words for a bond that cannot be."""
     return f"the bond of {atoms.describe(i)} and {atoms.describe(j)} is {length:,.1f} A long"
 
 
@@ -175,7 +178,7 @@ def _of_bonds(atoms: Atoms, energy: Mapping[str, float], positions: Floats | Non
 
 
 def _of_one_bond(atoms: Atoms, table: TermTable, lengths: Floats, energies: Floats) -> Finding | None:
-    """A single bond of an unreasonable energy among others that are fine."""
+    """Find a single bond of an unreasonable energy among others that are fine."""
     worst = int(energies.argmax()) if len(energies) else -1
     if worst < 0 or not energies[worst] > MOST_ONE_BOND:
         return None
@@ -207,7 +210,7 @@ def _of_lennard_jones(atoms: Atoms, energy: Mapping[str, float], positions: Floa
 
 
 def _clash(atoms: Atoms, positions: Floats) -> tuple[int, int] | None:
-    """The nearest two atoms less than 2 A apart and more than three bonds; None where there are none."""
+    """Find the nearest two atoms less than 2 A apart and more than three bonds; None if there are none."""
     near = np.concatenate(exclusions(atoms.bonds, len(atoms)))
     bonded = _codes(near, len(atoms))
     for distance in (0.5, 1.0, 1.5, 2.0):
@@ -224,7 +227,7 @@ def _is_beyond(value: float | None, most: float, n: int) -> bool:
 
 
 def _beyond(atoms: Atoms, term: str, value: float, table: TermTable, cause: str, own: Ints) -> Finding:
-    """The sentence for a bonded term; own : (k, 2) atoms that it comes from"""
+    """Write the sentence for a bonded term; own : (k, 2) atoms that it comes from"""
     n = 0 if atoms.labels is None else len(atoms.labels.residue_starts)
     unit, mean = ("residue", value / n) if n > 1 else (table.kind.removesuffix("s"), value / len(table))
     source = f", from {cause}" if cause else ""

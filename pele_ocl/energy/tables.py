@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 class PairTables:
     """Buffers of the atoms in the order of the tiles' slots, for the passes over pairs.
 
-    parameters : (6, n_slots) those of ATOM_ARGUMENTS in cl/energy/terms.clh, offset radii first
+    parameters : (6, n_slots) of ATOM_ARGUMENTS in cl/energy/terms.clh, offset radii first
     sigmas, epsilons : (n_slots,); unused slots have no well
     slopes, slope_columns : of the slope of the HCT series, for single atoms and for vectors
-    masks : starts, partners and words of Masks
+    masks : starts, partners and words of Masks, by the names that kernels have for them
     """
 
     parameters: Buffer
@@ -35,14 +35,14 @@ class PairTables:
     epsilons: Buffer
     slopes: Buffer
     slope_columns: Buffer
-    masks: tuple[Buffer, ...]
+    masks: dict[str, Buffer]
 
     @classmethod
     def of(
         cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, excluded: Ints, order: TileOrder,
         gb_self: bool = True, integrals: Floats | None = None,
     ) -> PairTables:  # fmt: skip
-        """The tables of a molecule for kernels that meet its tiles in this order.
+        """Upload the tables of a molecule for kernels that meet its tiles in this order.
 
         excluded : (k, 2) pairs without Lennard-Jones and Coulomb energy
         gb_self : whether atoms have GB energies of their own
@@ -68,7 +68,10 @@ class PairTables:
         )
 
 
-def _masks(run: Run, tiles: Tiles, excluded: Ints, order: TileOrder) -> tuple[Buffer, ...]:
+def _masks(run: Run, tiles: Tiles, excluded: Ints, order: TileOrder) -> dict[str, Buffer]:
     masks = Masks.of(tiles, excluded, order)
     words = masks.words.view(np.int32) if run.precision == "float32" else masks.words.astype(np.int64)
-    return run.upload(masks.starts, np.int32), run.upload(masks.partners, np.int32), run.upload(words, words.dtype)
+    return dict(
+        special_starts=run.upload(masks.starts, np.int32), specials=run.upload(masks.partners, np.int32),
+        masks=run.upload(words, words.dtype),
+    )  # fmt: skip

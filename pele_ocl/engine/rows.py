@@ -17,9 +17,10 @@ from .launching import Tables
 from .system import System
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
+    from ..opencl.signature import Arguments
 
 Rows = NDArray[np.int64]
 MOST_ROWS = 65_535  # of a launch, which CUDA's devices take in the second and third dimension
@@ -29,20 +30,20 @@ ITEMS = 64  # of a group that adds up a row on a GPU
 
 @dataclass(eq=False)
 class Group:
-    """The rows whose molecules share launches.
+    """Rows whose molecules share launches.
 
     rows : their numbers; slots of the tables are places in them
     listed : the rows that are launched at the moment
     """
 
     tables: Tables
-    launches: Sequence[KeptLaunch]
+    launches: Sequence[BoundLaunch]
     rows: Rows
     listed: Rows
 
 
 class ResidentRows:
-    """The rows of an ensemble in one large buffer: positions, results, and all that lies between.
+    """Rows of an ensemble in one large buffer: positions, results, and all that lies between.
 
     systems : of each row; None where a molecule cannot be computed, whose row is empty
     fine : the type of energies, float64 where the device has it
@@ -74,7 +75,7 @@ class ResidentRows:
         self._spare: Buffer | None = None
 
     def _lay_out(self) -> None:
-        """Place what molecules share, then the rows, those of a molecule one behind the other."""
+        """Place what molecules share, then the rows, a molecule's one after the other."""
         distinct = list(dict.fromkeys(system for system in self.systems if system is not None))
         end, self.shared = 0, dict[System, int]()
         for system in distinct:
@@ -113,7 +114,7 @@ class ResidentRows:
             yield Group(tables, tables.kept(first.passes.launches), rows, np.zeros(0, np.int64))
 
     def _describe(self) -> tuple[Buffer, Buffer, Buffer]:
-        """The table of all rows as kernels of drivers see it, their steps, and where their further energies are."""
+        """Upload the table of all rows for kernels of drivers, their steps, and the places of further energies."""
         rows = np.zeros(max(1, len(self.systems)), ROW.dtype(self.run.precision))
         steps, further = np.ones(len(rows)), np.zeros((len(rows), 2), np.int32)
         for k in self.there.tolist():
@@ -150,7 +151,7 @@ class ResidentRows:
 
     @staticmethod
     def parts(n: int) -> Iterator[tuple[int, int]]:
-        """The first and the number of the rows of each launch that n rows take."""
+        """Yield first row and number of rows of each launch that n rows take."""
         return ((first, min(MOST_ROWS, n - first)) for first in range(0, n, MOST_ROWS))
 
     def _add_up(self, rows: Rows) -> None:
@@ -160,21 +161,24 @@ class ResidentRows:
         has_radii = any(self.system(k).passes.contents.has_gb for k in self.there.tolist())
         kernel = run.kernel("engine/energies.cl", "row_energies", GROUP=items, **self.macros)
         self.list(rows)
+        arguments = dict(
+            further=self._further, has_radii=has_radii, energies=self.energies_on_device,
+            are_numbers=self.numbers_on_device, **self.arguments,
+        )  # fmt: skip
         for first, count in self.parts(len(rows)):
-            run.launch(
-                kernel, (items, count), (items, 1), *self.arguments, self._further, np.int32(has_radii),
-                self.energies_on_device, self.numbers_on_device, offset=(0, first),
-            )  # fmt: skip
+            run.launch(kernel, (items, count), (items, 1), arguments, offset=(0, first))
 
     @property
     def macros(self) -> dict[str, int]:
-        """The build definitions of kernels that see rows."""
+        """Build definitions of kernels that see rows."""
         return {"FIXED_BITS": 8 * self.coordinate.itemsize if self.coordinate.kind == "i" else 0}
 
     @property
-    def arguments(self) -> tuple[Buffer, Buffer, Buffer, Buffer]:
+    def arguments(self) -> Arguments:
         """ENSEMBLE of cl/engine/rows.clh."""
-        return self.rows_on_device, self.steps_on_device, self._listed, self.bytes_on_device
+        return dict(
+            rows=self.rows_on_device, steps=self.steps_on_device, listed=self._listed, bytes=self.bytes_on_device
+        )  # fmt: skip
 
     def list(self, rows: Rows) -> None:
         """Have kernels of drivers be launched for these rows."""
@@ -195,7 +199,7 @@ class ResidentRows:
         return array.view(kind)[:, : piece.size // kind.itemsize]
 
     def write(self, rows: Sequence[int], name: str, values: NDArray[Any]) -> None:
-        """Write (n_rows, size) to a buffer of the passes of rows of one molecule, behind all that was launched."""
+        """Write (n_rows, size) to a buffer of the passes of rows of one molecule, after all that was launched."""
         piece, n_words = self.system(rows[0]).piece(name), self._words(rows[0], name)
         array = np.zeros((len(rows), n_words * WORD), np.uint8)
         array[:, : piece.size] = np.ascontiguousarray(values).view(np.uint8).reshape(len(rows), -1)
@@ -238,11 +242,14 @@ class ResidentRows:
     ) -> None:  # fmt: skip
         """Start the copy of so many words from places of a buffer to places of another one."""
         run, most = self.run, int(words.max())
-        args = run.upload(begin, np.uint64), run.upload(end, np.uint64), run.upload(words, np.int32), source, target
+        arguments = {
+            "from": run.upload(begin, np.uint64), "to": run.upload(end, np.uint64),
+            "n_words": run.upload(words, np.int32), "source": source, "target": target,
+        }  # fmt: skip
         kernel = run.kernel("engine/copy.cl", "copy_rows")
         for first in range(0, len(words), MOST_ROWS):
             count = min(MOST_ROWS, len(words) - first)
-            run.launch(kernel, (min(4096, most), count), (min(64, most), 1), *args, offset=(0, first))
+            run.launch(kernel, (min(4096, most), count), (min(64, most), 1), arguments, offset=(0, first))
         run.finish()  # the places go with this call
 
     def energies(self) -> tuple[Floats, NDArray[np.bool_]]:

@@ -1,4 +1,4 @@
-"""The PDB text that PDBFixer gets of a structure file: the atoms that our readers chose, and the sequences."""
+"""PDB text of a structure file for PDBFixer: the atoms that our readers chose, and the sequences."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ _TRACES = {"CA", "P", "C1'"}  # an atom that each residue of a chain has, a trac
 
 
 def chosen_text(source: InputFile, structure: Structure) -> str:
-    """The text for the structure that was read from a file: one model, one alternate location without its mark.
+    """Write the text for the structure that was read from a file: one model, one alternate location without its mark.
 
-    Of a PDB file it is the file's own lines, less the atoms that were not chosen and TER records that part residues
-    that are bonded; of an mmCIF file the atoms are written anew, behind SEQRES and MODRES records with the author's
-    chains.
+    From a PDB file the file's own lines are taken, less the atoms that were not chosen and TER records between bonded
+    residues. The atoms of an mmCIF file are written anew, after SEQRES and MODRES records with the author's chains.
 
     Raises FormatError for names of an mmCIF file that do not fit into a PDB file.
     """
@@ -58,7 +57,7 @@ def passed_ters(source: InputFile, structure: Structure) -> list[str]:
 
 
 def require_backbones(source: InputFile, structure: Structure) -> None:
-    """Raise InputError where most residues lack atoms of their backbone, which no program can build from so little."""
+    """Raise InputError if most residues lack atoms of their backbone, which no program can build from so little."""
     labels = structure.labels
     ends = [*labels.residue_starts.tolist(), len(labels)]
     lacking, n = list[int](), 0
@@ -76,9 +75,9 @@ def require_backbones(source: InputFile, structure: Structure) -> None:
 
 
 def with_short_names(structure: Structure) -> tuple[Structure, dict[str, str]]:
-    """The structure with names of residues that a PDB file can hold, and the new names by the old ones.
+    """Give residues names that a PDB file can hold; returns the structure and the new names by the old ones.
 
-    Raises InputError where there are more than the PDB keeps for users.
+    Raises InputError if there are more than the PDB keeps for users.
     """
     labels = structure.labels
     names = labels.residue_names
@@ -94,7 +93,7 @@ def with_short_names(structure: Structure) -> tuple[Structure, dict[str, str]]:
 
 
 def _joints(structure: Structure) -> dict[int, tuple[int, int]]:
-    """The lines from a residue's last atom to the next one's first, by its place, where the two are bonded."""
+    """Find lines from a residue's last atom to the next one's first, by its place, if the two are bonded."""
     names, positions = structure.labels.names.tolist(), structure.positions
     starts = [*structure.labels.residue_starts.tolist(), len(names)]
     there = [dict(zip(names[a:b], range(a, b), strict=True)) for a, b in pairwise(starts)]
@@ -107,7 +106,7 @@ def _joints(structure: Structure) -> dict[int, tuple[int, int]]:
 
 
 def _chosen(text: Iterable[str], places: Mapping[int, list[float]], passed: set[int]) -> Iterator[str]:
-    """The lines of a PDB file without the atoms that were not chosen; alternate locations have no mark any more.
+    """Yield the lines of a PDB file without the atoms that were not chosen; alternate locations lose their mark.
 
     places : positions, A, of the atoms that were chosen, by their lines; passed : lines whose TER is left out
     """

@@ -130,7 +130,7 @@ def _release_gaps(fixer: PDBFixer, system: System) -> None:
 
 
 def _has_fallen(fixer: PDBFixer, there: set[Key], places: Any) -> bool:
-    """Whether a hydrogen that was built is within 1 A of an atom that it is not bonded to."""
+    """Tell if a hydrogen that was built is within 1 A of an atom that is not bonded to it."""
     atoms = list(fixer.topology.atoms())
     bonds = {frozenset((one.index, other.index)) for one, other in fixer.topology.bonds()}
     unit = extra("openmm.unit", "preparing a structure")

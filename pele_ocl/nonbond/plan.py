@@ -17,8 +17,7 @@ from ..errors import InputError
 from ..pairs import PairList, Pairs
 from ..plan.conformations import TooWideError
 from ..plan.evaluator import Evaluator, Failures
-from ..plan.found import Found
-from ..plan.moving import Moving
+from ..plan.outputs import Outputs
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
@@ -108,22 +107,23 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         start = time.perf_counter()
         flag("profile", profile)
         callback("progress", progress)
-        moving = Moving(self.atoms, positions)
+        given = self._given(positions)
         try:
-            return self._evaluate(moving, born_radii, profile, progress, start)
+            return self._evaluate(given, born_radii, profile, progress, start)
         except TooWideError:
-            wider = Nonbond(moving.atoms, progress=self.progress, **self._described())
+            wider = Nonbond(self._placed(given), progress=self.progress, **self._described())
         return wider.evaluate(born_radii=born_radii, profile=profile, progress=progress)
 
     def _evaluate(
-        self, moving: Moving, born_radii: ArrayLike | None, profile: bool, progress: Progress | None, start: float
+        self, given: Floats, born_radii: ArrayLike | None, profile: bool, progress: Progress | None, start: float
     ) -> NonbondResult:
         """Evaluate one conformation. Raises TooWideError where fixed-point coordinates do not reach so far."""
         failures = Failures(1)
         if born_radii is not None:
             born_radii = one_an_atom("born_radii", born_radii, len(self.atoms))
-        radii = self._radii_for(born_radii, moving.conformations if moving.is_moved else None, failures)
-        return self._evaluate_one(moving, profile, progress or self.progress, failures, radii, start)
+        moved = None if given is self.atoms.positions else given[np.newaxis]
+        radii = self._radii_for(born_radii, moved, failures)
+        return self._evaluate_one(given, profile, progress or self.progress, failures, radii, start)
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, born_radii: ArrayLike | None = None,
@@ -193,7 +193,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         passes = VARIANTS[self.variant].run
         return Listed.of(passes, self.device, self.precision, self._molecule, pairs, self.gradient)
 
-    def _explain(self, atoms: Atoms, found: Found, k: int) -> InputError:
+    def _explain(self, atoms: Atoms, found: Outputs, k: int) -> InputError:
         """The error of a conformation whose energy overflows."""
         bad = found.bad_atoms(k)
         where = f" of {atoms.describe(int(np.argmax(bad)))}" if bad.any() else ""
@@ -201,8 +201,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             f"the energy{where} is not finite in {self.precision}; check charges and distances to other atoms"
         )
 
-    def _found(self, m: int) -> Found:
-        return Found.empty(m, len(self.atoms), len(TERMS), gradients=self.gradient)
+    def _outputs(self, m: int) -> Outputs:
+        return Outputs.empty(m, len(self.atoms), len(TERMS), gradients=self.gradient)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -213,7 +213,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
     def _is_exact(self) -> bool:
         return VARIANTS[self.variant].exact or not self.gradient
 
-    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> NonbondResult:
+    def _result(self, atoms: Atoms, found: Outputs, seconds: Mapping[str, float]) -> NonbondResult:
         return NonbondResult._unchecked(
             atoms=atoms,
             n_pairs=len(self.pairs),
@@ -228,7 +228,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         )
 
     def _batch(
-        self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
+        self, positions: Floats, found: Outputs, errors: Mapping[int, str], seconds: Mapping[str, float]
     ) -> NonbondBatch:
         return NonbondBatch(
             atoms=self.atoms,

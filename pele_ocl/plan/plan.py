@@ -10,17 +10,17 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import callback, choice, flag, whole_number
-from ..atoms import Atoms, Floats
-from ..errors import DeviceError
+from ..arguments import callback, choice, flag, numbers, whole_number
+from ..atoms import Atoms, Floats, placed
+from ..errors import DeviceError, InputError
 from ..solvent_model import SolventModel
 from ..variant import Progress, Variant
 from .conformations import as_conformations
 from .evaluator import Evaluator, Failures, untold
-from .found import Found
-from .moving import Moving
+from .outputs import Outputs
 from .selection import Automatic, select
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ class Loan:
 
 
 class Plan(ABC, Generic[R, B]):
-    """The common part of `Solvent`, `Nonbond` and `Energy`: construction, checks, evaluation, batches.
+    """Common part of `Solvent`, `Nonbond` and `Energy`: construction, checks, evaluation, batches.
 
-    A plan may be used by several threads at once, and within the progress callbacks of its own evaluations: each
-    evaluation borrows an evaluator, with kernels and buffers of its own.
+    Several threads may use a plan at once, and so may progress callbacks of its own evaluations. Each evaluation
+    borrows an evaluator, with kernels and buffers of its own.
 
     atoms : the molecule; precision : "float32" or "float64"; model : SolventModel
     device : Device that computes; variant : key of `variants`, never "auto"
@@ -84,6 +84,7 @@ class Plan(ABC, Generic[R, B]):
             device=device, size=size, per_atom=per_atom,
         )  # fmt: skip
         self.device, self.variant, self._choice = selection.device, selection.variant, selection.choice
+        self._title = str(self.device)
         self._most_together = max(1, CHUNK_ATOMS // len(atoms))
         self._idle: list[Evaluator] = []
         self._lock = threading.Lock()
@@ -93,12 +94,12 @@ class Plan(ABC, Generic[R, B]):
         return f"{type(self).__name__}({size}, {self.variant}, {self.precision}, on {self.device})"
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """By atoms and options, the device by its title: a pickle makes the plan anew on a device like it."""
+        """Pickle by atoms, options and the device's title: reading makes the plan anew on a device like it."""
         return partial(type(self), **self._described()), (self.atoms,)
 
     @abstractmethod
     def _described(self) -> dict[str, Any]:
-        """The options of the constructor that make this plan."""
+        """Give the options of the constructor that make this plan."""
 
     def evaluate(
         self, positions: ArrayLike | None = None, *, profile: bool = False, progress: Progress | None = None
@@ -112,26 +113,39 @@ class Plan(ABC, Generic[R, B]):
         devices without float64 a molecule may become twice as wide as it was and 128 A more.
         """
         start = time.perf_counter()
-        flag("profile", profile)
-        callback("progress", progress)
-        return self._evaluate_one(Moving(self.atoms, positions), profile, progress, Failures(1), None, start)
+        if profile is not False or progress is not None:
+            flag("profile", profile)
+            callback("progress", progress)
+        return self._evaluate_one(self._given(positions), profile, progress, Failures(1), None, start)
+
+    def _given(self, positions: ArrayLike | None) -> Floats:
+        """Check the shape of positions (n, 3) A, which may still be no numbers; the atoms' own by default."""
+        own = self.atoms.positions
+        given = own if positions is None else numbers("positions", positions)
+        if given.shape != own.shape:
+            raise InputError(f"positions have shape {given.shape}; ({len(own)}, 3) is needed")
+        return given
 
     def _evaluate_one(
-        self, moving: Moving, profile: bool, progress: Progress | None, failures: Failures, radii: Floats | None,
+        self, given: Floats, profile: bool, progress: Progress | None, failures: Failures, radii: Floats | None,
         start: float,
     ) -> R:  # fmt: skip
-        """Evaluate one conformation. radii : that `Evaluator.take_radii` takes; start : of the time that is "total" """
+        """Evaluate positions (n, 3) A that `_given` checked.
+
+        radii : for `Evaluator.take_radii`; start : of the time that is "total"
+        """
+        conformations = given[np.newaxis]
         if profile or progress is not None:
-            found, seconds = self._compute(moving.conformations, profile, progress, failures, radii)
-            return self._result(moving.atoms, found, {**seconds, "total": time.perf_counter() - start})
-        self._check_places(moving.conformations)
+            found, seconds = self._compute(conformations, profile, progress, failures, radii)
+            return self._result(self._placed(given), found, {**seconds, "total": time.perf_counter() - start})
+        self._check_places(conformations)
         evaluator = self._borrow(1)
         try:
             if radii is not None:
                 evaluator.take_radii(radii)
-            evaluator.start(moving.conformations, failures)
-            found = self._found(1)  # while the device computes
-            moving.make()
+            evaluator.start(conformations, failures)
+            found = self._outputs(1)  # while the device computes
+            atoms = self._placed(given)
             seconds = dict(evaluator.finish(found, failures))
         except DeviceError:
             raise  # counters may stand where a launch left them, so nobody else gets the evaluator
@@ -141,7 +155,11 @@ class Plan(ABC, Generic[R, B]):
         self._give_back(evaluator)
         self._amend(found)
         seconds["total"] = time.perf_counter() - start
-        return self._result(moving.atoms, found, seconds)
+        return self._result(atoms, found, seconds)
+
+    def _placed(self, given: Floats) -> Atoms:
+        """Put the atoms at positions that the evaluator finds to be numbers, or found so."""
+        return self.atoms if given is self.atoms.positions else placed(self.atoms, given)
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
@@ -151,8 +169,8 @@ class Plan(ABC, Generic[R, B]):
 
         progress : called with the share of the conformations done, 0 to 1
         profile : as in `evaluate`
-        errors : "raise" for an InputError that names the first conformation that fails, or "record" to go on: its
-            results are NaN and `errors` of the batch says why
+        errors : "raise" for an InputError that names the first conformation that fails, or "record" to go on. Its
+            results are NaN then, and `errors` of the batch says why
         """
         start = time.perf_counter()
         flag("profile", profile)
@@ -164,8 +182,8 @@ class Plan(ABC, Generic[R, B]):
     def repeat(self, count: int) -> None:
         """Evaluate what was evaluated last so many times more, with positions and results left on the device.
 
-        For timing: what a step costs a program that moves nothing to and fro. Of a batch it takes one conformation, and
-        the atoms' own positions where nothing was evaluated yet.
+        For timing: what a step costs a program that moves nothing to and fro. It takes one conformation of a batch, or
+        the atoms' own positions if nothing was evaluated yet.
         """
         whole_number("count", count, least=1, most=MOST_REPEATS)
         if not self._idle:
@@ -178,26 +196,26 @@ class Plan(ABC, Generic[R, B]):
 
     @abstractmethod
     def _automatic(self, per_atom: bool) -> Automatic:
-        """The rule for `auto` where nothing was measured."""
+        """Give the rule for `auto` if nothing was measured."""
 
     @abstractmethod
     def _prepare(self, m: int) -> Evaluator:
         """An evaluator for up to m conformations at a time."""
 
     @abstractmethod
-    def _found(self, m: int) -> Found:
+    def _outputs(self, m: int) -> Outputs:
         """Arrays for the results of m conformations."""
 
     @abstractmethod
-    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> R:
-        """The result of the one conformation that was evaluated."""
+    def _result(self, atoms: Atoms, found: Outputs, seconds: Mapping[str, float]) -> R:
+        """Make the result of the one conformation that was evaluated."""
 
     @abstractmethod
-    def _batch(self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
-        """The results of a batch."""
+    def _batch(self, positions: Floats, found: Outputs, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
+        """Make the results of a batch."""
 
     def _checked(self, conformations: ArrayLike, errors: str) -> tuple[Floats, Failures]:
-        """Conformations (m, n, 3) A as they are computed, and what takes those that fail."""
+        """Check conformations (m, n, 3) A, and make a record of failures."""
         choice("errors", errors, ("raise", "record"))
         given = as_conformations(conformations, len(self.atoms))
         return given, Failures(len(given), record=errors == "record")
@@ -205,19 +223,19 @@ class Plan(ABC, Generic[R, B]):
     def _check_places(self, conformations: Floats) -> None:
         """Raise InputError for conformations (m, n, 3) A that the plan does not stand for."""
 
-    def _amend(self, found: Found) -> None:
+    def _amend(self, found: Outputs) -> None:
         """Put right what the evaluator does not know of."""
 
     def _compute(
         self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
         radii: Floats | None = None,
-    ) -> tuple[Found, Mapping[str, float]]:  # fmt: skip
+    ) -> tuple[Outputs, Mapping[str, float]]:  # fmt: skip
         """Results of all conformations, NaN where they failed, and the kernels' seconds where wanted.
 
         radii : that `Evaluator.take_radii` takes
         """
         self._check_places(conformations)
-        found = self._found(len(conformations))
+        found = self._outputs(len(conformations))
         with self._lent(len(conformations)) as evaluator:
             if radii is not None:
                 evaluator.take_radii(radii)

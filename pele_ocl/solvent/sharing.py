@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..plan.passes import Passes
 from ..variant import Progress
 from .passes import SolventPasses
@@ -62,12 +62,12 @@ class SharedPasses(Passes):
             passes = self.each[k]
             runs[k].write(passes.buffers["positions"], positions)
             passes.launch_radii(runs[k], m, _half(tell, k, 0))
-            found = runs[k].download(passes.buffers["inverses"], m * n_slots).reshape(m, n_slots)
+            found = runs[k].download(passes.buffers["inv_born"], m * n_slots).reshape(m, n_slots)
             inverses[:, self._slots[k]] = found[:, self._slots[k]]
 
         def energies(k: int) -> None:
             passes = self.each[k]
-            runs[k].write(passes.buffers["inverses"], inverses)
+            runs[k].write(passes.buffers["inv_born"], inverses)
             passes.launch_energy(runs[k], m, _half(tell, k, 1))
 
         def read(k: int) -> None:
@@ -96,7 +96,7 @@ class SharedPasses(Passes):
         each = [passes.seconds(own) for passes, own in zip(self.each, [run, *self._runs[run]], strict=True)]
         return {name: max(seconds[name] for seconds in each) for name in each[0]}
 
-    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+    def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         self.each[0].unpack(results, part, found)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ...energy import BORN, VARIANTS
-from ...energy.contents import GROUPS
 from ...energy.result import ALL_TERMS
+from ...energy.term_set import GROUPS
 from ...errors import InputError
 from ...grid import FARTHEST
 from ..options import Command

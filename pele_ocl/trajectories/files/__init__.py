@@ -1,4 +1,4 @@
-"""Trajectory files by their suffixes, or by their first bytes where the suffix is of no format; one module a format."""
+"""Trajectory files by their suffixes, or by their first bytes if the suffix is of no format; one module a format."""
 
 from __future__ import annotations
 
@@ -16,9 +16,18 @@ from ...formats import is_structure
 from ...formats.registry import COMPRESSED, open_plain
 from .framefile import AtomChoice, FrameFile, Positions
 from .memory import MemoryFile, held_frames
-from .one_file import OneFile
+from .one_file import LastOpenFile
 
-__all__ = ["SUFFIXES", "AtomChoice", "FrameFile", "MemoryFile", "OneFile", "Positions", "held_frames", "open_frames"]
+__all__ = [
+    "SUFFIXES",
+    "AtomChoice",
+    "FrameFile",
+    "LastOpenFile",
+    "MemoryFile",
+    "Positions",
+    "held_frames",
+    "open_frames",
+]
 
 # Suffix in lower case -> module and function that opens such a file. Structures' suffixes are understood, too.
 SUFFIXES: Mapping[str, str] = {
@@ -86,7 +95,7 @@ def _open(path: Path, n_atoms: int | None) -> FrameFile:
 
 
 def _by_content(path: Path) -> str:
-    """The suffix that the first bytes of a file stand for; its own where they are of no format."""
+    """Return the suffix that the first bytes of a file stand for; its own if they are of no format."""
     try:
         with open(path, "rb") as stream:
             head = stream.read(512)
