@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
+from ...errors import printable
 from ..decomposition import Decomposition
 from ..energies import PARTS
 from .namelists import Decomp
@@ -40,7 +41,8 @@ class Heading:
     lines: tuple[str, ...]
 
     def text(self) -> str:
-        return "".join(f"|{line}\n" for line in self.lines)
+        shown = (printable(line.expandtabs()).replace("\n", "\\n") for line in self.lines)
+        return "".join(f"|{line}\n" for line in shown)
 
 
 def results_text(heading: Heading, runs: Sequence[Results], verbose: int, of_gromacs: bool) -> str:
