@@ -41,21 +41,17 @@ from pele_ocl.minimize import METHODS, Minimizer, many, preconditioner, steps
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
-from pele_ocl.opencl import building
-from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Device, Run, building, get_device
 from pele_ocl.plan import plan as plans
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
-from pele_ocl.potmap import error
+from pele_ocl.potmap import MapOptions, MapProblem, error
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames, frames
 from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft
 from pele_ocl.potmap.msm import levels, plan
 from pele_ocl.potmap.msm.lattices import LatticeLayout
-from pele_ocl.potmap.options import MapOptions
-from pele_ocl.potmap.problem import MapProblem
 from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import energy as definition
 from pele_ocl.solvent import VARIANTS, Solvent
@@ -75,7 +71,7 @@ POTMAP_VECTORS = Blocking(4, (2, 3), (1, 1, 1))
 
 
 def with_necks(atoms: Atoms) -> Atoms:
-    """The atoms with what GBn2 needs."""
+    """Give the atoms what GBn2 needs."""
     labels = labels_of(np.resize(["H", "C", "N", "O", "S"], len(atoms)), ("ALA", "DA"))
     return replace(atoms, gb_radii=np.resize([1.2, 1.7, 1.55, 1.5], len(atoms)), labels=labels)
 
@@ -128,7 +124,7 @@ def tree_cases(device: Device) -> None:
 
 
 def nonbond_cases(device: Device) -> None:
-    """With 600 pairs the sort takes two blocks; the scan gets its own case of several."""
+    """Sort 600 pairs, which takes two blocks; the scan gets its own case of several."""
     run = Run(device, "float32")
     prefix_sum(run, run.zeros(1100, np.int32), 1100)
     atoms, pairs = random_atoms(40), random_pairs(40, 600)
@@ -252,7 +248,7 @@ def energy_cases(device: Device) -> None:
 
 
 def gpu_layouts_case(device: Device, atoms: Atoms) -> None:
-    """The layouts that GPUs get by themselves, for few atoms and for many, against the definition."""
+    """Compare the layouts that GPUs get by themselves, for few atoms and for many, with the definition."""
     expected = definition.energy(atoms)
     total = sum(term.sum() for term in expected.per_atom.values())
     machine = replace(Machine.of(device, "float64"), kind="GPU", width=1)
@@ -320,7 +316,7 @@ LOAD = "atomic_load_explicit((volatile global atomic_int *)(counter), memory_ord
 
 
 def minimize_cases(device: Device) -> None:
-    """A few iterations of each method, in seats that structures leave and enter, and by groups of GPUs and of CPUs."""
+    """Do a few iterations of each method, in seats that structures leave and enter, by groups of GPUs and of CPUs."""
     atoms, vacuum = random_atoms(20), SolventModel(gb="none")
     starts = atoms.positions + 0.005 * np.arange(3)[:, None, None] * random_atoms(20, 1).positions
     bonds = np.column_stack([np.arange(0, 20, 2), np.arange(1, 21, 2)])

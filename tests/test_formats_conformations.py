@@ -127,7 +127,7 @@ def test_b_factors_and_occupancies_are_kept(tmp_path):
 
 
 def test_of_alternate_locations_the_one_that_is_read_gives_the_b_factor(tmp_path):
-    """Of the better occupied location, though it stands second."""
+    """Better occupied locations give the B-factor, even if they come second."""
     columns = "ATOM  {:5d}  {:3s}{:1s}GLY A   1    {:8.3f}{:8.3f}{:8.3f}{:6.2f}{:6.2f}           {}"
     atoms = [("N", " ", 0, 1.0, 10), ("CA", "A", 1.4, 0.4, 11), ("CA", "B", 1.5, 0.6, 22), ("C", " ", 2.9, 1.0, 12)]
     lines = [columns.format(k, name, mark, x, 0, 0, occ, b, name[0]) for k, (name, mark, x, occ, b) in enumerate(atoms)]
@@ -164,7 +164,7 @@ def test_refusals(peptide, frames, tmp_path):
 
 
 def test_positions_stand_last_whatever_the_attributes(peptide):
-    """HDF5 keeps texts in heaps of 4 KiB; none may come to stand behind the positions, wherever one ends."""
+    """HDF5 keeps texts in heaps of 4 KiB; none may come after the positions, wherever one ends."""
     heads = [
         CONFORMATION_FORMATS[".h5"](Content(peptide, attributes={"command": n * "x"})).head()
         for n in range(0, 4200, 16)

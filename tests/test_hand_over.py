@@ -1,4 +1,4 @@
-"""The last of several groups of a launch sees all that the others wrote: the protocol of cl/common/hand_over.clh."""
+"""Last of several groups of a launch sees all that the others wrote: the protocol of cl/common/hand_over.clh."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from pele_ocl.opencl import building
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Run, building
 from pele_ocl.paths import shipped
 
 ITEMS, GROUPS, LAUNCHES = 8, 200, 50

@@ -14,9 +14,7 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 from pele_ocl import Atoms, DeviceError, InputError, SolventModel
 from pele_ocl.atoms.charges import rounded_charges
 from pele_ocl.nonbond import VARIANTS, Nonbond, choose_variant, nonbond
-from pele_ocl.opencl import building
-from pele_ocl.opencl.device import Device, get_cpu_device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Device, Run, building, get_cpu_device
 from pele_ocl.pairs import PairList, all_pairs, pairs_within
 from pele_ocl.reference.nonbond import nonbond as reference
 from pele_ocl.solvent import solvent
@@ -140,7 +138,7 @@ def test_options_reach_the_kernels(device, precision, exact, combining, model, l
 
 
 def test_products_of_charges_are_not_rounded_alike(device, exact):
-    """In float32 the same two atom types meet thousands of times; their products must not all be off the same way."""
+    """Equal atom types meet thousands of times in float32; their products must not all be off the same way."""
     system = load_system("ubiquitin")
     (pairs,) = all_pairs(system.atoms).chunks(10**7)
     radii = system.arrays["born_radius"]
@@ -212,7 +210,7 @@ def test_tiled_in_vectors_of_any_width(device, precision, width, monkeypatch):
 
 @pytest.mark.parametrize("parts", [2, 7, 40])
 def test_tiled_in_any_number_of_parts(device, parts, monkeypatch):
-    """Some of which hold several tiles, and some none."""
+    """Some parts hold several tiles, and some none."""
     monkeypatch.setattr("pele_ocl.nonbond.tiled.PARTS_A_UNIT", {device.kind: parts})
     atoms, pairs, radii = random_atoms(45), random_pairs(45, 600), born_radii(45)
     result = nonbond(atoms, pairs, radii, variant="tiled", precision="float64", device=device)

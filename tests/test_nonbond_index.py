@@ -12,7 +12,7 @@ from pele_ocl.nonbond.index import (
     segments_by_sorting,
     sort_keys,
 )
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Run
 from pele_ocl.opencl.shared import ONE_FOUR, Role
 from pele_ocl.pairs import PairList
 
@@ -112,7 +112,7 @@ def on_device(run, pairs):
 
 
 def expected_segments(pairs, role):
-    """By atom: the pairs with their neighbours, in the order that the device promises."""
+    """List by atom the pairs with their neighbours, in the order that the device promises."""
     number = np.arange(len(pairs))
     mark = np.where(pairs.one_four, np.uint32(ONE_FOUR), np.uint32(0))
     entries = {

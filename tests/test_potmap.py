@@ -11,16 +11,15 @@ from maps_helpers import relative
 from tolerance import MAP
 
 from pele_ocl import Atoms, DeviceError, Grid, InputError, list_devices, potmap
-from pele_ocl.opencl.device import Device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Device, Run
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import VARIANTS, choose_variant, map_slab, plan, slabs
+from pele_ocl.potmap import VARIANTS, MapProblem, choose_variant, map_slab, plan, slabs
 from pele_ocl.potmap.bins import BinGrid
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.estimate import estimate_seconds, middle_part
 from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.models import COMBINATIONS, potmap_models
-from pele_ocl.potmap.problem import RUN, MapProblem
+from pele_ocl.potmap.problem import RUN
 from pele_ocl.potmap.variants import FIELD_VARIANTS, blocked
 from pele_ocl.reference import potmap as reference
 from pele_ocl.units import COULOMB_KCAL_A, POTENTIAL_UNITS, potential_factor
@@ -40,7 +39,7 @@ CACHE = {}
 
 
 def options_of(model):
-    """The arguments of potmap that make this model."""
+    """Return the arguments of potmap that make this model."""
     options = {name: getattr(model, name) for name in ("dielectric", "distance_dependent", "kappa", "min_distance")}
     return (
         options if model.cutoff is None else options | dict(method="cutoff", cutoff=model.cutoff, smooth=model.smooth)
@@ -52,14 +51,14 @@ def method_of(variant):
 
 
 def expected_map(key, atoms, grid, model=None):
-    """The reference, computed once for all devices and variants."""
+    """Return the reference, computed once for all devices and variants."""
     if key not in CACHE:
         CACHE[key] = reference.potmap(atoms, grid, model)
     return CACHE[key]
 
 
 def offset_grid(atoms, shape, spacing=0.7):
-    """A grid about the middle of the atoms, so that some lie outside a small one, that no atom stands on."""
+    """Make a grid about the middle of the atoms, off all atoms; some lie outside a small one."""
     middle = (atoms.positions.min(axis=0) + atoms.positions.max(axis=0)) / 2
     return Grid(middle - 0.5 * spacing * np.array(shape) + 0.013, spacing, shape)
 

@@ -11,9 +11,9 @@ from conftest import load_system, random_atoms
 from maps_helpers import odd_grid_on, relative
 
 from pele_ocl import Atoms, Grid, InputError, potmap
-from pele_ocl.opencl.device import get_device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Run, get_device
 from pele_ocl.potential_model import PotentialModel
+from pele_ocl.potmap import MapOptions, MapProblem
 from pele_ocl.potmap.estimate import memory_bytes
 from pele_ocl.potmap.mesh.geometry import MeshGeometry
 from pele_ocl.potmap.msm import Lattices, plan, presets
@@ -21,8 +21,6 @@ from pele_ocl.potmap.msm.interpolant import Interpolant
 from pele_ocl.potmap.msm.lattices import LatticeLayout
 from pele_ocl.potmap.msm.levels import Level, Stencil, levels_from
 from pele_ocl.potmap.msm.splitting import Splitting
-from pele_ocl.potmap.options import MapOptions
-from pele_ocl.potmap.problem import MapProblem
 
 ACCURACY = 1e-3  # of most tests, so that few kernels are built
 
@@ -92,7 +90,7 @@ def test_coarser_lattices_hold_all_that_finer_points_reach():
 
 @pytest.mark.parametrize("preset", presets.PRESETS)
 def test_planes_of_long_lattices_fit_into_local_memory(preset):
-    """The last lattice of a long and thin map is short enough, in float64, too."""
+    """Last lattices of a long and thin map are short enough, in float64, too."""
     device = SimpleNamespace(kind="GPU")
     splitting, spacing = Splitting(preset.order, 12.0), 12.0 / preset.ratio
     between = Stencil.of(splitting.between, spacing, np.full(3, splitting.reach(spacing)))
@@ -152,7 +150,7 @@ def test_a_charge_on_a_lattice_makes_its_potential_everywhere(lattices):
 
 
 def _shares(interpolant, fine, coarse):
-    """For z, y and x (coarse, fine) shares of coarse points in fine ones."""
+    """Return for z, y and x (coarse, fine) shares of coarse points in fine ones."""
     places = [
         np.subtract.outer(2 * (low + np.arange(n)), first + np.arange(m)) / 2
         for low, n, first, m in zip(coarse.low, coarse.shape, fine.low, fine.shape, strict=True)

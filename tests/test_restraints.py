@@ -9,7 +9,7 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 from pele_ocl import DistanceRestraint, InputError, PositionalRestraint, TorsionRestraint
 from pele_ocl.energy import Energy
-from pele_ocl.opencl.device import Device
+from pele_ocl.opencl import Device
 from pele_ocl.reference.bonded import distance, torsion
 
 ATOMS = random_atoms(150)
@@ -25,7 +25,7 @@ TERMS = {
 
 
 def by_hand(name, positions):
-    """The energy by eq. 1 of docs/theory/restraints.md, from the angles and distances of the reference."""
+    """Compute the energy by eq. 1 of docs/theory/restraints.md, from the reference's angles and distances."""
     of = TERMS[name]
     if name == "restraint":
         x, k = np.linalg.norm(positions - ATOMS.positions, axis=1)[::3], 2.5

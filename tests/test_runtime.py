@@ -23,9 +23,7 @@ from conftest import DEVICES, random_atoms
 
 from pele_ocl import Energy, read, solvent
 from pele_ocl.errors import CacheWarning, DeviceError, KernelBuildError
-from pele_ocl.opencl import building, cache, handles
-from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Device, Run, building, cache, get_device, handles
 from pele_ocl.opencl.runtimes import platforms
 from pele_ocl.opencl.signature import Parameter
 from pele_ocl.paths import shipped
@@ -37,7 +35,7 @@ SIGNATURES = partial(dict, add=(Parameter("n", "int", False, True, False), Param
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of compiled programs, and no note given yet."""
+    """Make the folder of compiled programs, and no note given yet."""
     monkeypatch.setattr(cache.platformdirs, "user_cache_dir", lambda name: str(tmp_path / name))
     monkeypatch.setattr(cache, "_noted", [])
     return tmp_path / "pele-ocl"
@@ -55,7 +53,7 @@ def fresh(device: Device) -> Iterator[Device]:
 
 
 def damaged(path: Path) -> list[bytes]:
-    """The contents of a file after each kind of damage."""
+    """List the contents of a file after each kind of damage."""
     data = path.read_bytes()
     flipped = bytearray(data)
     flipped[len(data) // 2] ^= 4
@@ -96,7 +94,7 @@ def test_trouble_with_the_disk_is_one_note(folder, monkeypatch):
 
 
 def thrice(device: Device) -> list[int]:
-    """The numbers 0 to 7 times three, by a kernel that is built or loaded now."""
+    """Return the numbers 0 to 7 times three, by a kernel that is built or loaded now."""
     device.programs.clear()
     device.kernels.clear()
     run = Run(device, "float32")

@@ -1,4 +1,4 @@
-"""What a device is asked once, what it refuses, what its memory holds, and what a fork leaves of it."""
+"""Devices: what one is asked once, what it refuses, what its memory holds, and what a fork leaves."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ import pytest
 from conftest import DEVICES, random_atoms
 
 from pele_ocl import DeviceError, Energy, KernelBuildError, Solvent
-from pele_ocl.opencl import building
+from pele_ocl.opencl import Device, Run, building
 from pele_ocl.opencl.building import GroupTooLargeError, is_about_the_group
-from pele_ocl.opencl.device import Device
-from pele_ocl.opencl.run import Run
 
 ROOT = Path(__file__).parent.parent
 LIMIT = 180  # seconds after which a process hangs; others may build kernels meanwhile
@@ -32,13 +30,13 @@ kernel void probe(global const real *x, global real *y) {{
 
 @pytest.fixture
 def fresh(device) -> Device:
-    """The device with nothing on it: no programs, no buffers."""
+    """Return the device with nothing on it: no programs, no buffers."""
     return Device(device.index, device.handle)
 
 
 @pytest.fixture
 def builds(monkeypatch) -> list[object]:
-    """The compilers' runs."""
+    """List the compilers' runs."""
     made: list[object] = []
     build = cl.Program.build
 
@@ -69,7 +67,7 @@ def test_a_typo_is_built_once(fresh, monkeypatch, builds):
 
 
 def test_a_group_that_is_too_large_is_halved(fresh, monkeypatch, builds):
-    """By the compiler's own word, here that of the probe's line."""
+    """A compiler's own word, here the probe's line, tells it."""
     limit = fresh.largest_group // 4
     probe(monkeypatch, f"#if GROUP > {limit}\n#error too many resources requested\n#endif")
     _, group = Run(fresh, "float32").group_kernel("probe.cl", "probe", local_reals=1)
@@ -107,7 +105,7 @@ def test_errors_that_a_smaller_group_may_mend(code, text, expected):
 
 
 class Refusing:
-    """What stands in for a queue, an event or a kernel object of which OpenCL refuses everything."""
+    """Stand-in for a queue, an event or a kernel object that refuses everything."""
 
     def __getattr__(self, name):
         def refuse(*arguments):
@@ -270,7 +268,7 @@ print("as promised")
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_child_after_a_fork_is_told_at_once():
-    """It hung for ever on PoCL. Where the parent has not used OpenCL, a child may."""
+    """PoCL hung for ever. If the parent has not used OpenCL, a child may."""
     code = FORKS.format(tests=str(ROOT / "tests"), root=str(ROOT), device=DEVICES[0].index, limit=LIMIT)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT)
     assert done.stdout == "as promised\n", done.stderr

@@ -118,7 +118,7 @@ def test_the_command_on_models(tmp_path):
 
 
 def test_parts_of_long_arrays(device, monkeypatch):
-    """The same bits whether threads share the arrays or not, and positions out of reach are found in any part."""
+    """Bits are equal with and without threads, and positions out of reach are found in any part."""
     atoms = random_atoms(300)
     expected = Solvent(atoms, device=device, variant="tiled").evaluate()
     monkeypatch.setattr(threads, "PART", 192)

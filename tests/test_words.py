@@ -7,11 +7,14 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from pele_ocl import cli
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pele_ocl"
-UNFINISHED = "solvent nonbond binding jobs cli ensemble minimize relax".split()
+UNFINISHED = "binding jobs cli ensemble minimize relax".split()
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in UNFINISHED)
 KERNELS = sorted(path for path in (ROOT / "cl").rglob("*.cl*") if path.parent.name not in ("engine", "minimize"))
 
@@ -121,3 +124,25 @@ def test_comments_of_kernels_are_plain():
 def test_what_is_not_plain_is_found(text, fault):
     assert next(faults(text, NO_BEGINNING)).startswith(fault)
     assert not list(faults("Read the charges (n,) of `a b`; " + 20 * "one ", NO_BEGINNING))
+
+
+def options_of(command: click.Command) -> Iterator[click.Parameter]:
+    """Yield the options of a command and of all commands below it."""
+    yield from command.params
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from options_of(below)
+
+
+def test_help_texts_are_plain():
+    """A list of choices after a colon or a semicolon counts by itself; names in capitals are no words."""
+    helps = {" ".join(of.help.split()) for of in options_of(cli.main) if isinstance(of, click.Option) and of.help}
+    ends = r"(?<=[;:])|(?<=[.!?])(?=\s)"
+    beginnings = [word for word in NO_NOUN if word != "How"]
+    plain = {text: re.sub(r"\b[A-Z\d]+\b,?", "", text) for text in helps}
+    found = [f"{text}: {fault}" for text in helps for fault in faults(plain[text], beginnings, ends)]
+    assert len(helps) > 150
+    assert not found, "\n".join(sorted(found))

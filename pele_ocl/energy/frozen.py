@@ -57,7 +57,7 @@ class Frozen:
 
 
 def frozen_atoms(atoms: Atoms, frozen: ArrayLike | None) -> NDArray[np.bool_]:
-    """Which atoms are frozen, (n,). frozen : a mask (n,) or indices of them
+    """Mark the frozen atoms, (n,). frozen : a mask (n,) or indices of them
 
     Raises InputError where it is neither.
     """

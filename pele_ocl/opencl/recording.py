@@ -73,7 +73,7 @@ class RecordedLaunch:
         return self.kernel, self.group
 
     def row(self, slot: int) -> Row:
-        """The row of the launch in a table. slot : bytes; each argument takes one of them, or several"""
+        """Pack the row of the launch in a table. slot : bytes; each argument takes one of them, or several"""
         n_groups = np.array([whole // own for whole, own in zip(self.shape, self.group, strict=False)], np.int32)
         fields, shared, own, at = [n_groups.tobytes()], list[int](), list[int](), slot
         for arg in self.args:

@@ -284,7 +284,7 @@ VARIANTS: dict[str, MapVariant] = {
         choices=Blocking.choices, has_field=True,
     ),
     "cutoff": MapVariant(
-        "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only those within the cutoff", cutoff,
+        "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only near ones", cutoff,
         approximates=True, method="cutoff", has_field=True, has_rests=True,
     ),
     "msm": MapVariant(

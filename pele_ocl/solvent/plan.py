@@ -100,7 +100,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of the terms, in the order of results; none where energies are not wanted."""
+        """Names of the terms, in the order of results; none if energies are not wanted."""
         return terms_of(self.model) if self._energies else ()
 
     @cached_property
@@ -192,7 +192,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     def _measured(
         self, positions: Floats, found: Outputs, failed: Collection[int], seconds: Mapping[str, float]
     ) -> tuple[RadiusError | None, Mapping[str, float]]:
-        """The error of the radii where the variant approximates, and the seconds with those that it took."""
+        """Measure the error of the radii if the variant approximates, and add its seconds."""
         assert found.born_radii is not None
         if self.accuracy is None:
             return None, seconds
@@ -200,7 +200,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
 
 def _asked_of(variant: str, accuracy: float | None) -> float | None:
-    """The accuracy as a number; raises InputError for one that cannot be had, and for a variant that has none."""
+    """Return the accuracy as a number; raise InputError for one that cannot be had, and for a variant without."""
     asked = checked_accuracy(accuracy)
     if asked is not None and variant in VARIANTS and not VARIANTS[variant].approximates:
         able = " or ".join(name for name, each in VARIANTS.items() if each.approximates)
@@ -209,7 +209,7 @@ def _asked_of(variant: str, accuracy: float | None) -> float | None:
 
 
 def _explain(model: SolventModel, atoms: Atoms, found: Outputs, k: int) -> InputError:
-    """The error of a conformation with a Born radius or an energy that cannot be, with the atom that is the cause."""
+    """Make the error of a conformation with an impossible Born radius or energy, with the atom that is the cause."""
     assert found.born_radii is not None
     born = found.born_radii[k]
     bad = ~(np.isfinite(born) & (born > 0))

@@ -16,8 +16,8 @@ import numpy as np
 
 from pele_ocl import Atoms, Grid, potmap, potmap_over
 from pele_ocl.bench.systems import load
+from pele_ocl.potmap import MapOptions
 from pele_ocl.potmap.frames import MapFrames
-from pele_ocl.potmap.options import MapOptions
 
 POINTS, SPACING = 128, 0.5
 METHODS: dict[str, dict[str, object]] = {
@@ -39,7 +39,7 @@ def moved(atoms: Atoms, n_frames: int) -> np.ndarray:
 
 
 def host_seconds(atoms: Atoms, grid: Grid, frames: np.ndarray, options: MapOptions) -> float:
-    """Of a frame, what the thread that launches computes itself."""
+    """Time what the launching thread computes itself for a frame."""
     maps = MapFrames(atoms, grid, options)
     maps.add(atoms)
     start = time.thread_time()

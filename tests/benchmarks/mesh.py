@@ -23,11 +23,10 @@ import numpy as np
 
 from pele_ocl import Atoms, Grid, potmap
 from pele_ocl.bench.systems import ball_of_atoms
-from pele_ocl.potmap import planned
+from pele_ocl.potmap import MapOptions, planned
 from pele_ocl.potmap.estimate import estimate_seconds, memory_bytes
 from pele_ocl.potmap.mesh import parameters as mesh_parameters
 from pele_ocl.potmap.mesh.parameters import Levels
-from pele_ocl.potmap.options import MapOptions
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
 MOST_SECONDS, LONG_SECONDS = 10.0, 5.0
@@ -39,7 +38,7 @@ HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 
 
 def atoms_of(system: str) -> Atoms:
-    """The atoms of a system by its name."""
+    """Load the atoms of a system by its name."""
     shape, _, size = system.partition(":")
     if size:
         return ball_of_atoms(int(float(size)))
@@ -51,7 +50,7 @@ def atoms_of(system: str) -> Atoms:
 
 
 def side_by_side(atoms: Atoms, copies: int, gap: float) -> Atoms:
-    """So many copies in a cube; gap : between them, A"""
+    """Put so many copies into a cube; gap : between them, A"""
     edge = int(np.ceil(copies ** (1 / 3)))
     steps = np.stack(np.meshgrid(*[np.arange(edge)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)[:copies]
     shifts = steps * (np.ptp(atoms.positions, axis=0) + gap)

@@ -44,7 +44,7 @@ def check_outputs(outputs: Sequence[Path]) -> None:
 
 
 def command_line() -> str:
-    """The command as one types it to see the same; where its files go is left out."""
+    """Write the command as one types it for the same result, without the places of its files."""
     words, given = ["python", f"tests/benchmarks/{Path(sys.argv[0]).name}"], iter(sys.argv[1:])
     for word in given:
         if word in ("-o", "--output", "--machine"):
@@ -55,7 +55,7 @@ def command_line() -> str:
 
 
 def origin() -> str:
-    """How a page was made, in Markdown."""
+    """Say how a page was made, in Markdown."""
     return f"pele-ocl {__version__}:\n\n    {command_line()}\n"
 
 

@@ -15,7 +15,7 @@ from pele_ocl.bench.timing import Timed, mean_of_middle, profiled
 from pele_ocl.energy import Energy
 from pele_ocl.grid import Grid
 from pele_ocl.nonbond import Nonbond
-from pele_ocl.opencl.device import Device
+from pele_ocl.opencl import Device
 from pele_ocl.pairs import pairs_within
 from pele_ocl.potmap import potmap
 from pele_ocl.solvent import Solvent, choose_variant
@@ -29,7 +29,7 @@ LONG_SECONDS = 1.0  # what is longer is timed once
 
 @dataclass(frozen=True)
 class Point:
-    """The time and memory of a quantity for a number of atoms.
+    """Time and memory of a quantity for a number of atoms.
 
     seconds : kernels alone; whole_seconds : by the clock on the wall, with all that is done before
     device_bytes : the most that buffers held at a time
@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True)
 class End:
-    """Why a curve ends early: the next size would take about so long."""
+    """End of a curve: the next size would take about so long."""
 
     quantity: str
     n_atoms: int
@@ -71,7 +71,7 @@ Ready = Callable[[Atoms, str, Device], Evaluate]  # makes a quantity ready
 
 @dataclass(frozen=True)
 class Radii:
-    """Born radii alone, as a result of which the time counts."""
+    """Born radii alone, as a result whose time counts."""
 
     variant: str
     seconds: Mapping[str, float]
