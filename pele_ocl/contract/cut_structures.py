@@ -89,7 +89,7 @@ def _joined(places: Floats, cell: Floats | None) -> tuple[Indices, float]:
 
 
 def _links(structure: Structure, cell: Floats) -> tuple[Indices, bool]:
-    """Pairs (m, 2) of atoms that bond residues of a chain, some of them in another image, and True if one is there."""
+    """Pairs (m, 2) of atoms that bond residues of a chain, and True if one bond crosses a face."""
     labels, inverse = structure.labels, np.linalg.inv(cell)
     residues = labels.residue_index - labels.residue_index[0]
     found, cut = [np.empty((0, 2), np.intp)], False

@@ -52,7 +52,7 @@ def read_structure_or_atoms(
     model : number of the model, or of the model or frame of the coordinates; the first if None
     parameters : CHARMM's parameter files, for a .psf
 
-    If the faces of the file's or the coordinates' unit cell cut molecules, they are made whole, as a note tells.
+    If the faces of a file's unit cell cut molecules, they are made whole, as a note tells.
 
     Raises FormatError if a file cannot be read or the files have other numbers of atoms. Raises InputError for
     parameters without coordinates.

@@ -139,7 +139,7 @@ def _part(
 ) -> tuple[PDBFixer, dict[Residue, Residue]]:  # fmt: skip
     """A fixer of some of the residues, and each of them there.
 
-    gaps : begin a new chain behind a residue that is not bonded to the next one, as PDBFixer would pull what it builds
+    gaps : begin a new chain after a residue that is not bonded to the next one; PDBFixer would bond them
     """
     part = copy.copy(fixer)
     part.topology = extra("openmm.app", "preparing a structure").Topology()
@@ -162,7 +162,7 @@ def _part(
 
 
 def _apart(before: Residue, after: Residue, positions: Floats) -> bool:
-    """Tell if a residue of a chain cannot be bonded to a later one, by the atoms that bond them or, without, by all."""
+    """Tell if two residues of a chain cannot be bonded, by the distance of their linking atoms, or of all."""
     if after.index != before.index + 1:
         return True
     one, other = ({atom.name: positions[atom.index] for atom in residue.atoms()} for residue in (before, after))

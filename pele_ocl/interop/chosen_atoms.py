@@ -29,7 +29,7 @@ _TRACES = {"CA", "P", "C1'"}  # an atom that each residue of a chain has, a trac
 def chosen_text(source: InputFile, structure: Structure) -> str:
     """Write the text for the structure that was read from a file: one model, one alternate location without its mark.
 
-    From a PDB file the file's own lines are taken, less the atoms that were not chosen and TER records between bonded
+    A PDB file's own lines are taken, less atoms that were not chosen, and TER records between bonded
     residues. The atoms of an mmCIF file are written anew, after SEQRES and MODRES records with the author's chains.
 
     Raises FormatError for names of an mmCIF file that do not fit into a PDB file.

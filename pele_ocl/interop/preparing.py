@@ -295,7 +295,7 @@ def _replacements(fixer: PDBFixer, replace: Mapping[str, str]) -> list[tuple[Res
 
 
 def _carries_sugar(fixer: PDBFixer, residue: Residue) -> bool:
-    """Tell if a residue is AMBER's form of a standard one that carries a sugar, by its name and its heavy atoms."""
+    """Tell if a residue is AMBER's form of a standard one with a sugar, by name and heavy atoms."""
     standard = fixer.templates.get(_CARRIERS.get(residue.name, ""))
     if standard is None:
         return False
