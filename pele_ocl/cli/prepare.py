@@ -87,6 +87,7 @@ def _lines(changes: Preparation) -> Iterator[tuple[str, str]]:
     yield from _under("Removed", [", ".join(f"{n:,} {name}" for name, n in changes.removed.items())])
     if changes.phosphates_removed:
         yield "" if changes.removed else "Removed", f"5' phosphate of {_some(changes.phosphates_removed)}"
+    yield from _under("Renamed", [", ".join(f"{name} is {new}" for name, new in changes.renamed.items())])
     replaced = defaultdict[str, list[str]](list)
     for name, standard in changes.replaced.items():
         replaced[standard].append(name)
