@@ -537,7 +537,7 @@ def test_models_that_are_cut_by_their_cell_are_made_whole(tmp_path):
     path = cut_structure(tmp_path / "cut.pdb", False, models=2)
     report = json.loads(run("energy", path, "--models", "all", "--json", "--precision", "float64").stdout)
     expected = Energy(read(HEXAPEPTIDE), gradient=False, precision="float64").evaluate().total
-    assert [of["total"] for of in report["models"]] == pytest.approx([expected] * 2, abs=1e-6)
+    assert [of["energy"]["total"] for of in report["models"]] == pytest.approx([expected] * 2, abs=1e-6)
     trajectory = json.loads(run("energy", HEXAPEPTIDE, "-t", path, "--json").stdout)
     assert trajectory["n_imaged"] == 2
 
