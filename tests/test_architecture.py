@@ -31,7 +31,7 @@ FLOORS = [
     "arguments extras opencl",
     "atoms units inputfile",
     "contract gb_models potential_model results textfiles tiles grid",
-    "forcefield formats sampling solvent_model",
+    "forcefield formats pb_model sampling solvent_model",
     "interop mapmath pairs reading tuning view",
     "plan potmap reference",
     "ions tiled",

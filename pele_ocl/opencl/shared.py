@@ -242,6 +242,15 @@ POTENTIAL_LAW = Struct(
     outer=Several(LAW_TERMS, "of the near part outer/r - inner, powers of 2 r^2/cutoff^2 - 1"),
     inner=Several(LAW_TERMS, "the same [1/A]"),
 )
+COLOUR_GRID = Struct(
+    "ColourGrid",
+    "int",
+    nx="nodes along x",
+    ny="along y",
+    nz="along z",
+    row="nodes of one colour in a row",
+    first="index of its first node in arrays of several grids",
+)
 RING_STEPS = Struct(
     "RingSteps",
     "int",
@@ -271,6 +280,7 @@ HEADERS = {
     "row": ROW.in_c() + "\n" + _defined({"ROW_BLOCK": ROW_BLOCK}),
     "reaches": REACHES.in_c(),
     "destination": DESTINATION.in_c(),
+    "colour_grid": COLOUR_GRID.in_c(),
     "potential_law": POTENTIAL_LAW.in_c(),
     "ring_steps": RING_STEPS.in_c(),
     "follows": _listed(Follows),

@@ -1,0 +1,7 @@
+// Wide numbers as reals.
+#include "common/total.clh"
+
+kernel void narrow(const int n, global const total *restrict wide, global real *restrict narrowed) {
+    const int t = get_global_id(0);
+    if (t < n) narrowed[t] = (real)wide[t];
+}

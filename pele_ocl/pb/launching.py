@@ -1,0 +1,97 @@
+"""Launches over the nodes of grids, with arguments by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..opencl.building import signature
+from ..opencl.named import in_order
+from ..opencl.run import Run
+from ..opencl.shared import COLOUR_GRID
+from .colours import Colours
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+
+GROUP = (32, 4, 1)  # nodes that a group of a GPU does
+BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
+ITEMS = 64  # of groups over lists
+LIST_GROUP = 64
+
+
+@dataclass(eq=False)
+class Launching:
+    """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it."""
+
+    run: Run
+    _kernels: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def wide(self) -> np.dtype[np.floating]:
+        """The type of wide numbers."""
+        return np.dtype("float64" if self.run.device.has_float64 else "float32")
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether a work-item does a plane of nodes, as on CPUs."""
+        return self.run.device.kind == "CPU"
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """Macros of kernels over nodes."""
+        return {"PLANES": int(self.is_cpu), "DOUBLES": int(self.run.device.has_float64)}
+
+    def prepare(
+        self, file: str, name: str, shape: tuple[int, ...], group: tuple[int, ...], defines: dict[str, int],
+        **values: object,
+    ) -> Callable[[], None]:  # fmt: skip
+        """A launch that is called once or more later; values : arguments by the kernel's names."""
+        defines = {**self.macros, **defines}
+        kernel = self.run.kernel(file, name, **defines)
+        parameters = signature(self.run.device, file, name, self.run.precision, 1, defines)
+        types = {"real": self.run.dtype, "total": self.wide, "number": self.wide}
+        given = {key: self._packed(value) for key, value in values.items()}
+        return self.run.prepare(kernel, shape, group, *in_order(name, parameters, given, types))
+
+    def over_nodes(
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: object
+    ) -> Callable[[], None]:
+        """The same, for all nodes of one colour of a grid."""
+        return self._over(file, name, (colours.row, *colours.shape[1:]), defines, values)
+
+    def over_all_nodes(
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: object
+    ) -> Callable[[], None]:
+        """The same, for all nodes of a grid."""
+        return self._over(file, name, colours.shape, defines, values)
+
+    def _over(
+        self, file: str, name: str, shape: tuple[int, int, int], defines: dict[str, int], values: dict[str, object]
+    ) -> Callable[[], None]:
+        if self.is_cpu:
+            return self.prepare(file, name, (1, 1, shape[2]), (1, 1, 1), defines, **values)
+        return self.prepare(file, name, shape, GROUP, defines, **values)
+
+    def over_blocks(
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: object
+    ) -> Callable[[], None]:
+        """The same, for all nodes of a grid in blocks, a group a block."""
+        n_blocks = int(np.prod([-(-n // BLOCK) for n in colours.shape]))
+        return self.prepare(file, name, (n_blocks * BLOCK**3,), (BLOCK**3,), defines, **values)
+
+    def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: object) -> Callable[[], None]:
+        """The same, for each element of a list."""
+        return self.prepare(file, name, (count,), (LIST_GROUP,), defines, **values)
+
+    def vectors(self, values: Any) -> Buffer:
+        """Upload (n, 3) or (n, 4) numbers as wide vectors of four."""
+        found = np.zeros((max(1, len(values)), 4))
+        found[: len(values), : values.shape[1]] = values
+        return self.run.upload(found, self.wide)
+
+    def _packed(self, value: object) -> object:
+        return COLOUR_GRID.pack("float32", **value.fields) if isinstance(value, Colours) else value

@@ -1,0 +1,295 @@
+"""Poisson-Boltzmann calculations of a molecule."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import arguments
+from ..atoms import Atoms, Floats
+from ..errors import DeviceError, InputError
+from ..grid import Grid, Map
+from ..pb_model import PBModel, PBProblem, PBSolute, grid_around
+from ..variant import Progress
+from .border import with_border
+from .charges import NodeCharges, NodeWeights
+from .energies import energy_terms, ions_in_potential, pressure, total_energy
+from .equation import Equation, PotentialsAtAtoms, solve
+from .launching import Launching
+from .probes import probe_points
+from .reaction import SingularPart, require_room
+from .result import PBErrors, PBLevelResult, PBResult
+from .solvers import SOLVERS
+from .surface import find_coefficients
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+ORDERS = {"edges": 2, "mol": 1, "smol": 1, "spl2": 1}  # of the error in the spacing
+FINEST = {True: 1e-14, False: 1e-6}  # tolerances of devices with and without float64
+MOST_SHIFTS = 1000
+
+
+@dataclass(eq=False)
+class _Solved:
+    """A solution on the grids of a problem."""
+
+    energy: float  # kT
+    solver_error: float  # kT
+    potentials: Floats  # (n,) kT/e at the atoms, NaN off the grid
+    potential: Floats  # (nz, ny, nx) kT/e of the finest grid
+    levels: list[PBLevelResult] = field(default_factory=list)
+
+
+class PoissonBoltzmann:
+    """The electrostatics of a molecule in salt water, by the Poisson-Boltzmann equation on a grid.
+
+    atoms : Atoms with charges
+    model : dielectrics, salt, surface, and how charges and borders are treated; by default PBModel()
+    grids : Grid, or several for focusing, the coarsest first; by default one around the molecule
+    spacing, padding : of the grid around the molecule, A; ignored where grids are given
+    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file
+    reaction : True for the solvent's reaction alone, without the charges' own potential: one solve gives the energy of
+        solvation from a medium of the solute's dielectric. False for all of the potential, as APBS has it: energies
+        contain what charges on a grid do to themselves, and only differences on the same grid mean anything
+    solver : key of SOLVERS
+    tolerance : relative residual at which the solver stops, by norm, computed in float64
+    max_iterations : of the linear solver on a grid
+    device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
+
+    Raises InputError for values that do not fit, ParameterError for atoms without radii, and DeviceError where the
+    device has no float64 and the tolerance needs it.
+    """
+
+    def __init__(
+        self, atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None,
+        spacing: float = 0.5, padding: float = 10.0, radii: ArrayLike | None = None, reaction: bool = True,
+        solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000,
+        device: Device | int | str | None = None,
+    ) -> None:  # fmt: skip
+        from ..opencl.device import get_device
+
+        self.solute = PBSolute.of(atoms, radii)
+        self.atoms = atoms
+        self.model = arguments.instance("model", PBModel() if model is None else model, PBModel, "a PBModel")
+        self.reaction = arguments.flag("reaction", reaction)
+        arguments.choice("solver", solver, tuple(SOLVERS))
+        arguments.number("spacing", spacing, "a number of A, 0.01 to 100,", least=0.01, most=100)
+        arguments.number("padding", padding, "a number of A, 1 to 10,000,", least=1, most=1e4)
+        self.solver, self.tolerance = solver, arguments.number(
+            "tolerance", tolerance, "a number, 1e-14 to 0.1,", least=1e-14, most=0.1
+        )  # fmt: skip
+        self.max_iterations = arguments.whole_number("max_iterations", max_iterations, least=1)
+        self.grids = self._chosen(grids, spacing, padding)
+        self._problem(atoms.positions)  # checks it
+        self.device = get_device(device)
+        if self.tolerance < FINEST[self.device.has_float64]:
+            raise DeviceError(
+                f"{self.device} has no float64, which a tolerance of {tolerance:g} needs; choose 1e-6 or more, or another "
+                "device"
+            )
+
+    def __repr__(self) -> str:
+        points = " and ".join(" x ".join(map(str, grid.shape)) for grid in self.grids)
+        return f"PoissonBoltzmann({len(self.atoms):,} atoms, {points} points, {self.model.surface}, {self.solver})"
+
+    def solve(
+        self, positions: ArrayLike | None = None, *, keep_map: bool = True, grid_error: bool | None = None,
+        extrapolate: bool = False, shifts: int = 0, seed: int = 0, progress: Progress | None = None,
+    ) -> PBResult:  # fmt: skip
+        """Solve the equation, and measure the error of the energy.
+
+        positions : (n, 3) A, of another conformation; by default the atoms' own
+        keep_map : whether the result has the potential's map
+        grid_error : whether to solve with twice the spacing, too, which costs an eighth; by default if `reaction`
+        extrapolate : whether to extrapolate to a spacing of 0 from three spacings; the order is 2 of edges, else 1
+        shifts : how many grids, shifted at random by less than a spacing, the energy is averaged over
+        seed : of their random numbers
+        progress : called with the share done, 0 to 1
+
+        Returns a PBResult. Memory about 50 bytes a node, time linear in the nodes. Raises InputError for positions that
+        do not fit, PeleError where the solver stops early, DeviceError where the device cannot do it.
+        """
+        start = time.perf_counter()
+        keep_map, extrapolate = arguments.flag("keep_map", keep_map), arguments.flag("extrapolate", extrapolate)
+        with_grid = self.reaction if grid_error is None else arguments.flag("grid_error", grid_error)
+        arguments.whole_number("shifts", shifts, most=MOST_SHIFTS)
+        arguments.whole_number("seed", seed)
+        arguments.callback("progress", progress)
+        tell = progress or (lambda share: None)
+        moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
+        problem = self._problem(moved)
+        seconds: dict[str, float] = defaultdict(float)
+        steps = 1 + (2 if extrapolate else int(with_grid)) + shifts
+        solved = self._solved(problem, seconds)
+        tell(1 / steps)
+        begun = time.perf_counter()
+        errors = self._errors(problem, solved, with_grid or extrapolate, extrapolate, shifts, seed, tell, steps)
+        seconds["errors"] = time.perf_counter() - begun
+        atoms = self.atoms if positions is None else replace(self.atoms, positions=moved)
+        grid = problem.grids[-1]
+        title = f"Poisson-Boltzmann potential of {len(atoms):,} atoms"
+        found = Map(grid, solved.potential, "kT/e", title, self.model.temperature) if keep_map else None
+        seconds["total"] = time.perf_counter() - start
+        return PBResult(
+            atoms, self.model, self.reaction, solved.energy, solved.potentials, found, tuple(solved.levels), errors,
+            self.solver, str(self.device), dict(seconds),
+        )  # fmt: skip
+
+    def _chosen(self, grids: Grid | Sequence[Grid] | None, spacing: float, padding: float) -> tuple[Grid, ...]:
+        if grids is None:
+            return (grid_around(self.solute, spacing, padding),)
+        if isinstance(grids, Grid):
+            return (grids,)
+        if not isinstance(grids, tuple | list):
+            raise InputError(f"grids is {arguments.described(grids)}; a Grid or a list of them is needed")
+        return tuple(grids)
+
+    def _problem(self, positions: Floats) -> PBProblem:
+        """The problem of a conformation. Raises InputError where it does not fit the grids."""
+        if positions.shape != self.solute.positions.shape or not np.isfinite(positions).all():
+            raise InputError(
+                f"positions have shape {positions.shape}; {self.solute.positions.shape} finite numbers are needed"
+            )
+        problem = PBProblem(replace(self.solute, positions=positions), self.model, self.grids)
+        if self.reaction:
+            require_room(problem)
+        elif problem.atoms_off(self.grids[0]) == len(positions):
+            raise InputError("no atom lies inside the outermost grid; give a grid around the molecule")
+        return problem
+
+    def _solved(self, problem: PBProblem, seconds: dict[str, float]) -> _Solved:
+        """Solve the equation on each grid, whose border has the values of the grid before it."""
+        from ..opencl.run import Run
+
+        launching = Launching(Run(self.device, "float32", profile=False))
+        begun = time.perf_counter()
+        probes = probe_points(launching, problem.solute, problem.model)
+        seconds["surface"] += time.perf_counter() - begun
+        around, parent = np.zeros(3), None
+        levels: list[PBLevelResult] = []
+        for number, grid in enumerate(problem.grids):
+            following = problem.grids[number + 1] if number + 1 < len(problem.grids) else None
+            solved, outside = self._level(launching, problem, grid, probes, parent, around, following, seconds)
+            around = around + outside
+            parent = (grid, solved.potential)
+            levels += solved.levels
+        solved.levels = levels
+        return solved
+
+    def _level(
+        self, launching: Launching, problem: PBProblem, grid: Grid, probes: Floats, parent: tuple[Grid, Floats] | None,
+        around: Floats, following: Grid | None, seconds: dict[str, float],
+    ) -> tuple[_Solved, Floats]:  # fmt: skip
+        """Solve the equation on a grid; and its energy terms outside of the following one."""
+        begun = time.perf_counter()
+        model, solute = problem.model, problem.solute
+        coefficients = find_coefficients(launching, problem, grid, probes)
+        launching.run.finish()
+        seconds["surface"] += time.perf_counter() - begun
+        begun = time.perf_counter()
+        inside = NodeWeights.of(problem, grid)
+        charges = NodeCharges.of(problem, grid, inside)
+        known = with_border(launching, problem, grid, parent)
+        singular = None
+        if self.reaction:
+            singular = SingularPart(launching, problem, grid, coefficients, inside)
+            nodes, right = singular.nodes, singular.charges
+        else:
+            inner = charges.inner(grid.shape)
+            nodes, right = charges.nodes[inner], charges.charges[inner] * model.charge_factor
+        equation = Equation(launching, model, coefficients, float(np.prod(grid.spacing)), known, nodes, right)
+        weights = NodeWeights.of(problem, grid, "on")
+        at_atoms = PotentialsAtAtoms(equation, weights)
+        seconds["equation"] += time.perf_counter() - begun
+        begun = time.perf_counter()
+        history: list[float] = []
+
+        def watch() -> None:
+            history.append(0.5 * float(solute.charges[weights.atoms] @ at_atoms.read()))
+
+        done = solve(equation, self.solver, self.tolerance, self.max_iterations, watch)
+        seconds["solver"] += time.perf_counter() - begun
+        begun = time.perf_counter()
+        potentials = np.full(len(solute.positions), np.nan)
+        potentials[weights.atoms] = at_atoms.read()
+        potential = equation.on_host()
+        edges = coefficients.on_host() if model.is_nonlinear and not self.reaction else None
+        accesses = coefficients.accesses_on_host() if model.is_nonlinear else None
+        if self.reaction:
+            energy = 0.5 * float(solute.charges[weights.atoms] @ potentials[weights.atoms])
+            if accesses is not None:
+                energy += ions_in_potential(model, grid, potential, accesses) - pressure(model, grid, potential, accesses)
+        else:
+            own = energy_terms(problem, grid, potential, charges, edges, accesses)
+            energy = total_energy(own + around, model)
+        outside = np.zeros(3)
+        if following is not None and not self.reaction:
+            outside = energy_terms(problem, grid, potential, charges, edges, accesses, following)
+        elif following is None and singular is not None:
+            singular.add_to(equation)
+            potential = equation.on_host()
+        error = abs(history[-1] - history[-2]) if len(history) > 1 else abs(history[-1]) if history else 0.0
+        level = PBLevelResult(
+            grid, energy, done.iterations, done.corrections, done.residuals[-1] if done.residuals else 0.0,
+            problem.atoms_off(grid),
+        )  # fmt: skip
+        seconds["equation"] += time.perf_counter() - begun
+        return _Solved(energy, error, potentials, potential, [level]), outside
+
+    def _errors(
+        self, problem: PBProblem, solved: _Solved, with_grid: bool, extrapolate: bool, shifts: int, seed: int,
+        tell: Progress, steps: int,
+    ) -> PBErrors:  # fmt: skip
+        """Measure the errors of an energy by solving the same problem on other grids."""
+        unit, done = self.model.kcal_per_kt, 1
+        errors = PBErrors(solved.solver_error * unit)
+
+        def energy_on(grids: tuple[Grid, ...]) -> float:
+            nonlocal done
+            other = replace(problem, grids=grids)
+            if self.reaction:
+                require_room(other)
+            energy = self._solved(other, defaultdict(float)).energy * unit
+            done += 1
+            tell(done / steps)
+            return energy
+
+        fine = solved.energy * unit
+        if with_grid:
+            coarse = energy_on(_coarser(problem.grids, 2))
+            errors = replace(errors, grid=abs(fine - coarse))
+            if extrapolate:
+                share = 1 / (2 ** ORDERS[self.model.surface] - 1)
+                extrapolated = fine + share * (fine - coarse)
+                before = coarse + share * (coarse - energy_on(_coarser(problem.grids, 4)))
+                errors = replace(errors, extrapolated=extrapolated, extrapolation=abs(extrapolated - before))
+        if shifts:
+            draws = np.random.default_rng(seed).uniform(-0.5, 0.5, (shifts, 3))
+            energies = [
+                energy_on(tuple(Grid(each.origin + draw * each.spacing, each.spacing, each.shape) for each in problem.grids))
+                for draw in draws
+            ]
+            spread = float(np.std(energies, ddof=1)) / shifts**0.5 if shifts > 1 else None
+            errors = replace(errors, shifted=float(np.mean(energies)), shifts=spread)
+        return errors
+
+
+def _coarser(grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
+    """Grids of the same borders with larger spacings. Raises InputError where their points do not allow it."""
+    for grid in grids:
+        if any((n - 1) % factor or (n - 1) // factor < 4 for n in grid.shape):
+            points = " x ".join(map(str, grid.shape))
+            raise InputError(
+                f"the error of a grid of {points} points cannot be measured with {factor} times the spacing; give numbers "
+                f"of points that are a multiple of {factor} and one more, or grid_error=False"
+            )
+    return tuple(
+        Grid(grid.origin, grid.spacing * factor, [(n - 1) // factor + 1 for n in grid.shape]) for grid in grids
+    )

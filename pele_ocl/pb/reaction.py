@@ -1,0 +1,104 @@
+"""The singular potential of the atoms, taken out of the solution near them: what is left is the solvent's reaction.
+
+docs/theory/poisson-boltzmann.md, section 4, has the equation that is left.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..atoms import Floats, Ints
+from ..errors import InputError
+from ..grid import Grid
+from ..pb_model import PBProblem
+from .charges import NodeWeights
+from .launching import Launching
+from .surface import Coefficients
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+    from .equation import Equation
+
+
+def require_room(problem: PBProblem) -> None:
+    """Raise InputError unless every grid holds the whole molecule: the border's potential has no singular part."""
+    solute, model = problem.solute, problem.model
+    for number, grid in enumerate(problem.grids):
+        margin = np.maximum(grid.spacing, problem.grids[max(number - 1, 0)].spacing)
+        reach = (solute.radii + model.probe)[:, None] + margin
+        if (solute.positions - reach < grid.origin).any() or (solute.positions + reach > grid.last).any():
+            raise InputError(
+                "a grid does not hold the whole molecule with a probe and a step around it, as reaction potentials need; "
+                "give a larger grid, or reaction=False"
+            )
+
+
+class SingularPart:
+    """The region around the atoms where the solution is the reaction potential alone, and the charges this leaves.
+
+    nodes, charges : (m, 3) i, j, k and (m,) of the equation that is left, times the model's charge factor
+    """
+
+    def __init__(
+        self, launching: Launching, problem: PBProblem, grid: Grid, coefficients: Coefficients, around: NodeWeights
+    ) -> None:
+        solute, model, run = problem.solute, problem.model, launching.run
+        colours = coefficients.colours
+        self._launching, self._colours = launching, colours
+        self._macros = coefficients.macros
+        self._edges = coefficients.wide_arguments | {"solutes": run.upload(coefficients.solutes, launching.wide)}
+        self.region = run.zeros(colours.size, np.uint8)
+        launching.over_nodes(
+            "pb/atoms.cl", "find_region", colours, self._macros, grid=colours, **self._edges,
+            accesses=coefficients.accesses, region=self.region,
+        )()  # fmt: skip
+        self._include(around)
+        charged = solute.charges != 0
+        factor = model.charge_factor / (4 * np.pi * model.solute_dielectric)
+        self._atoms: dict[str, object] = {
+            "place": launching.vectors(np.array([grid.origin, grid.spacing])), "n_atoms": int(charged.sum()),
+            "atoms": launching.vectors(solute.positions[charged]),
+            "charges": run.upload(factor * solute.charges[charged], launching.wide),
+        }  # fmt: skip
+        self.nodes = self._jumps()
+        self.charges = self._charges()
+
+    def add_to(self, equation: Equation) -> None:
+        """Add the singular potential to the solution, so that it is the whole potential."""
+        self._launching.over_nodes(
+            "pb/atoms.cl", "add_singular", self._colours, self._macros, grid=self._colours, region=self.region,
+            **self._atoms, potential=equation.potential,
+        )()  # fmt: skip
+
+    def _include(self, around: NodeWeights) -> None:
+        """Let the region have the nodes around atoms, whatever their edges."""
+        run, colours = self._launching.run, self._colours
+        values = run.download(self.region, colours.size, np.uint8)
+        inner = ((around.nodes > 0) & (around.nodes < np.array(colours.shape) - 1)).all(axis=-1)
+        i, j, k = around.nodes[inner & (around.weights != 0)].T
+        values[((i + j + k) & 1) * colours.half + (k * colours.shape[1] + j) * colours.row + i // 2] = 1
+        run.write(self.region, values)
+
+    def _jumps(self) -> Ints:
+        run, colours = self._launching.run, self._colours
+        jumps: Buffer = run.zeros(colours.size, np.uint8)
+        self._launching.over_nodes(
+            "pb/atoms.cl", "find_jumps", colours, self._macros, grid=colours, **self._edges, region=self.region,
+            jumps=jumps,
+        )()  # fmt: skip
+        z, y, x = np.nonzero(colours.merge(run.download(jumps, colours.size, np.uint8)))
+        return np.stack([x, y, z], axis=1)
+
+    def _charges(self) -> Floats:
+        launching, count = self._launching, len(self.nodes)
+        run = launching.run
+        right = run.empty(count, launching.wide)
+        if not count:
+            return np.zeros(0)
+        launching.over_list(
+            "pb/atoms.cl", "singular_charges", count, self._macros, grid=self._colours, **self._edges,
+            region=self.region, n_nodes=count, nodes=run.upload(self.nodes, np.int32), **self._atoms, right=right,
+        )()  # fmt: skip
+        return run.download(right, count, launching.wide).astype(np.float64)
