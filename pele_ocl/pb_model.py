@@ -1,6 +1,6 @@
 """The constants of a Poisson-Boltzmann model that a user may set, and the grids it is solved on.
 
-Every rule is that of APBS 3.4.1, in its units and with its constants; docs/theory/poisson-boltzmann.md has the formulas.
+Every rule is that of APBS 3.4.1, in its units, with its constants; docs/theory/poisson-boltzmann.md has the formulas.
 """
 
 from __future__ import annotations
@@ -218,8 +218,16 @@ class PBSolute:
         return middle
 
 
+def centre_of(atoms: Atoms) -> Floats:
+    """Middle of the smallest and largest coordinates of atoms, (3,) A: APBS's centre of a molecule (`gcent mol 1`)."""
+    require_atoms(atoms)
+    if not len(atoms):
+        raise InputError("there are no atoms, and so no centre")
+    return PBSolute(atoms.positions, atoms.charges, np.zeros(len(atoms))).middle
+
+
 def lowered_shape(shape: ArrayLike) -> tuple[int, int, int]:
-    """Points along x, y, z that APBS takes in place of these: those above 65 that cannot be halved often are lowered."""
+    """Points along x, y, z that APBS takes in place of these: above 65 those that cannot be halved often are lowered."""
 
     def lowered(n: int) -> int:
         halvings = ((n - 1) & -(n - 1)).bit_length() - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..pb_model import PBIon, PBModel, focusing_grids, grid_at, lowered_shape
+from ..pb_model import PBIon, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
 from .plan import PoissonBoltzmann
 from .result import PBErrors, PBLevelResult, PBResult
 from .solvers import SOLVERS
@@ -15,6 +15,7 @@ __all__ = [
     "PBModel",
     "PBResult",
     "PoissonBoltzmann",
+    "centre_of",
     "focusing_grids",
     "grid_at",
     "lowered_shape",

@@ -175,9 +175,7 @@ def solve(
     return done
 
 
-def _take(
-    equation: Equation, solver: Solver, norm: Callable[[], float], before: float, is_linear: bool
-) -> float:
+def _take(equation: Equation, solver: Solver, norm: Callable[[], float], before: float, is_linear: bool) -> float:
     """Take a correction, or the largest share of Newton's that makes the residual smaller; the residual's norm then."""
     share = 1.0
     equation.correct(solver.solution, share)

@@ -83,7 +83,9 @@ class Launching:
         n_blocks = int(np.prod([-(-n // BLOCK) for n in colours.shape]))
         return self.prepare(file, name, (n_blocks * BLOCK**3,), (BLOCK**3,), defines, **values)
 
-    def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: object) -> Callable[[], None]:
+    def over_list(
+        self, file: str, name: str, count: int, defines: dict[str, int], **values: object
+    ) -> Callable[[], None]:
         """The same, for each element of a list."""
         return self.prepare(file, name, (count,), (LIST_GROUP,), defines, **values)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .colours import Colours
 from .launching import Launching
 from .surface import Coefficients
 

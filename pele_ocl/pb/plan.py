@@ -142,6 +142,30 @@ class PoissonBoltzmann:
             self.solver, str(self.device), dict(seconds),
         )  # fmt: skip
 
+    def maps(self, positions: ArrayLike | None = None) -> dict[str, Map]:
+        """What the equation is made of on the finest grid; nothing is solved.
+
+        positions : (n, 3) A, of another conformation; by default the atoms' own
+
+        Returns "dielx", "diely", "dielz", dielectric constants of the edges along an axis, each at its edge's middle;
+        "access", share of ions' access to a node, 0 to 1; "charge", e on a node.
+        """
+        from ..opencl.run import Run
+
+        problem = self._problem(self.atoms.positions if positions is None else arguments.positions_of(positions))
+        launching, grid = Launching(Run(self.device, "float32", profile=False)), problem.grids[-1]
+        probes = probe_points(launching, problem.solute, self.model)
+        coefficients = find_coefficients(launching, problem, grid, probes)
+        constants = coefficients.on_host() / (float(np.prod(grid.spacing)) / grid.spacing**2)[:, None, None, None]
+        charges = NodeCharges.of(problem, grid, NodeWeights.of(problem, grid))
+        found = {}
+        for axis, name in enumerate(("dielx", "diely", "dielz")):
+            origin = grid.origin + np.where(np.arange(3) == axis, 0.5 * grid.spacing, 0.0)
+            found[name] = Map(Grid(origin, grid.spacing, grid.shape), constants[axis], "", "dielectric constant")
+        found["access"] = Map(grid, coefficients.accesses_on_host(), "", "access of ions")
+        found["charge"] = Map(grid, charges.on_grid(grid.shape), "e", "charges of nodes")
+        return found
+
     def _chosen(self, grids: Grid | Sequence[Grid] | None, spacing: float, padding: float) -> tuple[Grid, ...]:
         if grids is None:
             return (grid_around(self.solute, spacing, padding),)
@@ -225,7 +249,9 @@ class PoissonBoltzmann:
         if self.reaction:
             energy = 0.5 * float(solute.charges[weights.atoms] @ potentials[weights.atoms])
             if accesses is not None:
-                energy += ions_in_potential(model, grid, potential, accesses) - pressure(model, grid, potential, accesses)
+                energy += ions_in_potential(model, grid, potential, accesses) - pressure(
+                    model, grid, potential, accesses
+                )
         else:
             own = energy_terms(problem, grid, potential, charges, edges, accesses)
             energy = total_energy(own + around, model)
@@ -273,7 +299,9 @@ class PoissonBoltzmann:
         if shifts:
             draws = np.random.default_rng(seed).uniform(-0.5, 0.5, (shifts, 3))
             energies = [
-                energy_on(tuple(Grid(each.origin + draw * each.spacing, each.spacing, each.shape) for each in problem.grids))
+                energy_on(
+                    tuple(Grid(each.origin + draw * each.spacing, each.spacing, each.shape) for each in problem.grids)
+                )
                 for draw in draws
             ]
             spread = float(np.std(energies, ddof=1)) / shifts**0.5 if shifts > 1 else None

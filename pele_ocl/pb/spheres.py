@@ -30,7 +30,7 @@ class SpheresOfBlocks:
         blocks = np.array([-(-n // BLOCK) for n in grid.shape])
         size = BLOCK * grid.spacing
         far = radii + reach + SLACK
-        first = np.clip(np.floor((centres - far[:, None] - grid.origin) / size).astype(int) , 0, None)
+        first = np.clip(np.floor((centres - far[:, None] - grid.origin) / size).astype(int), 0, None)
         end = np.minimum(blocks, np.floor((centres + far[:, None] - grid.origin) / size).astype(int) + 1)
         counts = np.maximum(end - first, 0)
         per_sphere = counts.prod(axis=1)

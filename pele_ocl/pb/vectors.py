@@ -72,7 +72,11 @@ class Vectors:
 
     def start(self, residual: Buffer, preconditioned: Buffer, direction: Buffer) -> list[Launch]:
         """Launches that take the first direction."""
-        return [self._multiply(residual, preconditioned), self._conclude(Sum.START), self._turn(preconditioned, direction)]
+        return [
+            self._multiply(residual, preconditioned),
+            self._conclude(Sum.START),
+            self._turn(preconditioned, direction),
+        ]
 
     def step(self, direction: Buffer, product: Buffer) -> list[Launch]:
         """Launches that find how far to go."""
@@ -88,7 +92,11 @@ class Vectors:
 
     def turn(self, residual: Buffer, preconditioned: Buffer, direction: Buffer) -> list[Launch]:
         """Launches that find the next direction."""
-        return [self._multiply(residual, preconditioned), self._conclude(Sum.BETA), self._turn(preconditioned, direction)]
+        return [
+            self._multiply(residual, preconditioned),
+            self._conclude(Sum.BETA),
+            self._turn(preconditioned, direction),
+        ]
 
     def _turn(self, preconditioned: Buffer, direction: Buffer) -> Launch:
         return self._over("turn", scalars=self.scalars, preconditioned=preconditioned, direction=direction)
