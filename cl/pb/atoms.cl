@@ -1,56 +1,13 @@
-// Potentials of atoms: at the border of a grid, and the singular part that is taken out of the solution near them.
+// The singular potential that is taken out of the solution near the atoms, and the equation that is left.
 #include "common/total.clh"
 #define NUMBER total
 #include "pb/operator.clh"
 
-#if DOUBLES
-typedef double4 total4;
-#else
-typedef real4 total4;
-#endif
 #if CODED
 typedef uchar access;
 #else
 typedef total access;
 #endif
-#define NEAREST (total)0.01  // [A] the singular potential is taken no closer to an atom
-
-// Potential of every atom as a sphere in salt water. A work-item a point.
-kernel void screened_spheres(
-    const int n_points,
-    global const total4 *restrict points,  // (n_points) [A]
-    const int n_atoms,
-    global const total4 *restrict atoms,   // (n_atoms) x, y, z, radius [A]
-    global const total *restrict charges,  // (n_atoms) charge times a potential's factor over the dielectric [kT/e A]
-    const total kappa,                     // [1/A]
-    global total *restrict potential)      // (n_points) [kT/e]
-{
-    const int p = get_global_id(0);
-    if (p >= n_points) return;
-    const total4 point = points[p];
-    total sum = 0;
-    for (int a = 0; a < n_atoms; ++a) {
-        const total4 atom = atoms[a];
-        const total x = point.x - atom.x, y = point.y - atom.y, z = point.z - atom.z;
-        const total r = sqrt(x * x + y * y + z * z);
-        const total bare = charges[a] / r;
-        sum += kappa > 0 ? bare * exp(-kappa * (r - atom.w)) / (1 + kappa * atom.w) : bare;
-    }
-    potential[p] = sum;
-}
-
-// Singular potential of all atoms at a node. origin : of the grid, spacing : along the axes [A]
-INLINE total singular(
-    int i, int j, int k, total4 origin, total4 spacing, int n_atoms, global const total4 *atoms, global const total *charges)
-{
-    total sum = 0;
-    const total px = origin.x + i * spacing.x, py = origin.y + j * spacing.y, pz = origin.z + k * spacing.z;
-    for (int a = 0; a < n_atoms; ++a) {
-        const total x = px - atoms[a].x, y = py - atoms[a].y, z = pz - atoms[a].z;
-        sum += charges[a] / fmax(sqrt(x * x + y * y + z * z), NEAREST);
-    }
-    return sum;
-}
 
 typedef struct { total c[6]; } Six;
 
@@ -71,7 +28,7 @@ INLINE size_t neighbour_of(ColourGrid grid, Row row, int m, int which) {
          : which == 3 ? other - line : which == 4 ? other + plane : other - plane;
 }
 
-// The region where the singular potential is taken out: inner nodes whose edges all lie in the molecule, out of ions' reach.
+// The region where the singular potential is taken out: inner nodes with an edge in the molecule, out of ions' reach.
 // solutes : (3) coefficients of such edges
 kernel void find_region(
     const ColourGrid grid, EDGES, global const access *restrict accesses, global const total *restrict solutes,
@@ -83,8 +40,8 @@ kernel void find_region(
             const Row row = row_at(grid, colour, j, PLANE);
             FOR_NODES(m, grid, row) {
                 const Six six = edges_of(grid, row, m, EDGES_PASSED);
-                int is_inside = 1;
-                for (int t = 0; t < 6; ++t) is_inside &= six.c[t] == solutes[t / 2];
+                int is_inside = 0;
+                for (int t = 0; t < 6; ++t) is_inside |= six.c[t] == solutes[t / 2];
 #if SALTED
                 is_inside &= accesses[row.own + m] == 0;
 #endif
@@ -121,12 +78,9 @@ kernel void find_jumps(
 kernel void singular_charges(
     const ColourGrid grid, EDGES, global const total *restrict solutes, global const uchar *restrict region,
     const int n_nodes,
-    global const int *restrict nodes,      // (n_nodes, 3) i, j, k
-    global const total4 *restrict place,   // (2) origin and spacing of the grid [A]
-    const int n_atoms,
-    global const total4 *restrict atoms,   // (n_atoms) x, y, z [A]
-    global const total *restrict charges,  // (n_atoms) [kT/e A]
-    global total *restrict right)          // (n_nodes)
+    global const int *restrict nodes,       // (n_nodes, 3) i, j, k
+    global const total *restrict singular,  // at these nodes the potential that is taken out [kT/e]
+    global total *restrict right)           // (n_nodes)
 {
     const int t = get_global_id(0);
     if (t >= n_nodes) return;
@@ -134,39 +88,22 @@ kernel void singular_charges(
     const Row row = row_at(grid, (i + j + k) & 1, j, k);
     const Six six = edges_of(grid, row, m, EDGES_PASSED);
     const int own = region[row.own + m];
-    total here = 0, sum = 0;
-    int is_known = 0;
+    const total here = singular[row.own + m];
+    total sum = 0;
     for (int e = 0; e < 6; ++e) {
-        const int inside = region[neighbour_of(grid, row, m, e)], step = e % 2 ? -1 : 1;
-        const total rest = own ? six.c[e] - solutes[e / 2] : 0;
-        if (own == inside && rest == 0) continue;
-        const total there = singular(i + (e / 2 == 0) * step, j + (e / 2 == 1) * step, k + (e / 2 == 2) * step, place[0],
-                                     place[1], n_atoms, atoms, charges);
-        if (rest != 0 && !is_known) {
-            here = singular(i, j, k, place[0], place[1], n_atoms, atoms, charges);
-            is_known = 1;
-        }
-        if (rest != 0) sum += rest * (there - here);
-        if (own != inside) sum += (own ? -1 : 1) * six.c[e] * there;
+        const size_t at = neighbour_of(grid, row, m, e);
+        if (own && six.c[e] != solutes[e / 2]) sum += (six.c[e] - solutes[e / 2]) * (singular[at] - here);
+        if (own != region[at]) sum += (own ? -1 : 1) * six.c[e] * singular[at];
     }
     right[t] = sum;
 }
 
-// Adds the singular potential to the solution of the region.
-kernel void add_singular(
-    const ColourGrid grid, global const uchar *restrict region, global const total4 *restrict place, const int n_atoms,
-    global const total4 *restrict atoms, global const total *restrict charges, global total *restrict potential)
+// Adds values at nodes. A work-item a node.
+kernel void add_at(
+    const ColourGrid grid, const int n_nodes, global const int *restrict nodes, global const total *restrict values,
+    global total *restrict array)
 {
-    if (!IS_INNER_PLANE(grid)) return;
-    for (int colour = 0; colour < 2; ++colour) {
-        FOR_ROWS(j, grid) {
-            const Row row = row_at(grid, colour, j, PLANE);
-            FOR_NODES(m, grid, row) {
-                if (region[row.own + m]) {
-                    potential[row.own + m] +=
-                        singular(2 * m + row.odd, j, PLANE, place[0], place[1], n_atoms, atoms, charges);
-                }
-            }
-        }
-    }
+    const int t = get_global_id(0);
+    if (t >= n_nodes) return;
+    array[node_at(grid, nodes[3 * t], nodes[3 * t + 1], nodes[3 * t + 2])] += values[t];
 }

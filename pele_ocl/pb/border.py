@@ -18,10 +18,13 @@ def border_of(shape: tuple[int, int, int]) -> tuple[Floats, Floats, Floats]:
     return z, y, x
 
 
-def with_border(launching: Launching, problem: PBProblem, grid: Grid, parent: tuple[Grid, Floats] | None) -> Floats:
+def with_border(
+    launching: Launching, problem: PBProblem, grid: Grid, parent: tuple[Grid, Floats] | None, precise: bool = True
+) -> Floats:
     """Potential (nz, ny, nx) kT/e that is known at the border, and 0 inside.
 
     parent : the grid around this one, and the potential on it; None for the outermost
+    precise : whether to sum in float64
     """
     potential = np.zeros(grid.shape[::-1])
     nodes = border_of(grid.shape)
@@ -32,7 +35,8 @@ def with_border(launching: Launching, problem: PBProblem, grid: Grid, parent: tu
     elif model.boundary == "sdh":
         potential[nodes] = of_molecule(problem.solute, model, points)
     elif model.boundary == "mdh":
-        potential[nodes] = of_spheres(launching, problem.solute, model, points)
+        factor, kappa = model.boundary_factor / model.solvent_dielectric, model.kappa if model.kappa > SMALL else 0.0
+        potential[nodes] = of_spheres(launching, points, problem.solute, factor, kappa, precise)
     return potential
 
 
@@ -51,20 +55,30 @@ def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:
     return found
 
 
-def of_spheres(launching: Launching, solute: PBSolute, model: PBModel, points: Floats) -> Floats:
-    """Potential of every atom as a sphere in salt water, (m,) kT/e."""
-    run = launching.run
-    factor = model.boundary_factor / model.solvent_dielectric
-    found = run.empty(len(points), launching.wide)
+def of_spheres(
+    launching: Launching, points: Floats, solute: PBSolute, factor: float, kappa: float = 0.0, precise: bool = True
+) -> Floats:
+    """Potential of every atom as a sphere in salt water, (m,) kT/e.
+
+    points : (m, 3) A; factor : of a charge over its distance, kT/e A; kappa : inverse Debye length, 1/A
+    precise : in float64 where the device has it, else in float32
+    """
+    run, wide = launching.run, launching.wide if precise else launching.run.dtype
+    width, count = run.device.vector_width(str(wide)), len(points)
+    n_vectors = max(1, -(-count // width))
+    middle = points.mean(axis=0) if count else np.zeros(3)
+    padded = np.zeros((n_vectors * width, 3))
+    padded[:count] = points - middle
     charged = solute.charges != 0
+    atoms = np.column_stack([solute.positions - middle, solute.radii])[charged]
+    found = run.empty(len(padded), wide)
     launching.over_list(
-        "pb/atoms.cl", "screened_spheres", len(points), {"CODED": 1, "SALTED": 0}, n_points=len(points),
-        points=launching.vectors(points), n_atoms=int(charged.sum()),
-        atoms=launching.vectors(np.column_stack([solute.positions, solute.radii])[charged]),
-        charges=run.upload(factor * solute.charges[charged], launching.wide),
-        kappa=model.kappa if model.kappa > SMALL else 0.0, potential=found,
+        "pb/potential.cl", "add_spheres", n_vectors, {}, precision=str(wide), width=width, n_vectors=n_vectors,
+        points_x=run.upload(padded[:, 0], wide), points_y=run.upload(padded[:, 1], wide),
+        points_z=run.upload(padded[:, 2], wide), n_atoms=len(atoms), atoms=run.upload(atoms, wide),
+        charges=run.upload(factor * solute.charges[charged], wide), kappa=kappa, potential=found,
     )()  # fmt: skip
-    return run.download(found, len(points), launching.wide).astype(np.float64)
+    return run.download(found, count, wide).astype(np.float64)
 
 
 def of_molecule(solute: PBSolute, model: PBModel, points: Floats) -> Floats:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..opencl.building import signature
+from ..opencl.kernel import get_kernel
 from ..opencl.named import in_order
 from ..opencl.run import Run
 from ..opencl.shared import COLOUR_GRID
@@ -47,13 +48,18 @@ class Launching:
 
     def prepare(
         self, file: str, name: str, shape: tuple[int, ...], group: tuple[int, ...], defines: dict[str, int],
-        **values: object,
+        precision: str | None = None, width: int = 1, **values: object,
     ) -> Callable[[], None]:  # fmt: skip
-        """A launch that is called once or more later; values : arguments by the kernel's names."""
+        """A launch that is called once or more later.
+
+        precision : of reals, by default the run's; width : reals in a vector
+        values : arguments by the kernel's names
+        """
         defines = {**self.macros, **defines}
-        kernel = self.run.kernel(file, name, **defines)
-        parameters = signature(self.run.device, file, name, self.run.precision, 1, defines)
-        types = {"real": self.run.dtype, "total": self.wide, "number": self.wide}
+        precision = precision or self.run.precision
+        kernel = get_kernel(self.run.device, file, name, precision, width, **defines)
+        parameters = signature(self.run.device, file, name, precision, width, defines)
+        types = {"real": np.dtype(precision), "total": self.wide, "number": self.wide}
         given = {key: self._packed(value) for key, value in values.items()}
         return self.run.prepare(kernel, shape, group, *in_order(name, parameters, given, types))
 

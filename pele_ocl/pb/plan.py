@@ -220,7 +220,7 @@ class PoissonBoltzmann:
         begun = time.perf_counter()
         inside = NodeWeights.of(problem, grid)
         charges = NodeCharges.of(problem, grid, inside)
-        known = with_border(launching, problem, grid, parent)
+        known = with_border(launching, problem, grid, parent, precise=not self.reaction)
         singular = None
         if self.reaction:
             singular = SingularPart(launching, problem, grid, coefficients, inside)

@@ -13,6 +13,7 @@ from ..atoms import Floats, Ints
 from ..errors import InputError
 from ..grid import Grid
 from ..pb_model import PBProblem
+from .border import of_spheres
 from .charges import NodeWeights
 from .launching import Launching
 from .surface import Coefficients
@@ -55,21 +56,28 @@ class SingularPart:
             accesses=coefficients.accesses, region=self.region,
         )()  # fmt: skip
         self._include(around)
-        charged = solute.charges != 0
-        factor = model.charge_factor / (4 * np.pi * model.solute_dielectric)
-        self._atoms: dict[str, object] = {
-            "place": launching.vectors(np.array([grid.origin, grid.spacing])), "n_atoms": int(charged.sum()),
-            "atoms": launching.vectors(solute.positions[charged]),
-            "charges": run.upload(factor * solute.charges[charged], launching.wide),
-        }  # fmt: skip
+        self._factor = model.charge_factor / (4 * np.pi * model.solute_dielectric)
+        self._solute, self._grid = solute, grid
         self.nodes = self._jumps()
         self.charges = self._charges()
 
     def add_to(self, equation: Equation) -> None:
         """Add the singular potential to the solution, so that it is the whole potential."""
-        self._launching.over_nodes(
-            "pb/atoms.cl", "add_singular", self._colours, self._macros, grid=self._colours, region=self.region,
-            **self._atoms, potential=equation.potential,
+        values = self._launching.run.download(self.region, self._colours.size, np.uint8)
+        z, y, x = np.nonzero(self._colours.merge(values))
+        self._add_singular(np.stack([x, y, z], axis=1), equation.potential)
+
+    def _add_singular(self, nodes: Ints, array: Buffer) -> None:
+        """Add the singular potential at nodes to an array."""
+        launching, count = self._launching, len(nodes)
+        if not count:
+            return
+        points = self._grid.origin + nodes * self._grid.spacing
+        values = of_spheres(launching, points, self._solute, self._factor, precise=False)
+        launching.over_list(
+            "pb/atoms.cl", "add_at", count, self._macros, grid=self._colours, n_nodes=count,
+            nodes=launching.run.upload(nodes, np.int32), values=launching.run.upload(values, launching.wide),
+            array=array,
         )()  # fmt: skip
 
     def _include(self, around: NodeWeights) -> None:
@@ -94,11 +102,13 @@ class SingularPart:
     def _charges(self) -> Floats:
         launching, count = self._launching, len(self.nodes)
         run = launching.run
-        right = run.empty(count, launching.wide)
         if not count:
             return np.zeros(0)
+        singular = run.zeros(self._colours.size, launching.wide)
+        self._add_singular(self.nodes, singular)
+        right = run.empty(count, launching.wide)
         launching.over_list(
             "pb/atoms.cl", "singular_charges", count, self._macros, grid=self._colours, **self._edges,
-            region=self.region, n_nodes=count, nodes=run.upload(self.nodes, np.int32), **self._atoms, right=right,
+            region=self.region, n_nodes=count, nodes=run.upload(self.nodes, np.int32), singular=singular, right=right,
         )()  # fmt: skip
         return run.download(right, count, launching.wide).astype(np.float64)
