@@ -81,6 +81,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .pb import PBModel as PBModel
     from .pb import PBResult as PBResult
     from .pb import PoissonBoltzmann as PoissonBoltzmann
+    from .potmap import Potmap as Potmap
     from .potmap import PotmapResult as PotmapResult
     from .potmap import potmap as potmap
     from .reading import read as read
@@ -128,7 +129,7 @@ _HOMES = {
         "without_bonded", "write_pairs",
     ),
     "pb": ("PBErrors", "PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
-    "potmap": ("PotmapResult",),
+    "potmap": ("Potmap", "PotmapResult"),
     "reading": ("read",),
     "relax": ("RelaxResult", "Relaxer"),
     "sampling": ("sample",),

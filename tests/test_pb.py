@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT, without
 
 import pele_ocl
 from pele_ocl import Atoms, DeviceError, Grid, InputError, ParameterError, PBIon, PBModel, PeleError, PoissonBoltzmann
@@ -358,7 +357,7 @@ def test_reaction_of_the_nonlinear_equation_differs_as_the_whole_energy_does():
 
 
 def ubiquitin() -> Atoms:
-    return pele_ocl.read(ROOT / "data" / "structures" / "ubiquitin.pdb")
+    return pele_ocl.read(Path(__file__).parents[1] / "data" / "structures" / "ubiquitin.pdb")
 
 
 @pytest.mark.parametrize("n", [65, 97])

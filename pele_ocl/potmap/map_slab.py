@@ -58,12 +58,12 @@ class MapSlab:
         return self.shape[0] * self.shape[1] * self.shape[2]
 
     def rests(self, run: Run) -> list[Buffer]:
-        """The shares of the points' coordinates along x, y, z that rounding took, on the device."""
+        """Upload the parts of the points' coordinates along x, y, z that rounding took."""
         firsts = (0, 0, self.first)
         return [run.upload(self.problem.axis_rests(d, firsts[d], n)) for d, n in enumerate(self.shape)]
 
     def arguments(self, n_atoms: int) -> tuple[Argument, ...]:
-        """The kernels' MAP_ARGUMENTS."""
+        """Return the kernels' MAP_ARGUMENTS."""
         sizes = (np.int32(n) for n in (n_atoms, *self.shape))
         return self.problem.law, *sizes, *self.buffers, self.map
 

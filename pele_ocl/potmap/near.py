@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NearTables:
-    """The bins around a map and what groups of points walk of them, for atoms at any positions.
+    """Bins around a map, and the ones that groups of points walk, for atoms at any positions.
 
     grid : the bins
     """
@@ -32,7 +32,9 @@ class NearTables:
         self._arguments: tuple[Argument, ...] = ()
 
     def arguments(self, run: Run, slab: MapSlab) -> tuple[Argument, ...]:
-        """Of cl/potmap/ladder/cutoff.cl, from the points' rests on, kept for further maps of the slab."""
+        """Return the arguments of cl/potmap/ladder/cutoff.cl, from the points' rests on, kept for further maps of the
+        slab.
+        """
         if self._slab != (slab.first, *slab.shape):
             middles = [run.upload(each, np.int32) for each in self.grid.middles(slab)]
             self._arguments, self._slab = (*slab.rests(run), *self._places, *middles), (slab.first, *slab.shape)

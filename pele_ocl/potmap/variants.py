@@ -1,7 +1,7 @@
-"""The ways to compute a map: a table of variants and the host steps of each.
+"""Ways to compute a map: a table of variants and the host steps of each.
 
-Host steps take a Run and a MapProblem, make the kernels ready, and return Steps: the block of points to which slabs are
-padded, and a function that adds atoms first to last - 1 to a slab on the device.
+Host steps take a Run and a MapProblem, make the kernels ready, and return a SlabMethod. It has the block of points to
+which slabs are padded. It has a function that adds atoms first to last - 1 to a slab on the device.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Add = Callable[["Run", MapSlab, int, int], None]
 
 @dataclass(frozen=True)
 class Steps:
-    """The host steps of a variant for a slab.
+    """Host steps of a variant for a slab.
 
-    pad : points along x, y, z of which the slab's are multiples
+    pad : points along x, y, z that divide the slab's
     add : adds atoms to the map of a slab
     atoms_a_point : that count for a point, about, where it wants all atoms of the problem at once; else None
     moved : the host steps of the same atoms at other positions, which take over what is ready; None where nothing is
@@ -67,7 +67,7 @@ class MapVariant(Variant[HostSteps]):
     has_rests: bool = False
 
     def is_corrected(self, precision: str) -> bool:
-        """Whether the points next to atoms are to be put right behind it."""
+        """Tell if the points next to atoms are to be put right after it."""
         return precision == "float32" and not self.has_rests
 
 
@@ -122,7 +122,7 @@ def gather(run: Run, problem: MapProblem) -> Steps:
 
 
 def constant(run: Run, problem: MapProblem) -> Steps:
-    """A launch for each slice and chunk of atoms; the chunk, with dz^2 in place of z, lies in constant memory."""
+    """Launch each slice and chunk of atoms; the chunk, with dz^2 in place of z, lies in constant memory."""
     kernel = _kernel(run, problem, "constant")
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
@@ -195,12 +195,12 @@ def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> Ste
 
 
 def msm(run: Run, problem: MapProblem) -> Steps:
-    """The far part from lattices, each twice as coarse as the one before."""
+    """Compute the far part from lattices, each twice as coarse as the one before."""
     return _far_and_near(Lattices, run, problem)
 
 
 def mesh(run: Run, problem: MapProblem) -> Steps:
-    """The far part from a mesh."""
+    """Compute the far part from a mesh."""
     return _far_and_near(FarMesh, run, problem)
 
 
@@ -208,9 +208,9 @@ def _far_and_near(
     make: Callable[[Run, MapProblem], Nodes], run: Run, problem: MapProblem, kept: Nodes | None = None,
     near_steps: HostSteps = cutoff,
 ) -> Steps:  # fmt: skip
-    """The far part from nodes, the near part as `cutoff` has it.
+    """Compute the far part from nodes, the near part as `cutoff` does.
 
-    make : gives the nodes; kept : those of other positions, which may serve
+    make : gives the nodes; kept : nodes for other positions, which may serve
     """
     ready = kept if kept is not None and kept.holds(problem.positions) else make(run, problem)
     near = replace(ready.near, positions=problem.positions, box=problem.box)
@@ -235,13 +235,13 @@ def _blocking(run: Run, problem: MapProblem) -> Blocking:
 
 
 def _tuned(run: Run, problem: MapProblem, blocking: Blocking) -> Blocking:
-    """The blocking of `blocked`, or what was measured to be better; not where that would pad this map more."""
+    """Choose the blocking of `blocked`, or a better measured one; not if it would pad this map more."""
     tuned = tuned_choice(problem, run.device).applied("blocked", blocking)
     return tuned if tuned.padded(problem.grid.shape) <= blocking.padded(problem.grid.shape) else blocking
 
 
 def tuned_choice(problem: MapProblem, device: Device) -> Choice:
-    """The choice that was measured to be best for a map like this; only plain potentials are measured."""
+    """Return the choice that was measured to be best for a map like this; only plain potentials are measured."""
     if not problem.bare:
         return RULES
     return remembered("potmap", VARIANTS, device, problem.precision, problem.evaluations)
@@ -300,5 +300,5 @@ METHODS = (*_DEFAULTS, "auto")
 
 
 def choose_variant(method: str) -> str:
-    """The variant that `auto` stands for."""
+    """Return the variant that `auto` stands for."""
     return _DEFAULTS[method]

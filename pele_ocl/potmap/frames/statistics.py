@@ -39,9 +39,9 @@ class SlabStatistics:
         self._launch(run, "add_map", np.int32(self.n), self._slab.map, *sums)
 
     def slabs(self, run: Run) -> Iterator[tuple[str, MapSlab]]:
-        """The statistics by their names in potmap.models, each the map of a slab.
+        """Yield the statistics by their names in potmap.models, each as the map of a slab.
 
-        Each is to be downloaded before the next is asked for: two of them lie in the map of the last frame.
+        Each is to be downloaded before the next is asked for, as two share the map of the last frame.
         """
         yield "min", replace(self._slab, map=self._lowest)
         yield "max", replace(self._slab, map=self._highest)
@@ -57,7 +57,7 @@ class SlabStatistics:
 
 
 def values_at(run: Run, slab: MapSlab, places: NDArray[np.int32], device: Device) -> NDArray[np.floating]:
-    """The values of a slab's map at places of it, (n,); they are there when the run's events are."""
+    """Read the values of a slab's map at places of it, (n,); they are there when the run's events are."""
     found = np.empty(len(places), run.precision)
     if len(places):
         there = run.empty(len(places))

@@ -22,7 +22,7 @@ Three = tuple[int, int, int]
 class Convolution:
     """Transforms along x, y and z, a table's factors, and the way back; cl/potmap/mesh/transform.cl.
 
-    pitch : numbers of a row of a spectrum, of which half a length and 1 count
+    pitch : numbers of a row of a spectrum, half a length and 1 of them in use
     """
 
     def __init__(self, run: Run, geometry: MeshGeometry) -> None:

@@ -1,4 +1,4 @@
-"""The ladder of Fourier transforms, of which the mesh takes the last rung; docs/theory/fft.md explains them."""
+"""Ladder of Fourier transforms, whose last rung the mesh takes; docs/theory/fft.md explains them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PADDING = 16  # numbers behind each row: lines a power of two of bytes apart wou
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of values (2, nz, ny, pitch) along an axis.
+    """Lines of values (2, nz, ny, pitch) along an axis.
 
     length : numbers of a line; inner : from one of them to the next; count : lines
     apart : numbers from `inner` lines to the next ones; plane : numbers in all, real parts alone
@@ -52,7 +52,7 @@ class Lines:
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """The kernels' arguments from n_inner on."""
+        """Arguments of the kernels from n_inner on."""
         return *map(np.int32, (self.inner, self.count, self.apart)), np.uint64(self.plane)
 
 
@@ -109,7 +109,7 @@ def fft(
     values: ArrayLike, *, variant: str = FFT_ENGINE, precision: str = "float32",
     device: Device | int | str | None = None,
 ) -> NDArray[np.complexfloating]:  # fmt: skip
-    """The discrete Fourier transform of values (nz, ny, nx) along all axes, as scipy.fft.fftn has it.
+    """Transform values (nz, ny, nx) along all axes by discrete Fourier transforms, as scipy.fft.fftn does.
 
     variant : key of FFT_VARIANTS; lengths have no prime factors but 2, 3, 5 and 7
     precision, device : as in `potmap`
@@ -135,7 +135,7 @@ def fft(
 
 
 def transformed(run: Run, variant: str, values: NDArray[np.complexfloating]) -> Buffer:
-    """The transform on the device, (2, nz, ny, nx + PADDING)."""
+    """Transform values on the device, to (2, nz, ny, nx + PADDING)."""
     both = np.pad(np.stack([values.real, values.imag]).astype(run.precision), ((0, 0), (0, 0), (0, 0), (0, PADDING)))
     here, there = run.empty(both.size), run.empty(both.size)
     run.write(here, both)

@@ -1,4 +1,4 @@
-"""From the nodes of a mesh to the points of a regular grid, on a device."""
+"""Interpolation from the nodes of a mesh to the points of a regular grid, on a device."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ class Interpolation:
         self._sum(run, "along_planes", width, True, (py * px, pz, 1), *sizes, np.uint64(first), *along_z, planes, to)
 
     def _sum(self, run: Run, name: str, width: int, adds: bool, shape: tuple[int, ...], *arguments: Argument) -> None:
-        """One axis; shape : numbers that are made, those along the first axis `width` at a time where that fits"""
+        """Interpolate along one axis. shape : numbers that are made, along the first axis `width` at a time if that
+        fits
+        """
         width = width if shape[0] % width == 0 else 1
         kernel = run.kernel("potmap/mesh/interpolate.cl", name, width, NODES=self._nodes, ADDS=int(adds))
         items = (shape[0] // width, *shape[1:])

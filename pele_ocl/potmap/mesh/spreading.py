@@ -1,4 +1,4 @@
-"""From charges to the nodes around them, on a device."""
+"""Spreading of charges to the nodes around them, on a device."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Spreading:
     ) -> None:
         """Fill nodes (nz, ny, nx).
 
-        positions : (n, 3) A, around which the geometry has nodes; charges : (n,), rounded as those of the near part
+        positions : (n, 3) A, around which the geometry has nodes; charges : (n,), rounded as in the near part
         """
         shape, n_nodes = geometry.shape, self._window.nodes
         first, fractions = geometry.placed(positions)
@@ -49,7 +49,7 @@ class Spreading:
         )  # fmt: skip
 
     def _weights(self, run: Run, fractions: Floats, charges: NDArray[np.floating], order: NDArray[np.intp]) -> Buffer:
-        """The weights of the nodes around each charge; cl/potmap/mesh/spread.clh."""
+        """Compute the weights of the nodes around each charge; cl/potmap/mesh/spread.clh."""
         window, n = self._window, len(order)
         placed = packed4(*fractions.T, charges, dtype=run.precision)
         weights = self._scratch(run, "narrow", n * (3 * window.nodes + 2 * BLOCK))

@@ -1,4 +1,4 @@
-"""How lines of a mesh are transformed on a device."""
+"""Transforms of the lines of a mesh on a device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CPU_LOCAL = 1 << 18  # bytes of lines that stay in a core's cache
 
 @dataclass(frozen=True)
 class LineLayout:
-    """The work-items of a transform: cl/potmap/mesh/line.clh.
+    """Work-items of a transform: cl/potmap/mesh/line.clh.
 
     length : of the lines; width : lines of a work-item; lines : work-items beside each other; items : that share a line
     """
@@ -38,7 +38,7 @@ class LineLayout:
 
     @classmethod
     def of(cls, device: Device, precision: str, length: int, *, is_row: bool, wide: bool = True) -> LineLayout:
-        """The layout for lines of this length on a device.
+        """Choose the layout for lines of this length on a device.
 
         is_row : whether the numbers of a line stand side by side; wide : whether a work-item of a CPU has several lines
 
@@ -61,7 +61,7 @@ class LineLayout:
 
     @property
     def narrower(self) -> LineLayout:
-        """The same with half as many lines of a work-item."""
+        """Layout with half as many lines of a work-item."""
         return replace(self, width=self.width // 2)
 
     @property
@@ -85,7 +85,7 @@ def room(length: int) -> int:
 
 
 def radices(length: int, allowed: Sequence[int] = RADICES) -> list[int]:
-    """Factors of a length, each one that is allowed, of which the larger ones are taken first."""
+    """Factor a length into allowed ones, the larger first."""
     found = []
     for radix in allowed:
         while length % radix == 0:
