@@ -266,6 +266,14 @@ RING_STEPS = Struct(
 )
 
 
+STRUCTS = {
+    struct.name: struct
+    for struct in (
+        PAIR_MODEL, LIST_MODEL, STOPPING, DESTINATION, ROW, REACHES, POTENTIAL_LAW, RING_STEPS,
+    )
+}  # fmt: skip
+
+
 def _defined(constants: Mapping[str, int]) -> str:
     return "\n".join(f"#define {name} {value}" for name, value in constants.items())
 

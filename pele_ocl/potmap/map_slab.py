@@ -13,9 +13,9 @@ from ..errors import InputError
 from .problem import MapProblem
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
+    from ..opencl.signature import Argument
 
 AT_ONCE = 1 << 20  # values with padding that are downloaded at a time; they are copied from a cache
 MOST_VALUES = 2**31 - 1  # in a slab: the kernels count them with an int

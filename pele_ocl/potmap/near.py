@@ -11,8 +11,8 @@ from .map_slab import MapSlab
 from .problem import MapProblem
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument
     from ..opencl.run import Run
+    from ..opencl.signature import Argument
 
 
 class NearTables:

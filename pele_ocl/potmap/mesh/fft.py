@@ -18,9 +18,9 @@ from .transform import LineLayout, radices, roots
 
 if TYPE_CHECKING:
     from ...opencl.device import Device
-    from ...opencl.launch import Argument
     from ...opencl.memory import Buffer
     from ...opencl.run import Run
+    from ...opencl.signature import Argument
 
 PADDING = 16  # numbers behind each row: lines a power of two of bytes apart would share one place of a CPU's caches
 

@@ -13,9 +13,9 @@ from .scratch import Scratch
 from .window import NodeWeights
 
 if TYPE_CHECKING:
-    from ...opencl.launch import Argument
     from ...opencl.memory import Buffer
     from ...opencl.run import Run
+    from ...opencl.signature import Argument
 
 
 class Interpolation:

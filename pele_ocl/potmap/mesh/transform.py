@@ -14,8 +14,8 @@ from ...errors import DeviceError
 if TYPE_CHECKING:
     from ...opencl.device import Device
     from ...opencl.kernel import Kernel
-    from ...opencl.launch import Argument
     from ...opencl.run import Run
+    from ...opencl.signature import Argument
 
 RADICES = (8, 7, 5, 4, 3, 2)
 GPU_LINES, GPU_ROWS = 8, 4  # beside each other, for whole transactions of memory: along y and z, and along x
