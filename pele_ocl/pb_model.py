@@ -227,7 +227,7 @@ def centre_of(atoms: Atoms) -> Floats:
 
 
 def lowered_shape(shape: ArrayLike) -> tuple[int, int, int]:
-    """Points along x, y, z that APBS takes in place of these: above 65 those that cannot be halved often are lowered."""
+    """Lower numbers of points along x, y, z as APBS does: those above 65 that cannot be halved often."""
 
     def lowered(n: int) -> int:
         halvings = ((n - 1) & -(n - 1)).bit_length() - 1

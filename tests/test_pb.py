@@ -53,11 +53,12 @@ OF_APBS = {
 ION = Atoms([[0.0, 0.0, 0.0]], [1.0], gb_radii=[3.0])  # APBS's example born
 
 
-def random_molecule(n: int = 12, seed: int = 3) -> Atoms:
-    """Atoms in a ball, one of them without radius."""
+def random_molecule(n: int = 12, seed: int = 3, one_without: bool = False) -> Atoms:
+    """Atoms in a ball. one_without : whether one of them has no radius"""
     rng = np.random.default_rng(seed)
     radii = rng.uniform(0.9, 2, n)
-    radii[1] = 0
+    if one_without:
+        radii[1] = 0
     return Atoms(rng.normal(size=(n, 3)) * 2.2, rng.uniform(-1, 1, n), gb_radii=radii)
 
 
@@ -111,7 +112,7 @@ def needs_examples(example: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "example,surface",
+    ("example", "surface"),
     [
         ("born", "smol"), ("solv", "mol"),
         *(pytest.param(*case, marks=pytest.mark.slow) for case in OF_APBS if case[0] in ("ionize", "hca-bind")),
@@ -130,7 +131,7 @@ def test_definition_has_the_energies_of_apbs(example, surface):
 
 
 @pytest.mark.parametrize(
-    "example,surface", [pytest.param(*case, marks=[pytest.mark.slow] * (case[0] == "fas2")) for case in OF_APBS]
+    ("example", "surface"), [pytest.param(*case, marks=[pytest.mark.slow] * (case[0] == "fas2")) for case in OF_APBS]
 )
 def test_energies_of_apbs(example, surface):
     needs_examples(example)
@@ -177,14 +178,14 @@ quit
 
 @pytest.mark.skipif(APBS is None, reason="APBS is not installed")
 @pytest.mark.parametrize(
-    "surface,charges,boundary,equation,probe",
+    ("surface", "charges", "boundary", "equation", "probe"),
     [
         ("spl2", "spl0", "sdh", "lpbe", 1.4), ("spl2", "spl2", "mdh", "npbe", 1.4), ("mol", "spl2", "zero", "npbe", 1.4),
         ("smol", "spl2", "sdh", "lpbe", 0),
     ],
 )  # fmt: skip
 def test_energies_of_the_installed_apbs(tmp_path, surface, charges, boundary, equation, probe):
-    atoms = random_molecule(14)
+    atoms = random_molecule(14, one_without=True)
     atoms = Atoms(np.round(atoms.positions, 3), np.round(atoms.charges, 3), gb_radii=np.round(atoms.gb_radii, 2))
     fields = zip(atoms.positions, atoms.charges, atoms.gb_radii, strict=True)
     lines = [
@@ -211,7 +212,7 @@ UNEVEN = Grid([-6.1, -5.3, -5.9], [0.61, 0.53, 0.47], [20, 21, 26])
 
 @pytest.mark.parametrize("surface", ["edges", "mol", "smol", "spl2"])
 def test_surface_is_the_definition_bit_by_bit(surface):
-    problem = problem_of(random_molecule(), PBModel(ions=SALT, surface=surface), UNEVEN)
+    problem = problem_of(random_molecule(one_without=True), PBModel(ions=SALT, surface=surface), UNEVEN)
     launching = Launching(Run(get_device(), "float32"))
     probes = probe_points(launching, problem.solute, problem.model)
     expected = reference.probe_points(problem.solute, problem.model)
@@ -286,7 +287,7 @@ def kirkwood(q: float, radius: float, at: float, inner: float, outer: float) -> 
     return 0.5 * q * q / radius * sum(terms)
 
 
-@pytest.mark.parametrize("at,bar", [(1.0, 0.004), (2.0, 0.006)])
+@pytest.mark.parametrize(("at", "bar"), [(1.0, 0.004), (2.0, 0.006)])
 def test_charge_off_the_middle_of_a_sphere(at, bar):
     model = PBModel(2, 78.54, probe=0)
     atoms = Atoms([[0, 0, 0], [at * 0.6, 0, at * 0.8]], [0, 1.0], gb_radii=[4.0, 0])
@@ -326,7 +327,7 @@ def radial_potential(charge: float, radius: float, model: PBModel, far: float, n
 
 def test_nonlinear_potential_around_a_charged_sphere():
     """What Gouy and Chapman's plane is flat: a large charge in salt, whose potential the linear equation has wrong."""
-    model = PBModel(2, 80, (PBIon(1, 0.2, 0), PBIon(-1, 0.2, 0)), equation="nonlinear", probe=0, boundary="zero")
+    model = PBModel(2, 80, (PBIon(1, 1.0, 0), PBIon(-1, 1.0, 0)), equation="nonlinear", probe=0, boundary="zero")
     atoms = Atoms([[0.05, 0.1, -0.07]], [12.0], gb_radii=[4.0])
     grid = grid_at([0, 0, 0], 0.5, [81] * 3)
     result = PoissonBoltzmann(atoms, model, grids=grid).solve(grid_error=False)
@@ -334,7 +335,7 @@ def test_nonlinear_potential_around_a_charged_sphere():
     directions = reference.unit_points(60)
     for distance in (5.0, 6.0, 8.0):
         found = result.potential_at(atoms.positions + distance * directions).mean()
-        assert found == pytest.approx(np.interp(distance, r, u), rel=0.015)
+        assert found == pytest.approx(np.interp(distance, r, u), rel=0.03)
     linear = PoissonBoltzmann(atoms, replace(model, equation="linear"), grids=grid).solve(grid_error=False)
     assert linear.potential_at(atoms.positions + 5.0 * directions).mean() > 1.5 * np.interp(5.0, r, u)
 
@@ -403,7 +404,7 @@ def test_errors_that_are_asked_for():
     result = run.solve(extrapolate=True, shifts=3, progress=told.append)
     errors = result.errors
     assert abs(result.energy - exact) < errors.grid
-    assert abs(errors.extrapolated - exact) < 0.5 * abs(result.energy - exact)
+    assert abs(errors.extrapolated - exact) < errors.extrapolation
     assert errors.extrapolation > 0
     assert errors.shifted == pytest.approx(result.energy, rel=0.01)
     assert 0 < errors.shifts < errors.grid
@@ -447,7 +448,8 @@ def test_parts_of_the_equation_as_maps():
         problem_of(atoms, run.model, UNEVEN), UNEVEN, reference.probe_points(run.solute, run.model)
     )
     assert np.allclose([maps[f"diel{axis}"].values for axis in "xyz"], expected, rtol=1e-14)
-    assert maps["charge"].values.sum() == pytest.approx(atoms.charges.sum(), abs=1e-12)
+    inside = ((atoms.positions > UNEVEN.origin) & (atoms.positions < UNEVEN.last)).all(axis=1)
+    assert maps["charge"].values.sum() == pytest.approx(atoms.charges[inside].sum(), abs=1e-12)
     assert set(np.unique(maps["access"].values)) == {0, 1}
 
 
@@ -475,7 +477,7 @@ def test_grids_of_apbs():
 
 
 @pytest.mark.parametrize(
-    "make,message",
+    ("make", "message"),
     [
         (lambda: PBModel(ions=[PBIon(1, 0.1), PBIon(-1, 0.2)]), "not neutral: .* -0.1 mol/L"),
         (lambda: PBModel(ions=[PBIon(1, 0), PBIon(-1, 0)] * 5), "10 species of ions; at most 9"),

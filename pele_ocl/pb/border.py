@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..grid import Grid
@@ -10,12 +11,11 @@ from ..pb_model import SMALL, PBModel, PBProblem, PBSolute
 from .launching import Launching
 
 
-def border_of(shape: tuple[int, int, int]) -> tuple[Floats, Floats, Floats]:
+def border_of(shape: tuple[int, int, int]) -> tuple[NDArray[np.integer], ...]:
     """Indices z, y, x of the nodes of a grid's six faces, (m,) each."""
     border = np.ones(shape[::-1], np.bool_)
     border[1:-1, 1:-1, 1:-1] = False
-    z, y, x = np.nonzero(border)
-    return z, y, x
+    return np.nonzero(border)
 
 
 def with_border(

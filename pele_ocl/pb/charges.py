@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Floats, Ints
+from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import PBProblem
 
@@ -23,8 +23,8 @@ class NodeWeights:
     nodes : (m, w, 3) i, j, k on the grid; weights : (m, w), 0 for what would lie off it
     """
 
-    atoms: Ints
-    nodes: Ints
+    atoms: NDArray[np.integer]
+    nodes: NDArray[np.integer]
     weights: Floats
 
     @classmethod
@@ -73,7 +73,7 @@ def _spline(t: Floats) -> Floats:
 class NodeCharges:
     """Charges of nodes. nodes : (m, 3) i, j, k, each once; charges : (m,) e"""
 
-    nodes: Ints
+    nodes: NDArray[np.integer]
     charges: Floats
 
     @classmethod
@@ -90,8 +90,7 @@ class NodeCharges:
 
     def inner(self, shape: tuple[int, int, int]) -> NDArray[np.bool_]:
         """Which of the nodes are not at the border, (m,)."""
-        inner: NDArray[np.bool_] = ((self.nodes > 0) & (self.nodes < np.array(shape) - 1)).all(axis=1)
-        return inner
+        return np.asarray(np.all((self.nodes > 0) & (self.nodes < np.array(shape) - 1), axis=1))
 
     def on_grid(self, shape: tuple[int, int, int]) -> Floats:
         """The charges as an array, (nz, ny, nx)."""

@@ -15,8 +15,8 @@ LARGEST_EXPONENT = 85.0  # of an ion's Boltzmann factor
 
 
 def energy_terms(
-    problem: PBProblem, grid: Grid, potential: Floats, charges: NodeCharges, edges: Floats | None, accesses: Floats | None,
-    outside: Grid | None = None,
+    problem: PBProblem, grid: Grid, potential: Floats, charges: NodeCharges, edges: Floats | None,
+    accesses: Floats | None, outside: Grid | None = None,
 ) -> Floats:  # fmt: skip
     """Charges in the potential, the field's energy and the ions' pressure, (3,) kT; the last two are 0 if linear.
 

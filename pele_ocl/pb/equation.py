@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..atoms import Floats, Ints
+from ..atoms import Floats
 from ..errors import PeleError
 from ..pb_model import PBModel
 from .charges import NodeWeights
@@ -20,7 +21,7 @@ from .surface import Coefficients
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-MOST_CORRECTIONS = 40
+MOST_CORRECTIONS = 300  # from a large potential Newton's method takes a step for each kT
 REDUCTION = 1e-4  # of the residual by a correction: float32 has no more to give
 LINEAR_SHARE = 1e-3  # of the first residual at which the linear equation gives way to the nonlinear one
 LEAST_STEP = 1e-3  # of Newton's step
@@ -35,7 +36,7 @@ class Equation:
 
     def __init__(
         self, launching: Launching, model: PBModel, coefficients: Coefficients, volume: float, potential: Floats,
-        nodes: Ints, charges: Floats,
+        nodes: NDArray[np.integer], charges: Floats,
     ) -> None:  # fmt: skip
         run, colours = launching.run, coefficients.colours
         self.launching, self.model, self.coefficients, self.colours = launching, model, coefficients, colours
@@ -44,11 +45,11 @@ class Equation:
         self.salt = run.zeros(colours.size if coefficients.has_salt else 1)
         shares = [0.5 * ion.concentration / model.ionic_strength for ion in model.ions] if model.has_salt else []
         pairs = [(ion.charge, share) for ion, share in zip(model.ions, shares, strict=bool(shares))]
-        self._salt_arguments: dict[str, object] = {
+        self._salt_arguments: dict[str, Any] = {
             "salt_factor": model.screening * volume, "accesses": coefficients.accesses,
             "ions": run.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
         }  # fmt: skip
-        self._charged: dict[str, object] = {
+        self._charged: dict[str, Any] = {
             "n_charged": len(charges), "charged": run.upload(nodes, np.int32),
             "charges": run.upload(charges, launching.wide),
         }  # fmt: skip
@@ -66,7 +67,7 @@ class Equation:
             "potential": self.potential, "lacks": residual,
         }  # fmt: skip
         launches = [self.launching.over_nodes("pb/outer.cl", "find_lacking", self.colours, macros, **common)]
-        count = int(self._charged["n_charged"])  # type: ignore[call-overload]
+        count = int(self._charged["n_charged"])
         if count:
             launches.append(
                 self.launching.over_list("pb/outer.cl", "find_lacking_at", count, macros, **common, **self._charged)

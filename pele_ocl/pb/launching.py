@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..opencl.building import signature
 from ..opencl.kernel import get_kernel
-from ..opencl.named import in_order
 from ..opencl.run import Run
 from ..opencl.shared import COLOUR_GRID
 from .colours import Colours
@@ -20,8 +18,7 @@ if TYPE_CHECKING:
 
 GROUP = (32, 4, 1)  # nodes that a group of a GPU does
 BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
-ITEMS = 64  # of groups over lists
-LIST_GROUP = 64
+LIST_GROUP = 64  # work-items of groups over lists
 
 
 @dataclass(eq=False)
@@ -29,7 +26,6 @@ class Launching:
     """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it."""
 
     run: Run
-    _kernels: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def wide(self) -> np.dtype[np.floating]:
@@ -48,50 +44,44 @@ class Launching:
 
     def prepare(
         self, file: str, name: str, shape: tuple[int, ...], group: tuple[int, ...], defines: dict[str, int],
-        precision: str | None = None, width: int = 1, **values: object,
+        precision: str | None = None, width: int = 1, **values: Any,
     ) -> Callable[[], None]:  # fmt: skip
         """A launch that is called once or more later.
 
         precision : of reals, by default the run's; width : reals in a vector
         values : arguments by the kernel's names
         """
-        defines = {**self.macros, **defines}
-        precision = precision or self.run.precision
-        kernel = get_kernel(self.run.device, file, name, precision, width, **defines)
-        parameters = signature(self.run.device, file, name, precision, width, defines)
-        types = {"real": np.dtype(precision), "total": self.wide, "number": self.wide}
-        given = {key: self._packed(value) for key, value in values.items()}
-        return self.run.prepare(kernel, shape, group, *in_order(name, parameters, given, types))
+        macros: dict[str, Any] = {**self.macros, **defines}
+        kernel = get_kernel(self.run.device, file, name, precision or self.run.precision, width, **macros)
+        return self.run.prepare(kernel, shape, group, {key: packed(value) for key, value in values.items()})
 
     def over_nodes(
-        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: object
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
     ) -> Callable[[], None]:
         """The same, for all nodes of one colour of a grid."""
         return self._over(file, name, (colours.row, *colours.shape[1:]), defines, values)
 
     def over_all_nodes(
-        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: object
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
     ) -> Callable[[], None]:
         """The same, for all nodes of a grid."""
         return self._over(file, name, colours.shape, defines, values)
 
     def _over(
-        self, file: str, name: str, shape: tuple[int, int, int], defines: dict[str, int], values: dict[str, object]
+        self, file: str, name: str, shape: tuple[int, int, int], defines: dict[str, int], values: dict[str, Any]
     ) -> Callable[[], None]:
         if self.is_cpu:
             return self.prepare(file, name, (1, 1, shape[2]), (1, 1, 1), defines, **values)
         return self.prepare(file, name, shape, GROUP, defines, **values)
 
     def over_blocks(
-        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: object
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
     ) -> Callable[[], None]:
         """The same, for all nodes of a grid in blocks, a group a block."""
         n_blocks = int(np.prod([-(-n // BLOCK) for n in colours.shape]))
         return self.prepare(file, name, (n_blocks * BLOCK**3,), (BLOCK**3,), defines, **values)
 
-    def over_list(
-        self, file: str, name: str, count: int, defines: dict[str, int], **values: object
-    ) -> Callable[[], None]:
+    def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Callable[[], None]:
         """The same, for each element of a list."""
         return self.prepare(file, name, (count,), (LIST_GROUP,), defines, **values)
 
@@ -101,5 +91,7 @@ class Launching:
         found[: len(values), : values.shape[1]] = values
         return self.run.upload(found, self.wide)
 
-    def _packed(self, value: object) -> object:
-        return COLOUR_GRID.pack("float32", **value.fields) if isinstance(value, Colours) else value
+
+def packed(value: object) -> object:
+    """An argument as kernels take it: grids as structs."""
+    return COLOUR_GRID.pack("float32", **value.fields) if isinstance(value, Colours) else value

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .launching import Launching
+from .launching import Launching, packed
 from .surface import Coefficients
 
 if TYPE_CHECKING:
@@ -150,12 +150,12 @@ class Multigrid:
 
     def _solve_coarse(self, first: int) -> Launch:
         """A launch of all grids from `first` on in one work-group."""
-        table = np.array([list(grid.fields.values()) for grid in self.grids[1:]], np.int32)
+        table = np.array([packed(grid) for grid in self.grids[1:]])
         group = 1 if self.launching.is_cpu else min(TAIL_GROUP, self.launching.run.device.largest_group)
         solving = max(LEAST_SOLVING, 2 * max(self.grids[-1].shape))
         return self.launching.prepare(
             "pb/tail.cl", "solve_coarse", (group,), (group,), {**self._coarse_macros, "GROUP": group},
-            grids=self.launching.run.upload(table, np.int32), first=first - 1, n_grids=len(table),
+            grids=self.launching.run.upload(table, table.dtype), first=first - 1, n_grids=len(table),
             smoothings=SMOOTHINGS, solving=solving, **self._problem(1), right=self._right, values=self._values,
             residual=self._residual,
         )  # fmt: skip

@@ -91,8 +91,8 @@ class PoissonBoltzmann:
         self.device = get_device(device)
         if self.tolerance < FINEST[self.device.has_float64]:
             raise DeviceError(
-                f"{self.device} has no float64, which a tolerance of {tolerance:g} needs; choose 1e-6 or more, or another "
-                "device"
+                f"{self.device} has no float64, which a tolerance of {tolerance:g} needs; choose 1e-6 or more, or "
+                "another device"
             )
 
     def __repr__(self) -> str:
@@ -298,15 +298,15 @@ class PoissonBoltzmann:
                 errors = replace(errors, extrapolated=extrapolated, extrapolation=abs(extrapolated - before))
         if shifts:
             draws = np.random.default_rng(seed).uniform(-0.5, 0.5, (shifts, 3))
-            energies = [
-                energy_on(
-                    tuple(Grid(each.origin + draw * each.spacing, each.spacing, each.shape) for each in problem.grids)
-                )
-                for draw in draws
-            ]
+            energies = [energy_on(tuple(_moved(grid, draw) for grid in problem.grids)) for draw in draws]
             spread = float(np.std(energies, ddof=1)) / shifts**0.5 if shifts > 1 else None
             errors = replace(errors, shifted=float(np.mean(energies)), shifts=spread)
         return errors
+
+
+def _moved(grid: Grid, share: Floats) -> Grid:
+    """The grid moved by a share of its spacing."""
+    return Grid(grid.origin + share * grid.spacing, grid.spacing, grid.shape)
 
 
 def _coarser(grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
@@ -315,8 +315,8 @@ def _coarser(grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
         if any((n - 1) % factor or (n - 1) // factor < 4 for n in grid.shape):
             points = " x ".join(map(str, grid.shape))
             raise InputError(
-                f"the error of a grid of {points} points cannot be measured with {factor} times the spacing; give numbers "
-                f"of points that are a multiple of {factor} and one more, or grid_error=False"
+                f"the error of a grid of {points} points cannot be measured with {factor} times the spacing; give "
+                f"numbers of points that are a multiple of {factor} and one more, or grid_error=False"
             )
     return tuple(
         Grid(grid.origin, grid.spacing * factor, [(n - 1) // factor + 1 for n in grid.shape]) for grid in grids

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Floa
     order = np.argsort(number, kind="stable")
     starts = np.searchsorted(number[order], np.arange(int(cells.prod()) + 1))
     atoms = launching.vectors(np.column_stack([solute.positions, radii]))
-    buffers = {
+    buffers: dict[str, Any] = {
         "atoms": atoms, "sphere": launching.vectors(sphere), "starts": run.upload(starts, np.int32),
         "members": run.upload(order, np.int32),
     }  # fmt: skip

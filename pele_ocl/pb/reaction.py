@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..atoms import Floats, Ints
+from ..atoms import Floats
 from ..errors import InputError
 from ..grid import Grid
 from ..pb_model import PBProblem
@@ -31,8 +32,8 @@ def require_room(problem: PBProblem) -> None:
         reach = (solute.radii + model.probe)[:, None] + margin
         if (solute.positions - reach < grid.origin).any() or (solute.positions + reach > grid.last).any():
             raise InputError(
-                "a grid does not hold the whole molecule with a probe and a step around it, as reaction potentials need; "
-                "give a larger grid, or reaction=False"
+                "a grid does not hold the whole molecule with a probe and a step around it, as reaction potentials "
+                "need; give a larger grid, or reaction=False"
             )
 
 
@@ -67,7 +68,7 @@ class SingularPart:
         z, y, x = np.nonzero(self._colours.merge(values))
         self._add_singular(np.stack([x, y, z], axis=1), equation.potential)
 
-    def _add_singular(self, nodes: Ints, array: Buffer) -> None:
+    def _add_singular(self, nodes: NDArray[np.integer], array: Buffer) -> None:
         """Add the singular potential at nodes to an array."""
         launching, count = self._launching, len(nodes)
         if not count:
@@ -89,7 +90,7 @@ class SingularPart:
         values[((i + j + k) & 1) * colours.half + (k * colours.shape[1] + j) * colours.row + i // 2] = 1
         run.write(self.region, values)
 
-    def _jumps(self) -> Ints:
+    def _jumps(self) -> NDArray[np.integer]:
         run, colours = self._launching.run, self._colours
         jumps: Buffer = run.zeros(colours.size, np.uint8)
         self._launching.over_nodes(

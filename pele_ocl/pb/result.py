@@ -57,10 +57,10 @@ class PBErrors:
 class PBResult:
     """Energy and potential of a molecule in salt water, and how they were computed.
 
-    energy : kcal/mol; of the reaction field, or if `reaction` is False of all charges, self energies on the grid included
+    energy : kcal/mol; of the reaction field, or if `reaction` is False of all charges, self energies included
     energy_kt : kT; energy_kj : kJ/mol, as APBS prints it
     reaction : whether the charges' own potential was left out
-    potentials : (n,) kT/e at the atoms, of the reaction field or if `reaction` is False of all charges; NaN off the grid
+    potentials : (n,) kT/e at the atoms, of the reaction field or if `reaction` is False of all; NaN off the grid
     per_atom : (n,) kcal/mol, half of each charge times its potential; they add up to the energy of the linear equation
     map : potential at the nodes of the finest grid, kT/e; None where it was not asked for
     levels : of each grid, the coarsest first

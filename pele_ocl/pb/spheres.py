@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class SpheresOfBlocks:
         starts = np.searchsorted(number[order], np.arange(int(blocks.prod()) + 1))
         return cls(starts.astype(np.int32), member[order].astype(np.int32), np.column_stack([centres, radii]))
 
-    def arguments(self, launching: Launching, name: str) -> dict[str, object]:
+    def arguments(self, launching: Launching, name: str) -> dict[str, Any]:
         """Arguments of a kernel for these lists. name : "atom" or "probe" """
         run = launching.run
         return {

@@ -37,8 +37,8 @@ class Coefficients:
     colours: Colours
     is_coded: bool
     table: Floats
-    edges: tuple[Buffer, Buffer, Buffer]
-    narrow: tuple[Buffer, Buffer, Buffer]
+    edges: tuple[Buffer, ...]
+    narrow: tuple[Buffer, ...]
     accesses: Buffer
     solutes: Floats
     has_salt: bool
@@ -56,13 +56,13 @@ class Coefficients:
         return {"CODED": int(self.is_coded), "SALTED": int(self.has_salt)}
 
     @property
-    def wide_arguments(self) -> dict[str, object]:
+    def wide_arguments(self) -> dict[str, Any]:
         """Arguments of kernels in wide numbers."""
         x, y, z = self.edges
         return {"x_edges": x, "y_edges": y, "z_edges": z, "table": self.wide_table}
 
     @property
-    def narrow_arguments(self) -> dict[str, object]:
+    def narrow_arguments(self) -> dict[str, Any]:
         """Arguments of kernels in reals."""
         x, y, z = self.narrow
         return {"x_edges": x, "y_edges": y, "z_edges": z, "table": self.narrow_table}
@@ -130,7 +130,7 @@ def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, prob
     return Coefficients(launching, colours, True, table, codes, codes, accesses, solutes, model.has_salt)
 
 
-def _by_axis(name: str, buffers: tuple[Buffer, ...]) -> dict[str, object]:
+def _by_axis(name: str, buffers: tuple[Buffer, ...]) -> dict[str, Any]:
     return {f"{axis}_{name}": buffer for axis, buffer in zip("xyz", buffers, strict=True)}
 
 
@@ -141,8 +141,8 @@ def _origins(grid: Grid) -> Floats:
 
 def _is_strictly_inside(problem: PBProblem, grid: Grid) -> NDArray[np.bool_]:
     positions = problem.solute.positions
-    inside: NDArray[np.bool_] = ((positions > grid.origin) & (positions < grid.last)).all(axis=1)
-    return inside & (problem.solute.radii > SMALL)
+    inside = np.all((positions > grid.origin) & (positions < grid.last), axis=1)
+    return np.asarray(inside & (problem.solute.radii > SMALL))
 
 
 def _find_codes(

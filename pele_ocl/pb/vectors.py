@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class Vectors:
     def _multiply(self, a: Buffer, b: Buffer) -> Launch:
         return self._over("multiply", a=a, b=b, sums=self.sums)
 
-    def _over(self, name: str, **values: object) -> Launch:
+    def _over(self, name: str, **values: Any) -> Launch:
         shape, group = (self.n_groups * self.group,), (self.group,)
         return self.launching.prepare(
             "pb/vectors.cl", name, shape, group, self.macros, n=self.size, chunk=self.chunk, **values

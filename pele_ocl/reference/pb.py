@@ -1,12 +1,13 @@
 """Poisson-Boltzmann by finite differences, defined step by step; equation numbers: docs/theory/poisson-boltzmann.md.
 
-Arrays are (nz, ny, nx). An edge leads from its node to the next one along its axis; arrays of edges are (3, nz, ny, nx),
-axis x first, and those that lead out of the grid are not used.
+Arrays are (nz, ny, nx). An edge leads from its node to the next one along its axis; arrays of edges are
+(3, nz, ny, nx), axis x first, and edges that lead out of the grid are not used.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +61,7 @@ def probe_points(solute: PBSolute, model: PBModel) -> Floats:
     return np.concatenate(found)
 
 
-def mark(
-    marked: NDArray[np.generic], origin: Floats, spacing: Floats, centres: Floats, radii: Floats, value: float
-) -> None:
+def mark(marked: NDArray[Any], origin: Floats, spacing: Floats, centres: Floats, radii: Floats, value: float) -> None:
     """Set what lies within spheres, their surface included, to a value. origin : (3,) of the first point of `marked`"""
     shape = marked.shape[::-1]
     for centre, radius in zip(centres - origin, radii, strict=True):
@@ -78,8 +77,7 @@ def mark(
 
 def strictly_inside(grid: Grid, positions: Floats) -> Bools:
     """Which positions lie inside a grid and not on its border, (n,)."""
-    inside: Bools = ((positions > grid.origin) & (positions < grid.last)).all(axis=1)
-    return inside
+    return np.asarray(np.all((positions > grid.origin) & (positions < grid.last), axis=1))
 
 
 def middle_codes(problem: PBProblem, grid: Grid, probes: Floats) -> Codes:
@@ -443,7 +441,7 @@ def solve(level: Level, model: PBModel, tolerance: float = 1e-12) -> None:
     for stage in (linear, model):
         lacks = residual(level, stage)
         norm = np.sqrt((lacks**2).sum())
-        for _ in range(30):
+        for _ in range(300):
             if norm <= tolerance * first:
                 break
             slope = ion_terms(stage, level.potential)[1]
