@@ -75,7 +75,6 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .pairs import read_pairs as read_pairs
     from .pairs import without_bonded as without_bonded
     from .pairs import write_pairs as write_pairs
-    from .pb import PBErrors as PBErrors
     from .pb import PBIon as PBIon
     from .pb import PBLevelResult as PBLevelResult
     from .pb import PBModel as PBModel
@@ -128,7 +127,7 @@ _HOMES = {
         "AllPairs", "PairList", "all_pairs", "internal_dielectrics", "pairs_split", "pairs_within", "read_pairs",
         "without_bonded", "write_pairs",
     ),
-    "pb": ("PBErrors", "PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
+    "pb": ("PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
     "potmap": ("Potmap", "PotmapResult"),
     "reading": ("read",),
     "relax": ("RelaxResult", "Relaxer"),

@@ -1,4 +1,4 @@
-"""The constants of a Poisson-Boltzmann model that a user may set, and the grids it is solved on.
+"""Constants of a Poisson-Boltzmann model that a user may set, and the grids it is solved on.
 
 Every rule is that of APBS 3.4.1, in its units, with its constants; docs/theory/poisson-boltzmann.md has the formulas.
 """
@@ -37,7 +37,7 @@ FINEST_STEP = 0.25  # of spacings between two levels of focusing: finer ones get
 
 @dataclass(frozen=True)
 class PBIon:
-    """A species of mobile ions.
+    """Species of mobile ions.
 
     charge : e, a finite number
     concentration : mol/L, >= 0
@@ -58,7 +58,7 @@ class PBIon:
 
 @dataclass(frozen=True)
 class PBModel:
-    """A Poisson-Boltzmann model: dielectric constants, salt, surface, and how charges and borders are treated.
+    """Poisson-Boltzmann model: dielectric constants, salt, surface, and how charges and borders are treated.
 
     solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
     ions : PBIon of each species; together they must be neutral; at most 9
@@ -120,22 +120,22 @@ class PBModel:
 
     @property
     def has_salt(self) -> bool:
-        """Whether there are mobile ions."""
+        """True if there are mobile ions."""
         return self.ionic_strength > 1e-12
 
     @property
     def is_nonlinear(self) -> bool:
-        """Whether the equation is: without salt both are one."""
+        """True if the equation is; without salt both are one."""
         return self.equation == "nonlinear" and self.has_salt
 
     @property
     def is_uniform(self) -> bool:
-        """Whether the dielectric constant is one everywhere and no surface is made."""
+        """True if one dielectric constant holds everywhere, so that no surface is made."""
         return abs(self.solute_dielectric - self.solvent_dielectric) < 1e-12 and not self.has_salt
 
     @property
     def ion_radius(self) -> float:
-        """The largest of all species, A; those of no concentration count, as in APBS."""
+        """Largest radius of all species, A; those of no concentration count, as in APBS."""
         return max((ion.radius for ion in self.ions), default=0.0)
 
     @property
@@ -174,7 +174,7 @@ class PBModel:
 
     @property
     def debye_length(self) -> float:
-        """Of the solvent, A; infinite without salt."""
+        """Debye length of the solvent, A; infinite without salt."""
         return 1 / self.kappa if self.has_salt else math.inf
 
 
@@ -191,7 +191,7 @@ class PBSolute:
 
     @classmethod
     def of(cls, atoms: Atoms, radii: ArrayLike | None = None) -> PBSolute:
-        """The spheres of atoms.
+        """Take the spheres of atoms.
 
         radii : (n,) A; by default atoms.gb_radii, the fifth column of a PQR file
 
@@ -238,7 +238,7 @@ def lowered_shape(shape: ArrayLike) -> tuple[int, int, int]:
 
 
 def grid_at(centre: ArrayLike, spacing: ArrayLike, shape: ArrayLike) -> Grid:
-    """A grid with its middle at `centre`, (3,) A."""
+    """Make a grid with its middle at `centre`, (3,) A."""
     points = np.asarray(Grid((0, 0, 0), spacing, shape).shape)
     lengths = (points - 1) * np.broadcast_to(np.asarray(spacing, np.float64), (3,))
     return Grid(np.asarray(centre, np.float64) - lengths / 2, spacing, shape)
@@ -247,7 +247,7 @@ def grid_at(centre: ArrayLike, spacing: ArrayLike, shape: ArrayLike) -> Grid:
 def focusing_grids(
     shape: ArrayLike, coarse: ArrayLike, fine: ArrayLike, coarse_centre: ArrayLike, fine_centre: ArrayLike
 ) -> tuple[Grid, ...]:
-    """The grids of focusing from a coarse to a fine one, the coarsest first, as APBS's mg-auto has them.
+    """Make the grids of focusing from a coarse to a fine one, the coarsest first, as APBS's mg-auto has them.
 
     shape : points of every grid along x, y, z
     coarse, fine : (3,) lengths of the coarsest and the finest grid, A
@@ -281,7 +281,7 @@ def focusing_grids(
 
 
 def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
-    """The grid whose border lies at least `padding` A beyond every sphere, with its middle at the molecule's.
+    """Make the grid whose border lies at least `padding` A beyond every sphere, with its middle at the molecule's.
 
     Its points can be halved four times or more, so that multigrid has levels to work with.
     """
@@ -295,7 +295,7 @@ def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
 
 @dataclass(frozen=True, eq=False)
 class PBProblem:
-    """What is solved: spheres, a model, and grids from the coarsest to the finest.
+    """Problem to solve: spheres, a model, and grids from the coarsest to the finest.
 
     Raises InputError for grids with too few or too many points, and where one does not lie inside the one before.
     """

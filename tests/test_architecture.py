@@ -34,7 +34,7 @@ FLOORS = [
     "forcefield formats pb_model sampling solvent_model",
     "interop mapmath pairs reading tuning view",
     "plan potmap reference",
-    "ions tiled",
+    "ions pb tiled",
     "solvent",
     "energy nonbond",
     "ase engine jax torch trajectories",

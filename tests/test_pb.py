@@ -114,7 +114,8 @@ def needs_examples(example: str) -> None:
 @pytest.mark.parametrize(
     ("example", "surface"),
     [
-        ("born", "smol"), ("solv", "mol"),
+        ("born", "smol"),
+        ("solv", "mol"),
         *(pytest.param(*case, marks=pytest.mark.slow) for case in OF_APBS if case[0] in ("ionize", "hca-bind")),
     ],
 )  # fmt: skip
@@ -180,7 +181,9 @@ quit
 @pytest.mark.parametrize(
     ("surface", "charges", "boundary", "equation", "probe"),
     [
-        ("spl2", "spl0", "sdh", "lpbe", 1.4), ("spl2", "spl2", "mdh", "npbe", 1.4), ("mol", "spl2", "zero", "npbe", 1.4),
+        ("spl2", "spl0", "sdh", "lpbe", 1.4),
+        ("spl2", "spl2", "mdh", "npbe", 1.4),
+        ("mol", "spl2", "zero", "npbe", 1.4),
         ("smol", "spl2", "sdh", "lpbe", 0),
     ],
 )  # fmt: skip
@@ -432,7 +435,7 @@ def test_every_rung_finds_the_same_energy(solver):
 
 def test_positions_of_another_conformation():
     atoms = random_molecule()
-    moved = atoms.positions + [0.5, 0.25, -0.5]
+    moved = atoms.positions + np.array([0.5, 0.25, -0.5])
     run = PoissonBoltzmann(atoms, grids=grid_at(centre_of(atoms), 0.5, [65] * 3))
     again = PoissonBoltzmann(replace(atoms, positions=moved), grids=run.grids).solve(grid_error=False)
     assert run.solve(moved, grid_error=False).energy_kt == again.energy_kt
@@ -443,7 +446,7 @@ def test_parts_of_the_equation_as_maps():
     atoms = random_molecule()
     run = PoissonBoltzmann(atoms, PBModel(ions=SALT, surface="mol"), grids=UNEVEN, reaction=False)
     maps = run.maps()
-    assert np.allclose(maps["dielz"].grid.origin, UNEVEN.origin + [0, 0, UNEVEN.spacing[2] / 2])
+    assert np.allclose(maps["dielz"].grid.origin, UNEVEN.origin + np.array([0, 0, UNEVEN.spacing[2] / 2]))
     expected = reference.dielectrics(
         problem_of(atoms, run.model, UNEVEN), UNEVEN, reference.probe_points(run.solute, run.model)
     )

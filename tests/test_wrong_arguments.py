@@ -193,6 +193,9 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.DistanceRestraint: lambda: pele_ocl.DistanceRestraint([[0, 1]], 1.0, 1.0),
     pele_ocl.TorsionRestraint: lambda: pele_ocl.TorsionRestraint([[0, 1, 2, 3]], 1.0, 1.0),
     pele_ocl.Minimizer: lambda: pele_ocl.Minimizer(ATOMS, device=DEVICE, variant="rows", max_iterations=1),
+    pele_ocl.PBIon: lambda: pele_ocl.PBIon(1, 0.1),
+    pele_ocl.PBModel: pele_ocl.PBModel,
+    pele_ocl.PoissonBoltzmann: lambda: pele_ocl.PoissonBoltzmann(ATOMS, spacing=1.0, device=DEVICE),
     pele_ocl.Relaxer: lambda: pele_ocl.Relaxer(device=DEVICE),
     pele_ocl.Binding: lambda: pele_ocl.Binding(ATOMS, "index 6:11", device=DEVICE),
 }

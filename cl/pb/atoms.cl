@@ -1,6 +1,8 @@
-// The singular potential that is taken out of the solution near the atoms, and the equation that is left.
+// Singular potential that is taken out of the solution near the atoms, and the equation that is left. A work-item does
+// a plane of nodes or one node.
+#include "common/real.clh"
 #include "common/total.clh"
-#define NUMBER total
+#define WIDE_NUMBERS
 #include "pb/operator.clh"
 
 #if CODED
@@ -9,17 +11,15 @@ typedef uchar access;
 typedef total access;
 #endif
 
-typedef struct { total c[6]; } Six;
-
-// Coefficients of the six edges of a node: right, left, behind, before, above, below.
-INLINE Six edges_of(ColourGrid grid, Row row, int m, EDGES_TAKEN) {
-    const size_t own = row.own + m, other = row.other + m, left = other - 1 + row.odd;
-    const size_t line = grid.row, plane = (size_t)grid.row * grid.ny;
-    const Six six = {{
-        COEFFICIENT(x_edges, 0, own), COEFFICIENT(x_edges, 0, left), COEFFICIENT(y_edges, 1, own),
-        COEFFICIENT(y_edges, 1, other - line), COEFFICIENT(z_edges, 2, own), COEFFICIENT(z_edges, 2, other - plane),
-    }};
-    return six;
+// Coefficients of the six edges of a node by number: right, left, behind, before, above, below; e is along axis e / 2.
+INLINE total edge_of(ColourGrid grid, Row row, int m, int e, EDGES_TAKEN) {
+    const size_t own = row.own + m, other = row.other + m, line = grid.row, plane = (size_t)grid.row * grid.ny;
+    if (e == 0) return COEFFICIENT(x_edges, 0, own);
+    if (e == 1) return COEFFICIENT(x_edges, 0, other - 1 + row.odd);
+    if (e == 2) return COEFFICIENT(y_edges, 1, own);
+    if (e == 3) return COEFFICIENT(y_edges, 1, other - line);
+    if (e == 4) return COEFFICIENT(z_edges, 2, own);
+    return COEFFICIENT(z_edges, 2, other - plane);
 }
 
 INLINE size_t neighbour_of(ColourGrid grid, Row row, int m, int which) {
@@ -28,8 +28,8 @@ INLINE size_t neighbour_of(ColourGrid grid, Row row, int m, int which) {
          : which == 3 ? other - line : which == 4 ? other + plane : other - plane;
 }
 
-// The region where the singular potential is taken out: inner nodes with an edge in the molecule, out of ions' reach.
-// solutes : (3) coefficients of such edges
+// Finds the region where the singular potential is taken out: inner nodes with an edge in the molecule, which no ion
+// reaches. solutes : (3) coefficients of such edges
 kernel void find_region(
     const ColourGrid grid, EDGES, global const access *restrict accesses, global const total *restrict solutes,
     global uchar *restrict region)
@@ -39,9 +39,8 @@ kernel void find_region(
         FOR_ROWS(j, grid) {
             const Row row = row_at(grid, colour, j, PLANE);
             FOR_NODES(m, grid, row) {
-                const Six six = edges_of(grid, row, m, EDGES_PASSED);
                 int is_inside = 0;
-                for (int t = 0; t < 6; ++t) is_inside |= six.c[t] == solutes[t / 2];
+                for (int t = 0; t < 6; ++t) is_inside |= edge_of(grid, row, m, t, EDGES_PASSED) == solutes[t / 2];
 #if SALTED
                 is_inside &= accesses[row.own + m] == 0;
 #endif
@@ -51,8 +50,8 @@ kernel void find_region(
     }
 }
 
-// Nodes of whose equation a part of the singular potential is: those with neighbours on the region's other side, and those
-// of the region with an edge that leaves the molecule.
+// Finds the nodes whose equation has a part of the singular potential: with neighbours on the region's other side, or in
+// the region with an edge that leaves the molecule.
 kernel void find_jumps(
     const ColourGrid grid, EDGES, global const total *restrict solutes, global const uchar *restrict region,
     global uchar *restrict jumps)
@@ -62,11 +61,11 @@ kernel void find_jumps(
         FOR_ROWS(j, grid) {
             const Row row = row_at(grid, colour, j, PLANE);
             FOR_NODES(m, grid, row) {
-                const Six six = edges_of(grid, row, m, EDGES_PASSED);
                 const int own = region[row.own + m];
                 int jump = 0;
                 for (int t = 0; t < 6; ++t) {
-                    jump |= own != region[neighbour_of(grid, row, m, t)] || (own && six.c[t] != solutes[t / 2]);
+                    const int leaves = edge_of(grid, row, m, t, EDGES_PASSED) != solutes[t / 2];
+                    jump |= own != region[neighbour_of(grid, row, m, t)] || (own && leaves);
                 }
                 jumps[row.own + m] = jump;
             }
@@ -74,7 +73,7 @@ kernel void find_jumps(
     }
 }
 
-// The equation's right side at these nodes. A work-item a node.
+// Finds the equation's right side at these nodes. A work-item a node.
 kernel void singular_charges(
     const ColourGrid grid, EDGES, global const total *restrict solutes, global const uchar *restrict region,
     const int n_nodes,
@@ -86,14 +85,14 @@ kernel void singular_charges(
     if (t >= n_nodes) return;
     const int i = nodes[3 * t], j = nodes[3 * t + 1], k = nodes[3 * t + 2], m = i / 2;
     const Row row = row_at(grid, (i + j + k) & 1, j, k);
-    const Six six = edges_of(grid, row, m, EDGES_PASSED);
     const int own = region[row.own + m];
     const total here = singular[row.own + m];
     total sum = 0;
     for (int e = 0; e < 6; ++e) {
         const size_t at = neighbour_of(grid, row, m, e);
-        if (own && six.c[e] != solutes[e / 2]) sum += (six.c[e] - solutes[e / 2]) * (singular[at] - here);
-        if (own != region[at]) sum += (own ? -1 : 1) * six.c[e] * singular[at];
+        const total coefficient = edge_of(grid, row, m, e, EDGES_PASSED);
+        if (own && coefficient != solutes[e / 2]) sum += (coefficient - solutes[e / 2]) * (singular[at] - here);
+        if (own != region[at]) sum += (own ? -1 : 1) * coefficient * singular[at];
     }
     right[t] = sum;
 }

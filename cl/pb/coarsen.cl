@@ -1,12 +1,16 @@
-// Coefficients of a coarse grid from those of the fine one.
+// Coefficients of a coarse grid from those of the fine one. A work-item does a plane of nodes or one node.
+#include "common/real.clh"
 #include "pb/operator.clh"
 
-// A coarse edge stands for two fine ones in series, summed over the nine lines beside it with the weights 1/2, 1, 1/2.
-INLINE real coarse_edge(ColourGrid fine, int axis, int i, int j, int k, global const edge *edges, global const real *table) {
+// Two fine edges in series make a coarse one, summed over the nine lines beside it with the weights 1/2, 1, 1/2.
+INLINE real coarse_edge(
+    ColourGrid fine, int axis, int i, int j, int k, global const edge *edges, global const real *table)
+{
     real sum = 0;
     for (int b = -1; b < 2; ++b) {
         for (int a = -1; a < 2; ++a) {
-            const int x = i + (axis == 0 ? 0 : a), y = j + (axis == 0 ? a : axis == 1 ? 0 : b), z = k + (axis == 2 ? 0 : b);
+            const int x = i + (axis == 0 ? 0 : a), y = j + (axis == 0 ? a : axis == 1 ? 0 : b);
+            const int z = k + (axis == 2 ? 0 : b);
             const real first = COEFFICIENT(edges, axis, node_at(fine, x, y, z));
             const real second =
                 COEFFICIENT(edges, axis, node_at(fine, x + (axis == 0), y + (axis == 1), z + (axis == 2)));
@@ -58,7 +62,7 @@ kernel void coarsen_salt(
                 for (int c = -1; c < 2; ++c)
                     for (int b = -1; b < 2; ++b)
                         for (int a = -1; a < 2; ++a)
-                            sum += salt[node_at(fine, x + a, y + b, z + c)] / (real)((1 + abs(a)) * (1 + abs(b)) * (1 + abs(c)));
+                            sum += salt[node_at(fine, x + a, y + b, z + c)] / ((1 + abs(a)) * (1 + abs(b)) * (1 + abs(c)));
                 coarse_salt[row.own + m] = sum;
             }
         }

@@ -1,4 +1,5 @@
-// Wide numbers as reals.
+// Wide numbers as reals. A work-item a number.
+#include "common/real.clh"
 #include "common/total.clh"
 
 kernel void narrow(const int n, global const total *restrict wide, global real *restrict narrowed) {

@@ -1,6 +1,8 @@
-// The equation in wide numbers: what it lacks, from which float32 finds corrections.
+// Equation in wide numbers: its residuals, of which float32 makes corrections. A work-item does a plane of nodes or
+// one node.
+#include "common/real.clh"
 #include "common/total.clh"
-#define NUMBER total
+#define WIDE_NUMBERS
 #include "pb/operator.clh"
 
 #ifndef N_IONS
@@ -20,15 +22,15 @@ typedef total access;
 
 typedef struct { total charge, slope; } Salt;
 
-// The charge of ions at a node, in the equation's unit, and its slope. ions : (N_IONS, 2) charge and share
+// Charge of ions at a node, in the equation's unit, and its slope. ions : (N_IONS, 2) charge and share
 INLINE Salt salt_at(size_t at, total potential, SALT_TAKEN) {
     Salt salt = {0, 0};
 #if SALTED
     const total factor = salt_factor * accesses[at];
 #if N_IONS
     for (int s = 0; s < N_IONS; ++s) {
-        const total z = ions[2 * s], exponent = clamp(-z * potential, (total)-LARGEST_EXPONENT, (total)LARGEST_EXPONENT);
-        const total density = ions[2 * s + 1] * exp(exponent);
+        const total z = ions[2 * s], most = LARGEST_EXPONENT;
+        const total density = ions[2 * s + 1] * exp(clamp(-z * potential, -most, most));
         salt.charge -= factor * z * density;
         salt.slope += factor * z * z * density;
     }
@@ -46,7 +48,7 @@ INLINE total lacking(ColourGrid grid, Row row, int m, EDGES_TAKEN, SALT_TAKEN, g
     return near.neighbours - near.coefficients * own - salt_at(row.own + m, own, SALT_PASSED).charge;
 }
 
-// What the equation lacks at all nodes without charges.
+// Residuals at all nodes, as if they had no charges.
 kernel void find_lacking(
     const ColourGrid grid, EDGES, SALT, global const total *restrict potential, global real *restrict lacks)
 {
@@ -61,7 +63,7 @@ kernel void find_lacking(
     }
 }
 
-// The same at nodes with charges. A work-item a node.
+// Residuals at nodes with charges. A work-item a node.
 kernel void find_lacking_at(
     const ColourGrid grid, EDGES, SALT, global const total *restrict potential,
     const int n_charged,
@@ -76,7 +78,7 @@ kernel void find_lacking_at(
     lacks[row.own + i / 2] = (real)(charges[t] + lacking(grid, row, i / 2, EDGES_PASSED, SALT_PASSED, potential));
 }
 
-// The operator's salt at a potential, at all inner nodes.
+// Finds the operator's salt at a potential, at all inner nodes.
 kernel void linearise(const ColourGrid grid, SALT, global const total *restrict potential, global real *restrict salt) {
     if (!IS_INNER_PLANE(grid)) return;
     for (int colour = 0; colour < 2; ++colour) {

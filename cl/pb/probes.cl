@@ -1,4 +1,5 @@
-// Probes that touch an atom: which of them overlap no other atom.
+// Probes that touch an atom and overlap no other.
+#include "common/real.clh"
 #include "common/total.clh"
 #pragma OPENCL FP_CONTRACT OFF
 

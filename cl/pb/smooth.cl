@@ -1,4 +1,6 @@
-// Relaxation of a grid: Jacobi's method, Gauss and Seidel's by colours, and overrelaxation; and the operator's product.
+// Relaxation of a grid: Jacobi's method, Gauss and Seidel's by colours, overrelaxation; and the operator's product. A
+// work-item does a plane of nodes or one node.
+#include "common/real.clh"
 #include "pb/smooth.clh"
 
 // Relaxes the nodes of a colour. share : 1, or more to overshoot
@@ -19,7 +21,7 @@ kernel void smooth(
     }
 }
 
-// The same of red nodes where all values are 0: nothing is read of them.
+// Relaxes the red nodes where all values are 0: nothing is read of them.
 kernel void begin_smoothing(
     const ColourGrid grid,
     PROBLEM,
@@ -35,7 +37,7 @@ kernel void begin_smoothing(
     }
 }
 
-// What the equation lacks at the nodes of a colour.
+// Residuals at the nodes of a colour.
 kernel void find_residual(
     const ColourGrid grid,
     PROBLEM,
@@ -71,7 +73,7 @@ kernel void relax_by_residual(
     }
 }
 
-// The operator's product with a direction, nodes of both colours.
+// Multiplies the operator with a direction, nodes of both colours.
 kernel void apply(
     const ColourGrid grid,
     PROBLEM,

@@ -1,5 +1,6 @@
-// The molecule on the grid: which edges lie in solvent, and which nodes ions reach. A group does a block of nodes, a work-item
-// a node and the edges that lead from it.
+// Molecule on the grid: edges in solvent, and nodes that ions reach. A group does a block of nodes, a work-item a node
+// and the edges that lead from it.
+#include "common/real.clh"
 #include "pb/spheres.clh"
 
 // Middles of edges: 1 in solvent, 0 in the molecule. origins : (3) of the grid of middles along x, y and z
@@ -17,7 +18,7 @@ kernel void mark_middles(
     }
 }
 
-// Of each edge how many of its 64 pieces lie in solvent. origins : (1) of the grid
+// Counts the pieces in solvent, of 64, of each edge. origins : (1) of the grid
 kernel void cut_edges(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
     SPHERES(probe), global uchar *restrict x_codes, global uchar *restrict y_codes, global uchar *restrict z_codes)
@@ -27,12 +28,14 @@ kernel void cut_edges(
     const size_t at = node_at(grid, i, j, k);
     for (int axis = 0; axis < 3; ++axis) {
         ulong solvent = ~covered_pieces(axis, i, j, k, origins[0], spacing[0], SPHERES_PASSED(atom));
-        if (solvent != ULONG_MAX) solvent |= covered_pieces(axis, i, j, k, origins[0], spacing[0], SPHERES_PASSED(probe));
+        if (solvent != ULONG_MAX) {
+            solvent |= covered_pieces(axis, i, j, k, origins[0], spacing[0], SPHERES_PASSED(probe));
+        }
         (axis == 0 ? x_codes : axis == 1 ? y_codes : z_codes)[at] = (uchar)popcount(solvent);
     }
 }
 
-// Whether ions reach the nodes.
+// Marks the nodes that ions reach.
 kernel void mark_access(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
     global uchar *restrict accesses)
@@ -42,7 +45,7 @@ kernel void mark_access(
     accesses[node_at(grid, i, j, k)] = !is_covered(i, j, k, origins[0], spacing[0], SPHERES_PASSED(atom));
 }
 
-// Of nine middles within a step of each middle, 10 times how many there are and how many lie in solvent.
+// Counts the nine middles within a step of each middle: 10 times those that exist, plus those in solvent.
 kernel void count_middles(
     const ColourGrid grid, global const uchar *restrict x_codes, global const uchar *restrict y_codes,
     global const uchar *restrict z_codes, global uchar *restrict x_counts, global uchar *restrict y_counts,
@@ -71,8 +74,8 @@ kernel void count_middles(
     }
 }
 
-// Coefficients of edges by a spline. origins : (3) as of mark_middles; constants : solute, solvent dielectric; then factors
-// of the three axes
+// Coefficients of edges by a spline. origins : (3) as of mark_middles; constants : solute, solvent dielectric; then
+// factors of the three axes
 kernel void spline_edges(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
     global const total4 *restrict windows, global const total *restrict constants, global total *restrict x_edges,

@@ -1,4 +1,5 @@
-// The coarsest grids of a V-cycle in one work-group: launches would take longer than the work.
+// Coarsest grids of a V-cycle in one work-group: launches would take longer than the work.
+#include "common/real.clh"
 #include "pb/smooth.clh"
 #include "pb/transfer.clh"
 
@@ -26,7 +27,7 @@ INLINE void relax_colour(
     FINISHED;
 }
 
-// Corrections of the grids from `first` on, of all that are in arrays together. The coarsest is relaxed until it is solved.
+// Finds corrections of the grids from `first` on, of all that are in arrays together. The coarsest is relaxed until solved.
 kernel void solve_coarse(
     global const ColourGrid *restrict grids,
     const int first,

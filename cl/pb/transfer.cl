@@ -1,7 +1,8 @@
-// From a grid to the next coarser one, and back.
+// Residuals go to the next coarser grid, corrections come back. A work-item does a plane of nodes or one node.
+#include "common/real.clh"
 #include "pb/transfer.clh"
 
-// The coarse grid's right side from the fine grid's residual at red nodes.
+// Finds the coarse grid's right side from the fine grid's residual at red nodes.
 kernel void restrict_residual(
     const ColourGrid fine,
     const ColourGrid grid,  // the coarse one
@@ -19,7 +20,7 @@ kernel void restrict_residual(
     }
 }
 
-// Adds the coarse grid's correction to the fine grid's red nodes; black ones are relaxed next, which takes red ones alone.
+// Adds the coarse grid's correction to the fine grid's red nodes; black ones are relaxed next, from red ones alone.
 kernel void add_correction(
     const ColourGrid coarse,
     const ColourGrid grid,  // the fine one

@@ -1,5 +1,6 @@
-// Sums and steps of conjugate gradients. Each group does a chunk of the arrays, in a fixed order, so that sums have the same
-// bits in every run. Arrays are filled up with zeros to whole chunks of LANES.
+// Sums and steps of conjugate gradients. Each group does a chunk of the arrays, in a fixed order, so that sums have the
+// same bits in every run. Arrays are filled up with zeros to whole chunks of LANES.
+#include "common/real.clh"
 #include "common/total.clh"
 
 #ifndef GROUP
@@ -63,7 +64,7 @@ kernel void advance(
     conclude_group(lanes, scratch, sums);
 }
 
-// The next direction.
+// Takes the next direction.
 kernel void turn(
     const ulong n, const ulong chunk, global const total *restrict scalars, global const real *restrict preconditioned,
     global real *restrict direction)
@@ -75,7 +76,9 @@ kernel void turn(
 }
 
 // Adds the groups' sums up and computes the scalars that follow. One group.
-kernel void conclude(const int n_sums, const int what, global const total *restrict sums, global total *restrict scalars) {
+kernel void conclude(
+    const int n_sums, const int what, global const total *restrict sums, global total *restrict scalars)
+{
     local total scratch[GROUP];
     const int item = get_local_id(0);
     total sum = 0;

@@ -1,4 +1,5 @@
 // Potentials at atoms: sums over nodes around each.
+#include "common/real.clh"
 #include "common/total.clh"
 
 // A work-item an atom.

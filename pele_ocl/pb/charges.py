@@ -63,7 +63,7 @@ class NodeWeights:
 
 
 def _spline(t: Floats) -> Floats:
-    """A quadratic B-spline of width 3."""
+    """Evaluate a quadratic B-spline of width 3."""
     low, high = np.maximum(0, 1 - np.abs(t - 1)), np.maximum(0, 1 - np.abs(t - 2))
     values: Floats = np.where((t >= 0) & (t <= 3), 0.5 * t * low + 0.5 * (3 - t) * high, 0)
     return values
@@ -78,7 +78,7 @@ class NodeCharges:
 
     @classmethod
     def of(cls, problem: PBProblem, grid: Grid, spread: NodeWeights) -> NodeCharges:
-        """The charges of atoms on the nodes around them, summed in the order of the atoms."""
+        """Spread charges of atoms on the nodes around them, summed in the order of the atoms."""
         nx, ny, _ = grid.shape
         nodes = spread.nodes.reshape(-1, 3)
         parts = (problem.solute.charges[spread.atoms, None] * spread.weights).ravel()
@@ -89,11 +89,11 @@ class NodeCharges:
         return cls(np.stack([number % nx, number // nx % ny, number // nx // ny], axis=1), charges[found])
 
     def inner(self, shape: tuple[int, int, int]) -> NDArray[np.bool_]:
-        """Which of the nodes are not at the border, (m,)."""
+        """Find the nodes that are not at the border, (m,) True or False."""
         return np.asarray(np.all((self.nodes > 0) & (self.nodes < np.array(shape) - 1), axis=1))
 
     def on_grid(self, shape: tuple[int, int, int]) -> Floats:
-        """The charges as an array, (nz, ny, nx)."""
+        """Give the charges as an array, (nz, ny, nx)."""
         values = np.zeros(shape[::-1])
         values[self.nodes[:, 2], self.nodes[:, 1], self.nodes[:, 0]] = self.charges
         return values

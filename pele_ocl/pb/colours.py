@@ -13,7 +13,7 @@ LANES = 16  # numbers to which arrays are filled up
 
 @dataclass(frozen=True)
 class Colours:
-    """A grid of (nx, ny, nz) nodes whose arrays have all red nodes first, then the black ones.
+    """Grid of (nx, ny, nz) nodes whose arrays have all red nodes first, then the black ones.
 
     first : index of its first node in arrays of several grids
     """
@@ -49,7 +49,7 @@ class Colours:
         return odd
 
     def split(self, values: NDArray[Any]) -> NDArray[Any]:
-        """An array of nodes, (nz, ny, nx), by colours, (size,)."""
+        """Order an array of nodes, (nz, ny, nx), by colours, (size,)."""
         nx, ny, nz = self.shape
         odd = self._odd_rows()[:, :, None]
         padded = np.zeros((nz, ny, 2 * self.row), values.dtype)
@@ -62,7 +62,7 @@ class Colours:
         return found
 
     def merge(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The opposite: (nz, ny, nx) from an array by colours."""
+        """Order an array by colours as (nz, ny, nx)."""
         nx, ny, nz = self.shape
         odd = self._odd_rows()[:, :, None]
         red, black = values[: 2 * self.half].reshape(2, nz, ny, self.row)
@@ -72,11 +72,11 @@ class Colours:
         return np.ascontiguousarray(found[..., :nx])
 
     def halved(self, first: int) -> Colours:
-        """The grid of every other node, which begins at `first` in its arrays."""
+        """Take every other node as a grid, which begins at `first` in its arrays."""
         nx, ny, nz = ((n - 1) // 2 + 1 for n in self.shape)
         return Colours((nx, ny, nz), first)
 
     @property
     def can_be_halved(self) -> bool:
-        """Whether every other node makes a grid with the same border, large enough to be of use."""
+        """True if every other node makes a grid with the same border, large enough to be of use."""
         return all(n % 2 == 1 and n > 5 for n in self.shape)

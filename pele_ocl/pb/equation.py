@@ -1,4 +1,4 @@
-"""The equation of a grid on a device, in wide numbers, and its solution by corrections in float32."""
+"""Equation of a grid on a device, in wide numbers, and its solution by corrections in float32."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAST_STEP = 1e-3  # of Newton's step
 
 
 class Equation:
-    """What a potential must fulfil on a grid.
+    """Equation that a potential must fulfil on a grid.
 
     potential : (nz, ny, nx) kT/e to begin with, whose border stays
     nodes, charges : (m, 3) inner nodes i, j, k, each once, and their charges (m,) times the model's charge factor
@@ -75,7 +75,7 @@ class Equation:
         return launches
 
     def linearise(self, is_linear: bool) -> Callable[[], None]:
-        """A launch that finds the operator's salt at the potential."""
+        """Make a launch that finds the operator's salt at the potential."""
         return self.launching.over_nodes(
             "pb/outer.cl", "linearise", self.colours, self._macros(is_linear), grid=self.colours,
             **self._salt_arguments, potential=self.potential, salt=self.salt,
@@ -89,7 +89,7 @@ class Equation:
         )()  # fmt: skip
 
     def on_host(self) -> Floats:
-        """The potential (nz, ny, nx) kT/e."""
+        """Read the potential, (nz, ny, nx) kT/e."""
         values = self.launching.run.download(self.potential, self.colours.size, self.launching.wide)
         return self.colours.merge(values).astype(np.float64)
 
@@ -119,7 +119,7 @@ class PotentialsAtAtoms:
 
 @dataclass(eq=False)
 class Convergence:
-    """The way to a solution.
+    """Course of a solution.
 
     iterations : of the linear solver in all; corrections : how often float32 gave one; steps : Newton's
     residuals : relative, by norm, of the potential after each correction, computed anew in wide numbers

@@ -29,12 +29,12 @@ class Launching:
 
     @property
     def wide(self) -> np.dtype[np.floating]:
-        """The type of wide numbers."""
+        """Type of wide numbers."""
         return np.dtype("float64" if self.run.device.has_float64 else "float32")
 
     @property
     def is_cpu(self) -> bool:
-        """Whether a work-item does a plane of nodes, as on CPUs."""
+        """True on CPUs, where a work-item does a plane of nodes."""
         return self.run.device.kind == "CPU"
 
     @property
@@ -46,7 +46,7 @@ class Launching:
         self, file: str, name: str, shape: tuple[int, ...], group: tuple[int, ...], defines: dict[str, int],
         precision: str | None = None, width: int = 1, **values: Any,
     ) -> Callable[[], None]:  # fmt: skip
-        """A launch that is called once or more later.
+        """Make a launch that is called once or more later.
 
         precision : of reals, by default the run's; width : reals in a vector
         values : arguments by the kernel's names
@@ -58,13 +58,13 @@ class Launching:
     def over_nodes(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
     ) -> Callable[[], None]:
-        """The same, for all nodes of one colour of a grid."""
+        """Make a launch over all nodes of one colour of a grid."""
         return self._over(file, name, (colours.row, *colours.shape[1:]), defines, values)
 
     def over_all_nodes(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
     ) -> Callable[[], None]:
-        """The same, for all nodes of a grid."""
+        """Make a launch over all nodes of a grid."""
         return self._over(file, name, colours.shape, defines, values)
 
     def _over(
@@ -77,12 +77,12 @@ class Launching:
     def over_blocks(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
     ) -> Callable[[], None]:
-        """The same, for all nodes of a grid in blocks, a group a block."""
+        """Make a launch over all nodes of a grid in blocks, a group a block."""
         n_blocks = int(np.prod([-(-n // BLOCK) for n in colours.shape]))
         return self.prepare(file, name, (n_blocks * BLOCK**3,), (BLOCK**3,), defines, **values)
 
     def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Callable[[], None]:
-        """The same, for each element of a list."""
+        """Make a launch over the elements of a list."""
         return self.prepare(file, name, (count,), (LIST_GROUP,), defines, **values)
 
     def vectors(self, values: Any) -> Buffer:
@@ -93,5 +93,5 @@ class Launching:
 
 
 def packed(value: object) -> object:
-    """An argument as kernels take it: grids as structs."""
+    """Give an argument as kernels take it: grids as structs."""
     return COLOUR_GRID.pack("float32", **value.fields) if isinstance(value, Colours) else value

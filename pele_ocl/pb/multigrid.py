@@ -22,7 +22,7 @@ Launch = Callable[[], None]
 
 
 class Multigrid:
-    """The coarser grids of a grid, with launches for a V-cycle, which is symmetric: it preconditions.
+    """Coarser grids of a grid, with launches for a V-cycle, which is symmetric and so preconditions.
 
     salt : of the finest grid, reals; its nodes may change, then `take_salt` tells the coarser grids
     """
@@ -110,28 +110,28 @@ class Multigrid:
         return launches
 
     def smooth(self, level: int, colour: int, right: Buffer, values: Buffer, share: float = 1.0) -> Launch:
-        """A launch that relaxes a colour. share : 1, or more to overshoot"""
+        """Make a launch that relaxes a colour. share : 1, or more to overshoot"""
         return self.launching.over_nodes(
             "pb/smooth.cl", "smooth", self.grids[level], self._macros(level), grid=self.grids[level],
             **self._problem(level), colour=colour, share=share, right=right, values=values,
         )  # fmt: skip
 
     def find_residual(self, level: int, colour: int, right: Buffer, values: Buffer, residual: Buffer) -> Launch:
-        """A launch that finds what the equation lacks at nodes of a colour."""
+        """Make a launch that finds residuals at nodes of a colour."""
         return self.launching.over_nodes(
             "pb/smooth.cl", "find_residual", self.grids[level], self._macros(level), grid=self.grids[level],
             **self._problem(level), colour=colour, right=right, values=values, residual=residual,
         )  # fmt: skip
 
     def relax_by_residual(self, colour: int, share: float, residual: Buffer, values: Buffer) -> Launch:
-        """A launch of Jacobi's method on the finest grid."""
+        """Make a launch of Jacobi's method on the finest grid."""
         return self.launching.over_nodes(
             "pb/smooth.cl", "relax_by_residual", self.grids[0], self._macros(0), grid=self.grids[0],
             **self._problem(0), colour=colour, share=share, residual=residual, values=values,
         )  # fmt: skip
 
     def apply(self, direction: Buffer, product: Buffer) -> Launch:
-        """A launch that multiplies with the operator of the finest grid."""
+        """Make a launch that multiplies with the operator of the finest grid."""
         return self.launching.over_nodes(
             "pb/smooth.cl", "apply", self.grids[0], self._macros(0), grid=self.grids[0], **self._problem(0),
             direction=direction, product=product,
@@ -149,7 +149,7 @@ class Multigrid:
         return launches if last else [*launches, self.find_residual(level, 0, right, values, residual)]
 
     def _solve_coarse(self, first: int) -> Launch:
-        """A launch of all grids from `first` on in one work-group."""
+        """Make a launch of all grids from `first` on in one work-group."""
         table = np.array([packed(grid) for grid in self.grids[1:]])
         group = 1 if self.launching.is_cpu else min(TAIL_GROUP, self.launching.run.device.largest_group)
         solving = max(LEAST_SOLVING, 2 * max(self.grids[-1].shape))

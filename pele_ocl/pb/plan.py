@@ -38,7 +38,7 @@ MOST_SHIFTS = 1000
 
 @dataclass(eq=False)
 class _Solved:
-    """A solution on the grids of a problem."""
+    """Solution on the grids of a problem."""
 
     energy: float  # kT
     solver_error: float  # kT
@@ -48,7 +48,7 @@ class _Solved:
 
 
 class PoissonBoltzmann:
-    """The electrostatics of a molecule in salt water, by the Poisson-Boltzmann equation on a grid.
+    """Electrostatics of a molecule in salt water, by the Poisson-Boltzmann equation on a grid.
 
     atoms : Atoms with charges
     model : dielectrics, salt, surface, and how charges and borders are treated; by default PBModel()
@@ -143,7 +143,7 @@ class PoissonBoltzmann:
         )  # fmt: skip
 
     def maps(self, positions: ArrayLike | None = None) -> dict[str, Map]:
-        """What the equation is made of on the finest grid; nothing is solved.
+        """Make maps of the equation's parts on the finest grid; nothing is solved.
 
         positions : (n, 3) A, of another conformation; by default the atoms' own
 
@@ -176,7 +176,7 @@ class PoissonBoltzmann:
         return tuple(grids)
 
     def _problem(self, positions: Floats) -> PBProblem:
-        """The problem of a conformation. Raises InputError where it does not fit the grids."""
+        """Make the problem of a conformation. Raises InputError where it does not fit the grids."""
         if positions.shape != self.solute.positions.shape or not np.isfinite(positions).all():
             raise InputError(
                 f"positions have shape {positions.shape}; {self.solute.positions.shape} finite numbers are needed"
@@ -305,7 +305,7 @@ class PoissonBoltzmann:
 
 
 def _moved(grid: Grid, share: Floats) -> Grid:
-    """The grid moved by a share of its spacing."""
+    """Move a grid by a share of its spacing."""
     return Grid(grid.origin + share * grid.spacing, grid.spacing, grid.shape)
 
 

@@ -1,4 +1,4 @@
-"""The singular potential of the atoms, taken out of the solution near them: what is left is the solvent's reaction.
+"""Singular potential of the atoms, taken out of the solution near them: the solvent's reaction is left.
 
 docs/theory/poisson-boltzmann.md, section 4, has the equation that is left.
 """
@@ -38,7 +38,7 @@ def require_room(problem: PBProblem) -> None:
 
 
 class SingularPart:
-    """The region around the atoms where the solution is the reaction potential alone, and the charges this leaves.
+    """Region around the atoms where the solution is the reaction potential alone, and the charges this leaves.
 
     nodes, charges : (m, 3) i, j, k and (m,) of the equation that is left, times the model's charge factor
     """

@@ -1,4 +1,4 @@
-"""The result of a Poisson-Boltzmann calculation."""
+"""Result of a Poisson-Boltzmann calculation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .border import interpolated
 
 @dataclass(frozen=True, eq=False)
 class PBLevelResult:
-    """A grid of focusing, with the energy as it is known once it is solved.
+    """Grid of focusing, with the energy that is known once it is solved.
 
     energy_kt : kT, with what the grids before it have outside of it
     iterations : of the linear solver; corrections : how often they were begun anew

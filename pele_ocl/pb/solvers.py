@@ -1,4 +1,4 @@
-"""The ways to solve the linear equation of a grid in float32: a ladder, from Jacobi's method to multigrid.
+"""Ways to solve the linear equation of a grid in float32: a ladder, from Jacobi's method to multigrid.
 
 Each finds a correction from the residual of the potential so far; docs/theory/poisson-boltzmann.md, section 5.
 """
@@ -21,7 +21,7 @@ JACOBI_SHARE = 0.9  # of a node's residual that Jacobi's method takes out
 
 
 class Solver(ABC):
-    """A linear solver with its arrays on the device.
+    """Linear solver with its arrays on the device.
 
     residual : what the equation lacks, which a solver changes; solution : the correction it finds
     looks : iterations between two looks at the residual's norm

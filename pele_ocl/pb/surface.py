@@ -1,4 +1,4 @@
-"""The molecule on a grid: coefficients of edges, and which nodes ions reach."""
+"""Molecule on a grid: coefficients of edges, and nodes that ions reach."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _spline_edges(
 
 
 def _accesses(launching: Launching, problem: PBProblem, grid: Grid, colours: Colours) -> Buffer:
-    """Which nodes ions reach: one radius for all species, the largest."""
+    """Find the nodes that ions reach: one radius for all species, the largest."""
     solute, model, run = problem.solute, problem.model, launching.run
     reach = solute.radii + model.ion_radius
     place = dict(origins=launching.vectors(grid.origin[None]), spacing=launching.vectors(grid.spacing[None]))

@@ -23,7 +23,7 @@ Launch = Callable[[], None]
 
 
 class Scalar(IntEnum):
-    """The places of scalars, as cl/pb/vectors.cl has them."""
+    """Places of scalars, as cl/pb/vectors.cl has them."""
 
     RZ = 0
     ALPHA = 1
@@ -32,7 +32,7 @@ class Scalar(IntEnum):
 
 
 class Sum(IntEnum):
-    """The use of a sum, as cl/pb/vectors.cl has it."""
+    """Use of a sum, as cl/pb/vectors.cl has it."""
 
     START = 0
     ALPHA = 1

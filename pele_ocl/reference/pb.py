@@ -26,7 +26,7 @@ Bools = NDArray[np.bool_]
 
 
 def rounded(x: float) -> int:
-    """The nearest whole number, halves upwards."""
+    """Round to the nearest whole number, halves upwards."""
     return int(np.floor(x + 0.5))
 
 
@@ -76,12 +76,12 @@ def mark(marked: NDArray[Any], origin: Floats, spacing: Floats, centres: Floats,
 
 
 def strictly_inside(grid: Grid, positions: Floats) -> Bools:
-    """Which positions lie inside a grid and not on its border, (n,)."""
+    """Find the positions inside a grid and not on its border, (n,) True or False."""
     return np.asarray(np.all((positions > grid.origin) & (positions < grid.last), axis=1))
 
 
 def middle_codes(problem: PBProblem, grid: Grid, probes: Floats) -> Codes:
-    """Which edges' middles lie in solvent, 0 or 1, (3, nz, ny, nx); eq. 5."""
+    """Find if edges' middles lie in solvent, 0 or 1, (3, nz, ny, nx); eq. 5."""
     solute, model = problem.solute, problem.model
     codes = np.ones((3, *grid.shape[::-1]), np.uint8)
     taken = strictly_inside(grid, solute.positions) & (solute.radii > SMALL)
@@ -94,7 +94,7 @@ def middle_codes(problem: PBProblem, grid: Grid, probes: Floats) -> Codes:
 
 
 def smoothed_counts(codes: Codes) -> tuple[Codes, Codes]:
-    """Of the nine middles within a step of each, how many there are and how many lie in solvent; eq. 6."""
+    """Count the nine middles within a step of each, as many as exist, and those in solvent; eq. 6."""
     counts, solvents = np.zeros_like(codes), np.zeros_like(codes)
     padded = np.pad(codes.astype(np.int8), ((0, 0), (1, 1), (1, 1), (1, 1)), constant_values=-1)
     inner = [slice(1, -1)] * 3
@@ -118,7 +118,7 @@ def smoothed_counts(codes: Codes) -> tuple[Codes, Codes]:
 
 
 def covered_pieces(grid: Grid, axis: int, centres: Floats, radii: Floats) -> NDArray[np.uint64]:
-    """Which of the PIECES of each edge along an axis have their middle within a sphere, as bits, (nz, ny, nx)."""
+    """Find the PIECES of each edge along an axis whose middle lies in a sphere, as bits, (nz, ny, nx)."""
     shape, spacing = grid.shape, grid.spacing
     pieces = np.zeros(shape[::-1], np.uint64)
     across = [a for a in range(3) if a != axis]
@@ -224,7 +224,7 @@ def accessible(problem: PBProblem, grid: Grid) -> Floats:
 
 
 def spline(t: Floats) -> Floats:
-    """A quadratic B-spline of width 3; eq. 11."""
+    """Evaluate a quadratic B-spline of width 3; eq. 11."""
     low, high = np.maximum(0, 1 - np.abs(t - 1)), np.maximum(0, 1 - np.abs(t - 2))
     values: Floats = np.where((t >= 0) & (t <= 3), 0.5 * t * low + 0.5 * (3 - t) * high, 0)
     return values
@@ -324,7 +324,7 @@ def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:
 
 @dataclass(eq=False)
 class Level:
-    """The equation on one grid, and its solution. potential : (nz, ny, nx) kT/e, with values at the border"""
+    """Equation on one grid, and its solution. potential : (nz, ny, nx) kT/e, with values at the border"""
 
     grid: Grid
     eps: Floats
@@ -360,7 +360,7 @@ INNER = (slice(1, -1),) * 3
 
 
 def applied(edges: Floats, salt: Floats, values: Floats) -> Floats:
-    """The linear operator of eq. 3 at the inner nodes; 0 at the border, whose values count."""
+    """Apply the linear operator of eq. 3 at the inner nodes; 0 at the border, whose values count."""
     out = np.zeros_like(values)
     for axis in range(3):
         own = 2 - axis
@@ -375,14 +375,14 @@ def applied(edges: Floats, salt: Floats, values: Floats) -> Floats:
 
 
 def border_of(values: Floats) -> Bools:
-    """The border of an array of nodes."""
+    """Find the border of an array of nodes."""
     found = np.ones(values.shape, np.bool_)
     found[INNER] = False
     return found
 
 
 def diagonal(edges: Floats, salt: Floats) -> Floats:
-    """The operator's diagonal; 1 at the border."""
+    """Find the operator's diagonal; 1 at the border."""
     total = salt.copy()
     for axis in range(3):
         own = 2 - axis
@@ -411,7 +411,7 @@ def conjugate_gradients(edges: Floats, salt: Floats, right: Floats, tolerance: f
 
 
 def ion_terms(model: PBModel, potential: Floats) -> tuple[Floats, Floats]:
-    """The charge of ions in a potential and its slope, in units of kappa^2; u and 1 of the linear equation; eq. 2."""
+    """Find the charge of ions in a potential and its slope, in units of kappa^2; u and 1 if linear; eq. 2."""
     if not model.is_nonlinear:
         return potential, np.ones_like(potential)
     value, slope = np.zeros_like(potential), np.zeros_like(potential)
@@ -424,7 +424,7 @@ def ion_terms(model: PBModel, potential: Floats) -> tuple[Floats, Floats]:
 
 
 def residual(level: Level, model: PBModel) -> Floats:
-    """What eq. 3 lacks at the inner nodes."""
+    """Find the residual of eq. 3 at the inner nodes."""
     lacks = level.charges * model.charge_factor - applied(level.edges, np.zeros_like(level.salt), level.potential)
     lacks -= level.salt * ion_terms(model, level.potential)[0]
     lacks[border_of(lacks)] = 0
