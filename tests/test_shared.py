@@ -40,6 +40,10 @@ def test_a_struct_packed_by_name_arrives_by_name(struct, device, precision, monk
     assert run.download(found, len(values)).tolist() == values.tolist()
 
 
+def test_every_struct_has_a_header():
+    assert set(STRUCTS) == set(shared.STRUCTS.values())
+
+
 def test_members_are_all_given_and_no_others():
     values = {member: 0 for member in shared.POTENTIAL_LAW.members}
     with pytest.raises(TypeError, match="Law and its values differ in kapa, kappa"):

@@ -70,7 +70,7 @@ class ResiduePairs:
         radii = run.upload(np.stack([born, born_of_parts], axis=-1))
         sums = run.zeros(m * SUMS * n * n)
         arguments = dict(
-            n_residues=n, n_atoms=self._n_atoms, model=self._model, points=points, born=radii, energies=sums,
+            n_groups=n, n_atoms=self._n_atoms, model=self._model, points=points, born=radii, energies=sums,
             **self._tables,
         )  # fmt: skip
         run.launch(self._kernel, (n, n, m), (*ITEMS, 1), arguments)

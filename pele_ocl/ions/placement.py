@@ -88,20 +88,24 @@ class Placement:
         seen, slopes = run.zeros(self.n_blocks, np.int32), run.zeros(4 * self.n_blocks)
         bounds, best = run.empty(2 * self.n_blocks), run.empty(8 * self.n_blocks)
         kernel, group = self._kernel("ions/refresh.cl", "refresh", 5)
-        refresh = run.prepare(
-            kernel, (self.n_blocks,), (group,),
-            self._blocks, np.int32(self.n_blocks), self._spacing, self.reach2, state, threshold, placed, strengths,
-            self.map, seen, bounds, slopes, best,
+        refresh = run.bind_kernel(
+            kernel, (self.n_blocks, 1), (group, 1),
+            dict(
+                blocks=self._blocks, n_blocks=self.n_blocks, spacing=self._spacing, reach2=self.reach2, state=state,
+                threshold=threshold, ions=placed, charges=strengths, map=self.map, seen=seen, bounds=bounds,
+                slopes=slopes, best=best,
+            ),
         )  # fmt: skip
         kernel, group = run.group_kernel("ions/choose.cl", "choose", 5, self.split.choosing)
-        choose = run.prepare(
-            kernel, (group,), (group,),
-            np.int32(self.n_blocks), np.int32(n_ions), self._spacing, self.reach2, strengths, best, state, threshold,
-            placed,
+        choose = run.bind_kernel(
+            kernel, (group, 1), (group, 1),
+            dict(
+                n_blocks=self.n_blocks, n_ions=n_ions, spacing=self._spacing, reach2=self.reach2, charges=strengths,
+                best=best, state=state, threshold=threshold, ions=placed,
+            ),
         )  # fmt: skip
         for step in range(n_ions):
-            refresh()
-            choose()
+            run.launch_bound([refresh, choose], 1)
             if step % STEPS == STEPS - 1:
                 n_placed, full = run.download(state, 2, np.int32)
                 if full:
@@ -125,7 +129,10 @@ class Placement:
         placed = np.column_stack([points, np.zeros(len(points))])
         run.launch(
             kernel, (self.n_blocks * group,), (group,),
-            self._blocks, self._spacing, np.int32(len(points)), run.upload(placed), run.upload(charges), self.map,
+            dict(
+                blocks=self._blocks, spacing=self._spacing, n_ions=len(points), ions=run.upload(placed),
+                charges=run.upload(charges), map=self.map,
+            ),
         )  # fmt: skip
         nx, ny, nz = self.grid.shape
         padded = run.download(self.map, int(np.prod(self._padded_shape))).reshape(self._padded_shape)
@@ -145,10 +152,13 @@ class Placement:
         kernel, group = self._kernel("ions/exclude.cl", "exclude_solute")
         run.launch(
             kernel, (self.n_blocks * group,), (group,),
-            self._blocks, run.int4(*self.grid.shape), self._spacing, reach2, np.int32(len(tiles)), np.int32(TILE),
-            run.upload(_four((tiles.offsets + np.repeat(centres, TILE, axis=0)) / spacing)),
-            run.upload(tiles.counts, np.int32), run.upload(_four(centres)),
-            run.upload(_four(tiles.extents * (1 + 1e-6))), self.map, n_allowed,
+            dict(
+                blocks=self._blocks, shape=run.int4(*self.grid.shape), spacing=self._spacing, reach2=reach2,
+                n_tiles=len(tiles), tile_size=TILE,
+                atoms=run.upload(_four((tiles.offsets + np.repeat(centres, TILE, axis=0)) / spacing)),
+                counts=run.upload(tiles.counts, np.int32), centres=run.upload(_four(centres)),
+                extents=run.upload(_four(tiles.extents * (1 + 1e-6))), map=self.map, n_allowed=n_allowed,
+            ),
         )  # fmt: skip
         return int(run.download(n_allowed, self.n_blocks, np.int32).sum(dtype=np.int64))
 

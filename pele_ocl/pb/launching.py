@@ -53,7 +53,10 @@ class Launching:
         """
         macros: dict[str, Any] = {**self.macros, **defines}
         kernel = get_kernel(self.run.device, file, name, precision or self.run.precision, width, **macros)
-        return self.run.prepare(kernel, shape, group, {key: packed(value) for key, value in values.items()})
+        (x, y, z), (across, along) = (*shape, 1, 1)[:3], (*group, 1)[:2]
+        arguments = {key: packed(value) for key, value in values.items()}
+        launch = self.run.bind_kernel(kernel, (x, y), (across, along), arguments)
+        return lambda: self.run.launch_bound([launch], z)
 
     def over_nodes(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any

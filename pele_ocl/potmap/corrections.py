@@ -41,10 +41,13 @@ def correct(run: Run, slab: MapSlab) -> None:
     within = replace(slab, problem=replace(problem, model=replace(problem.model, cutoff=reach)))
     atoms, rests = (each.take(cubes.atoms, axis=0) for each in (problem.atoms4, problem.rests4))
     of_points = slab.rests(run)
-    run.held += of_points
+    run.held += of_points.values()
     run.launch(
-        kernel, (EDGE**3, len(cubes.places) - 1), (GROUP, 1), *within.arguments(problem.n_atoms), *of_points,
-        run.hold(cubes.places, np.int32), run.hold(atoms), run.hold(rests),
+        kernel, (EDGE**3, len(cubes.places) - 1), (GROUP, 1),
+        dict(
+            within.arguments(problem.n_atoms), **of_points, cubes=run.hold(cubes.places, np.int32),
+            atoms=run.hold(atoms), rests=run.hold(rests),
+        ),
     )  # fmt: skip
 
 

@@ -102,9 +102,11 @@ def _on_device(device: Device, problem: MapProblem, points: Floats) -> Callable[
     sums = run.empty(n_parts * n_points)
     kernel = run.kernel("potmap/direct.cl", "potential_at", width, **problem.switches)
     run.launch(
-        kernel, (n_points // width, n_parts), (32 if width == 1 else 1, 1), problem.law,
-        *map(np.int32, (n_points, n_atoms, PART)), run.hold(padded.T), run.hold(problem.positions.T),
-        run.hold(problem.charges), sums,
+        kernel, (n_points // width, n_parts), (32 if width == 1 else 1, 1),
+        dict(
+            law=problem.law, n_points=n_points, n_atoms=n_atoms, per_part=PART, points=run.hold(padded.T),
+            atoms=run.hold(problem.positions.T), charges=run.hold(problem.charges), potentials=sums,
+        ),
     )  # fmt: skip
     run.submit()
 

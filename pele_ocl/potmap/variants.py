@@ -35,7 +35,7 @@ Add = Callable[["Run", MapSlab, int, int], None]
 
 
 @dataclass(frozen=True)
-class Steps:
+class SlabMethod:
     """Host steps of a variant for a slab.
 
     pad : points along x, y, z that divide the slab's
@@ -50,7 +50,7 @@ class Steps:
     moved: HostSteps | None = None
 
 
-HostSteps = Callable[["Run", MapProblem], Steps]
+HostSteps = Callable[["Run", MapProblem], SlabMethod]
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,19 @@ def _kernel(run: Run, problem: MapProblem, algorithm: str, width: int = 1, **def
     return run.kernel(variant.file, variant.kernel, width, **problem.switches, **defines)
 
 
-def sequential(run: Run, problem: MapProblem) -> Steps:
+def sequential(run: Run, problem: MapProblem) -> SlabMethod:
     """Three loops in one work-item."""
     kernel = _kernel(run, problem, "sequential")
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         slice_ = run.empty(slab.shape[0] * slab.shape[1])
         atoms = run.hold(problem.atoms4[first:last])
-        run.launch(kernel, (1,), (1,), *slab.arguments(last - first), atoms, slice_)
+        run.launch(kernel, (1,), (1,), dict(slab.arguments(last - first), atoms=atoms, slice=slice_))
 
-    return Steps((1, 1, 1), add)
+    return SlabMethod((1, 1, 1), add)
 
 
-def scatter(run: Run, problem: MapProblem) -> Steps:
+def scatter(run: Run, problem: MapProblem) -> SlabMethod:
     """A work-item an atom and slice adds to all its points, a run of atoms at a time."""
     native = run.device.has_float_atomics(run.precision)
     if run.precision == "float64" and not native:
@@ -99,42 +99,42 @@ def scatter(run: Run, problem: MapProblem) -> Steps:
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         sums = run.zeros(slab.n_points)
-        law, _, *arguments, map_ = slab.arguments(last - first)
         atoms = run.empty(4 * RUN)
         for start in range(first, last, RUN):
             count = min(RUN, last - start)
             run.write(atoms, problem.atoms4[start : start + count])
-            run.launch(scatter, (count, slab.shape[2]), (8, 1), law, np.int32(count), *arguments, sums, atoms)
-            run.launch(add_run, (slab.n_points,), (64,), np.int32(slab.n_points), sums, map_)
+            run.launch(scatter, (count, slab.shape[2]), (8, 1), dict(slab.arguments(count), map=sums, atoms=atoms))
+            run.launch(add_run, (slab.n_points,), (64,), dict(n_points=slab.n_points, sums=sums, map=slab.map))
 
-    return Steps((1, 1, 1), add)
+    return SlabMethod((1, 1, 1), add)
 
 
-def gather(run: Run, problem: MapProblem) -> Steps:
+def gather(run: Run, problem: MapProblem) -> SlabMethod:
     """A work-item a point, atoms from global memory."""
     kernel = _kernel(run, problem, "gather")
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         atoms = run.hold(problem.atoms4[first:last])
-        run.launch(kernel, slab.shape, GROUP, *slab.arguments(last - first), atoms)
+        run.launch(kernel, slab.shape, GROUP, dict(slab.arguments(last - first), atoms=atoms))
 
-    return Steps((1, 1, 1), add)
+    return SlabMethod((1, 1, 1), add)
 
 
-def constant(run: Run, problem: MapProblem) -> Steps:
+def constant(run: Run, problem: MapProblem) -> SlabMethod:
     """Launch each slice and chunk of atoms; the chunk, with dz^2 in place of z, lies in constant memory."""
     kernel = _kernel(run, problem, "constant")
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         for start, end in _constant_chunks(run, first, last):
             chunk = problem.atoms4[start:end].copy()
-            arguments, atoms = slab.arguments(end - start), run.empty(chunk.size)
+            atoms = run.empty(chunk.size)
+            arguments = dict(slab.arguments(end - start), atoms=atoms)
             for k, z in enumerate(slab.axes[2]):
                 chunk[:, 2] = (z - problem.atoms4[start:end, 2]) ** 2
                 run.write(atoms, chunk)
-                run.launch(kernel, slab.shape[:2], (16, 16), *arguments, np.int32(k), atoms)
+                run.launch(kernel, slab.shape[:2], (16, 16), dict(arguments, k=k))
 
-    return Steps((1, 1, 1), add)
+    return SlabMethod((1, 1, 1), add)
 
 
 def _constant_chunks(run: Run, first: int, last: int) -> list[tuple[int, int]]:
@@ -144,7 +144,7 @@ def _constant_chunks(run: Run, first: int, last: int) -> list[tuple[int, int]]:
     return [(start, min(start + step, last)) for start in range(first, last, step)]
 
 
-def rows(algorithm: str, points: int, grouped: bool, run: Run, problem: MapProblem) -> Steps:
+def rows(algorithm: str, points: int, grouped: bool, run: Run, problem: MapProblem) -> SlabMethod:
     """Several points of a row for each work-item, atoms from constant memory.
 
     grouped : the kernel is built for its group, and the map padded to whole groups
@@ -158,24 +158,25 @@ def rows(algorithm: str, points: int, grouped: bool, run: Run, problem: MapProbl
         items = (slab.shape[0] // points, *slab.shape[1:])
         for start, end in _constant_chunks(run, first, last):
             atoms = run.hold(problem.atoms4[start:end])
-            run.launch(kernel, items, group, *slab.arguments(end - start), atoms)
+            run.launch(kernel, items, group, dict(slab.arguments(end - start), atoms=atoms))
 
-    return Steps((points * group_x, group[1], 1) if grouped else (points, 1, 1), add)
+    return SlabMethod((points * group_x, group[1], 1) if grouped else (points, 1, 1), add)
 
 
-def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> Steps:
+def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> SlabMethod:
     """A block of points in two dimensions for each work-item, vectors of points on CPUs, atoms in local memory."""
     blocking = blocking or _tuned(run, problem, _blocking(run, problem))
     kernel = _kernel(run, problem, "blocked", blocking.width, UNROLL=blocking.unroll, RESTS=0, **blocking.defines)
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         atoms = run.hold(problem.atoms4[first:last])
-        run.launch(kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(last - first), atoms)
+        arguments = dict(slab.arguments(last - first), atoms=atoms)
+        run.launch(kernel, blocking.items(slab.shape), blocking.group, arguments)
 
-    return Steps(blocking.pad, add)
+    return SlabMethod(blocking.pad, add)
 
 
-def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> Steps:
+def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> SlabMethod:
     """Atoms in bins; each group of points walks the bins near it. kept : of other positions, if they serve"""
     blocking = _blocking(run, problem)
     rounded = int(problem.precision == "float32")
@@ -187,19 +188,22 @@ def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> Ste
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         if len(bins.atoms4):
             run.launch(
-                kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(len(bins.atoms4)),
-                *tables.arguments(run, slab), run.vector4(*bins.low), run.vector4(*bins.high), starts, atoms, rests,
+                kernel, blocking.items(slab.shape), blocking.group,
+                dict(
+                    slab.arguments(len(bins.atoms4)), **tables.arguments(run, slab), lowest=run.vector4(*bins.low),
+                    highest=run.vector4(*bins.high), starts=starts, atoms=atoms, rests=rests,
+                ),
             )  # fmt: skip
 
-    return Steps(blocking.pad, add, bins.walked, partial(cutoff, kept=tables))
+    return SlabMethod(blocking.pad, add, bins.walked, partial(cutoff, kept=tables))
 
 
-def msm(run: Run, problem: MapProblem) -> Steps:
+def msm(run: Run, problem: MapProblem) -> SlabMethod:
     """Compute the far part from lattices, each twice as coarse as the one before."""
     return _far_and_near(Lattices, run, problem)
 
 
-def mesh(run: Run, problem: MapProblem) -> Steps:
+def mesh(run: Run, problem: MapProblem) -> SlabMethod:
     """Compute the far part from a mesh."""
     return _far_and_near(FarMesh, run, problem)
 
@@ -207,7 +211,7 @@ def mesh(run: Run, problem: MapProblem) -> Steps:
 def _far_and_near(
     make: Callable[[Run, MapProblem], Nodes], run: Run, problem: MapProblem, kept: Nodes | None = None,
     near_steps: HostSteps = cutoff,
-) -> Steps:  # fmt: skip
+) -> SlabMethod:  # fmt: skip
     """Compute the far part from nodes, the near part as `cutoff` does.
 
     make : gives the nodes; kept : nodes for other positions, which may serve
@@ -280,7 +284,7 @@ VARIANTS: dict[str, MapVariant] = {
         choices=Blocking.choices, has_field=True,
     ),
     "cutoff": MapVariant(
-        "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only those within the cutoff", cutoff,
+        "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only near ones", cutoff,
         approximates=True, method="cutoff", has_field=True, has_rests=True,
     ),
     "msm": MapVariant(

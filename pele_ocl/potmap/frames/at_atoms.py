@@ -76,8 +76,11 @@ class AtomPotentials:
             k = len(chosen)
             found = run.empty(m * k)
             run.launch(
-                kernel, (k, m), (min(32, k), 1), problem.law, np.int32(n), np.int32(k), run.upload(chosen, np.int32),
-                there, found,
+                kernel, (k, m), (min(32, k), 1),
+                dict(
+                    law=problem.law, n_atoms=n, n_chosen=k, chosen=run.upload(chosen, np.int32), atoms=there,
+                    potentials=found,
+                ),
             )  # fmt: skip
             parts.append(run.download(found, m * k).reshape(m, k))
         return np.concatenate(parts, axis=1).astype(np.float64)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...opencl.device import Device
     from ...opencl.memory import Buffer
     from ...opencl.run import Run
-    from ...opencl.signature import Argument
+    from ...opencl.signature import Arguments
 
 PADDING = 16  # numbers behind each row: lines a power of two of bytes apart would share one place of a CPU's caches
 
@@ -51,9 +51,9 @@ class Lines:
         return cls(shape[axis], inner, plane // shape[axis], shape[axis] * inner, plane)
 
     @property
-    def arguments(self) -> tuple[Argument, ...]:
-        """Arguments of the kernels from n_inner on."""
-        return *map(np.int32, (self.inner, self.count, self.apart)), np.uint64(self.plane)
+    def arguments(self) -> Arguments:
+        """Arguments of the kernels that tell of the lines, but their length."""
+        return dict(n_inner=self.inner, n_lines=self.count, apart=self.apart, plane=self.plane)
 
 
 # Transforms lines from one buffer by way of another; gives the one of the two that holds the result.
@@ -69,8 +69,10 @@ def plain(run: Run, lines: Lines, here: Buffer, there: Buffer) -> Buffer:
     circle, done = run.upload(roots(lines.length)), 1
     for radix in reversed(radices(lines.length, PLAIN_RADICES)):
         kernel = run.kernel("potmap/ladder/fft_plain.cl", "fft_plain", RADIX=radix)
-        sizes = np.int32(lines.length), np.int32(done), *lines.arguments
-        run.launch(kernel, (lines.count, lines.length // radix), (GROUP, 1), *sizes, circle, here, there)
+        sizes = dict(length=lines.length, done=done, roots=circle, **lines.arguments)
+        run.launch(
+            kernel, (lines.count, lines.length // radix), (GROUP, 1), {**sizes, "from": here, "to": there}
+        )  # fmt: skip
         here, there, done = there, here, done * radix
     return here
 
@@ -85,7 +87,8 @@ def in_local_memory(
     along = {"ALONG": int(lines.inner > 1)} if wide else {}
     run.launch(
         layout.kernel(run, file, name, **along), (-(-lines.count // layout.bundle) * layout.lines, layout.items),
-        (layout.lines, layout.items), *layout.arguments(run, allowed), *lines.arguments, here, there,
+        (layout.lines, layout.items),
+        {**layout.arguments(run, allowed), **lines.arguments, "from": here, "to": there},
     )  # fmt: skip
     return there
 

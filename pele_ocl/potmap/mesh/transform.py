@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ...opencl.device import Device
     from ...opencl.kernel import Kernel
     from ...opencl.run import Run
-    from ...opencl.signature import Argument
 
 RADICES = (8, 7, 5, 4, 3, 2)
 GPU_LINES, GPU_ROWS = 8, 4  # beside each other, for whole transactions of memory: along y and z, and along x
@@ -73,10 +72,10 @@ class LineLayout:
         """A kernel of a file that includes line.clh, for these lines."""
         return run.kernel(file, name, self.width, ROOM=room(self.length), LINES=self.lines, ITEMS=self.items, **defines)
 
-    def arguments(self, run: Run, allowed: Sequence[int] = RADICES) -> tuple[Argument, ...]:
-        """LINE_ARGUMENTS of the kernels, but the last one. allowed : radices of the passes"""
+    def arguments(self, run: Run, allowed: Sequence[int] = RADICES) -> dict[str, Any]:
+        """Length, radices and roots of the kernels' lines. allowed : radices of the passes"""
         digits = "".join(map(str, radices(self.length, allowed))) or "0"
-        return np.int32(self.length), np.uint64(digits), run.upload(roots(self.length))
+        return dict(length=self.length, radices=int(digits), roots=run.upload(roots(self.length)))
 
 
 def room(length: int) -> int:

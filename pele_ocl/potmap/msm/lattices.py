@@ -67,8 +67,8 @@ class Lattices(Nodes):
             n_inner, n_fine, shape[axis] = int(np.prod(shape[:axis])), shape[axis], int(coarse.shape[axis])
             n_all = int(np.prod(shape))
             to = self.scratch(run, name, n_all) if name else target
-            sizes = map(np.int32, (shape[axis], n_fine, n_inner, first[axis]))
-            run.launch(kernel, (n_all,), (64,), np.uint64(n_all), *sizes, self._shares, source, to)
+            sizes = dict(n_all=n_all, n_coarse=shape[axis], n_fine=n_fine, n_inner=n_inner, first=first[axis])
+            run.launch(kernel, (n_all,), (64,), dict(shares=self._shares, fine=source, coarse=to, **sizes))
             source = to
 
     def _prolong(self, run: Run, coarse: Level, fine: Level, source: Buffer, target: Buffer) -> None:
@@ -79,8 +79,9 @@ class Lattices(Nodes):
             n_inner, n_coarse, shape[axis] = int(np.prod(shape[:axis])), shape[axis], int(fine.shape[axis])
             n_all = int(np.prod(shape))
             to = self.scratch(run, name, n_all) if name else target
-            sizes = map(np.int32, (shape[axis], n_coarse, n_inner, first[axis], not name))
-            run.launch(kernel, (n_all,), (64,), np.uint64(n_all), *sizes, self._shares, source, to)
+            sizes = dict(n_all=n_all, n_fine=shape[axis], n_coarse=n_coarse, n_inner=n_inner, first=first[axis])
+            arguments = dict(adds=not name, shares=self._shares, coarse=source, fine=to, **sizes)
+            run.launch(kernel, (n_all,), (64,), arguments)
             source = to
 
     def _summed(self, run: Run, k: int, charges: Buffer) -> Buffer:
@@ -91,8 +92,11 @@ class Lattices(Nodes):
         layout = self._layout
         run.launch(
             run.kernel("potmap/ladder/msm_lattice.cl", "msm_lattice", layout.width, **layout.defines),
-            layout.items(nx, ny, nz), (*layout.group, 1), run.int4(nx, ny, nz), run.int4(*stencil.reach),
-            run.dtype.type(0.5**k), stencil.extents, stencil.weights, charges, found,
+            layout.items(nx, ny, nz), (*layout.group, 1),
+            dict(
+                shape=run.int4(nx, ny, nz), reach=run.int4(*stencil.reach), scale=0.5**k, extents=stencil.extents,
+                weights=stencil.weights, charges=charges, potentials=found,
+            ),
         )  # fmt: skip
         return found
 
