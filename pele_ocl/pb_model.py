@@ -1,6 +1,6 @@
 """Constants of a Poisson-Boltzmann model that a user may set, and the grids it is solved on.
 
-Every rule is that of APBS 3.4.1, in its units, with its constants; docs/theory/poisson-boltzmann.md has the formulas.
+All rules, units and constants are APBS's, version 3.4.1; docs/theory/poisson-boltzmann.md has the formulas.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PBIon:
 
     charge : e, a finite number
     concentration : mol/L, >= 0
-    radius : A, >= 0; the largest of all species is that of all
+    radius : A, >= 0; the largest of all species holds for all
 
     Raises InputError for other values.
     """
@@ -135,7 +135,7 @@ class PBModel:
 
     @property
     def ion_radius(self) -> float:
-        """Largest radius of all species, A; those of no concentration count, as in APBS."""
+        """Largest radius of all species, A; species of no concentration count, too, as in APBS."""
         return max((ion.radius for ion in self.ions), default=0.0)
 
     @property
@@ -227,7 +227,7 @@ def centre_of(atoms: Atoms) -> Floats:
 
 
 def lowered_shape(shape: ArrayLike) -> tuple[int, int, int]:
-    """Lower numbers of points along x, y, z as APBS does: those above 65 that cannot be halved often."""
+    """Lower numbers of points along x, y, z as APBS does: numbers above 65 that cannot be halved often."""
 
     def lowered(n: int) -> int:
         halvings = ((n - 1) & -(n - 1)).bit_length() - 1
@@ -297,7 +297,7 @@ def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
 class PBProblem:
     """Problem to solve: spheres, a model, and grids from the coarsest to the finest.
 
-    Raises InputError for grids with too few or too many points, and where one does not lie inside the one before.
+    Raises InputError for too few or too many points, or a grid that does not lie inside the one before.
     """
 
     solute: PBSolute
@@ -319,7 +319,7 @@ class PBProblem:
                 raise InputError("a grid does not lie inside the grid before it; give grids from coarse to fine")
 
     def atoms_off(self, grid: Grid) -> int:
-        """How many atoms do not lie strictly inside a grid."""
+        """Count the atoms that do not lie strictly inside a grid."""
         positions = self.solute.positions
         inside = ((positions > grid.origin) & (positions < grid.last)).all(axis=1)
         return int((~inside).sum())

@@ -11,7 +11,7 @@ typedef uchar access;
 typedef total access;
 #endif
 
-// Coefficients of the six edges of a node by number: right, left, behind, before, above, below; e is along axis e / 2.
+// Coefficients of the six edges of a node by number: right, left, far, near, above, below; e is along axis e / 2.
 INLINE total edge_of(ColourGrid grid, Row row, int m, int e, EDGES_TAKEN) {
     const size_t own = row.own + m, other = row.other + m, line = grid.row, plane = (size_t)grid.row * grid.ny;
     if (e == 0) return COEFFICIENT(x_edges, 0, own);
@@ -50,8 +50,8 @@ kernel void find_region(
     }
 }
 
-// Finds the nodes whose equation has a part of the singular potential: with neighbours on the region's other side, or in
-// the region with an edge that leaves the molecule.
+// Finds the nodes whose equation has a part of the singular potential: with neighbours on the region's other side, or
+// in the region with an edge that leaves the molecule.
 kernel void find_jumps(
     const ColourGrid grid, EDGES, global const total *restrict solutes, global const uchar *restrict region,
     global uchar *restrict jumps)

@@ -1,8 +1,8 @@
-// Coefficients of a coarse grid from those of the fine one. A work-item does a plane of nodes or one node.
+// Coefficients of a coarse grid from the fine grid's. A work-item does a plane of nodes or one node.
 #include "common/real.clh"
 #include "pb/operator.clh"
 
-// Two fine edges in series make a coarse one, summed over the nine lines beside it with the weights 1/2, 1, 1/2.
+// Two fine edges in series make a coarse one. Nine lines beside it are summed with the weights 1/2, 1, 1/2.
 INLINE real coarse_edge(
     ColourGrid fine, int axis, int i, int j, int k, global const edge *edges, global const real *table)
 {
@@ -20,7 +20,7 @@ INLINE real coarse_edge(
     return sum;
 }
 
-// Edges that lead along an axis from node (i, j, k) of a coarse grid, where both of its nodes are not at the border.
+// Finds the edges that lead along an axis from node (i, j, k) of a coarse grid, but for edges between border nodes.
 kernel void coarsen_edges(
     const ColourGrid fine,
     const ColourGrid grid,  // the coarse one
@@ -62,7 +62,8 @@ kernel void coarsen_salt(
                 for (int c = -1; c < 2; ++c)
                     for (int b = -1; b < 2; ++b)
                         for (int a = -1; a < 2; ++a)
-                            sum += salt[node_at(fine, x + a, y + b, z + c)] / ((1 + abs(a)) * (1 + abs(b)) * (1 + abs(c)));
+                            sum += salt[node_at(fine, x + a, y + b, z + c)]
+                                 / ((1 + abs(a)) * (1 + abs(b)) * (1 + abs(c)));
                 coarse_salt[row.own + m] = sum;
             }
         }

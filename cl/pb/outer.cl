@@ -1,4 +1,4 @@
-// Equation in wide numbers: its residuals, of which float32 makes corrections. A work-item does a plane of nodes or
+// Equation in wide numbers: its residuals, from which float32 makes corrections. A work-item does a plane of nodes or
 // one node.
 #include "common/real.clh"
 #include "common/total.clh"

@@ -9,7 +9,7 @@ typedef double4 total4;
 typedef real4 total4;
 #endif
 
-// A work-item a point of the sphere around an atom. Atoms are in cells whose edge is at least the largest of their radii.
+// A work-item a point of the sphere around an atom. Atoms are in cells as long as the largest radius, or longer.
 kernel void find_exposed(
     const int n_atoms,
     const int n_points,
@@ -28,7 +28,8 @@ kernel void find_exposed(
     if (p >= n_points || a >= n_atoms) return;
     const total4 own = atoms[a], towards = sphere[p];
     const total px = own.w * towards.x + own.x, py = own.w * towards.y + own.y, pz = own.w * towards.z + own.z;
-    const int ci = (int)((px - corner_x) / edge), cj = (int)((py - corner_y) / edge), ck = (int)((pz - corner_z) / edge);
+    const int ci = (int)((px - corner_x) / edge), cj = (int)((py - corner_y) / edge);
+    const int ck = (int)((pz - corner_z) / edge);
     int is_free = 1;
     for (int k = max(ck - 1, 0); is_free && k <= min(ck + 1, cells.z - 1); ++k) {
         for (int j = max(cj - 1, 0); is_free && j <= min(cj + 1, cells.y - 1); ++j) {

@@ -45,7 +45,7 @@ kernel void mark_access(
     accesses[node_at(grid, i, j, k)] = !is_covered(i, j, k, origins[0], spacing[0], SPHERES_PASSED(atom));
 }
 
-// Counts the nine middles within a step of each middle: 10 times those that exist, plus those in solvent.
+// Counts the nine middles within a step of each middle: 10 times how many exist, plus how many are in solvent.
 kernel void count_middles(
     const ColourGrid grid, global const uchar *restrict x_codes, global const uchar *restrict y_codes,
     global const uchar *restrict z_codes, global uchar *restrict x_counts, global uchar *restrict y_counts,

@@ -27,7 +27,7 @@ INLINE void relax_colour(
     FINISHED;
 }
 
-// Finds corrections of the grids from `first` on, of all that are in arrays together. The coarsest is relaxed until solved.
+// Finds corrections of the grids from `first` on. Arrays have all grids; the coarsest is relaxed until it is solved.
 kernel void solve_coarse(
     global const ColourGrid *restrict grids,
     const int first,

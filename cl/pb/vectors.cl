@@ -1,5 +1,5 @@
-// Sums and steps of conjugate gradients. Each group does a chunk of the arrays, in a fixed order, so that sums have the
-// same bits in every run. Arrays are filled up with zeros to whole chunks of LANES.
+// Sums and steps of conjugate gradients. Each group does a chunk of the arrays. The order is fixed, so that sums have
+// the same bits in every run. Arrays are filled up with zeros to whole chunks of LANES.
 #include "common/real.clh"
 #include "common/total.clh"
 

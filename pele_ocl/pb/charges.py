@@ -17,7 +17,7 @@ Where = Literal["inside", "on"]
 
 @dataclass(frozen=True, eq=False)
 class NodeWeights:
-    """Nodes around atoms with their weights, those of no weight and off the grid included.
+    """Nodes around atoms with their weights; some have none.
 
     atoms : (m,) indices of the atoms that have any
     nodes : (m, w, 3) i, j, k on the grid; weights : (m, w), 0 for what would lie off it
@@ -31,7 +31,7 @@ class NodeWeights:
     def of(cls, problem: PBProblem, grid: Grid, where: Where = "inside") -> NodeWeights:
         """Weights of the problem's way to spread charges.
 
-        where : atoms "inside" the border have charges; those "on" the grid, its border included, have a potential
+        where : atoms "inside" the border have charges; atoms "on" the grid, its border included, have a potential
         """
         positions, is_wide = problem.solute.positions, problem.model.charges == "spl2"
         if is_wide:

@@ -33,7 +33,7 @@ class Colours:
 
     @property
     def size(self) -> int:
-        """Numbers of an array, those that fill it up included."""
+        """Numbers of an array, with the zeros that fill it up."""
         return -(-2 * self.half // LANES) * LANES
 
     @property

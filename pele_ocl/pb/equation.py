@@ -134,7 +134,7 @@ def solve(
     equation: Equation, solver_name: str, tolerance: float, most_iterations: int,
     watch: Callable[[], None] = lambda: None,
 ) -> Convergence:  # fmt: skip
-    """Solve an equation until the residual, relative to that of the potential given, is at most `tolerance`.
+    """Solve an equation until the residual is at most a share, `tolerance`, of the given potential's.
 
     watch : called after each correction
 

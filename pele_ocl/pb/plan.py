@@ -55,15 +55,15 @@ class PoissonBoltzmann:
     grids : Grid, or several for focusing, the coarsest first; by default one around the molecule
     spacing, padding : of the grid around the molecule, A; ignored where grids are given
     radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file
-    reaction : True for the solvent's reaction alone, without the charges' own potential: one solve gives the energy of
-        solvation from a medium of the solute's dielectric. False for all of the potential, as APBS has it: energies
-        contain what charges on a grid do to themselves, and only differences on the same grid mean anything
+    reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
+        solvation from a medium of the solute's dielectric. False for all of the potential, as APBS has it. Energies
+        then contain self energies of charges on a grid, and only differences on the same grid mean anything
     solver : key of SOLVERS
     tolerance : relative residual at which the solver stops, by norm, computed in float64
     max_iterations : of the linear solver on a grid
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
 
-    Raises InputError for values that do not fit, ParameterError for atoms without radii, and DeviceError where the
+    Raises InputError for values that do not fit and ParameterError for atoms without radii. Raises DeviceError if the
     device has no float64 and the tolerance needs it.
     """
 
@@ -114,7 +114,7 @@ class PoissonBoltzmann:
         progress : called with the share done, 0 to 1
 
         Returns a PBResult. Memory about 50 bytes a node, time linear in the nodes. Raises InputError for positions that
-        do not fit, PeleError where the solver stops early, DeviceError where the device cannot do it.
+        do not fit, PeleError if the solver stops early, DeviceError if the device cannot do it.
         """
         start = time.perf_counter()
         keep_map, extrapolate = arguments.flag("keep_map", keep_map), arguments.flag("extrapolate", extrapolate)

@@ -1,4 +1,4 @@
-"""Probes that touch the molecule; their rules are those of `reference.pb.probe_points`."""
+"""Probes that touch the molecule, by the rules of `reference.pb.probe_points`."""
 
 from __future__ import annotations
 

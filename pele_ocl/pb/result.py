@@ -40,7 +40,7 @@ class PBErrors:
 
     solver : what the last correction of the potential changed
     grid : the difference from the energy with twice the spacing: an upper estimate of the error of the spacing
-    extrapolated : energy for a spacing of 0, and `extrapolation`, its difference from that of the next pair of grids
+    extrapolated : energy for a spacing of 0, and `extrapolation`, its difference from the next pair of grids
     shifts : standard error of the mean over shifted grids, which says nothing of the error of the spacing
     shifted : the mean itself
     """

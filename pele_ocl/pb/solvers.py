@@ -43,7 +43,7 @@ class Solver(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Make the launches that begin, and those of an iteration, which leave the residual's square in the scalars."""
+        """Make the launches that begin, and an iteration's, which leave the residual's square in the scalars."""
 
     def solve(self, goal: float, most: int) -> int:
         """Find the correction of `residual` until that is smaller than `goal`, by norm; the iterations it took."""

@@ -16,7 +16,7 @@ SLACK = 1e-6  # A: rounding leaves out no sphere that touches a block
 
 @dataclass(frozen=True, eq=False)
 class SpheresOfBlocks:
-    """Spheres of each block: members[starts[b]:starts[b + 1]], in their order; those that touch none are left out."""
+    """Spheres of each block: members[starts[b]:starts[b + 1]], in their order. Spheres that touch none are left out."""
 
     starts: Ints
     members: Ints

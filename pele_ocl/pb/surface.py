@@ -92,7 +92,7 @@ class Coefficients:
 
 
 def codes_table(model: PBModel) -> Floats:
-    """Dielectric constants of the codes of a surface, (MOST_CODES,); those of no code are the solvent's."""
+    """Dielectric constants of the codes of a surface, (MOST_CODES,); numbers that are no code have the solvent's."""
     codes = np.arange(MOST_CODES)
     if model.is_uniform:
         return np.full(MOST_CODES, model.solute_dielectric)

@@ -94,7 +94,7 @@ def middle_codes(problem: PBProblem, grid: Grid, probes: Floats) -> Codes:
 
 
 def smoothed_counts(codes: Codes) -> tuple[Codes, Codes]:
-    """Count the nine middles within a step of each, as many as exist, and those in solvent; eq. 6."""
+    """Count the nine middles within a step of each, as many as exist, and as many as lie in solvent; eq. 6."""
     counts, solvents = np.zeros_like(codes), np.zeros_like(codes)
     padded = np.pad(codes.astype(np.int8), ((0, 0), (1, 1), (1, 1), (1, 1)), constant_values=-1)
     inner = [slice(1, -1)] * 3
@@ -145,7 +145,7 @@ def covered_pieces(grid: Grid, axis: int, centres: Floats, radii: Floats) -> NDA
 
 
 def edge_codes(problem: PBProblem, grid: Grid, probes: Floats) -> Codes:
-    """How many of an edge's PIECES lie in solvent, (3, nz, ny, nx); eq. 7."""
+    """Count an edge's PIECES in solvent, (3, nz, ny, nx); eq. 7."""
     solute, model = problem.solute, problem.model
     taken = solute.radii > SMALL
     codes = np.empty((3, *grid.shape[::-1]), np.uint8)
@@ -202,7 +202,7 @@ def dielectrics(problem: PBProblem, grid: Grid, probes: Floats) -> Floats:
 
 
 def harmonic(share: Floats, model: PBModel) -> Floats:
-    """Dielectric constants of edges, a share of which lies in solvent: both parts in series."""
+    """Put both parts of edges in series: dielectric constants for a share of each in solvent; eq. 7."""
     constants: Floats = 1 / ((1 - share) / model.solute_dielectric + share / model.solvent_dielectric)
     return constants
 
@@ -432,7 +432,7 @@ def residual(level: Level, model: PBModel) -> Floats:
 
 
 def solve(level: Level, model: PBModel, tolerance: float = 1e-12) -> None:
-    """Find the potential, to a relative residual; Newton's method, one step of which solves the linear equation."""
+    """Find the potential, to a relative residual; one step of Newton's method solves the linear equation."""
     start = level.potential.copy()
     level.potential[INNER] = 0
     first = np.sqrt((residual(level, model) ** 2).sum())
