@@ -100,7 +100,7 @@ class PoissonBoltzmann:
         progress : called with the share done, 0 to 1
 
         Returns a PBResult. Memory about 50 bytes a node, time linear in the nodes. Raises InputError for positions that
-        do not fit, PeleError if the solver stops early, DeviceError if the device is too small.
+        do not fit, PeleError if the solver stops early, DeviceError if memory is short.
         """
         start = time.perf_counter()
         keep_map, extrapolate = arguments.flag("keep_map", keep_map), arguments.flag("extrapolate", extrapolate)
