@@ -99,7 +99,7 @@ class PoissonBoltzmann:
         seed : of their random numbers
         progress : called with the share done, 0 to 1
 
-        Returns a PBResult. Memory about 50 bytes a node, time linear in the nodes. Raises InputError for positions that
+        Returns a PBResult. Memory about 40 bytes a node, time linear in the nodes. Raises InputError for positions that
         do not fit, PeleError if the solver stops early, DeviceError if memory is short.
         """
         start = time.perf_counter()
