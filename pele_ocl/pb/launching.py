@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..opencl.kernel import get_kernel
-from ..opencl.run import Run
 from ..opencl.shared import COLOUR_GRID
 from .colours import Colours
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
+    from ..opencl.run import Run
 
 GROUP = (32, 4, 1)  # nodes that a group of a GPU does
 BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
@@ -51,6 +50,8 @@ class Launching:
         precision : of reals, by default the run's; width : reals in a vector
         values : arguments by the kernel's names
         """
+        from ..opencl.kernel import get_kernel
+
         macros: dict[str, Any] = {**self.macros, **defines}
         kernel = get_kernel(self.run.device, file, name, precision or self.run.precision, width, **macros)
         (x, y, z), (across, along) = (*shape, 1, 1)[:3], (*group, 1)[:2]
