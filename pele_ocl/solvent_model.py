@@ -78,8 +78,9 @@ class SolventModel:
     probe_radius : A, > 0
     rgb_max : A, > 0; spheres count in Born radii as far as they are this near to an atom, as in sander. None for all
     gbn_convention : how programs read gbn and gbn2 if the papers leave it open. "openmm" interpolates necks by straight
-        lines between the steps of their tables (1 to 2 A by 0.05 A). It takes the closed form for gbn2's sulphur, whose
-        sphere is negative. "amber" takes the nearest step, and sander's series of 5 terms at every distance
+        lines between the steps of their tables (1 to 2 A by 0.05 A), and takes the closed form for every sphere.
+        "amber" takes the nearest step. Beyond 4 scaled radii it takes sander's series of 5 terms for overlaps, too.
+        This tells for gbn2's sulphur, of a negative sphere, and oxygen of nucleic acids, of a small one
     coulomb_constant : of all electrostatic energies, kcal A/(mol e^2), > 0; by default CODATA 2018's
     kappa_convention : how kappa follows from the ionic strength, 0.73 times each. "debye": from dielectric constant and
         temperature. "amber": as in sander, sqrt(0.10806 I) at any temperature. "openmm": as in OpenMM's applications
@@ -191,13 +192,13 @@ class SolventModel:
         """Build definitions of kernels that compute Born integrals or their slopes."""
         chosen = {
             "NECK": self.gb_model.neck_scale > 0, "RGB_MAX": self.rgb_max is not None,
-            "NEGATIVE_SERIES": self.negative_series,
+            "SERIES_FIRST": self.series_first,
         }  # fmt: skip
         return {name: 1 for name, is_on in chosen.items() if is_on}
 
     @property
-    def negative_series(self) -> bool:
-        """True if negative spheres count by the series at every distance, as in sander; gbn2 alone has them."""
+    def series_first(self) -> bool:
+        """True if the series of far spheres goes before overlaps, as in sander; it tells in gbn2 alone."""
         return self.gbn_convention == "amber" and self.gb_model.has_negative
 
     @property

@@ -11,10 +11,12 @@ import pytest
 from binding_helpers import LIGAND, N, complex_atoms, frames
 
 from pele_ocl import Binding, FormatError, InputError, SolventModel, read
-from pele_ocl.binding.alanine import CH, mutable_residues, to_alanine
+from pele_ocl.binding.alanine import CH, alanines_of, mutable_residues, to_alanine
 from pele_ocl.binding.pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from pele_ocl.binding.scan import alanine_scan, interface_residues
 from pele_ocl.binding.tables import write_decomposition
+from pele_ocl.forcefield import ForceField
+from pele_ocl.formats import read_structure
 
 MODELS = {
     "gmx": SolventModel.like("gmx"), "inside": SolventModel(solute_dielectric=2.0, ionic_strength=0.1),
@@ -208,10 +210,34 @@ def test_a_force_field_that_is_not_ambers_is_refused(charge):
     to_alanine(atoms, 1)
     charges = atoms.charges.copy()
     charges[(atoms.labels.residue_index == 1) & (atoms.labels.names == "N")] = charge
-    with pytest.raises(InputError, match="its force field is not Amber99SB, whose alanine is built in"):
+    with pytest.raises(InputError, match="has not the backbone of Amber99SB, whose alanine is built in"):
         to_alanine(replace(atoms, charges=charges), 1)
     digits = np.round(atoms.charges, 3)  # as in files of few decimals
     assert len(to_alanine(replace(atoms, charges=digits), 1).atoms) < len(atoms)
+
+
+@pytest.mark.parametrize("name", ["amber99sb", "amber03", pytest.param("charmm36", marks=pytest.mark.slow)])
+def test_a_force_fields_own_alanine_is_taken(name):
+    """At both ends of a chain and within it: the parameters are those that the force field gives the mutant."""
+    if name != "amber99sb":
+        pytest.importorskip("openmm")
+    field, source = ForceField.load(name), complex_source().with_name("hexapeptide.pdb")
+    structure, alanines = read_structure(source), alanines_of(field)
+    wild = field.assign(structure)
+    for residue in (0, 1, 5):
+        cut = to_alanine(wild, residue, alanines)
+        labels, names = cut.atoms.labels, cut.atoms.labels.names.copy()
+        own = np.flatnonzero(labels.residue_index == residue)
+        hydrogens = [i for i in own if labels.elements[i] == "H" and names[i] not in ("H", "H1", "H2", "H3", "HA")]
+        names[hydrogens] = ["HB1", "HB2", "HB3"]
+        renamed, lines = replace(labels, names=names), structure.lines[cut.kept]
+        expected = field.assign(replace(structure, positions=cut.atoms.positions, labels=renamed, lines=lines))
+        for parameter in ("charges", "lj_sigma", "lj_epsilon"):
+            np.testing.assert_allclose(getattr(cut.atoms, parameter), getattr(expected, parameter), atol=1e-12)
+
+
+def test_a_force_field_without_alanine_has_none():
+    assert alanines_of(ForceField("none", "amber", {}, {})) is None
 
 
 def test_half_cystines_are_known_by_their_bond():

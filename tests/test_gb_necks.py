@@ -195,7 +195,7 @@ def sander_term(r: float, ri: float, sj: float, rgbmax: float) -> float:
     if r > rgbmax - sj:
         part = 1 + 2 * r / (r - sj) + (r**2 - 4 * rgbmax * r - sj**2) / rgbmax**2 + 2 * np.log((r - sj) / rgbmax)
         return 0.125 / r * part
-    if r > 4 * sj:  # all negative spheres
+    if r > 4 * sj:  # all negative spheres, and small ones that overlap
         x = (sj / r) ** 2
         return sj * x / r**2 * (1 / 3 + x * (2 / 5 + x * (3 / 7 + x * (4 / 9 + x * 5 / 11))))
     if r > ri + sj:
@@ -208,13 +208,16 @@ def sander_term(r: float, ri: float, sj: float, rgbmax: float) -> float:
     return 0.0
 
 
-@pytest.mark.parametrize(("s", "apart"), [(-1.13, 1e-13), (-0.4, 1e-13), (1.1, 2e-6), (2.2, 2e-6)])
+@pytest.mark.parametrize(("s", "apart"), [(-1.13, 1e-13), (-0.4, 1e-13), (0.24, 3e-6), (1.1, 2e-6), (2.2, 2e-6)])
 def test_spheres_are_sanders(s, apart):
-    """sander cuts its series short beyond 4 s, which tells in the sixth digit there; negative spheres have no other."""
+    """sander cuts its series short beyond 4 s, which tells in the sixth digit there; negative spheres have no other.
+
+    0.24 A is the radius of nucleic oxygen, whose sphere overlaps with atoms that are farther than 4 s.
+    """
     rho, limit = 1.3, 9.0
     around = [4 * abs(s) + 1e-3, limit - abs(s) - 1e-9, limit - abs(s) + 1e-9]
     r = np.concatenate([np.linspace(0.303, 11.0, 108), around])
-    options = {"rgb_max": limit, "negative_series": True}
+    options = {"rgb_max": limit, "series_first": True}
     found = radii_definition.hct_term(r, np.array(rho), np.array(s), **options) / 2
     np.testing.assert_allclose(found, [sander_term(x, rho, s, limit) for x in r], rtol=apart, atol=1e-16)
     inside, step = r[(r > 0.5) & (abs(abs(r - limit) - abs(s)) > 0.01)], 1e-4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amber_helpers import content, netcdf, rendered
-from binding_helpers import LIGAND, N, frames, write_complex
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from mmpbsa_helpers import DECOMP, GB, M, call, parts, rows_of, shares_of, terms_of, write_files
 from test_interop_files import ETHANE, PLACES
 
 import pele_ocl
@@ -20,82 +19,25 @@ from pele_ocl import Atoms, Binding, InputError
 from pele_ocl.binding.alanine import mutable_residues, to_alanine
 from pele_ocl.binding.amber import amber_terms
 from pele_ocl.binding.mmpbsa.files import read_index
+from pele_ocl.binding.mmpbsa.mutants import mutant_of, mutated_residue
 from pele_ocl.binding.mmpbsa.namelists import read_input
-from pele_ocl.binding.mmpbsa.runs import backbone, mutant_of, mutated_residue, parts_by_topologies
+from pele_ocl.binding.mmpbsa.residues import backbone
+from pele_ocl.binding.mmpbsa.sources import parts_by_topologies
 from pele_ocl.cli import main
 from pele_ocl.inputfile import InputFile
 from pele_ocl.solvent_model import SolventModel
-
-M = 4  # frames
-GB = "a run\n&general\n  startframe=1, endframe=4, interval=1, keep_files=0,\n/\n&gb\n  igb=5, saltcon=0.1,\n/\n"
-SYSTEMS = {"Complex:": "complex", "Receptor:": "receptor", "Ligand:": "ligand"}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Topologies of a complex and its parts, frames dry, solvated and of the parts."""
-    folder = tmp_path_factory.mktemp("mmpbsa")
-    write_complex(folder, M)
-    part = rendered(content(copies=1))
-    (folder / "part.top").write_text(part)
-    x = frames(M)
-    (folder / "part.nc").write_bytes(netcdf(x[:, N:]))
-    (folder / "first.nc").write_bytes(netcdf(x[:, :N]))
-    whole = content(copies=2)
-    residues = len(whole["RESIDUE_LABEL"][1])
-    whole["POINTERS"][1][0], whole["POINTERS"][1][11] = 2 * N + 7, residues + 3
-    for name, values in {
-        "ATOM_NAME": ["O", "H1", "H2"] * 2 + ["Na+"],
-        "ATOMIC_NUMBER": [8, 1, 1] * 2 + [11],
-        "RESIDUE_LABEL": ["WAT", "WAT", "Na+"],
-        "RESIDUE_POINTER": [2 * N + 1, 2 * N + 4, 2 * N + 7],
-    }.items():
-        whole[name] = (whole[name][0], [*whole[name][1], *values])
-    names = ("POINTERS", "ATOM_NAME", "ATOMIC_NUMBER", "RESIDUE_LABEL", "RESIDUE_POINTER")
-    (folder / "solvated").write_text(rendered({name: whole[name] for name in names}))
-    water = np.full((M, 7, 3), 90.0) + np.arange(7)[:, np.newaxis]
-    (folder / "wet.nc").write_bytes(netcdf(np.concatenate([x, water], axis=1)))
-    return folder
-
-
-def call(folder: Path, given: str, *words: str, out: str = "o.dat", decomp: str = "d.dat") -> Result:
-    (folder / "mmpbsa.in").write_text(given)
-    options = ["-cp", folder / "complex.parm7", "-o", folder / out, "-do", folder / decomp, "--precision", "float64"]
-    every = ["binding", "--mmpbsa", folder / "mmpbsa.in", "-O", *options, *words]
-    return CliRunner().invoke(main, [str(word) for word in every])
-
-
-def parts(folder: Path, trajectory: str = "frames.nc") -> list[str]:
-    part = str(folder / "part.top")
-    return ["-rp", part, "-lp", part, "-y", str(folder / trajectory)]
-
-
-def rows_of(text: str) -> dict[tuple[str, str], list[float]]:
-    """Read the rows of all tables by system and term."""
-    found, system = {}, ""
-    for line in text.splitlines():
-        system = SYSTEMS.get(line, "delta" if line.startswith(("Differences", "Delta (")) else system)
-        row = re.fullmatch(r"(?:DELTA |Δ)?(\S[\w -]*?)\s{2,}(-?\d+\.\d+(?:\s+-?\d+\.\d+)+)", line)
-        if row:
-            found[system, row[1]] = [float(word) for word in row[2].split()]
-    return found
+    return write_files(tmp_path_factory.mktemp("mmpbsa"))
 
 
 @pytest.fixture(scope="module")
 def wanted(folder: Path) -> dict[tuple[str, str], np.ndarray]:
     """AMBER's terms of each frame by system, computed by Binding."""
     return terms_of(folder, "mmpbsa.py")
-
-
-def terms_of(folder: Path, like: str) -> dict[tuple[str, str], np.ndarray]:
-    atoms = pele_ocl.read(folder / "complex.parm7", coordinates=folder / "complex.rst7")
-    model = SolventModel.like(like, gb="obc2", ionic_strength=0.1)
-    energies = Binding(atoms, LIGAND, model=model, precision="float64").evaluate_batch(frames(M))
-    return {
-        (name, term): values
-        for name, terms in energies.systems().items()
-        for term, values in amber_terms(terms).items()
-    }
 
 
 def test_the_tables_are_those_of_binding(folder: Path, wanted: dict[tuple[str, str], np.ndarray]) -> None:
@@ -160,25 +102,6 @@ def test_parts_with_trajectories_of_their_own(folder: Path, wanted: dict[tuple[s
     assert mean == pytest.approx(wanted["delta", "TOTAL"].mean(), abs=1e-3)
     apart = np.sqrt(sum(wanted[name, "TOTAL"].var() for name in ("complex", "receptor", "ligand")))
     assert sd == pytest.approx(apart, abs=1e-3)
-
-
-def shares_of(text: str) -> dict[tuple[str, str, str], list[float]]:
-    """Read the rows of a decomposition, text or CSV."""
-    found, system, split = {}, "", ""
-    for line in text.splitlines():
-        if line in ("Complex:", "Receptor:", "Ligand:", "DELTAS:"):
-            system = line[:-1]
-        elif line.endswith("Energy Decomposition:"):
-            split = line.split()[0]
-        words = re.sub(r"[|,]|\+/-", " ", line).split()
-        numbers = [word for word in words if re.fullmatch(r"-?\d+\.\d+(e-?\d+)?", word)]
-        if len(numbers) in (12, 18):
-            n = len(numbers)
-            found[system, split, " ".join(words[:-n])] = [float(word) for word in words[-n :: n // 6]]
-    return found
-
-
-DECOMP = GB + '&decomp\n  idecomp={}, dec_verbose={}, print_res="all", csv_format={},\n/\n'
 
 
 @pytest.mark.parametrize("idecomp", [1, 2, 3, 4])

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Bonded, Floats, Ints, Labels, LennardJonesPairs
 from ..atoms.selection import residue_kinds
-from ..errors import InputError
+from ..errors import InputError, ParameterError
+from ..forcefield import ForceField
 from ..forcefield.sources import embedded_templates
+from ..formats import read_structure
 from ..pairs import nonbonded_pairs, own_lj_pairs
+from ..paths import shipped
 from ..trajectories.files import Positions
 
 CH = 1.09  # A, of the bonds to hydrogens that are put in place
@@ -26,10 +29,10 @@ _CHARGE_DIGITS = 2e-3  # e, of topologies with few decimals
 
 @dataclass(frozen=True, eq=False)
 class Mutant:
-    """The atoms of a complex with one residue turned into alanine.
+    """Atoms of a complex with one residue turned into alanine.
 
     atoms : Atoms without bonded terms, as a single trajectory's cancel; kept : (k,) which of the complex's they are
-    beta : CB among the k; placed : (j,) those that become hydrogens of CB
+    beta : CB among the k; placed : (j,) atoms that become hydrogens of CB
     """
 
     atoms: Atoms
@@ -38,12 +41,12 @@ class Mutant:
     placed: NDArray[np.intp]
 
     def positions(self, conformations: Positions) -> Floats:
-        """Positions (m, k, 3) from those of the complex, (m, n, 3)."""
+        """Positions (m, k, 3) from the complex's, (m, n, 3)."""
         return _placed(np.asarray(conformations[:, self.kept], np.float64), self.beta, self.placed)
 
 
 def mutable_residues(atoms: Atoms) -> list[int]:
-    """The residues of a protein that an alanine scan can turn into alanine.
+    """Residues of a protein that an alanine scan can turn into alanine.
 
     A side chain that is bonded to another residue, as in half cystines, stays.
     """
@@ -59,29 +62,40 @@ def mutable_residues(atoms: Atoms) -> list[int]:
 
 
 def _linked(atoms: Atoms) -> set[int]:
-    """The residues whose side chains are bonded to other residues."""
+    """Residues whose side chains are bonded to other residues."""
     assert atoms.labels is not None
     ends, residues = atoms.bond_pairs, atoms.labels.residue_index
     across = ends[residues[ends[:, 0]] != residues[ends[:, 1]]].ravel()
     return set(residues[across[~np.isin(atoms.labels.names[across], _LINKS)]].tolist())
 
 
-def to_alanine(atoms: Atoms, residue: int) -> Mutant:
-    """The atoms with a residue (its number, from 0) turned into alanine.
+def alanines_of(forcefield: ForceField) -> Atoms | None:
+    """Three alanines in a row with the parameters of a force field; None where it has no alanine.
 
-    The side chain beyond CB is removed, hydrogens of CB are kept, and what else CB was bonded to becomes hydrogen, in
-    its direction. Charges and Lennard-Jones parameters are those of an ALA of the same atoms in this topology. Without
-    one they are Amber99SB's, where the backbone's charges are Amber99SB's, too. GB radii of a new hydrogen are those of
-    HA.
+    One is at the beginning of a chain, one within and one at the end.
+    """
+    try:
+        return forcefield.assign(read_structure(shipped("data") / "structures" / "trialanine.pdb"))
+    except ParameterError:
+        return None
 
-    Raises InputError for a residue without CB, with a bond from its side chain to another residue, or without
-    parameters of ALA that would fit.
+
+def to_alanine(atoms: Atoms, residue: int, alanines: Atoms | None = None) -> Mutant:
+    """Atoms with a residue (its number, from 0) turned into alanine.
+
+    Remove the side chain beyond CB, and keep hydrogens of CB. Further atoms that CB was bonded to become hydrogens, in
+    their direction. Charges and Lennard-Jones parameters come from an ALA of the same backbone atoms. It is in this
+    topology, else in `alanines`, which have the force field of the atoms (`alanines_of`). Without one Amber99SB's ALA
+    serves a backbone of Amber99SB's charges. A new hydrogen has the GB radius of HA.
+
+    Raises InputError for a residue without CB or without parameters of ALA that would fit. A bond from the side chain
+    to another residue raises it, too.
     """
     site = cut_at(atoms, residue)
     assert atoms.labels is not None
     where = atoms.labels.residue(int(site.own[0]))
     changed = _with_parameters(
-        unbonded(atoms), site.own, site.beta, np.concatenate([site.hydrogens, site.gamma]), site.gamma, where
+        unbonded(atoms), site.own, site.beta, np.concatenate([site.hydrogens, site.gamma]), site.gamma, where, alanines
     )
     mutant = changed[site.kept]
     beta, placed = int(np.searchsorted(site.kept, site.beta)), np.searchsorted(site.kept, site.gamma)
@@ -91,9 +105,9 @@ def to_alanine(atoms: Atoms, residue: int) -> Mutant:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Where the side chain of a residue is cut: indices of atoms of the molecule.
+    """Cut of the side chain of a residue: indices of atoms of the molecule.
 
-    own : of the residue; kept : all that stay; beta : CB; hydrogens : of CB; gamma : those that become hydrogens
+    own : of the residue; kept : all that stay; beta : CB; hydrogens : of CB; gamma : atoms that become hydrogens
     """
 
     own: NDArray[np.intp]
@@ -104,7 +118,7 @@ class Cut:
 
 
 def cut_at(atoms: Atoms, residue: int) -> Cut:
-    """Which atoms stay where a residue (its number, from 0) becomes alanine; errors as of `to_alanine`."""
+    """Find the atoms that stay if a residue (its number, from 0) becomes alanine; errors as of `to_alanine`."""
     assert atoms.labels is not None
     own = list(_atoms_of_residues(atoms.labels))[residue]
     names = {str(atoms.labels.names[i]): int(i) for i in own}
@@ -137,7 +151,7 @@ def _atoms_of_residues(labels: Labels) -> Iterator[NDArray[np.intp]]:
 
 
 def _beyond(start: int, barred: int, bonds: Ints, within: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The atoms of a residue that bonds reach from one without passing another."""
+    """Atoms of a residue that bonds reach from one without passing another."""
     inside, reached, fresh = set(within.tolist()), {start}, {start}
     ends = [(int(i), int(j)) for i, j in bonds if i in inside and j in inside and barred not in (i, j)]
     while fresh:
@@ -147,20 +161,21 @@ def _beyond(start: int, barred: int, bonds: Ints, within: NDArray[np.intp]) -> N
 
 
 def unbonded(atoms: Atoms) -> Atoms:
-    """The atoms without bonded terms and 1-4 pairs, which stay excluded."""
+    """Atoms without bonded terms and 1-4 pairs, which stay excluded."""
     excluded = nonbonded_pairs(atoms).excluded
     return replace(atoms, bonds=atoms.bond_pairs, bonded=Bonded(excluded=excluded, lj_pairs=own_lj_pairs(atoms)))
 
 
 def _with_parameters(
-    atoms: Atoms, own: NDArray[np.intp], beta: int, hydrogens: NDArray[np.intp], new: NDArray[np.intp], where: str
+    atoms: Atoms, own: NDArray[np.intp], beta: int, hydrogens: NDArray[np.intp], new: NDArray[np.intp], where: str,
+    alanines: Atoms | None,
 ) -> Atoms:  # fmt: skip
-    """The atoms with ALA's parameters at those of a residue. hydrogens : of CB, the `new` ones among them"""
+    """Atoms with ALA's parameters in a residue. hydrogens : of CB, the `new` ones among them"""
     assert atoms.labels is not None
     labels = atoms.labels
     backbone = [int(i) for i in own if str(labels.names[i]) in _BACKBONE]
     roles = {**{str(labels.names[i]): i for i in backbone}, "CB": beta}
-    ala = _alanine(atoms, roles, where)
+    ala = _alanine(atoms, roles, where, alanines)
     values = {name: np.array(getattr(atoms, name)) for name in (*_PARAMETERS, "gb_radii", "gb_scales")
               if getattr(atoms, name) is not None}  # fmt: skip
     for role, i in [*roles.items(), *(("HB", int(i)) for i in hydrogens)]:
@@ -200,30 +215,26 @@ def _types(types: NDArray[np.str_], new: NDArray[np.intp], like: int) -> NDArray
 
 
 def _has_amber_backbone(atoms: Atoms, roles: Mapping[str, int]) -> bool:
-    """Whether the charges of a residue's backbone are those of some residue of Amber99SB."""
+    """True if some residue of Amber99SB has the charges of a residue's backbone."""
     own = [float(atoms.charges[roles[name]]) for name in _SHARED if name in roles]
     templates = [of for of in embedded_templates().values() if all(name in of.index for name in _SHARED)]
     known = np.array([[of.charges[of.index[name]] for name in _SHARED if name in roles] for of in templates])
     return bool((np.abs(known - own) <= _CHARGE_DIGITS).all(axis=1).any())
 
 
-def _alanine(atoms: Atoms, roles: Mapping[str, int], where: str) -> dict[str, dict[str, float]]:
+def _alanine(
+    atoms: Atoms, roles: Mapping[str, int], where: str, alanines: Atoms | None
+) -> dict[str, dict[str, float]]:  # fmt: skip
     """Charge and Lennard-Jones parameters of ALA by atom name, "HB" of all three, with the backbone of these names."""
-    assert atoms.labels is not None
-    labels = atoms.labels
-    for of in _atoms_of_residues(labels):
-        if str(labels.residue_names[of[0]]) == "ALA":
-            found = {str(labels.names[i]): i for i in of}
-            if set(roles) == set(found) - {"HB1", "HB2", "HB3"} and "HB1" in found:
-                return {
-                    role: {name: float(getattr(atoms, name)[found[f"{role}1" if role == "HB" else role]])
-                           for name in _PARAMETERS if getattr(atoms, name) is not None}
-                    for role in (*roles, "HB")
-                }  # fmt: skip
+    for source in (atoms, alanines):
+        found = None if source is None else _alanine_in(source, roles)
+        if found is not None:
+            return found
     if atoms.combining == "geometric" or not _has_amber_backbone(atoms, roles):
         raise InputError(
-            f"{where} cannot become alanine: no ALA with its backbone is in this molecule to take parameters of, and "
-            "its force field is not Amber99SB, whose alanine is built in; give a structure that has one"
+            f"{where} cannot become alanine: neither this molecule nor its force field has an ALA with its backbone to "
+            "take parameters of, and it has not the backbone of Amber99SB, whose alanine is built in; give a structure "
+            "that has one"
         )
     template = embedded_templates()["ALAB" if "H2" in roles else "ALAE" if "OXT" in roles else "ALA"]
     names = {"HN": "H", **({"H": "H1"} if "H" not in template.names else {})}
@@ -233,3 +244,26 @@ def _alanine(atoms: Atoms, roles: Mapping[str, int], where: str) -> dict[str, di
     table = {"charges": template.charges, "lj_sigma": template.lj_sigma, "lj_epsilon": template.lj_epsilon}
     places = {role: template.index["HB1" if role == "HB" else names.get(role, role)] for role in (*roles, "HB")}
     return {role: {name: float(of[place]) for name, of in table.items()} for role, place in places.items()}
+
+
+# Names of a backbone's hydrogen in other files.
+_ALIASES = {"H": ("HN", "H1"), "HN": ("H", "H1")}
+
+
+def _alanine_in(atoms: Atoms, roles: Mapping[str, int]) -> dict[str, dict[str, float]] | None:
+    """Parameters of the first ALA that has a backbone of these names; None where there is none."""
+    labels = atoms.labels
+    assert labels is not None
+    for of in _atoms_of_residues(labels):
+        found = {str(labels.names[i]): int(i) for i in of}
+        if str(labels.residue_names[of[0]])[-3:] != "ALA" or "HB1" not in found:
+            continue
+        names = {role: next((n for n in (role, *_ALIASES.get(role, ())) if n in found), role) for role in roles}
+        if set(names.values()) == set(found) - {"HB1", "HB2", "HB3"}:
+            places = {role: found[name] for role, name in names.items()} | {"HB": found["HB1"]}
+            return {
+                role: {name: float(getattr(atoms, name)[place])
+                       for name in _PARAMETERS if getattr(atoms, name) is not None}
+                for role, place in places.items()
+            }  # fmt: skip
+    return None

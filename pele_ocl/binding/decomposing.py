@@ -1,4 +1,4 @@
-"""The decomposition of binding energies, frame after frame."""
+"""Decomposition of binding energies, frame after frame."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..energy import EnergyBatch
 from ..errors import InputError
 from ..pairs import lj_corrections, nonbonded_pairs, own_lj_pairs
 from ..trajectories.files import Positions
-from .decomposition import GROUPS, IN_RESIDUES, Decomposition, Moments, Shares, grouping
+from .decomposition import GROUPS, IN_RESIDUES, SPLITS, Decomposition, Moments, Shares, grouping
 from .pairs import ResiduePairs
 
 if TYPE_CHECKING:
@@ -26,13 +26,20 @@ _OF_PAIRS = ("lennard_jones", "coulomb", "gb_pair", "lennard_jones_14", "coulomb
 class Decomposer:
     """Adds up shares of residues and of pairs of residues over conformations.
 
-    Per residue: half of each pair's energy to each of the two atoms' residues, a bonded term in equal parts to its
-    atoms', GB self energy and surface to their atom's. Of pairs: the matrix of which these are the sums of rows; what
-    is of one residue alone, and bonded terms, stand on its diagonal.
+    A residue has half of each pair's energy of its atoms, and an equal part of their bonded terms. GB self
+    energy and surface belong to their atom's residue. Pairs are a matrix whose sums of rows these are. Its diagonal has
+    the terms of one residue alone, and bonded ones.
     """
 
-    def __init__(self, binding: Binding, idecomp: int = 2) -> None:
-        """binding : made with per_atom=True; idecomp : 1 and 2 per residue, 3 and 4 of pairs, too; see `grouping`
+    def __init__(
+        self, binding: Binding, idecomp: int = 2, is_backbone: NDArray[np.bool_] | None = None,
+        kept: NDArray[np.intp] | None = None,
+    ) -> None:  # fmt: skip
+        """Prepare the sums of a complex.
+
+        binding : made with per_atom=True; idecomp : 1 and 2 per residue, 3 and 4 of pairs, too; see `grouping`
+        is_backbone : (n,) of the complex's atoms, to have pairs of sidechains and backbones with residues, too
+        kept : residues (k,) whose pairs are kept of every conformation, for `by_frame`
 
         Raises InputError where the atoms have no residues, or one reaches into both parts.
         """
@@ -52,15 +59,23 @@ class Decomposer:
             raise InputError(f"the residue of {binding.atoms.describe(cut)} is in both parts; take whole residues")
         self._residue_of = np.repeat(np.arange(len(sizes)), sizes)
         self._groups = grouping(binding.names, self.idecomp)
-        self._moments = {name: (Moments(), Moments()) for name in IN_RESIDUES}
-        self._pair_moments = {name: (Moments(), Moments()) for name in IN_RESIDUES}
-        self._kernel = ResiduePairs(binding, self._starts, self._sides) if self.idecomp > 2 else None
+        self._moments = _moments()
+        # Of pairs each residue is one group of atoms, or two: its sidechain, then its backbone.
+        self._splits = ("total",) if is_backbone is None else SPLITS
+        self._is_backbone = is_backbone
+        self._group_of: NDArray[np.intp] = (
+            self._residue_of if is_backbone is None else 2 * self._residue_of + is_backbone
+        )
+        self._group_sides = self._sides if is_backbone is None else np.repeat(self._sides, 2)
+        self._split_moments = {split: _moments() for split in self._splits}
+        self._kept, self._of_frames = kept, {split: list[dict[str, Floats]]() for split in self._splits}
+        self._kernel = ResiduePairs(binding, self._group_of, self._group_sides) if self.idecomp > 2 else None
         scaled = plan.options.one_four == "scale"
         self._one_four = nonbonded_pairs(binding.atoms).one_four if scaled else OneFourPairs()
         self._lj_pairs = own_lj_pairs(binding.atoms)
 
     def add(self, batches: Mapping[str, EnergyBatch], positions: Positions) -> None:
-        """Let conformations of the complex (m, n, 3) count, of which the plans made these batches, less failed ones."""
+        """Let conformations of the complex (m, n, 3) count, whose batches these are, less failed ones."""
         good = np.ones(len(positions), bool)
         for batch in batches.values():
             good[list(batch.errors)] = False
@@ -69,24 +84,55 @@ class Decomposer:
         _add(self._moments, {name: of @ self._groups for name, of in by_residue.items()})
         if self._kernel is None:
             return
+        by_group = {name: self._by_group(of_atoms[name][good], of) for name, of in by_residue.items()}
         most, places = self._kernel.most_at_once, np.flatnonzero(good)
         born = [self.binding._radii_of(batches, of_parts) for of_parts in (False, True)]
         for first in range(0, len(places), most):
             chosen, part = places[first : first + most], slice(first, first + most)
             sums = self._kernel.energies(np.asarray(positions[chosen], np.float64), born[0][chosen], born[1][chosen])
             for k, place in enumerate(chosen.tolist()):
-                rest = {name: of[part][k] for name, of in by_residue.items()}
-                _add(self._pair_moments, self._matrices(sums[k], np.asarray(positions[place], np.float64), rest))
+                rest = {name: of[part][k] for name, of in by_group.items()}
+                found = self._matrices(sums[k], np.asarray(positions[place], np.float64), rest)
+                for split in self._splits:
+                    of = {name: self._rows_of(matrix, split) for name, matrix in found.items()}
+                    _add(self._split_moments[split], of)
+                    if self._kept is not None:
+                        self._of_frames[split].append({n: m[0][np.ix_(self._kept, self._kept)] for n, m in of.items()})
 
     def result(self) -> Decomposition:
-        """The shares of all that was added. Raises InputError where nothing was."""
+        """Shares of all that was added. Raises InputError where nothing was."""
         n = self._moments["delta"][0].n
         if not n:
             raise InputError("no frame has energies, and so there is no decomposition")
+        pairs = {} if self._kernel is None else {split: _shares(of) for split, of in self._split_moments.items()}
         return Decomposition(
-            self.residues, self._sides == 1, _shares(self._moments),
-            None if self._kernel is None else _shares(self._pair_moments), n, self.idecomp,
-        )  # fmt: skip
+            self.residues, self._sides == 1, _shares(self._moments), pairs.pop("total", None), n, self.idecomp, pairs
+        )
+
+    def by_frame(self) -> dict[str, dict[str, Floats]]:
+        """Pairs of the residues that were kept, (m, k, k, n_groups) by split, "complex" and "parts"."""
+        return {
+            split: {name: np.stack([of[name] for of in frames]) for name in ("complex", "parts")}
+            for split, frames in self._of_frames.items()
+        }
+
+    def _by_group(self, of_atoms: Floats, by_residue: Floats) -> Floats:
+        """Energies (m, n_groups_of_atoms, n_terms) from the atoms' and the residues'."""
+        if self._is_backbone is None:
+            return by_residue
+        of_backbone = np.add.reduceat(of_atoms * self._is_backbone[:, np.newaxis], self._starts, axis=1)
+        both = np.stack([by_residue - of_backbone, of_backbone], axis=2)
+        found: Floats = both.reshape(len(both), -1, both.shape[-1])
+        return found
+
+    def _rows_of(self, matrix: Floats, split: str) -> Floats:
+        """(1, n_residues, n_residues, n_groups): a sidechain's, a backbone's or all atoms' with the other residue."""
+        if self._is_backbone is None:
+            return matrix
+        n = len(self.residues)
+        rows: Floats = matrix.reshape(1, n, 2, n, 2, -1).sum(axis=4)
+        found: Floats = rows.sum(axis=2) if split == "total" else rows[:, :, int(split == "backbone")]
+        return found
 
     def _of_atoms(self, batches: Mapping[str, EnergyBatch]) -> dict[str, Floats]:
         """Energies (m, n, n_terms) of the atoms in the complex and in their parts."""
@@ -99,21 +145,24 @@ class Decomposer:
         parts[:, self.binding.parts.ligand] = of["ligand"]
         return {"complex": of["complex"], "parts": parts}
 
-    def _matrices(self, sums: Floats, positions: Floats, by_residue: Mapping[str, Floats]) -> dict[str, Floats]:
-        """(1, n_residues, n_residues, n_groups) by name, of one conformation."""
+    def _matrices(self, sums: Floats, positions: Floats, by_group: Mapping[str, Floats]) -> dict[str, Floats]:
+        """(1, n, n, n_groups) by name, of one conformation and n groups of atoms."""
         one_four, own_pairs = self._of_one_four(positions), self._of_lj_pairs(positions)
-        same_side = self._sides[:, None] == self._sides
+        same_side = self._group_sides[:, None] == self._group_sides
         found = {}
         for name, gb in (("complex", sums[2]), ("parts", sums[3])):
             counted = 1.0 if name == "complex" else same_side
             pairs = {"lennard_jones": (sums[0] + own_pairs) * counted, "coulomb": sums[1] * counted, "gb_pair": gb}
             terms = {**pairs, **{term: matrix * counted for term, matrix in one_four.items()}}
-            found[name] = self._matrix(terms, by_residue[name])[np.newaxis]
+            found[name] = self._matrix(terms, by_group[name])[np.newaxis]
         return found
 
-    def _matrix(self, terms: Mapping[str, Floats], by_residue: Floats) -> Floats:
-        """The matrix of all groups from the upper triangles of pair terms, and from all others by residue."""
-        names, n = self.binding.names, len(self.residues)
+    def _matrix(self, terms: Mapping[str, Floats], by_group: Floats) -> Floats:
+        """Matrix of all terms' groups from the upper triangles of pair terms, and from all others by atoms' group.
+
+        Half an energy stands in either triangle.
+        """
+        names, n = self.binding.names, len(self._group_sides)
         matrix = np.zeros((n, n, len(GROUPS)))
         diagonal = np.arange(n)
         for k, name in enumerate(names):
@@ -121,12 +170,12 @@ class Decomposer:
                 half = (terms[name] + terms[name].T) / 2
                 matrix[:, :, np.argmax(self._groups[k])] += half
             else:
-                matrix[diagonal, diagonal, np.argmax(self._groups[k])] += by_residue[:, k]
+                matrix[diagonal, diagonal, np.argmax(self._groups[k])] += by_group[:, k]
         return matrix
 
     def _of_one_four(self, positions: Floats) -> dict[str, Floats]:
-        """The energies of 1-4 pairs in upper triangles of residues; computed here, as they are few."""
-        n = len(self.residues)
+        """Energies of 1-4 pairs in upper triangles of groups of atoms; computed here, as they are few."""
+        n = len(self._group_sides)
         found = {name: np.zeros((n, n)) for name in ("lennard_jones_14", "coulomb_14")}
         if not len(self._one_four):
             return found
@@ -137,8 +186,8 @@ class Decomposer:
         return found
 
     def _of_lj_pairs(self, positions: Floats) -> Floats:
-        """Corrections of pairs with Lennard-Jones parameters of their own, in an upper triangle of residues."""
-        n = len(self.residues)
+        """Corrections of pairs with Lennard-Jones parameters of their own, in an upper triangle of groups of atoms."""
+        n = len(self._group_sides)
         found = np.zeros((n, n))
         if len(self._lj_pairs):
             own, by_rule = lj_corrections(self.binding.atoms, self._lj_pairs)
@@ -147,12 +196,17 @@ class Decomposer:
         return found
 
     def _of_pairs(self, pairs: Ints, positions: Floats) -> tuple[tuple[NDArray[np.intp], ...], Floats, Floats]:
-        """Residues of pairs (k, 2), the lower first, r^2 (k,) A^2, and 1 for those within the cutoff, 0 for others."""
+        """Groups of atoms of pairs (k, 2), the lower first, r^2 (k,) A^2, and 1 within the cutoff, 0 beyond."""
         i, j = pairs.T
         r2 = ((positions[i] - positions[j]) ** 2).sum(axis=1)
         cutoff = self.binding.options.cutoff
         counts = np.ones(len(r2)) if cutoff is None else (r2 <= cutoff**2).astype(np.float64)
-        return tuple(np.sort(self._residue_of[np.stack([i, j])], axis=0)), r2, counts
+        return tuple(np.sort(self._group_of[np.stack([i, j])], axis=0)), r2, counts
+
+
+def _moments() -> dict[str, tuple[Moments, Moments]]:
+    """Moments of the groups and of their sum, by the names of IN_RESIDUES."""
+    return {name: (Moments(), Moments()) for name in IN_RESIDUES}
 
 
 def _lennard_jones(r2: Floats, sigma: Floats, epsilon: Floats) -> Floats:

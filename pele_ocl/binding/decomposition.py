@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from ..energy.result import BONDED_TERMS
 
 GROUPS = ("internal", "van_der_waals", "electrostatic", "polar", "nonpolar")
 IN_RESIDUES = ("complex", "parts", "delta")  # what there is of each residue
+SPLITS = ("total", "sidechain", "backbone")  # of the atoms of a residue
 
 _GROUP_OF = {
     **dict.fromkeys(BONDED_TERMS, "internal"),
@@ -51,13 +52,13 @@ class Moments:
 
     @property
     def mean(self) -> Floats:
-        """Of all frames, (...)."""
+        """Mean of all frames, (...)."""
         mean: Floats = self._first + self._sum / self.n
         return mean
 
     @property
     def sd(self) -> Floats:
-        """The population standard deviation, (...)."""
+        """Population standard deviation, (...)."""
         sd: Floats = np.sqrt(np.maximum(0, self._squares / self.n - (self._sum / self.n) ** 2))
         return sd
 
@@ -76,19 +77,21 @@ class Shares:
 
     @property
     def total(self) -> Floats:
-        """The mean of the sum of all groups, (n_residues,) or (n_residues, n_residues)."""
+        """Mean of the sum of all groups, (n_residues,) or (n_residues, n_residues)."""
         total: Floats = self.mean.sum(axis=-1)
         return total
 
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """Shares of residues, and of pairs of them, in the energies of a complex, of its parts and in their difference.
+    """Shares of residues, and of pairs of them, in the energies of a complex, its parts and their difference.
 
     residues : n_residues of them, in the order of the atoms; is_ligand : (n_residues,) whether each is the ligand's
-    per_residue : Shares of "complex", "parts" (those that each residue has in its own part) and "delta"
+    per_residue : Shares of "complex", "parts" (each residue in its own part) and "delta"
     pairs : the same of pairs of residues, symmetric, half an energy in either triangle; None where not asked for
     n_frames : that count; idecomp : 1 to 4, as in sander
+    splits : pairs as above of "sidechain" and "backbone" of the first residue with all of the second; empty where not
+        asked for
     """
 
     residues: tuple[Residue, ...]
@@ -97,16 +100,17 @@ class Decomposition:
     pairs: Mapping[str, Shares] | None
     n_frames: int
     idecomp: int
+    splits: Mapping[str, Mapping[str, Shares]] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
-        """The residues as gmx_MMPBSA writes them: R:A:LEU:4."""
+        """Residues as gmx_MMPBSA writes them: R:A:LEU:4."""
         return [
             f"{'L' if own else 'R'}:{r.chain}:{r.name}:{r.number}{r.insertion_code}"
             for own, r in zip(self.is_ligand.tolist(), self.residues, strict=True)
         ]
 
     def strongest(self, n: int = 10) -> list[int]:
-        """The residues whose mean share in the difference is largest in size, the largest first."""
+        """Residues whose mean share in the difference is largest in size, the largest first."""
         order = np.argsort(-np.abs(self.per_residue["delta"].total), kind="stable")
         return [int(k) for k in order[:n]]

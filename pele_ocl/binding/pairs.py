@@ -1,4 +1,4 @@
-"""Energies between residues: Lennard-Jones, Coulomb and GB of all pairs of atoms, added up by pairs of residues."""
+"""Energies between groups of atoms, such as residues: Lennard-Jones, Coulomb and GB, added up by pairs of groups."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ ITEMS = (8, 8)  # of a work-group, the first dimension that of the second residu
 
 
 class ResiduePairs:
-    """The kernel of cl/binding/pairs.cl with the tables of a complex on its device."""
+    """Kernel of cl/binding/pairs.cl with the tables of a complex on its device."""
 
-    def __init__(self, binding: Binding, starts: Ints, sides: Ints) -> None:
+    def __init__(self, binding: Binding, groups: NDArray[np.intp], sides: Ints) -> None:
         """Upload tables.
 
-        starts : (n_residues,) first atom of each residue; sides : (n_residues,) number of its part
+        groups : (n_atoms,) number of each atom's group; sides : (n_groups,) number of its part
         """
         from ..opencl.run import Run
 
         atoms, plan = binding.atoms, binding.plans["complex"]
-        self._run, self._n_atoms, self._n_residues = (
-            Run(binding.device, binding.precision, False),
-            len(atoms),
-            len(starts),
-        )
+        self._run, self._n_atoms, self._n_groups = Run(binding.device, binding.precision, False), len(atoms), len(sides)
         run = self._run
-        first, partners = exclusions(atoms)
-        self._charges = scaled_charges(atoms, binding.model, binding.precision)
+        # The kernel finds the atoms of a group one behind the other.
+        self._order = np.argsort(groups, kind="stable")
+        places = np.empty(len(atoms), np.intp)
+        places[self._order] = np.arange(len(atoms))
+        starts = np.searchsorted(groups[self._order], np.arange(self._n_groups + 1))
+        first, partners = exclusions(atoms, places)
+        self._charges = scaled_charges(atoms, binding.model, binding.precision)[self._order]
         self._tables = dict(
-            wells=run.upload(wells(atoms)), starts=run.upload(np.append(starts, len(atoms)), np.int32),
+            wells=run.upload(wells(atoms)[self._order]), starts=run.upload(starts, np.int32),
             sides=run.upload(sides, np.int32), excluded_starts=run.upload(first, np.int32),
             excluded=run.upload(partners, np.int32),
         )  # fmt: skip
@@ -53,17 +54,18 @@ class ResiduePairs:
     @property
     def most_at_once(self) -> int:
         """Conformations that are computed together at most."""
-        return max(1, MOST_BYTES // (SUMS * self._n_residues**2 * self._run.dtype.itemsize))
+        return max(1, MOST_BYTES // (SUMS * self._n_groups**2 * self._run.dtype.itemsize))
 
     def energies(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:
-        """(m, 4, n_residues, n_residues) kcal/mol: Lennard-Jones, Coulomb, GB with the complex's radii, and the parts'.
+        """(m, 4, n_groups, n_groups) kcal/mol: Lennard-Jones, Coulomb, GB with the complex's radii, and the parts'.
 
-        Each pair of residues once, in the upper triangle; a residue with itself on the diagonal; the last is 0 between
+        Each pair of groups once, in the upper triangle; a group with itself on the diagonal; the last is 0 between
         atoms of two parts.
 
         positions : (m, n, 3) A, at most `most_at_once`; born, born_of_parts : (m, n) A
         """
-        run, m, n = self._run, len(positions), self._n_residues
+        run, m, n = self._run, len(positions), self._n_groups
+        positions, born, born_of_parts = (of[:, self._order] for of in (positions, born, born_of_parts))
         middle = positions.mean(axis=1, keepdims=True)
         charges = np.broadcast_to(self._charges, (m, self._n_atoms))[..., np.newaxis]
         points = run.upload(np.concatenate([positions - middle, charges], axis=2))
@@ -79,14 +81,14 @@ class ResiduePairs:
 
 
 def packed_model(model: SolventModel, precision: str, cutoff: float | None = None) -> np.void:
-    """The constants of pairs, as kernels take them; cutoff : A, at which they end"""
+    """Constants of pairs, as kernels take them; cutoff : A, at which they end"""
     return PAIR_MODEL.pack(
         precision, outside=model.outside, kappa=model.kappa, cutoff2=0.0 if cutoff is None else cutoff**2
     )
 
 
 def definitions(atoms: Atoms, model: SolventModel, cutoff: float | None = None) -> dict[str, int]:
-    """The build definitions of kernels that evaluate pairs of these atoms."""
+    """Build definitions of kernels that evaluate pairs of these atoms."""
     return {
         "TILE": 1, "GRADIENT": 0, "COULOMB": 1, "SCREENED": int(model.kappa > 0), "CUTOFF": int(cutoff is not None),
         "GEOMETRIC": int(atoms.combining == "geometric"),

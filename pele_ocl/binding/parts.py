@@ -111,6 +111,18 @@ class Parts:
         return replace(self, notes=(*self.notes, note))
 
 
+def solute(atoms: Atoms, strip: Chosen | None = None, like: str | None = None) -> Bools:
+    """The atoms, (n,), that are left without water and what is stripped; parameters as those of Parts.of."""
+    is_water = _kind(atoms, "water")
+    if strip is None:
+        is_stripped, _ = _stripped_by(like, atoms, bool(is_water.any()))
+    elif isinstance(strip, str) and strip.strip().lower() == NONE:
+        is_stripped = np.zeros(len(atoms), bool)
+    else:
+        is_stripped = _mask(atoms, strip, "atoms to strip")
+    return ~is_water & ~is_stripped
+
+
 def _mask(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
     """The atoms that a selection, a mask or indices name, (n,)."""
     if isinstance(chosen, str):

@@ -261,7 +261,7 @@ class Binding:
         if failed and errors == "raise":
             k = min(failed)
             raise InputError(f"conformation {places[k] + 1} of {len(large)}: {failed[k]}")
-        return {name: _with_rows(batch, places, again[name]) for name, batch in batches.items()}
+        return {name: with_rows(batch, places, again[name]) for name, batch in batches.items()}
 
     def _radii_of(self, batches: Mapping[str, EnergyBatch], of_parts: bool) -> Floats:
         """Born radii (m, n) A of the complex, or those that atoms have in their own part; 1 where there are none."""
@@ -296,7 +296,7 @@ def _failed(batch: EnergyBatch, places: list[int], reason: str) -> EnergyBatch:
     return replace(batch, errors=dict(sorted({**batch.errors, **dict.fromkeys(places, reason)}.items())))
 
 
-def _with_rows(batch: EnergyBatch, places: NDArray[np.intp], others: EnergyBatch) -> EnergyBatch:
+def with_rows(batch: EnergyBatch, places: NDArray[np.intp], others: EnergyBatch) -> EnergyBatch:
     """The batch with the conformations of another in place of those at `places`."""
     terms, radii = batch.terms.values.copy(), batch.born_radii.copy()
     terms[places], radii[places] = others.terms.values, others.born_radii

@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import number
 from ..atoms import Floats, Residue
 from ..errors import InputError
+from ..forcefield import ForceField
 from ..plan.conformations import as_conformations
 from ..trajectories import Trajectory
 from ..trajectories.files import Positions
 from ..variant import Progress
-from .alanine import Mutant, mutable_residues, to_alanine, unbonded
+from .alanine import Mutant, alanines_of, mutable_residues, to_alanine, unbonded
 from .amber import interaction
 from .frames import trajectory_for
 from .statistics import Spread, spread_of
@@ -85,12 +86,13 @@ def sites_of(binding: Binding, sites: str | Sequence[int] | None) -> list[int]:
 
 def alanine_scan(
     binding: Binding, trajectory: Trajectory | ArrayLike | None = None, sites: str | Sequence[int] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | None = None, *, forcefield: ForceField | None = None,
 ) -> AlanineScan:  # fmt: skip
     """The scan over the frames of a trajectory of the atoms given to `binding`, or over the structure alone.
 
     trajectory : or conformations (m, n, 3) A
     sites : a selection, or numbers of residues of the complex from 0; by default those of the interface
+    forcefield : of the atoms, whose alanine is taken where the complex has none; None where a topology has parameters
 
     Raises InputError where no site can become alanine, and as Binding does.
     """
@@ -99,10 +101,11 @@ def alanine_scan(
     residues = tuple(binding.atoms.labels.residues[k] for k in chosen)
     frames, pieces = _frames(binding, trajectory)
     everyone = Mutant(unbonded(binding.atoms), np.arange(len(binding.atoms)), 0, np.arange(0))
+    alanines = None if forcefield is None else alanines_of(forcefield)
     found = list[tuple[Floats, Floats]]()
     # One after the other, as plans of all sites would need as much memory as they are many.
     for k in [None, *chosen]:
-        mutant = everyone if k is None else to_alanine(binding.atoms, k)
+        mutant = everyone if k is None else to_alanine(binding.atoms, k, alanines)
         found.append(_energies(binding, mutant, pieces))
         if progress is not None:
             progress(len(found) / (1 + len(chosen)))

@@ -84,7 +84,8 @@ def _precise(binding: Binding, atoms: Atoms, energies: FrameEnergies, trajectory
 
     Frames with atoms on top of each other have such energies, and are read once more.
     """
-    places = np.flatnonzero(is_large(energies.terms)) if binding.precision == "float32" else []
+    large = is_large(energies.terms) if binding.precision == "float32" else np.zeros(len(energies), bool)
+    places = np.flatnonzero(large)
     if not len(places):
         return energies
     values, errors = energies.terms.values.copy(), dict(energies.errors)

@@ -306,7 +306,7 @@ _MODEL_OPTIONS: Options = (
         type=click.Choice(list(GBN_CONVENTIONS)),
         default=DEFAULTS.gbn_convention,
         show_default=True,
-        help="Take neck parameters between table steps, and GBn2's sulphur, as OpenMM or as sander does.",
+        help="Take necks between table steps, and GBn2's sulphur and nucleic oxygen, as OpenMM or as sander does.",
     ),
     _number(
         "--coulomb-constant", DEFAULTS.coulomb_constant,

@@ -54,7 +54,7 @@ class PairTables:
         sigma = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
         sigmas, epsilons = sigma[tiles.order], tiles.by_slot(np.sqrt(4 * atoms.lj_epsilon))
         charges = gb_self * tiles.by_slot(scaled_charges(atoms, model, run.precision))
-        coefficients = series_coefficients(tiles.by_slot(spheres.scaled), model.negative_series)
+        coefficients = series_coefficients(tiles.by_slot(spheres.scaled), model.series_first)
         slopes = coefficients * (2 * np.arange(1, READY_TERMS + 1)[:, None] + 2)
         integrals = np.zeros(tiles.n_slots) if integrals is None else integrals
         parameters = spheres.rho[tiles.order], spheres.radii[tiles.order], charges, sigmas, epsilons, integrals

@@ -175,7 +175,7 @@ READY_TERMS = 7  # of the HCT series from ready coefficients
 LEAF = 8  # slots of the smallest boxes of a tree
 MOMENTS = 9  # real4 of such a box
 LAW_TERMS = 20  # coefficients of a polynomial of a potential's law
-NEGATIVE_TERMS = 5  # of the HCT series of negative spheres as sander has it
+SANDER_TERMS = 5  # of the HCT series as sander has it
 ONE_FOUR = 0x80000000  # the bit of a pair's second atom that marks a 1-4 pair
 
 PAIR_MODEL = Struct(
@@ -293,7 +293,7 @@ HEADERS = {header: struct.in_c() for header, struct in STRUCTS.items()} | {
     "bonded": _listed(BondedKind) + "\n" + _defined({"BONDED_KINDS": len(BondedKind)}),
     "pair_sums": _listed(PairSums) + "\n" + _defined({"PAIR_SUMS": PAIR_SUMS}),
     "n_terms": _defined({"N_TERMS": N_TERMS}),
-    "ready_terms": _defined({"READY_TERMS": READY_TERMS, "NEGATIVE_TERMS": NEGATIVE_TERMS}),
+    "ready_terms": _defined({"READY_TERMS": READY_TERMS, "SANDER_TERMS": SANDER_TERMS}),
     "boxes": _defined({"LEAF": LEAF, "MOMENTS": MOMENTS}),
     "step_state": _listed(StepState) + "\n" + _defined({"N_STATE": N_STATE}),
     "stop": "\n".join(f"#define STOP_{reason.name} {reason.value}" for reason in Stop),

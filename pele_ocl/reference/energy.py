@@ -21,8 +21,8 @@ from .solvent import (
     gb_factor,
     gb_self,
     necks_at,
-    negative_terms,
     nonpolar,
+    sander_terms,
     sphere_ends,
 )
 from .surface import surface_areas
@@ -113,15 +113,15 @@ def energy(
     return Energy(per_atom | more, gradients | more_gradients, born)
 
 
-def hct_slope(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, negative_series: bool = False) -> Floats:
+def hct_slope(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, series_first: bool = False) -> Floats:
     """Eq. 8: the derivative by r of the HCT term of `reference.solvent.hct_term`, 1/A^2."""
     begin, end, counts = sphere_ends(r, rho, s, rgb_max)
     lower, upper = 1 / begin, 1 / end
     slope = np.log(lower / upper) / (2 * r**2) - (1 + s**2 / r**2) * (lower**2 - upper**2) / 4
     result: Floats = np.where(counts, slope, 0.0)
-    if not negative_series:
+    if not series_first:
         return result
-    series, instead = negative_terms(r, s, rgb_max, slope=True)
+    series, instead = sander_terms(r, rho, s, rgb_max, slope=True)
     return np.where(instead, series, result)
 
 
@@ -227,7 +227,7 @@ def _gb_self_slope(charges: Floats, born: Floats, model: SolventModel) -> Floats
 def _chain_rule(atoms: Atoms, model: SolventModel, born: Floats, by_radius: dict[str, Floats]) -> dict[str, Floats]:
     """Eq. 9: what the terms' derivatives by the Born radii add to their gradients."""
     spheres = model.spheres(atoms)
-    rho, s, necks, options = spheres.rho, spheres.scaled, spheres.necks, (model.rgb_max, model.negative_series)
+    rho, s, necks, options = spheres.rho, spheres.scaled, spheres.necks, (model.rgb_max, model.series_first)
     psi, _ = born_radii_of(atoms, model)
     by_integral = radius_slope(psi, born, spheres, model)
     gradients = {term: np.zeros((len(atoms), 3)) for term in by_radius}

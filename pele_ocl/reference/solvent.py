@@ -13,7 +13,7 @@ from ..gb_models.necks import REACH
 from ..solvent_model import SolventModel
 
 ROWS = 256  # atoms at a time, so that memory stays linear in atoms
-NEGATIVE_TERMS = 5  # of the series of negative spheres as sander has it
+SANDER_TERMS = 5  # of sander's series
 
 
 def sphere_ends(r: Floats, rho: Floats, s: Floats, rgb_max: float | None) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -24,24 +24,29 @@ def sphere_ends(r: Floats, rho: Floats, s: Floats, rgb_max: float | None) -> tup
     return begin, np.where(counts, end, begin), counts
 
 
-def negative_terms(r: Floats, s: Floats, rgb_max: float | None, slope: bool) -> tuple[Floats, NDArray[np.bool_]]:
-    """sander's HCT terms (1/A) of spheres of s < 0, or their slopes by r (1/A^2), and which pairs have these.
+def sander_terms(
+    r: Floats, rho: Floats, s: Floats, rgb_max: float | None, slope: bool
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """sander's HCT terms (1/A), or their slopes by r (1/A^2), where it has others than eq. 2, and the pairs with them.
 
-    They are twice the series of eq. 4, cut after NEGATIVE_TERMS terms, if all of the sphere is within rgb_max (A).
+    It takes twice the series of eq. 4, cut after SANDER_TERMS terms, wherever r > 4s, before it looks for overlaps. The
+    pairs are of s < 0, all of them, and of spheres with r > 4s that overlap with the atom. The sphere is within rgb_max
+    (A) as a whole; of s < 0 others count as nothing.
     """
-    k = np.arange(1, NEGATIVE_TERMS + 1)
+    k = np.arange(1, SANDER_TERMS + 1)
     factors = 2 * k / (2 * k + 1)
     powers = (s / r)[..., None] ** (2 * k + 1)
     series = (-(2 * k + 2) * factors * powers).sum(-1) / r**2 if slope else (factors * powers).sum(-1) / r
-    limit = np.inf if rgb_max is None else rgb_max
-    return np.where(r < limit + s, series, 0.0), np.broadcast_to(s < 0, series.shape)
+    within = r + np.abs(s) < (np.inf if rgb_max is None else rgb_max)
+    instead = (s < 0) | ((r > 4 * s) & (r < rho + s) & within)
+    return np.where(within, series, 0.0), np.broadcast_to(instead, series.shape)
 
 
-def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, negative_series: bool = False) -> Floats:
+def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, series_first: bool = False) -> Floats:
     """Eq. 2: HCT term of spheres of scaled radius s at distances r, for offset radii rho, A; 1/A.
 
     rgb_max : A, within which of an atom spheres count; None for all of them
-    negative_series : whether spheres of s < 0 have sander's series, of SolventModel
+    series_first : whether to ask for far spheres before overlaps, as sander does, of SolventModel
     """
     begin, end, counts = sphere_ends(r, rho, s, rgb_max)
     lower, upper = 1 / begin, 1 / end
@@ -54,9 +59,9 @@ def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, ne
     )
     term = np.where(rho < s - r, term + 2 * (1 / rho - lower), term)
     result: Floats = np.where(counts, term, 0.0)
-    if not negative_series:
+    if not series_first:
         return result
-    series, instead = negative_terms(r, s, rgb_max, slope=False)
+    series, instead = sander_terms(r, rho, s, rgb_max, slope=False)
     return np.where(instead, series, result)
 
 
@@ -135,7 +140,7 @@ def _radii_of(
         apart = np.isfinite(r)
         distances = np.where(apart, r, 1.0)
         terms = (
-            hct_term(distances, spheres.rho[rows, None], spheres.scaled[None], model.rgb_max, model.negative_series) / 2
+            hct_term(distances, spheres.rho[rows, None], spheres.scaled[None], model.rgb_max, model.series_first) / 2
         )
         if spheres.necks is not None:
             kinds = spheres.necks.kinds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..atoms import Floats
-from ..opencl.shared import NEGATIVE_TERMS, READY_TERMS
+from ..opencl.shared import READY_TERMS, SANDER_TERMS
 from ..variant import PRECISIONS
 
 # Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out; what is left
@@ -27,13 +27,13 @@ def series_macros(precision: str) -> dict[str, int]:
     return macros
 
 
-def series_coefficients(scaled: Floats, negative_series: bool = False) -> Floats:
+def series_coefficients(scaled: Floats, series_first: bool = False) -> Floats:
     """k/(2k+1) s^(2k+1) for k = 1 to READY_TERMS, the coefficients of r^-(2k+2) in eq. 4; (READY_TERMS, n).
 
-    negative_series : whether spheres below 0 have NEGATIVE_TERMS terms alone, of SolventModel
+    series_first : whether spheres below 0 have SANDER_TERMS terms alone, of SolventModel
     """
     k = np.arange(1, READY_TERMS + 1)[:, None]
     coefficients: Floats = k / (2 * k + 1) * scaled ** (2 * k + 1)
-    if negative_series:
-        coefficients[NEGATIVE_TERMS:, scaled < 0] = 0
+    if series_first:
+        coefficients[SANDER_TERMS:, scaled < 0] = 0
     return coefficients

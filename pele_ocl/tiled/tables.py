@@ -60,7 +60,7 @@ class SphereTables:
         """
         spheres = model.spheres(atoms)
         by_slot = tiles.by_slot(spheres.scaled)
-        coefficients = series_coefficients(by_slot, model.negative_series)
+        coefficients = series_coefficients(by_slot, model.series_first)
         constants, necks = spheres.constants, spheres.necks
         return cls(
             packed_reaches(run, spheres, model),

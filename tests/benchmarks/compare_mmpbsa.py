@@ -99,6 +99,22 @@ def frames(text: str) -> Rows:
     return found
 
 
+def frame_shares(text: str) -> Rows:
+    """The rows of the CSV of -deo by system, split, frame and residue, or the number that stands for one."""
+    found: Rows = {}
+    system, split = "", ""
+    for line in text.splitlines():
+        if line.strip() in SYSTEMS:
+            system = SYSTEMS[line.strip()]
+        elif line.strip().endswith("Energy Decomposition:"):
+            split = line.replace("DELTA ", "").split()[0]
+        words = line.replace(",", " ").split()
+        if len(words) > 7 and words[0].isdigit() and words[-1][-1].isdigit():
+            residue = next(word for word in words[1:] if word.isdigit())
+            found[system, split, words[0], residue] = [float(word) for word in words[-6:]]
+    return found
+
+
 def run_test(folder: Path, precision: str) -> Iterator[tuple[str, Path, Path]]:
     """Run a test; yield its name, the written tables, and MMPBSA.py's."""
     script = next(folder.glob("Run.*")).read_text()
@@ -117,7 +133,7 @@ def run_test(folder: Path, precision: str) -> Iterator[tuple[str, Path, Path]]:
             print(f"{name}: {done.stderr.strip().splitlines()[-1]}")
             continue
         print("\n".join(f"{name}: {line}" for line in done.stderr.splitlines() if line.startswith("Note")))
-        named = {words[k]: words[k + 1] for k in range(len(words) - 1) if words[k] in ("-o", "-do", "-eo")}
+        named = {words[k]: words[k + 1] for k in range(len(words) - 1) if words[k] in ("-o", "-do", "-eo", "-deo")}
         written = {"-o": "FINAL_RESULTS_MMPBSA.dat", "-do": "FINAL_DECOMP_MMPBSA.dat", **named}
         for option, file in written.items():
             if (folder / f"{file}.save").is_file() and (folder / file).is_file():
@@ -152,14 +168,15 @@ def run_mutant(root: Path, precision: str) -> Iterator[tuple[str, Path, Path]]:
 
 def compared(kind: str, ours: Path, theirs: Path) -> dict[str, Difference]:
     """Differences by what the numbers are of."""
-    read = {"-o": tables, "-do": shares, "-eo": frames}[kind]
+    read = {"-o": tables, "-do": shares, "-eo": frames, "-deo": frame_shares}[kind]
     mine, other = read(ours.read_text()), read(theirs.read_text())
     found = dict[str, Difference]()
     for key, values in other.items():
         own = mine.get(key)
         of = key[2] if kind == "-o" else ""
         if own is None or len(own) != len(values):
-            found.setdefault(f"missing: {key[1] if kind == '-do' else key[-1]}", Difference()).add(0, 0, "")
+            missing = key[1] if kind in ("-do", "-deo") else key[-1]
+            found.setdefault(f"missing: {missing}", Difference()).add(0, 0, "")
             continue
         for k, (a, b) in enumerate(zip(own, values, strict=True)):
             if kind == "-o":
@@ -172,7 +189,10 @@ def compared(kind: str, ours: Path, theirs: Path) -> dict[str, Difference]:
             elif kind == "-do":
                 head = HEADS[k // 3 if len(values) == 18 else k // 2]
                 group = head if head in ("Internal", "Non-Polar Solv.", "TOTAL") else "other columns"
-                group += ", means" if k % (len(values) // 6) == 0 else ", deviations"
+                group = f"{key[1]}: {group}" + (", means" if k % (len(values) // 6) == 0 else ", deviations")
+            elif kind == "-deo":
+                head = HEADS[k]
+                group = head if head in ("Internal", "Non-Polar Solv.", "TOTAL") else "other columns"
             else:
                 group = "frames"
             found.setdefault(group, Difference()).add(a, b, " ".join(key))

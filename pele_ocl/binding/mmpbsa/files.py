@@ -1,8 +1,8 @@
-"""The systems of a run from the files that MMPBSA.py and gmx_MMPBSA take."""
+"""Systems of a run from the files that MMPBSA.py and gmx_MMPBSA take."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,12 +16,12 @@ from ...formats.amber.topology import read_names
 from ...inputfile import read_file
 from ...textfiles import lines, quoted
 from .namelists import MmpbsaInput
-from .runs import Source, masked, parts_by_topologies, require_alike
+from .sources import Source, masked, parts_by_topologies, require_alike
 
 
 @dataclass(frozen=True, eq=False)
 class Systems:
-    """The systems of a run.
+    """Systems of a run.
 
     sources : "complex", and "receptor" and "ligand" where they have trajectories of their own
     is_ligand : (n,) of the complex's atoms; None where its energy alone is wanted
@@ -36,16 +36,21 @@ class Systems:
 def amber_systems(
     wanted: MmpbsaInput, topologies: dict[str, Path], solvated: dict[str, Path], paths: dict[str, tuple[Path, ...]],
 ) -> Systems:  # fmt: skip
-    """The systems of MMPBSA.py.
+    """Systems of MMPBSA.py.
 
     topologies, solvated : of "complex", "receptor" and "ligand", as far as they are given; paths : trajectories alike
 
     Raises FormatError where a file cannot be read, and InputError where topologies do not belong together.
     """
     atoms = {name: read_topology(path).parameters for name, path in topologies.items()}
+    if len(paths) > 1 and len(atoms) < 3:
+        raise InputError("frames of a part need topologies of both: give -rp and -lp beside -yr or -yl")
     is_ligand = None
     if wanted.masks is not None:
         is_receptor, is_ligand = (masked(atoms["complex"], mask) for mask in wanted.masks)
+        for mask, chosen in zip(wanted.masks, (is_receptor, is_ligand), strict=True):
+            if not chosen.any():
+                raise InputError(f"the mask {mask!r} takes no atom of {topologies['complex']}")
         if (is_receptor == is_ligand).any():
             raise InputError(
                 f"the masks {wanted.masks[0]!r} and {wanted.masks[1]!r} do not share out the atoms of "
@@ -61,13 +66,24 @@ def amber_systems(
                 require_alike(atoms["complex"], chosen, atoms[name], name)
     sources = {name: _source(wanted, atoms[name], topologies[name], solvated.get(name), of)
                for name, of in paths.items()}  # fmt: skip
-    if len(sources) > 1 and is_ligand is not None:
-        for name, chosen in (("receptor", ~is_ligand), ("ligand", is_ligand)):
-            if name not in sources:  # a part without a trajectory of its own comes from frames of the complex
-                own = sources["complex"]
-                sources[name] = replace(own, atoms=atoms[name], chosen=own.chosen[chosen])
-        sources = {name: sources[name] for name in ("complex", "receptor", "ligand")}
-    return Systems(sources, is_ligand)
+    return Systems(_with_parts(sources, atoms, is_ligand), is_ligand)
+
+
+def _with_parts(
+    sources: dict[str, Source], atoms: Mapping[str, Atoms], is_ligand: NDArray[np.bool_] | None
+) -> dict[str, Source]:  # fmt: skip
+    """Sources of all three where one part has frames of its own: the other one's come from the complex's.
+
+    atoms : of the parts, by topologies of their own as far as there are any
+    """
+    if len(sources) == 1 or is_ligand is None:
+        return sources
+    whole = sources["complex"]
+    for name, chosen in (("receptor", ~is_ligand), ("ligand", is_ligand)):
+        if name not in sources:
+            own = atoms.get(name, whole.atoms[chosen])
+            sources[name] = replace(whole, atoms=own, chosen=whole.chosen[chosen])
+    return {name: sources[name] for name in ("complex", "receptor", "ligand")}
 
 
 def _source(
@@ -93,22 +109,31 @@ def _source(
     return Source(atoms, paths, whole, chosen)
 
 
+@dataclass(frozen=True)
+class Group:
+    """Files of GROMACS' frames of a system.
+
+    paths : trajectories; topology : of all atoms of a frame, None for the part's in the complex
+    index, number : the group of an index file that the system is, None for all atoms
+    """
+
+    paths: tuple[Path, ...]
+    topology: Path | None = None
+    index: Path | None = None
+    number: int | None = None
+
+
 def gromacs_systems(
     wanted: MmpbsaInput, topology: Path, index: Path, groups: Sequence[int], paths: tuple[Path, ...],
-    reference: Path | None,
+    reference: Path | None, parts: Mapping[str, Group],
 ) -> Systems:  # fmt: skip
-    """The systems of gmx_MMPBSA: a topology of all atoms of the frames, and two groups of an index file."""
+    """Systems of gmx_MMPBSA: a topology of all atoms of the frames, and two groups of an index file.
+
+    parts : "receptor" and "ligand" that have frames of their own
+    """
     whole = read_topology(topology).parameters
     found = read_index(index)
-    chosen = list[NDArray[np.intp]]()
-    for number in groups:
-        if not 0 <= number < len(found):
-            raise InputError(f"{index}: has no group {number}; its groups are 0 to {len(found) - 1}")
-        name, group = found[number]
-        if not len(group) or group.min() < 0 or group.max() >= len(whole):
-            raise InputError(f"{index}: the group {name} is not of the {len(whole):,} atoms of {topology}")
-        chosen.append(np.unique(group))
-    receptor, ligand = chosen
+    receptor, ligand = (_group(index, found, number, whole, topology) for number in groups)
     if len(np.intersect1d(receptor, ligand)):
         raise InputError(f"{index}: the groups {groups[0]} and {groups[1]} share atoms; an atom is in one part")
     complex_ = np.union1d(receptor, ligand)
@@ -116,11 +141,49 @@ def gromacs_systems(
     layout = None if reference is None else _layout(reference, atoms)
     if layout is not None:
         atoms = replace(atoms, labels=layout)
-    return Systems({"complex": Source(atoms, paths, whole, complex_)}, np.isin(complex_, ligand), layout)
+    is_ligand = np.isin(complex_, ligand)
+    sources = {"complex": Source(atoms, paths, whole, complex_)}
+    for name, chosen in (("receptor", ~is_ligand), ("ligand", is_ligand)):
+        if name in parts:
+            sources[name] = _of_group(wanted, name, atoms[chosen], parts[name])
+    return Systems(_with_parts(sources, {}, is_ligand), is_ligand, layout)
+
+
+def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: Group) -> Source:
+    """Source of a part with frames of its own; own : its atoms in the complex."""
+    if group.topology is None:
+        return Source(own, group.paths, own, np.arange(len(own)))
+    whole = read_topology(group.topology).parameters
+    chosen = np.arange(len(whole))
+    if group.index is not None and group.number is not None:
+        chosen = _group(group.index, read_index(group.index), group.number, whole, group.topology)
+    atoms = whole[chosen].with_radii(wanted.gb_radii)
+    assert atoms.labels is not None
+    assert own.labels is not None
+    if len(atoms) != len(own) or (atoms.labels.names != own.labels.names).any():
+        raise InputError(
+            f"{group.topology}: the {name} there has {len(atoms):,} atoms and others than the {len(own):,} of the "
+            f"complex; choose its group by {'-ri and -rg' if name == 'receptor' else '-li and -lg'}"
+        )
+    return Source(replace(atoms, labels=own.labels), group.paths, whole, chosen)
+
+
+def _group(
+    index: Path, found: Sequence[tuple[str, NDArray[np.intp]]], number: int, whole: Atoms, topology: Path
+) -> NDArray[np.intp]:  # fmt: skip
+    """Atoms of a group of an index file, rising. Raises InputError where it is not of these atoms."""
+    if not 0 <= number < len(found):
+        raise InputError(f"{index}: has no group {number}; its groups are 0 to {len(found) - 1}")
+    name, group = found[number]
+    if not len(group):
+        raise InputError(f"{index}: the group {number}, {name}, holds no atom")
+    if group.min() < 0 or group.max() >= len(whole):
+        raise InputError(f"{index}: the group {number}, {name}, is not of the {len(whole):,} atoms of {topology}")
+    return np.unique(group)
 
 
 def _layout(path: Path, atoms: Atoms) -> Labels:
-    """The atoms' labels with chains and residue numbers of a structure of the same residues."""
+    """Atoms' labels with chains and residue numbers of a structure of the same residues."""
     found = read_structure_or_atoms(path).labels
     own = atoms.labels
     assert found is not None
@@ -137,7 +200,7 @@ def _layout(path: Path, atoms: Atoms) -> Labels:
 
 
 def read_index(path: Path) -> list[tuple[str, NDArray[np.intp]]]:
-    """The groups of a GROMACS index file (.ndx): names and atoms from 0. Raises FormatError, with the line."""
+    """Groups of a GROMACS index file (.ndx): names and atoms from 0. Raises FormatError, with the line."""
     found, values = list[tuple[str, NDArray[np.intp]]](), list[list[int]]()
     names = list[str]()
     for number, line in enumerate(lines(read_file(path), "GROMACS index"), 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite, nan
 
 from ...errors import FormatError, InputError
 from ...inputfile import InputFile
@@ -23,13 +24,13 @@ _USED = "used"
 _GENERAL: Mapping[str, object] = {
     **dict.fromkeys(
         ("startframe", "endframe", "interval", "verbose", "strip_mask", "receptor_mask", "ligand_mask", "use_sander",
-         "pbradii", "entropy", "qh_entropy", "interaction_entropy", "c2_entropy"),
+         "pbradii", "entropy", "qh_entropy", "interaction_entropy", "c2_entropy", "temperature", "ie_segment",
+         "entropy_temp", "entropy_seg", "keep_files"),
         _USED,
     ),
     **dict.fromkeys(
-        ("keep_files", "debug_printlevel", "netcdf", "search_path", "full_traj", "sys_name", "forcefields",
-         "ions_parameters", "temperature", "assign_chainid", "exp_ki", "gmx_path", "solvated_trajectory",
-         "overwrite_data", "entropy_seg", "ie_segment", "overwrite", "entropy_temp"),
+        ("debug_printlevel", "netcdf", "search_path", "full_traj", "sys_name", "forcefields", "ions_parameters",
+         "assign_chainid", "exp_ki", "gmx_path", "solvated_trajectory", "overwrite_data", "overwrite"),
     ),
 }  # fmt: skip
 _OF_GB: Mapping[str, object] = {
@@ -51,6 +52,7 @@ _OF_ALANINE: Mapping[str, object] = {
 }  # fmt: skip
 _KNOWN = {"general": _GENERAL, "gb": _OF_GB, "decomp": _OF_DECOMP, "alanine_scanning": _OF_ALANINE}
 _NAMELIST = re.compile(r"&(\w+)\s*(.*)")
+_END = re.compile(r"(^|[\s,])(/|&end)\s*$", re.IGNORECASE)
 _VALUE = re.compile(r"""(\w+)\s*=\s*("[^"]*"|'[^']*'|.*?)(?=[\s,]*\b\w+\s*=|[\s,]*$)""", re.DOTALL)
 _SHORTEST = 4  # letters that name a variable
 
@@ -67,20 +69,31 @@ class Decomp:
 
 @dataclass(frozen=True)
 class Alanine:
-    """&alanine_scanning: the residue as gmx_MMPBSA names it, and dielectric constants by kind of residue, or None."""
+    """&alanine_scanning: residues as gmx_MMPBSA names them, and dielectric constants by kind of residue, or None."""
 
-    residue: str | None
+    residues: tuple[str, ...]
     dielectrics: Mapping[str, float] | None
     mutant_only: bool
 
 
 @dataclass(frozen=True)
+class Entropies:
+    """Entropies of gmx_MMPBSA that are wanted; temperature : K; segment : percent of the frames, the last ones."""
+
+    interaction: bool
+    c2: bool
+    temperature: float
+    segment: float
+
+
+@dataclass(frozen=True)
 class MmpbsaInput:
-    """The content of an input file.
+    """Content of an input file.
 
     text : its lines; frames : of the trajectory, in the words of `trajectory`; verbose : 0 to 2, which tables
     model : SolventModel; surface_offset : kcal/mol that are added to each surface energy
     gb_radii : of gmx_MMPBSA's topologies; strip_mask, masks : of MMPBSA.py, masks None where not given
+    decomp, alanine, entropies : None where not asked for; keeps_files : whether intermediate files stay
     notes : sentences about what is left out
     """
 
@@ -94,6 +107,8 @@ class MmpbsaInput:
     masks: tuple[str, str] | None
     decomp: Decomp | None
     alanine: Alanine | None
+    entropies: Entropies | None
+    keeps_files: bool
     notes: tuple[str, ...] = field(default=())
 
 
@@ -116,16 +131,13 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
     for name, values in found.items():
         _refuse_values(source, name, values)
     general, gb = _Values(source, found.get("general", {})), _Values(source, found["gb"])
-    for name in ("entropy", "qh_entropy", "interaction_entropy", "c2_entropy"):
-        if general.whole(name, 0):
-            kind = "quasi-harmonic entropy" if name.startswith(("entropy", "qh")) else name.replace("_", " ")
-            more = "" if kind.startswith("quasi") else "; pele-ocl binding --entropy has it"
-            notes.append(f"{name}: the {kind} is left out{more}")
+    entropies = _entropies(source, general, of_gromacs)
+    quasi = "qh_entropy" if general.whole("qh_entropy", 0) else "entropy"
+    if general.whole(quasi, 0) == 1:
+        notes.append(f"{quasi}: the quasi-harmonic entropy is not done here, and is left out")
     if gb.whole("molsurf", 0):
         notes.append("molsurf=1: ESURF is of LCPO areas here, and differs from the one of molsurf")
     decomp = _decomp(source, found["decomp"], of_gromacs) if "decomp" in found else None
-    if decomp is not None and decomp.idecomp > 2 and decomp.verbose in (1, 3):
-        notes.append("tables of sidechains and backbones are left out for pairs of residues")
     if decomp is not None and decomp.idecomp > 2 and decomp.verbose > 1:
         notes.append("bonded energies stand on the diagonal of pairs of residues; sander leaves them out there")
     if decomp is not None:
@@ -147,7 +159,8 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
         tuple(text), f"{start - 1}:{end}:{step}", general.whole("verbose", 1), _model(source, gb, program),
         gb.number("surfoff", 0.0), _RADII.get(radii, ""), general.text("strip_mask") or STRIP_MASK,
         None if mask[0] is None or mask[1] is None else (mask[0], mask[1]),
-        decomp, _alanine(source, found["alanine_scanning"]) if "alanine_scanning" in found else None, tuple(notes),
+        decomp, _alanine(source, found["alanine_scanning"]) if "alanine_scanning" in found else None, entropies,
+        general.whole("keep_files", 1) > 0, tuple(notes),
     )  # fmt: skip
 
 
@@ -156,20 +169,22 @@ def _namelists(source: InputFile, text: list[str]) -> dict[str, dict[str, str]]:
     found = dict[str, dict[str, str]]()
     name, parts = "", list[str]()
     for number, line in enumerate(text, 1):
-        line = line.strip()
-        if line.startswith("#"):
-            continue
-        opening = None if name else _NAMELIST.fullmatch(line)
-        if opening is not None:
+        line = _without_comment(line).strip()
+        opening = _NAMELIST.fullmatch(line)
+        if opening is not None and opening[1].lower() != "end":
+            if name:
+                raise FormatError(f"{source}:{number}: &{opening[1]} begins before &{name} ends; a line of / closes it")
             name, line = opening[1].lower(), opening[2]
             if name not in _KNOWN and name not in _OTHERS:
                 known = ", ".join(f"&{of}" for of in (*_KNOWN, *_OTHERS))
                 raise InputError(f"{source}:{number}: &{name} is no namelist of MMPBSA.py; those known are {known}")
+            if name in found:
+                raise FormatError(f"{source}:{number}: &{name} is there already; leave one of the two")
         if not name:
             continue
-        ends = line == "/" or line.lower() == "&end" or line.endswith((" /", ",/"))
-        parts.append(line[:-4] if line.lower() == "&end" else line[:-1] if ends else line)
-        if ends:
+        ending = _END.search(line)
+        parts.append(line if ending is None else line[: ending.start()])
+        if ending is not None:
             found[name] = _variables(" ".join(parts), source, name)
             name, parts = "", []
     if name:
@@ -179,17 +194,36 @@ def _namelists(source: InputFile, text: list[str]) -> dict[str, dict[str, str]]:
     return found
 
 
+def _without_comment(line: str) -> str:
+    """A line up to a # or a ! that begins a word outside of quotes; masks have ! inside of words."""
+    quote = ""
+    for place, letter in enumerate(line):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter == "#" or (letter == "!" and f" {line}"[place] in " \t,"):
+            return line[:place]
+    return line
+
+
 def _variables(text: str, source: InputFile, name: str) -> dict[str, str]:
-    values = {found[1].lower(): found[2].strip(" ,").strip("\"'") for found in _VALUE.finditer(text)}
-    if name not in _KNOWN:
-        return values
-    known, whole = _KNOWN[name], dict[str, str]()
-    for key, value in values.items():
-        full = [of for of in known if of == key] or [of for of in known if len(key) >= _SHORTEST and of.startswith(key)]
+    pairs = [(found[1].lower(), found[2].strip(" ,").strip("\"'")) for found in _VALUE.finditer(text)]
+    rest = _VALUE.sub(" ", text).strip(" ,\t")
+    if rest:
+        raise FormatError(f"{source}: {quoted(rest)} in &{name} is no variable with a value, as igb=5 is")
+    values, known = dict[str, str](), _KNOWN.get(name)
+    for key, value in pairs:
+        full = [key]
+        if known is not None:
+            full = [of for of in known if of == key]
+            full = full or [of for of in known if len(key) >= _SHORTEST and of.startswith(key)]
         if len(full) != 1:
             raise InputError(f"{source}: {key} of &{name} is no variable that is known here; leave it out")
-        whole[full[0]] = value
-    return whole
+        if full[0] in values:
+            raise FormatError(f"{source}: {full[0]} of &{name} is given twice; leave one of the two")
+        values[full[0]] = value
+    return values
 
 
 def _refuse_values(source: InputFile, name: str, values: Mapping[str, str]) -> None:
@@ -202,7 +236,7 @@ def _refuse_values(source: InputFile, name: str, values: Mapping[str, str]) -> N
 
 @dataclass(frozen=True)
 class _Values:
-    """The variables of a namelist as numbers and texts."""
+    """Variables of a namelist as numbers and texts."""
 
     source: InputFile
     of: Mapping[str, str]
@@ -211,10 +245,15 @@ class _Values:
         return self.of.get(name)
 
     def number(self, name: str, default: float) -> float:
+        if name not in self.of:
+            return default
         try:
-            return float(self.of[name].lower().replace("d", "e")) if name in self.of else default
+            value = float(self.of[name].lower().replace("d", "e"))
         except ValueError:
-            raise FormatError(f"{self.source}: {name} is {quoted(self.of[name])}; a number is needed") from None
+            value = nan
+        if not isfinite(value):
+            raise FormatError(f"{self.source}: {name} is {quoted(self.of[name])}; a number is needed")
+        return value
 
     def whole(self, name: str, default: int) -> int:
         value = self.number(name, default)
@@ -228,10 +267,15 @@ def _model(source: InputFile, gb: _Values, program: str) -> SolventModel:
     if igb not in _GB:
         raise InputError(f"{source}: igb={igb} is not done here; choose {', '.join(map(str, _GB))}")
     changes: dict[str, float | str | None] = {"gb": _GB[igb], "ionic_strength": gb.number("saltcon", 0.0)}
-    constants = {"surften": "surface_tension", "intdiel": "solute_dielectric", "extdiel": "solvent_dielectric"}
+    constants = {
+        "saltcon": "ionic_strength", "surften": "surface_tension", "intdiel": "solute_dielectric",
+        "extdiel": "solvent_dielectric",
+    }  # fmt: skip
     for name, ours in constants.items():
         if name in gb.of:
-            changes[ours] = gb.number(name, 0.0)
+            changes[ours] = value = gb.number(name, 0.0)
+            if value < 0 or (value == 0 and name.endswith("diel")):
+                raise InputError(f"{source}: {name}={value:g}; it cannot be negative, nor a dielectric constant 0")
     return SolventModel.like(program, **changes)
 
 
@@ -244,11 +288,28 @@ def _decomp(source: InputFile, values: Mapping[str, str], of_gromacs: bool) -> D
     return Decomp(idecomp, verbose, print_res, bool(of.whole("csv_format", 1)) or of_gromacs)
 
 
+def _entropies(source: InputFile, general: _Values, of_gromacs: bool) -> Entropies | None:
+    """Entropies of the interaction energy that are wanted; gmx_MMPBSA once called the first entropy=2."""
+    older = of_gromacs and general.whole("entropy", 0) == 2
+    interaction, c2 = bool(general.whole("interaction_entropy", 0)) or older, bool(general.whole("c2_entropy", 0))
+    temperature = general.number("temperature", general.number("entropy_temp", 298.15))
+    segment = general.number("ie_segment", general.number("entropy_seg", 25))
+    if temperature <= 0 or not 0 < segment <= 100:
+        raise InputError(
+            f"{source}: temperature={temperature:g}, ie_segment={segment:g}; a temperature above 0 K and 1 to 100 "
+            "percent are needed"
+        )
+    return Entropies(interaction, c2, temperature, segment) if interaction or c2 else None
+
+
 def _alanine(source: InputFile, values: Mapping[str, str]) -> Alanine:
     of = _Values(source, values)
     dielectrics = {
         kind: of.number(f"intdiel_{kind}", default)
         for kind, default in (("nonpolar", 1.0), ("polar", 3.0), ("positive", 5.0), ("negative", 5.0))
     }
-    return Alanine(of.text("mutant_res"), dielectrics if of.whole("cas_intdiel", 0) else None,
-                   bool(of.whole("mutant_only", 0)))  # fmt: skip
+    residues = re.split(r"[\s,;]+", of.text("mutant_res") or "")
+    return Alanine(
+        tuple(word for word in residues if word), dielectrics if of.whole("cas_intdiel", 0) else None,
+        bool(of.whole("mutant_only", 0)),
+    )  # fmt: skip

@@ -2,67 +2,36 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...atoms import Atoms, Floats, Labels
-from ...atoms.selection import selection
-from ...atoms.selection.nearby import near
-from ...contract import FrameContract
+from ...atoms import Floats
 from ...energy import Energy, EnergyBatch
 from ...errors import InputError
+from ...opencl.device import Device
 from ...results import Terms
 from ...trajectories import Trajectory
+from ...trajectories.energies import plan_settings
+from ...trajectories.files import Positions
+from ...trajectories.fingerprints import settings_of
+from ...trajectories.streaming import Evaluate, Evaluated
 from ...variant import Progress
-from ..alanine import Mutant, cut_at
+from ..alanine import Mutant
 from ..amber import amber_terms
-from ..decomposition import Decomposition, grouping
-from ..energies import PARTS
-from ..plan import Binding
-from .namelists import Alanine, Decomp, MmpbsaInput
+from ..decomposing import Decomposer
+from ..decomposition import GROUPS, SPLITS, Decomposition, grouping
+from ..energies import PARTS, TOO_LARGE, is_large
+from ..frames import binding_settings
+from ..plan import Binding, with_rows
+from .namelists import Decomp, MmpbsaInput
+from .residues import backbone, starts_of
+from .sources import Source
 
-# The atoms of a backbone by sander's rule; all others of these residues are of the side chain.
-_BACKBONE = ("N", "H", "H1", "H2", "H3", "CA", "HA", "HA2", "HA3", "C", "O", "OXT")
-_NUCLEIC_BACKBONE = (
-    "P", "O1P", "O2P", "OP1", "OP2", "O5'", "C5'", "H5'", "H5''", "C4'", "H4'", "O3'", "C3'", "H3'",
-)  # fmt: skip
-SPLITS = ("total", "sidechain", "backbone")
-_CHECKED = ("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
-_SAME = 2e-4  # of charges and radii of topologies that belong together
-_LETTERS = {
-    "ALA": "A", "ARG": "R", "ASN": "N", "ASP": "D", "ASH": "D", "CYS": "C", "CYX": "C", "CYM": "C", "GLN": "Q",
-    "GLU": "E", "GLH": "E", "GLY": "G", "HIS": "H", "HID": "H", "HIE": "H", "HIP": "H", "ILE": "I", "LEU": "L",
-    "LYS": "K", "LYN": "K", "MET": "M", "PHE": "F", "PRO": "P", "SER": "S", "THR": "T", "TRP": "W", "TYR": "Y",
-    "VAL": "V",
-}  # fmt: skip
-_KINDS = {
-    "positive": ("ARG", "LYS", "HIP"), "negative": ("ASP", "GLU"),
-    "nonpolar": ("ALA", "GLY", "ILE", "LEU", "MET", "PHE", "PRO", "TRP", "VAL"),
-}  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """A system and where its frames come from.
-
-    atoms : of the system; paths : trajectories; whole : Atoms of a frame, chosen : (k,) which of them the system's are
-    """
-
-    atoms: Atoms
-    paths: tuple[Path, ...]
-    whole: Atoms
-    chosen: NDArray[np.intp]
-
-    def trajectory(self, frames: str, anchors: NDArray[np.intp] | None = None) -> Trajectory:
-        """The frames, imaged by the bonds of the system where they have a cell."""
-        atoms = replace(self.atoms, cell_angles=self.whole.cell_angles)
-        over = Trajectory(self.paths, self.whole, frames, self.chosen)
-        return over.of(FrameContract(atoms, "auto", None if anchors is None else np.arange(len(atoms)), anchors))
+_MOST_BYTES = 1 << 30  # of the pairs of residues of all frames, where they are written frame by frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,200 +46,295 @@ class Shares:
 
 
 @dataclass(frozen=True, eq=False)
+class Pairs:
+    """Shares of pairs of residues: their means, and the shares of each frame if they were asked for.
+
+    by_frame : split -> "complex" and "parts" -> (m, k, k, n_groups) of the residues that are printed, kcal/mol
+    """
+
+    means: Decomposition
+    by_frame: Mapping[str, Mapping[str, Floats]]
+
+
+@dataclass(frozen=True, eq=False)
 class Results:
     """Energies of the systems by frame.
 
     energies : of "complex", "receptor", "ligand" the terms (m,) by AMBER's names; without parts the complex's alone
     is_single : whether the parts are cut from frames of the complex; shares : of residues by system, where asked for
-    pairs : decompositions by pairs, of "single" trajectories one, else one for each system
+    pairs : of "single" trajectories one for all systems, else one for each system of more than one residue
+    frames : the numbers of the frames by trajectory, from 1
     """
 
     energies: Mapping[str, Mapping[str, Floats]]
     is_single: bool
-    shares: Mapping[str, Shares] | None
-    pairs: Mapping[str, Decomposition] | None
+    shares: Mapping[str, Shares] | None = None
+    pairs: Mapping[str, Pairs] | None = None
     label: str = ""
     n_imaged: int = 0
+    frames: Mapping[str, NDArray[np.int64]] | None = None
+
+    @property
+    def has_parts(self) -> bool:
+        """True if there are receptor and ligand beside the complex."""
+        return "receptor" in self.energies
 
     def delta(self) -> Mapping[str, Floats]:
-        """The difference by frame (m,); of single trajectories alone."""
+        """Difference by frame (m,); of single trajectories alone."""
         return {
             name: of - self.energies["receptor"][name] - self.energies["ligand"][name]
             for name, of in self.energies["complex"].items()
         }
 
 
-def parts_by_topologies(complex_: Atoms, receptor: Atoms, ligand: Atoms) -> NDArray[np.bool_]:
-    """(n,) True for the ligand's atoms, which follow one another in the complex. Raises InputError where none do."""
-    names, n, own = _keys(complex_), len(complex_), len(ligand)
-    wanted, rest = _keys(ligand), _keys(receptor)
-    if len(receptor) + own != n:
-        raise InputError(
-            f"the complex has {n:,} atoms, receptor and ligand {len(receptor):,} and {own:,}, which is not their sum"
-        )
-    starts = [n - own, 0, *range(1, n - own)]
-    for start in starts:
-        inside = slice(start, start + own)
-        if names[inside] == wanted and names[:start] + names[start + own :] == rest:
-            is_ligand = np.zeros(n, bool)
-            is_ligand[inside] = True
-            return is_ligand
-    raise InputError(
-        "the atoms of receptor and ligand are not those of the complex; name receptor_mask and ligand_mask in &general"
-    )
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Energies of one trajectory's frames: of a complex and of its parts, or of one system alone. It pickles.
 
-
-def _keys(atoms: Atoms) -> list[tuple[str, str]]:
-    labels = atoms.labels
-    assert labels is not None
-    return [*zip(labels.residue_names.tolist(), labels.names.tolist(), strict=True)]
-
-
-def require_alike(complex_: Atoms, chosen: NDArray[np.bool_], part: Atoms, name: str) -> None:
-    """Raise InputError where a part's topology has other parameters than its atoms in the complex."""
-    own = complex_[chosen]
-    for parameter in _CHECKED:
-        ours, theirs = getattr(own, parameter), getattr(part, parameter)
-        if ours is None or theirs is None or len(own) != len(part):
-            continue
-        far = np.flatnonzero(np.abs(ours - theirs) > _SAME)
-        if len(far):
-            k = int(far[0])
-            raise InputError(
-                f"the {name}'s topology has {parameter} {theirs[k]:g} for {part.describe(k)}, the complex's "
-                f"{ours[k]:g}; make both from one (ante-MMPBSA.py does)"
-            )
-
-
-def run_single(
-    source: Source, is_ligand: NDArray[np.bool_], wanted: MmpbsaInput, device: str | None, precision: str,
-    progress: Progress | None = None, mutant: Mutant | None = None, label: str = "", layout: Labels | None = None,
-) -> Results:  # fmt: skip
-    """Energies of a complex and of its parts from the same frames.
-
-    mutant : in place of the complex, at positions that follow from the complex's; layout : names for print_res
+    name : of the system; source : its frames; is_ligand : (n,) where parts are cut from these frames, else None
+    mutant : in place of the system, at positions that follow from the system's
+    printed : residues (k,) whose shares are wanted, None where none are; by_frame : whether pairs of each frame are
     """
-    kept = np.arange(len(source.atoms)) if mutant is None else mutant.kept
-    atoms = source.atoms if mutant is None else mutant.atoms
-    frames = source.trajectory(wanted.frames, np.flatnonzero(~is_ligand))
-    first = frames.piece(frames.frames[:1]).usable()
-    atoms = atoms.moved(_placed(mutant, first)[0])
-    frames.close()
-    decomp = None if mutant is not None else wanted.decomp
-    plan = Binding(
-        atoms, is_ligand[kept], ~is_ligand[kept], model=wanted.model, device=device, precision=precision,
-        idecomp=None if decomp is None else decomp.idecomp,
-    )  # fmt: skip
-    decomposer = plan._decomposer() if decomp is not None and decomp.idecomp > 2 else None
-    chosen = None if decomp is None else printed_residues(decomp, atoms, is_ligand, layout)
-    n_imaged = 0
-    terms, parts = {name: list[Floats]() for name in PARTS}, {name: list[dict[str, Floats]]() for name in PARTS}
-    done = 0
-    for piece in frames.pieces():
-        positions = _placed(mutant, piece.usable())
-        batches = plan._batches(positions, errors="record")
-        _refuse_failed(batches, piece.frames)
-        if decomposer is not None:
-            decomposer.add(batches, positions)
-        for name, batch in batches.items():
-            terms[name].append(plan._aligned(batch.terms))
-            if chosen is not None and decomp is not None:
-                own = {"complex": None, "receptor": plan.parts.receptor, "ligand": plan.parts.ligand}[name]
-                parts[name].append(_shares(plan, batch, decomp, atoms, own))
-        n_imaged += piece.n_imaged
-        done += len(piece.frames)
-        if progress is not None:
-            progress(done / len(frames))
-    energies = {
-        name: _amber(plan.names, np.concatenate(of), wanted.surface_offset) for name, of in terms.items()
-    }  # fmt: skip
-    shares = None
-    if chosen is not None:
-        side = is_ligand[_starts(atoms)]
-        of_system = {"complex": chosen, "receptor": chosen[~side[chosen]], "ligand": chosen[side[chosen]]}
-        shares = {
-            name: Shares(of_system[name], {s: np.concatenate([p[s] for p in parts[name]])[:, of_system[name]]
-                                           for s in SPLITS})
-            for name in PARTS
-        }  # fmt: skip
-    pairs = None if decomposer is None else {"single": decomposer.result()}
-    return Results(energies, True, shares, pairs, label, n_imaged)
+
+    name: str
+    source: Source
+    wanted: MmpbsaInput
+    device: Device | int | str | None
+    precision: str
+    is_ligand: NDArray[np.bool_] | None = None
+    mutant: Mutant | None = None
+    printed: NDArray[np.intp] | None = None
+    by_frame: bool = False
+
+    def opened(self) -> OpenedWork:
+        """Work with its plans made and its frames opened."""
+        return OpenedWork(self)
 
 
-def run_systems(
-    sources: Mapping[str, Source], wanted: MmpbsaInput, device: str | None, precision: str,
-    is_ligand: NDArray[np.bool_] | None, progress: Progress | None = None, mutants: Mapping[str, Mutant] | None = None,
-    label: str = "",
-) -> Results:  # fmt: skip
-    """Energies of systems each from frames of its own: a complex alone, or with its receptor and its ligand."""
-    terms, names = dict[str, Floats](), dict[str, tuple[str, ...]]()
-    shares, pairs = dict[str, Shares](), dict[str, Decomposition]()
-    decomp, n_imaged = None if mutants is not None else wanted.decomp, 0
-    complex_ = sources["complex"].atoms
-    chosen = None if decomp is None else printed_residues(decomp, complex_, is_ligand, None)
-    for k, (name, source) in enumerate(sources.items()):
-        mutant = (mutants or {}).get(name)
-        atoms = source.atoms if mutant is None else mutant.atoms
-        frames = source.trajectory(wanted.frames)
-        first = _placed(mutant, frames.piece(frames.frames[:1]).usable())
-        frames.close()
-        atoms = atoms.moved(first[0])
-        plan = Energy(
-            atoms, gradient=False, per_atom=decomp is not None, precision=precision, device=device, model=wanted.model,
-            born="pairs",
+class OpenedWork:
+    """A work in the process that computes it.
+
+    frames : Trajectory; settings : all that decides on the results, as texts
+    """
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        decomp = None if work.printed is None else work.wanted.decomp
+        self._kept = np.arange(len(work.source.atoms)) if work.mutant is None else work.mutant.kept
+        anchors = None if work.is_ligand is None else np.flatnonzero(~work.is_ligand)
+        self.frames: Trajectory = work.source.trajectory(work.wanted.frames, anchors)
+        first = self._placed(self.frames.piece(self.frames.frames[:1]).usable())[0]
+        self.frames.close()
+        self.atoms = (work.source.atoms if work.mutant is None else work.mutant.atoms).moved(first)
+        self._decomp = decomp
+        self.plan: Binding | Energy = self._planned(decomp)
+        self._decomposed = self._of_pairs()
+
+    def _planned(self, decomp: Decomp | None) -> Binding | Energy:
+        work = self.work
+        if work.is_ligand is None:
+            return self._energy(work.precision)
+        side = work.is_ligand[self._kept]
+        return Binding(
+            self.atoms, side, ~side, model=work.wanted.model, device=work.device, precision=work.precision,
+            idecomp=None if decomp is None else decomp.idecomp,
         )  # fmt: skip
-        of_pairs = None
-        if decomp is not None and decomp.idecomp > 2:
-            half = _starts(atoms)[-1] <= np.arange(len(atoms))  # any cut: the pairs of all atoms are wanted
-            if not half.all() and half.any() and _starts(atoms)[-1]:
-                of_pairs = Binding(
-                    atoms, half, ~half, model=wanted.model, device=device, precision=precision, idecomp=decomp.idecomp
+
+    def _energy(self, precision: str) -> Energy:
+        return Energy(
+            self.atoms, gradient=False, per_atom=self._decomp is not None, precision=precision,
+            device=self.work.device, model=self.work.wanted.model, born="pairs",
+        )  # fmt: skip
+
+    @cached_property
+    def _in_float64(self) -> Energy:
+        return self._energy("float64")
+
+    def _of_pairs(self) -> tuple[Binding, Decomposer] | None:
+        """A complex whose pairs of residues are decomposed, and the sums; None where none are wanted."""
+        decomp, plan, starts = self._decomp, self.plan, starts_of(self.atoms)
+        if decomp is None or decomp.idecomp < 3 or (isinstance(plan, Energy) and len(starts) < 2):
+            return None
+        if isinstance(plan, Energy):
+            last = starts[-1] <= np.arange(len(self.atoms))  # any cut: the pairs of all atoms are wanted
+            plan = Binding(
+                self.atoms, last, ~last, model=self.work.wanted.model, device=self.work.device,
+                precision=self.work.precision, idecomp=decomp.idecomp,
+            )  # fmt: skip
+        assert self.atoms.labels is not None
+        is_backbone = backbone(self.atoms.labels) if decomp.verbose in (1, 3) else None
+        kept = self.work.printed if self.work.by_frame else None
+        if kept is not None:
+            n_splits = 1 if is_backbone is None else len(SPLITS)
+            size = len(self.frames) * len(kept) ** 2 * len(GROUPS) * 8 * 2 * n_splits
+            if size > _MOST_BYTES:
+                raise InputError(
+                    f"-deo of pairs would need {size / 2**30:.1f} GiB for {len(self.frames):,} frames of "
+                    f"{len(kept):,} residues; name fewer in print_res"
                 )
-        decomposer = None if of_pairs is None else of_pairs._decomposer()
-        found, parts = list[Floats](), list[dict[str, Floats]]()
-        done = 0
-        for piece in frames.pieces():
-            positions = _placed(mutant, piece.usable())
-            batch = plan.evaluate_batch(positions, errors="record")
-            _refuse_failed({name: batch}, piece.frames)
-            found.append(batch.terms.values)
-            if decomp is not None:
-                parts.append(_shares(plan, batch, decomp, atoms, None))
-            if of_pairs is not None and decomposer is not None:
-                decomposer.add(of_pairs._batches(positions), positions)
-            n_imaged += piece.n_imaged
-            done += len(piece.frames)
-            if progress is not None:
-                progress((k + done / len(frames)) / len(sources))
-        terms[name], names[name] = np.concatenate(found), plan.names
-        if chosen is not None:
-            own = chosen
-            if name != "complex" and is_ligand is not None:
-                side = is_ligand[_starts(complex_)] == (name == "ligand")
-                own = np.array([int(side[:r].sum()) for r in chosen if side[r]], np.intp)
-            shares[name] = Shares(own, {s: np.concatenate([p[s] for p in parts])[:, own] for s in SPLITS})
-        if decomposer is not None:
-            pairs[name] = decomposer.result()
-    everything = names["complex"]
-    energies = {name: _amber(names[name], of, wanted.surface_offset, everything) for name, of in terms.items()}
-    return Results(energies, False, shares or None, pairs or None, label, n_imaged)
+        return plan, Decomposer(plan, decomp.idecomp, is_backbone, kept)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """All that decides on the results, as texts by name."""
+        plan = self.plan
+        own = binding_settings(plan) if isinstance(plan, Binding) else plan_settings(plan)
+        more = {"system": self.work.name, "mutant": self.work.mutant is not None}
+        return settings_of(plan, self.frames, {**more, **own, "solvent": asdict(plan.model)})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Terms of the energies."""
+        return self.plan.names
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Systems that have energies."""
+        return PARTS if isinstance(self.plan, Binding) else (self.work.name,)
+
+    def residues_of(self, system: str) -> NDArray[np.intp]:
+        """Residues of the work's atoms, (k,), that are printed of a system."""
+        printed = self.work.printed
+        assert printed is not None
+        if self.work.is_ligand is None or system == "complex":
+            return printed
+        side = self.work.is_ligand[starts_of(self.work.source.atoms)]
+        own: NDArray[np.intp] = printed[side[printed] == (system == "ligand")]
+        return own
+
+    @property
+    def evaluate(self) -> Evaluate[Evaluated]:
+        """Function that evaluates positions (m, n, 3) of the system.
+
+        Columns are terms by system; `residues` are shares by system and split, (m, k * n_groups).
+        """
+        return self._evaluate
+
+    def _evaluate(self, positions: Positions, progress: Progress | None) -> Evaluated:
+        placed = self._placed(positions)
+        batches = self._batches(placed, progress)
+        columns: dict[str, NDArray[np.generic]] = {}
+        for name, batch in batches.items():
+            values = self.plan._aligned(batch.terms) if isinstance(self.plan, Binding) else batch.terms.values
+            columns |= {f"{name}_{term}": values[:, k].copy() for k, term in enumerate(self.names)}
+        errors = {k: f"{name}: {why}" for name, batch in batches.items() for k, why in batch.errors.items()}
+        shares: dict[str, Floats] = {}
+        if self._decomp is not None:
+            for name, batch in batches.items():
+                for split, of in self._shares(name, batch).items():
+                    shares[f"{name}_{split}"] = of.reshape(len(of), -1)
+        if self._decomposed is not None and not errors:
+            plan, decomposer = self._decomposed
+            decomposer.add(batches if plan is self.plan else plan._batches(placed), placed)
+        return Evaluated(columns, errors, shares)
+
+    def _batches(self, positions: Floats, progress: Progress | None) -> dict[str, EnergyBatch]:
+        """Batch of each system; energies too large for differences in float32 come from float64."""
+        if isinstance(self.plan, Binding):
+            return self.plan._batches(positions, progress, errors="record")
+        batch = self.plan.evaluate_batch(positions, progress, errors="record")
+        places = np.flatnonzero(is_large(batch.terms)) if self.plan.precision == "float32" else np.arange(0)
+        places = np.setdiff1d(places, list(batch.errors))
+        if len(places) and self.plan.device.has_float64:
+            again = self._in_float64.evaluate_batch(positions[places], errors="record")
+            batch = with_rows(batch, places, again)
+        elif len(places):
+            batch = replace(batch, errors={**batch.errors, **dict.fromkeys(places.tolist(), TOO_LARGE)})
+        return {self.work.name: batch}
+
+    def _placed(self, positions: Positions) -> Floats:
+        mutant = self.work.mutant
+        return np.asarray(positions, np.float64) if mutant is None else mutant.positions(positions)
+
+    def _shares(self, system: str, batch: EnergyBatch) -> dict[str, Floats]:
+        """(m, k, n_groups) of the printed residues of a system, for each of SPLITS."""
+        assert batch.per_atom is not None
+        assert self._decomp is not None
+        assert self.atoms.labels is not None
+        plan = self.plan
+        groups = grouping(self.names, self._decomp.idecomp)
+        values = plan._aligned(batch.per_atom) if isinstance(plan, Binding) else batch.per_atom.values
+        own = slice(None) if isinstance(plan, Energy) or system == "complex" else getattr(plan.parts, system)
+        of_atoms = np.zeros((len(values), len(self.atoms), groups.shape[1]))
+        of_atoms[:, own] = values @ groups
+        starts, residues = starts_of(self.atoms), self.residues_of(system)
+        total = np.add.reduceat(of_atoms, starts, axis=1)[:, residues]
+        is_backbone = backbone(self.atoms.labels)[:, np.newaxis]
+        of_backbone = np.add.reduceat(of_atoms * is_backbone, starts, axis=1)[:, residues]
+        return {"total": total, "sidechain": total - of_backbone, "backbone": of_backbone}
+
+    def pairs(self) -> Pairs | None:
+        """Shares of pairs of residues in all frames that were evaluated in this process."""
+        if self._decomposed is None:
+            return None
+        _, decomposer = self._decomposed
+        return Pairs(decomposer.result(), decomposer.by_frame() if self.work.by_frame else {})
 
 
-def _placed(mutant: Mutant | None, positions: NDArray[np.floating]) -> Floats:
-    return np.asarray(positions, np.float64) if mutant is None else mutant.positions(positions)
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """All that was computed of a work's frames.
+
+    columns, residues : as Evaluated has them, of all frames; frames : their numbers, from 1
+    """
+
+    work: OpenedWork
+    columns: Mapping[str, NDArray[np.generic]]
+    residues: Mapping[str, Floats]
+    frames: NDArray[np.int64]
+    n_imaged: int
+
+    @classmethod
+    def of(cls, work: OpenedWork, parts: Sequence[Evaluated]) -> Computed:
+        """Results of neighbouring pieces in one. Raises InputError for the first frame without energies."""
+        numbers, first = np.array(work.frames.frames, np.int64) + 1, 0
+        for part in parts:
+            for place, reason in sorted(part.errors.items()):
+                raise InputError(f"frame {numbers[first + place]}, {reason}")
+            first += len(next(iter(part.columns.values())))
+        return cls(
+            work, {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns},
+            {name: np.concatenate([part.residues[name] for part in parts]) for name in parts[0].residues},
+            numbers, sum(part.n_imaged for part in parts),
+        )  # fmt: skip
+
+    def values(self, system: str) -> Floats:
+        """Terms (m, n_terms) of a system."""
+        return np.column_stack([self.columns[f"{system}_{term}"] for term in self.work.names]).astype(np.float64)
+
+    def shares(self, system: str) -> Shares:
+        """Shares of a system's printed residues."""
+        residues = self.work.residues_of(system)
+        of = {
+            split: self.residues[f"{system}_{split}"].reshape(len(self.frames), len(residues), len(GROUPS))
+            for split in SPLITS
+        }
+        return Shares(residues, of)
 
 
-def _refuse_failed(batches: Mapping[str, EnergyBatch], frames: range) -> None:
-    """Raise InputError for the first frame that has no energies."""
-    for name, batch in batches.items():
-        for place, reason in batch.errors.items():
-            raise InputError(f"frame {frames[place] + 1}, {name}: {reason}")
+def results_of(computed: Sequence[Computed], wanted: MmpbsaInput, label: str = "") -> Results:
+    """Results of a run, of one work with all systems, or of a work for each of them."""
+    is_single = len(computed[0].work.systems) > 1
+    everything, offset = computed[0].work.names, wanted.surface_offset
+    energies, shares = dict[str, Mapping[str, Floats]](), dict[str, Shares]()
+    pairs, frames = dict[str, Pairs](), dict[str, NDArray[np.int64]]()
+    for of in computed:
+        for system in of.work.systems:
+            energies[system] = _amber(of.work.names, of.values(system), offset, everything)
+            frames[system] = of.frames
+            if of.residues:
+                shares[system] = of.shares(system)
+        found = of.work.pairs()
+        if found is not None:
+            pairs["single" if is_single else of.work.systems[0]] = found
+    n_imaged = sum(of.n_imaged for of in computed)
+    return Results(energies, is_single, shares or None, pairs or None, label, n_imaged, frames)
 
 
 def _amber(
     names: Sequence[str], values: Floats, surface_offset: float, everything: Sequence[str] | None = None
 ) -> Mapping[str, Floats]:  # fmt: skip
-    """The terms (m,) by AMBER's names; those of `everything` that a system lacks are 0."""
+    """Terms (m,) by AMBER's names; a term of `everything` that a system lacks is 0."""
     order = tuple(everything or names)
     if strange := set(names) - set(order):
         raise InputError(f"a part has the term {sorted(strange)[0]}, which the complex lacks")
@@ -279,167 +343,3 @@ def _amber(
     if surface_offset and "nonpolar" in order:
         aligned[:, order.index("nonpolar")] += surface_offset
     return amber_terms(Terms(order, aligned))
-
-
-def _starts(atoms: Atoms) -> NDArray[np.intp]:
-    assert atoms.labels is not None
-    return np.asarray(atoms.labels.residue_starts, np.intp)
-
-
-def _shares(
-    plan: Binding | Energy, batch: EnergyBatch, decomp: Decomp, atoms: Atoms, own: NDArray[np.intp] | None
-) -> dict[str, Floats]:  # fmt: skip
-    """(m, n_residues, n_groups) for each of SPLITS, of all residues of the atoms; own : the atoms of the batch"""
-    assert batch.per_atom is not None
-    assert atoms.labels is not None
-    groups = grouping(plan.names, decomp.idecomp)
-    values = plan._aligned(batch.per_atom) if isinstance(plan, Binding) else batch.per_atom.values
-    of_atoms = np.zeros((len(values), len(atoms), groups.shape[1]))
-    of_atoms[:, slice(None) if own is None else own] = values @ groups
-    is_backbone = backbone(atoms.labels)[:, np.newaxis]
-    starts = _starts(atoms)
-    total = np.add.reduceat(of_atoms, starts, axis=1)
-    of_backbone = np.add.reduceat(of_atoms * is_backbone, starts, axis=1)
-    return {"total": total, "sidechain": total - of_backbone, "backbone": of_backbone}
-
-
-def backbone(labels: Labels) -> NDArray[np.bool_]:
-    """(n,) True for atoms of the backbone of amino acids and nucleotides, as sander's decomposition has it."""
-    starts = labels.residue_starts
-    has = {name: np.logical_or.reduceat(labels.names == name, starts) for name in ("CA", "N")}
-    has_alpha = has["CA"] & has["N"]
-    has_sugar = np.logical_or.reduceat(np.isin(labels.names, ("C1'", "C1*")), starts)
-    index = labels.residue_index - labels.residue_index[0]
-    names = np.char.replace(labels.names.astype(np.str_), "*", "'")
-    of_amino_acids = has_alpha[index] & np.isin(names, _BACKBONE)
-    of_nucleotides = has_sugar[index] & np.isin(names, _NUCLEIC_BACKBONE)
-    return np.asarray(of_amino_acids | of_nucleotides, np.bool_)
-
-
-def printed_residues(
-    decomp: Decomp, atoms: Atoms, is_ligand: NDArray[np.bool_] | None, layout: Labels | None
-) -> NDArray[np.intp]:  # fmt: skip
-    """The residues (k,) from 0 that print_res names: all, within D, 1-10; 200-241, or A/5-10 by chains."""
-    words, starts = decomp.print_res.strip(), _starts(atoms)
-    n = len(starts)
-    if words.lower() == "all":
-        return np.arange(n)
-    within = re.fullmatch(r"within\s+([\d.]+)", words, re.IGNORECASE)
-    if within:
-        if is_ligand is None:
-            raise InputError(f"print_res={words} needs receptor and ligand; name residues by number")
-        close = np.zeros(len(atoms), bool)
-        for side in (is_ligand, ~is_ligand):
-            close |= near(atoms.positions, side, float(within[1])) & ~side
-        return np.flatnonzero(np.logical_or.reduceat(close, starts))
-    labels, found, chain = layout or atoms.labels, set[int](), ""
-    assert labels is not None
-    first = labels.residue_starts
-    for item in re.split(r"[\s,;]+", words):
-        if not item:
-            continue
-        chain, _, item = item.rpartition("/") if "/" in item else (chain, "", item)
-        numbers = re.fullmatch(r"(\d+)(?:-(\d+))?", item)
-        if numbers is None:
-            raise InputError(f"print_res: {item!r} is no number or range of residues")
-        low, high = int(numbers[1]), int(numbers[2] or numbers[1])
-        if chain:
-            named = (labels.chains[first] == chain) & (labels.residue_numbers[first] >= low)
-            found |= set(np.flatnonzero(named & (labels.residue_numbers[first] <= high)).tolist())
-        elif not 1 <= low <= high <= n:
-            raise InputError(f"print_res: {item} is not within the {n:,} residues of the complex")
-        else:
-            found |= set(range(low - 1, high))
-    if not found:
-        raise InputError(f"print_res={words} names no residue")
-    return np.array(sorted(found), np.intp)
-
-
-def mutated_residue(wild: Atoms, mutant: Atoms) -> int | None:
-    """The residue, from 0, that is alanine in another topology; None where all are the same.
-
-    Raises InputError where more than one differs.
-    """
-    assert wild.labels is not None
-    assert mutant.labels is not None
-    before, after = (of.residue_names[of.residue_starts] for of in (wild.labels, mutant.labels))
-    if len(before) != len(after):
-        raise InputError(f"the mutant has {len(after):,} residues, the complex {len(before):,}")
-    differ = np.flatnonzero(before != after)
-    if not len(differ):
-        return None
-    if len(differ) > 1 or str(after[differ[0]])[-3:] != "ALA":
-        raise InputError(
-            f"{len(differ)} residues of the mutant differ from the complex, the first of them {before[differ[0]]} "
-            f"{differ[0] + 1} to {after[differ[0]]}; one that becomes ALA is done here"
-        )
-    return int(differ[0])
-
-
-def mutant_of(wild: Atoms, topology: Atoms, residue: int) -> Mutant:
-    """The mutant of a topology of its own, at positions that follow from the wild type's.
-
-    Raises InputError where the topology has other atoms than the wild type with this residue cut behind CB.
-    """
-    site = cut_at(wild, residue)
-    assert wild.labels is not None
-    assert topology.labels is not None
-    placed = np.sort(np.concatenate([site.hydrogens, site.gamma]))
-    by_name = {str(wild.labels.names[i]): int(i) for i in np.intersect1d(site.own, site.kept) if i not in placed}
-    free, order = [int(i) for i in placed], list[int]()
-    starts = _starts(topology)
-    end = starts[residue + 1] if residue + 1 < len(starts) else len(topology)
-    for name in topology.labels.names[starts[residue] : end].tolist():
-        if name in by_name:
-            order.append(by_name.pop(name))
-        elif name.lstrip("123").startswith("HB") and free:
-            order.append(free.pop(0))
-        else:
-            raise InputError(f"the mutant's residue {residue + 1} has the atom {name}, which the cut residue lacks")
-    before = np.arange(site.own[0])
-    kept = np.concatenate([before, np.array(order, np.intp), np.arange(site.own[-1] + 1, len(wild))])
-    rest = np.concatenate([np.arange(starts[residue]), np.arange(end, len(topology))])
-    of_rest = np.concatenate([before, np.arange(site.own[-1] + 1, len(wild))])
-    same = by_name == {} and not free and len(rest) == len(of_rest)
-    if not same or (topology.labels.names[rest] != wild.labels.names[of_rest]).any():
-        raise InputError("the atoms of the mutant's topology are not those of the complex with one alanine")
-    position = {int(i): k for k, i in enumerate(kept)}
-    return Mutant(topology, kept, position[site.beta], np.array([position[int(i)] for i in site.gamma], np.intp))
-
-
-def mutant_label(atoms: Atoms, residue: int) -> str:
-    """`D231A` of a residue from 0."""
-    labels = atoms.labels
-    assert labels is not None
-    name = str(labels.residue_names[labels.residue_starts[residue]])
-    return f"{_LETTERS.get(name[-3:], name)}{residue + 1}A"
-
-
-def residue_named(word: str, labels: Labels) -> int:
-    """The residue, from 0, of gmx_MMPBSA's CHAIN:NUMBER or CHAIN/NUMBER. Raises InputError where there is none."""
-    found = re.fullmatch(r"\s*(\w*)[:/](-?\d+)\s*", word)
-    if found is None:
-        raise InputError(f"mutant_res={word}: CHAIN:NUMBER is needed there")
-    first = labels.residue_starts
-    named = np.flatnonzero((labels.chains[first] == found[1]) & (labels.residue_numbers[first] == int(found[2])))
-    if not len(named):
-        raise InputError(f"mutant_res={word}: there is no residue {found[2]} in a chain {found[1]}; give -cr FILE.pdb")
-    return int(named[0])
-
-
-def with_dielectric(wanted: MmpbsaInput, alanine: Alanine, name: str) -> MmpbsaInput:
-    """The input with the dielectric constant that cas_intdiel gives a residue of this name."""
-    if alanine.dielectrics is None:
-        return wanted
-    kind = next((kind for kind, names in _KINDS.items() if name[-3:] in names), "polar")
-    return replace(wanted, model=replace(wanted.model, solute_dielectric=alanine.dielectrics[kind]))
-
-
-def masked(atoms: Atoms, mask: str) -> NDArray[np.bool_]:
-    """(n,) True for the atoms of a mask, none where it names none that is there."""
-    try:
-        return selection(atoms, mask)
-    except InputError as error:
-        if "takes no atom" in str(error):
-            return np.zeros(len(atoms), bool)
-        raise

@@ -22,6 +22,7 @@ from ...binding.scan import AlanineScan, alanine_scan
 from ...binding.separate import SeparateEnergies
 from ...binding.tables import write_decomposition
 from ...energy import VARIANTS
+from ...formats import is_pqr
 from ...inputfile import InputFile, read_file
 from ...jobs.checks import Checks as JobChecks
 from ...jobs.reading import molecule_of
@@ -48,7 +49,7 @@ from ..report import counted, provenance
 from ..structures.outcomes import say_record
 from ..structures.several import Several, only_one, structures_argument
 from ..terminal import note, say
-from .frames import check_output, conformations_for, energies_for, opened_frames, separate_for
+from .frames import SoluteFrame, check_output, conformations_for, energies_for, is_stripped, opened_frames, separate_for
 from .options import Wanted, binding_options
 from .report import Findings, as_json, notes_of
 from .text import as_text
@@ -123,6 +124,8 @@ def binding(
     wanted.check(over, output, asked_of(click.get_current_context()))
     check_output(output, over, wanted)
     like = click.get_current_context().params["like"]
+    if over.paths:
+        read_atoms = replace(read_atoms, over=SoluteFrame(over, wanted.strip, like))
     spec = BindingSpec(
         reading=read_atoms, wanted=wanted, cutoff=cutoff, one_four=one_four, models=models,
         over=over if several is None else replace(over, resume=False), variant=variant, precision=precision,
@@ -174,10 +177,10 @@ class BindingSpec(StructureSpec):
             checks.structure(molecule)
         ligands = []
         for ligand in self.wanted.ligands:
-            plan = self.plan(molecule.atoms, ligand)
+            plan, frames_of = self.planned(molecule, ligand)
             for sentence in plan.notes:
                 note(f"Note: {sentence}")
-            found = self._found(plan, molecule, output, ligand, torn)
+            found = self._found(plan, frames_of, output, ligand, torn)
             _judge(found, checks, bool(self.over.paths))
             for sentence in notes_of(found):
                 note(f"Note: {sentence}")
@@ -195,12 +198,25 @@ class BindingSpec(StructureSpec):
         reports = [_with_notes(_as_json(found), found) | {"findings": findings} for found, findings in ligands]
         return reports[0] if len(reports) == 1 else {"ligands": reports}
 
-    def plan(self, atoms: Atoms, ligand: str) -> Binding:
-        """The plan of one ligand."""
+    def planned(self, molecule: Molecule, ligand: str) -> tuple[Binding, Molecule]:
+        """The plan of one ligand, and the molecule that its frames are of: of stripped frames the complex alone."""
+        strip = _strip(self.wanted, ligand, molecule.atoms, self.like)
+        plan = self._plan(molecule.atoms, ligand, self.wanted.receptor, strip)
+        if not self.over.paths or self.wanted.is_separate or not is_stripped(plan, molecule, self.over):
+            return plan, molecule
+        taken = np.arange(plan.n_atoms) if molecule.chosen is None else np.flatnonzero(molecule.chosen)
+        chosen = np.zeros(plan.n_atoms if molecule.chosen is None else len(molecule.chosen), bool)
+        chosen[taken[plan.parts.complex]] = True
+        own = self._plan(plan.atoms, plan.parts.ligand, plan.parts.receptor, None)
+        own.parts = replace(own.parts, left_out=plan.parts.left_out)
+        own.notes = (*plan.notes, "the frames have the atoms of receptor and ligand alone")
+        return own, replace(molecule, atoms=plan.atoms, chosen=chosen)
+
+    def _plan(self, atoms: Atoms, ligand: Chosen, receptor: Chosen | None, strip: Chosen | None) -> Binding:
         return Binding(
-            atoms, ligand, self.wanted.receptor, model=self.model, one_four=self.one_four, cutoff=self.cutoff,
+            atoms, ligand, receptor, model=self.model, one_four=self.one_four, cutoff=self.cutoff,
             idecomp=self.wanted.scheme, precision=self.precision, variant=self.variant, device=self.device,
-            strip=_strip(self.wanted, ligand, atoms, self.like), strip_like=self.like,
+            strip=strip, strip_like=self.like,
         )  # fmt: skip
 
     def _found(
@@ -218,14 +234,14 @@ class BindingSpec(StructureSpec):
         entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if wanted.entropy else None
         if entropy is not None and entropy.warning:
             note(f"Warning: {entropy.warning}")
-        scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted.alanine)
+        scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted.alanine, self.reading)
         return _compared(Findings(plan, energies, ligand, wanted.receptor, self.like, entropy, scan), wanted)
 
 
 def _opened_elsewhere(spec: BindingSpec, path: Path, ligand: str) -> OpenedFrames:
     """The frames of one ligand's complex, in another process."""
-    molecule = molecule_of(read_file(path), spec.reading, spec.models)
-    return opened_frames(spec.plan(molecule.atoms, ligand), molecule, spec.over, spec.like)
+    plan, molecule = spec.planned(molecule_of(read_file(path), spec.reading, spec.models), ligand)
+    return opened_frames(plan, molecule, spec.over, spec.like)
 
 
 def _judge(found: Findings, checks: JobChecks, is_mean: bool) -> None:
@@ -294,11 +310,15 @@ def _compared(found: Findings, wanted: Wanted) -> Findings:
     return Findings(**values)
 
 
-def _scan(plan: Binding, molecule: Molecule, over: FrameOptions, sites: str) -> AlanineScan:
-    """The alanine scan of all frames or models."""
+def _scan(
+    plan: Binding, molecule: Molecule, over: FrameOptions, sites: str, reading: ReadAtoms
+) -> AlanineScan:  # fmt: skip
+    """The alanine scan of all frames or models, with alanine of the force field of files that bring no parameters."""
     with ProgressLine("Alanine scan") as progress:
         wanted = None if sites.strip() == "interface" else sites
-        return alanine_scan(plan, conformations_for(plan, molecule, over), wanted, progress)
+        forcefield = None if is_pqr(molecule.source.path) else reading.loaded_forcefield
+        conformations = conformations_for(plan, molecule, over)
+        return alanine_scan(plan, conformations, wanted, progress, forcefield=forcefield)
 
 
 def _write(found: Findings, molecule: Molecule, wanted: Wanted) -> None:

@@ -1,9 +1,9 @@
-"""The energies that a command's options ask for: of a structure, its models, poses, or the frames of a trajectory."""
+"""Energies that a command's options ask for: of a structure, its models, poses, or the frames of a trajectory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -11,11 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
+from ...atoms.selection import Selection
 from ...binding import Binding, BindingEnergies
+from ...binding.energies import PARTS
 from ...binding.frames import binding_settings, energies_over, evaluate_with, trajectory_for
 from ...binding.naming import Naming
+from ...binding.parts import solute
 from ...binding.poses import evaluate_poses, read_poses
 from ...binding.separate import SeparateEnergies, separate_energies
+from ...errors import FormatError, InputError
 from ...formats import require_table_suffix, write_table
 from ...inputfile import read_file
 from ...trajectories import Trajectory
@@ -32,6 +36,41 @@ from ..report import provenance, software
 from .options import OF_AMBER, Wanted
 
 
+@dataclass(frozen=True)
+class SoluteFrame:
+    """First frame, of all atoms of a topology, or without its water and what is stripped.
+
+    over : the options of the frames; strip : of Wanted; like : whose ions are stripped
+    """
+
+    over: FrameOptions
+    strip: str | None
+    like: str | None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return self.over.paths
+
+    def first_positions(self, atoms: Atoms, selection: Selection | None) -> tuple[Floats, str]:
+        """Positions (n, 3) A of the atoms, 0 where the frame lacks them, and no sentence: the plan has one."""
+        try:
+            return self.over.first_positions(atoms, selection)
+        except FormatError:
+            chosen = np.arange(0) if self.over.topology else np.flatnonzero(solute(atoms, self.strip, self.like))
+            if selection is not None or not 0 < len(chosen) < len(atoms):
+                raise
+            try:
+                frames = Trajectory(self.over.paths, atoms[chosen], self.over.words, image=self.over.imaging)
+            except (FormatError, InputError):
+                frames = None
+            if frames is None or frames.n_file_atoms != len(chosen):
+                raise
+        positions = np.zeros((len(atoms), 3))
+        positions[chosen] = frames.positions(frames.frames[:1])[0]
+        frames.close()
+        return positions, ""
+
+
 def check_output(output: Path | None, over: FrameOptions, wanted: Wanted) -> None:
     """Raise FormatError for a file that the energies of frames could not be written to."""
     if output is not None:
@@ -42,7 +81,7 @@ def energies_for(
     binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None, like: str | None,
     elsewhere: Callable[[], OpenedFrames], torn: Mapping[int, str],
 ) -> BindingEnergies:  # fmt: skip
-    """The energies of all frames, which are written to `output` where it is given.
+    """Energies of all frames, which are written to `output` where it is given.
 
     elsewhere : opens the frames in another process; torn : why models fail, by their place
     """
@@ -79,29 +118,26 @@ def separate_for(
     binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, read_atoms: ReadAtoms,
     output: Path | None, like: str | None,
 ) -> SeparateEnergies:  # fmt: skip
-    """The energies of trajectories of all three; those of a part that has none come from the frames of the complex.
+    """Energies of trajectories of all three; a part that has none is cut from the frames of the complex.
 
     output : a table of all frames
     """
     structures = {"receptor": wanted.receptor_structure, "ligand": wanted.ligand_structure}
     paths = {"receptor": wanted.receptor_trajectory, "ligand": wanted.ligand_trajectory}
-    atoms: dict[str, Atoms] = {
-        name: read_atoms.of_frames(read_file(path), FrameOptions(paths[name], over.words, None, None))
-        for name, path in structures.items() if path is not None
-    }  # fmt: skip
-    indices = {"complex": binding.parts.complex}
-    indices |= {name: binding.parts.complex[getattr(binding.parts, name)] for name in paths}
-    taken = over.indices(binding.n_atoms, molecule.chosen)
-    # Frames of an .mdcrd file do not tell how many atoms they have: a structure of all of them does.
-    whole = binding.given if over.topology is None and molecule.chosen is None else None
-    topology = over.topology or (None if molecule.chosen is None else molecule.source.path)
-    trajectories: dict[str, Trajectory] = {}
-    for name, own in indices.items():
-        if files := paths.get(name):
-            own_atoms = atoms.get(name, binding.plans[name].atoms)
-            trajectories[name] = Trajectory(files, own_atoms, over.words, image=over.imaging)
+    atoms, trajectories = dict[str, Atoms](), {"complex": _of_complex(binding, "complex", molecule, over)}
+    for name in PARTS[1:]:
+        structure = structures[name]
+        if not paths[name]:
+            trajectories[name] = _of_complex(binding, name, molecule, over)
+        elif structure is None:
+            own = binding.plans[name].atoms
+            trajectories[name] = _of_part(name, paths[name], own, np.arange(len(own)), over)
         else:
-            trajectories[name] = Trajectory(over.paths, whole, over.words, taken[own], topology, image=over.imaging)
+            first = SoluteFrame(FrameOptions(paths[name], over.words, None, None), wanted.strip, like)
+            whole = read_atoms.of_frames(read_file(structure), first)
+            chosen = _chosen_of(whole, len(binding.plans[name].atoms), name, structure, wanted, like)
+            atoms[name] = whole[chosen]
+            trajectories[name] = _of_part(name, paths[name], whole, chosen, over)
     with ProgressLine("Binding energy") as progress:
         energies = separate_energies(binding, trajectories, atoms, progress)
     if output is not None:
@@ -109,6 +145,76 @@ def separate_for(
         units = dict.fromkeys(naming.of(energies.systems["complex"].terms), UNIT)
         write_table(output, _rows(energies, naming), units, provenance(molecule.source))
     return energies
+
+
+def _of_complex(binding: Binding, name: str, molecule: Molecule, over: FrameOptions) -> Trajectory:
+    """Frames of a system, cut from the complex's, which have all atoms of the structure or the complex's alone."""
+    own = np.arange(len(binding.atoms)) if name == "complex" else getattr(binding.parts, name)
+    taken = over.indices(binding.n_atoms, molecule.chosen)
+    # Frames of an .mdcrd file do not tell how many atoms they have: a structure of all of them does.
+    whole = binding.given if over.topology is None and molecule.chosen is None else None
+    topology = over.topology or (None if molecule.chosen is None else molecule.source.path)
+    chosen = taken[binding.parts.complex[own]]
+    try:
+        frames = Trajectory(over.paths, whole, over.words, chosen, topology, image=over.imaging)
+        if whole is None or frames.n_file_atoms == len(whole):
+            return frames
+    except (FormatError, InputError):
+        if len(binding.atoms) == binding.n_atoms or over.topology is not None:
+            raise
+    frames = Trajectory(over.paths, binding.atoms, over.words, image=over.imaging)  # stripped, or refused
+    return frames if name == "complex" else Trajectory(over.paths, binding.atoms, over.words, own, image=over.imaging)
+
+
+def _chosen_of(
+    whole: Atoms, n: int, name: str, path: Path, wanted: Wanted, like: str | None
+) -> NDArray[np.intp]:  # fmt: skip
+    """Atoms of a part in a structure of its own: all, or without water and what is stripped.
+
+    n : atoms of the part in the complex
+
+    Raises InputError where there are as many neither way.
+    """
+    chosen = np.arange(len(whole))
+    if len(whole) != n:
+        chosen = np.flatnonzero(solute(whole, wanted.strip, like))
+    if len(chosen) != n:
+        raise InputError(
+            f"{path}: the {name} has {len(chosen):,} atoms there without water and what is stripped, in the complex "
+            f"{n:,}; they are to be the same"
+        )
+    return chosen
+
+
+def _of_part(
+    name: str, paths: Sequence[Path], whole: Atoms, chosen: NDArray[np.intp], over: FrameOptions
+) -> Trajectory:  # fmt: skip
+    """Frames of a part, which are of all atoms of its structure, or of the chosen ones alone."""
+    try:
+        frames = Trajectory(paths, whole, over.words, None if len(chosen) == len(whole) else chosen, image=over.imaging)
+        if frames.n_file_atoms == len(whole):
+            return frames
+    except (FormatError, InputError) as error:
+        if len(chosen) == len(whole):
+            what = str(error).split(";")[0]
+            raise type(error)(
+                f"{what}; frames with further atoms need --{name}-structure, a topology of all of them"
+            ) from None
+    return Trajectory(paths, whole[chosen], over.words, image=over.imaging)
+
+
+def is_stripped(binding: Binding, molecule: Molecule, over: FrameOptions) -> bool:
+    """True if the frames are of the complex alone, without atoms of the structure that are in neither part."""
+    if len(binding.atoms) == binding.n_atoms or over.topology is not None:
+        return False
+    try:
+        over.opened(binding.given, molecule.chosen)
+    except (FormatError, InputError):
+        try:
+            return Trajectory(over.paths, binding.atoms, over.words).n_file_atoms == len(binding.atoms)
+        except (FormatError, InputError):
+            return False
+    return False
 
 
 def _rows(energies: SeparateEnergies, naming: Naming) -> dict[str, NDArray[np.generic]]:
@@ -124,12 +230,12 @@ def _rows(energies: SeparateEnergies, naming: Naming) -> dict[str, NDArray[np.ge
 
 
 def _naming(binding: Binding, like: str | None) -> Naming:
-    """The names of terms in files: AMBER's with the constants of its programs, as on the screen."""
+    """Names of terms in files: AMBER's with the constants of its programs, as on the screen."""
     return Naming(binding.names, like in OF_AMBER)
 
 
 def opened_frames(binding: Binding, molecule: Molecule, over: FrameOptions, like: str | None) -> OpenedFrames:
-    """The frames of a complex, and the way to evaluate them."""
+    """Frames of a complex, and the way to evaluate them."""
     naming = _naming(binding, like)
     settings = {"software": software(), **binding_settings(binding), **naming.settings}
     frames = trajectory_for(binding, over.opened(binding.given, molecule.chosen))

@@ -129,6 +129,11 @@ class StructureReader:
         if not all(map(is_pqr, structures)):
             assert self._forcefield is not None
 
+    @property
+    def loaded_forcefield(self) -> ForceField:
+        """The force field of files that bring no parameters."""
+        return self._forcefield
+
     @cached_property
     def _forcefield(self) -> ForceField:
         """The force field of files that bring no parameters."""
