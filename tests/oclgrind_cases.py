@@ -1,6 +1,6 @@
 """A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py reads the report.
 
-oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|energy|engine|binding|minimize|potmap|ions
+oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|energy|engine|binding|minimize|potmap|ions|pb
 oclgrind python oclgrind_cases.py joined
 """
 
@@ -25,6 +25,9 @@ from pele_ocl import (
     Ensemble,
     Grid,
     InputError,
+    PBIon,
+    PBModel,
+    PoissonBoltzmann,
     SolventModel,
     minimize_many,
     place_ions,
@@ -42,6 +45,8 @@ from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
 from pele_ocl.opencl import Device, Run, building, get_device
+from pele_ocl.pb import SOLVERS, multigrid, vectors
+from pele_ocl.pb.launching import Launching
 from pele_ocl.plan import plan as plans
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
@@ -367,6 +372,27 @@ def ensemble_cases(device: Device) -> None:
     names["Metropolis"](ensemble, kernel).step(2)
 
 
+def pb_cases(device: Device) -> None:
+    """Groups of GPUs and planes of CPUs, codes and splines, salt or none; a grid in the tail and one before it."""
+    atoms = random_atoms(5)
+    salt = (PBIon(1, 0.1), PBIon(-1, 0.1))
+    grid, small = Grid((-8, -8, -8), 1.0, (17, 17, 17)), Grid((-6, -6, -6), 1.5, (9, 9, 9))
+    for is_cpu in (False, True):
+        with (
+            patch.object(Launching, "is_cpu", is_cpu), patch.object(multigrid, "MOST_IN_TAIL", 200),
+            patch.object(multigrid, "TAIL_GROUP", 32), patch.object(vectors, "GROUP", 32),
+            patch.object(multigrid, "LEAST_SOLVING", 1),
+        ):  # fmt: skip
+            options = dict(device=device, tolerance=0.05, radii=np.full(5, 1.5))
+            model = PBModel(ions=salt, equation="nonlinear", surface="edges", density=0.5)
+            PoissonBoltzmann(atoms, model, grids=grid, **options).solve(grid_error=False)
+            for surface in ("smol", "spl2"):
+                model = PBModel(ions=salt, surface=surface, charges="spl2", density=0.5)
+                PoissonBoltzmann(atoms, model, grids=small, reaction=False, **options).solve()
+    for solver in SOLVERS:
+        PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, reaction=False, solver=solver, **options).solve()
+
+
 CASES = {
     "engine": ensemble_cases,
     "binding": binding_cases,
@@ -376,6 +402,7 @@ CASES = {
     "naive": naive_case,
     "potmap": potmap_cases,
     "ions": ions_cases,
+    "pb": pb_cases,
     "energy": energy_cases,
     "minimize": minimize_cases,
 }

@@ -242,6 +242,15 @@ POTENTIAL_LAW = Struct(
     outer=Several(LAW_TERMS, "of the near part outer/r - inner, powers of 2 r^2/cutoff^2 - 1"),
     inner=Several(LAW_TERMS, "the same [1/A]"),
 )
+COLOUR_GRID = Struct(
+    "ColourGrid",
+    "int",
+    nx="nodes along x",
+    ny="along y",
+    nz="along z",
+    row="nodes of one colour in a row",
+    first="index of its first node in arrays of several grids",
+)
 RING_STEPS = Struct(
     "RingSteps",
     "int",
@@ -264,6 +273,7 @@ STRUCTS = {  # by the headers that kernels include
     "reaches": REACHES,
     "destination": DESTINATION,
     "potential_law": POTENTIAL_LAW,
+    "colour_grid": COLOUR_GRID,
     "ring_steps": RING_STEPS,
     "stopping": STOPPING,
 }
