@@ -321,3 +321,17 @@ def test_choices_that_reading_made_are_noted(tmp_path):
     note = "holds several models; model 1, the first, was read, and --model reads another\n"
     assert run("solvent", tmp_path / "two.pdb").stderr.endswith(note)
     assert run("solvent", tmp_path / "two.pdb", "--model", 2).stderr == ""
+
+
+def test_many_options_are_listed_in_groups():
+    """Each once, under a heading; a command with few has none."""
+    for command in ("energy", "minimize", "binding", "potmap"):
+        text = run(command, "--help").stdout
+        headings = re.findall(r"^(\w[\w ]+):$", text, re.M)
+        assert headings[0] == "Options"
+        assert {"Computation", "Choosing atoms", "Structure and force field", "Reports"} <= set(headings), command
+        listed = re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.M)
+        assert len(listed) == len(set(listed)) > 40, command
+        longest = max(len(re.findall(r"^  -", part, re.M)) for part in re.split(r"^\w[\w ]+:$", text, flags=re.M))
+        assert longest <= 20, command
+    assert re.findall(r"^(\w[\w ]+):$", run("convert", "--help").stdout, re.M) == ["Options"]

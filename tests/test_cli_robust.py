@@ -269,7 +269,7 @@ def test_models_of_every_energy(tmp_path):
         assert [model["model"] for model in both["models"]] == [1, 7]
         for model in both["models"]:
             for term, value in one["energy"].items():
-                assert model[term] == pytest.approx(value, rel=1e-4, abs=1e-3)
+                assert model["energy"][term] == pytest.approx(value, rel=1e-4, abs=1e-3)
         text = run(command, path, "--models", "all").stdout
         assert "2 models\n\nEnergy of models, kcal/mol\nmodel  " in text
         run(command, path, "--models", "all", "-o", tmp_path / "out.csv")
@@ -285,7 +285,9 @@ def test_residues_of_models(tmp_path, command):
     report = json.loads(run(command, path, "--models", "all", "--per-residue", "--json").stdout)
     for model in report["models"]:
         assert [residue["residue"] for residue in model["residues"]][:2] == ["A:MET1", "A:LYS2"]
-        assert sum(residue["total"] for residue in model["residues"]) == pytest.approx(model["total"], rel=1e-5)
+        assert sum(residue["total"] for residue in model["residues"]) == pytest.approx(
+            model["energy"]["total"], rel=1e-5
+        )
     lines = run(command, path, "--models", "all", "--per-residue").stdout.splitlines()
     assert lines[lines.index("Energy of residues, kcal/mol") + 1].startswith("model  residue  ")
     assert lines[-1].split()[:2] == ["7", "A:ASP6"]

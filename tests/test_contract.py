@@ -291,7 +291,7 @@ def test_frames_that_are_minimised_are_whole(whole, tmp_path):
     x[0] = wrapped(whole, cells_of(lengths, angles))[0]
     path = write(tmp_path / "frames.h5", x, lengths[:2], angles[:2])
     options = ("-o", tmp_path / "out.nc", "--max-iterations", 0, "--json", "--precision", "float64")
-    rows = [json.loads(line) for line in run("minimize", topology, "-t", path, *options).stdout.splitlines()]
+    rows = json.loads(run("minimize", topology, "-t", path, *options).stdout)["frames"]
     expected = Energy(complex_atoms(), gradient=False, precision="float64").evaluate_batch(whole[:2])
     assert [row["energy_after"]["total"] for row in rows] == pytest.approx(expected.total, rel=1e-6)
     torn = run("minimize", topology, "-t", path, *options, "--image", "none", code=1)
@@ -316,7 +316,7 @@ def test_a_restart_that_is_cut_by_its_box_is_made_whole(tmp_path):
 
 
 def test_one_torn_model_fails_alone(tmp_path):
-    """One torn model of a complex fails alone in binding energies of all models; with --strict none is computed."""
+    """One torn model of a complex fails alone in binding energies of all models; with --strict, too."""
     lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
     torn = [f"{line[:30]}{float(line[30:38]) + 60 * (k > 50):8.3f}{line[38:]}" for k, line in enumerate(lines)]
     together = [*lines[:5], f"{lines[5][:30]}{lines[9][30:54]}{lines[5][54:]}", *lines[6:]]
@@ -328,13 +328,14 @@ def test_one_torn_model_fails_alone(tmp_path):
     )
     words = ("binding", path, "--models", "all", "--ligand", "resid 1")
     report = json.loads(run(*words, "--json", code=1).stdout)
-    reasons = [row.get("error", "") for row in report["frames"]]
+    reasons = [row.get("error", "") for row in report["models"]]
     assert ["" if not reason else reason[:30] for reason in reasons] == [
         "", "the bond of atom 50 (A:GLU3:CG", "atom 5 (A:MET1:HA) and atom 9 ", ""
     ]  # fmt: skip
     alone = json.loads(run("binding", HEXAPEPTIDE, "--ligand", "resid 1", "--json").stdout)
     assert report["delta"]["total"]["mean"] == pytest.approx(alone["delta"]["total"]["mean"], abs=1e-3)
-    assert "model 1: the bond of atom 50" in error_of(*words, "--strict")
+    strict = json.loads(run(*words, "--json", "--strict", code=1).stdout)
+    assert [row.get("error", "") for row in strict["models"]] == reasons
 
 
 def test_notes_about_structures_stand_in_json(tmp_path):
@@ -354,7 +355,7 @@ def test_notes_about_structures_stand_in_json(tmp_path):
         assert note.startswith(f"{paths[0]}:")
         assert f"Note: {note}\n" in done.stderr
     for words in ((), ("--workers", 2)):
-        reports = json.loads(run("energy", *paths, "--json", *words).stdout)["structures"]
+        reports = list(map(json.loads, run("energy", *paths, "--json", *words).stdout.splitlines()))
         assert [len(of["notes"]) for of in reports] == [1, 1, 0]
         assert reports[1]["notes"][0].startswith(f"{paths[1]}:")
 

@@ -1,4 +1,4 @@
-"""The command `pele-ocl`: a thin customer of the library, with one place where errors become sentences."""
+"""Command `pele-ocl`: a thin customer of the library, with one place where errors become sentences."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ from ..binding.mmpbsa.tables import Heading, decomposition_text, difference, fra
 from ..errors import InputError
 from ..formats import read_topology, replacing
 from ..inputfile import InputFile, read_file
-from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .options import report_options, run_options
 from .progress import ProgressLine
-from .terminal import note, say, say_json
+from .records import say_record
+from .terminal import note, say
 
 MMPBSA = "--mmpbsa"
 _SEVERAL = ("-y", "-yr", "-yl", "-ct")  # options of MMPBSA.py that take several files behind one another
@@ -43,7 +43,7 @@ _NOTED = {
 
 
 class MmpbsaCommand(EachOnce):
-    """Takes several files behind -y, as MMPBSA.py does."""
+    """Command that takes several files after -y, as MMPBSA.py does."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -153,21 +153,21 @@ def mmpbsa(
         note(f"Note: {sentence}")
     heading = _heading(file, wanted, systems, runs, notes, of_gromacs, complex_topology, paths)
     written = _write(systems, wanted, runs, heading, of_gromacs, output, decomposition, frames_output)
-    _say(runs, written, notes, as_json)
+    _say(file, runs, written, notes, as_json)
 
 
 def _given(**named: Any) -> dict[str, Any]:
-    """The options that were given, by name."""
+    """Give the options that were given, by name."""
     return {name: value for name, value in named.items() if value}
 
 
 def _runs(
     systems: Systems, wanted: MmpbsaInput, topologies: dict[str, Path], device: str | None, precision: str
 ) -> list[Results]:  # fmt: skip
-    """The wild type, unless mutants alone are wanted, and the mutant of an alanine scan."""
-    mutants, label, asked = _mutants(systems, wanted, topologies)
+    """Compute the wild type, unless mutants alone are wanted, and the mutant of an alanine scan."""
+    mutants, label, cluster = _mutants(systems, wanted, topologies)
     if mutants:
-        wanted = asked
+        wanted = cluster
     with ProgressLine("Binding energy") as progress:
         runs = list[Results]()
         if not (mutants and wanted.alanine is not None and wanted.alanine.mutant_only):
@@ -193,7 +193,7 @@ def _run(
 def _mutants(
     systems: Systems, wanted: MmpbsaInput, topologies: dict[str, Path]
 ) -> tuple[dict[str, Mutant], str, MmpbsaInput]:  # fmt: skip
-    """The mutant of each system that has the residue, by -mc, -mr and -ml or by mutant_res, and its name."""
+    """Find the mutants of systems that have the residue, by -mc, -mr and -ml or mutant_res, and their name."""
     if wanted.alanine is None:
         return {}, "", wanted
     whole = systems.sources["complex"]
@@ -278,7 +278,9 @@ def _write(
     return list(texts)
 
 
-def _say(runs: Sequence[Results], written: Sequence[Path], notes: Sequence[str], as_json: bool) -> None:
+def _say(
+    file: InputFile, runs: Sequence[Results], written: Sequence[Path], notes: Sequence[str], as_json: bool
+) -> None:
     """Print the total of each run and the files, or all terms as JSON."""
     report, texts = list[dict[str, object]](), list[str]()
     for run in runs:
@@ -298,6 +300,6 @@ def _say(runs: Sequence[Results], written: Sequence[Path], notes: Sequence[str],
         texts.append(f"{f'{run.label}: ' if run.label else ''}{what} {mean:.4f} +- {sd:.4f} kcal/mol over {n} frames")
     if as_json:
         files = [str(path) for path in written]
-        say_json({"runs": report, "files": files, "notes": list(notes), "seconds": {"total": elapsed()}})
+        say_record(file, {"runs": report, "files": files, "notes": list(notes)})
     else:
         say("\n".join([*texts, f"Written: {', '.join(map(str, written))}"]))

@@ -27,8 +27,8 @@ from ..view import (
 from .command import INPUT, OUTPUT, EachOnce
 from .convert import with_unit
 from .options import ReadAtoms, debug_option, range_option, structure_options
+from .records import failing_as_record, say_record
 from .report import counted
-from .structures.outcomes import say_record
 from .terminal import one_line, say
 
 _PADDING, _FINEST = 10.0, 0.5  # A, of the map that is computed
@@ -72,8 +72,8 @@ def view(
     """Show the molecule in IN as a page or a picture: its surface coloured by a potential or by residues.
 
     A page is one file that opens in any browser without a network. It has slices through the map and names of atoms
-    under the mouse. Pages need plotly, pictures matplotlib. Without --map and --residue-values the potential is that of
-    `potmap --for-surface`. With them the atoms need no force field.
+    under the mouse. Pages need plotly, pictures matplotlib. Without --map and --residue-values the potential is
+    computed as `potmap --for-surface` does. With them the atoms need no force field.
     """
     if map_path is not None and values_path is not None:
         raise click.UsageError("choose one of --map and --residue-values")
@@ -86,13 +86,14 @@ def view(
             require_page(output)
     if map_path is not None:
         require_map_suffix(map_path)
-    source = read_file(path)
-    if map_path is not None:
-        shown = _of_map(source, read_file(map_path), from_units, end, read_atoms)
-    elif values_path is not None:
-        shown = _of_residues(source, read_file(values_path), end, read_atoms)
-    else:
-        shown = _computed(source, end, device, read_atoms)
+    with failing_as_record(path, as_json):
+        source = read_file(path)
+        if map_path is not None:
+            shown = _of_map(source, read_file(map_path), from_units, end, read_atoms)
+        elif values_path is not None:
+            shown = _of_residues(source, read_file(values_path), end, read_atoms)
+        else:
+            shown = _computed(source, end, device, read_atoms)
     inputs = [each for each in (path, map_path, values_path) if each is not None]
     for output in outputs:
         if output.suffix.lower() == _PICTURE:
@@ -108,7 +109,7 @@ def view(
 def _of_map(
     source: InputFile, map_source: InputFile, from_units: str | None, end: float | None, read_atoms: ReadAtoms
 ) -> Painted:
-    """The molecule in the colours of a map that was read."""
+    """Paint the molecule in the colours of a map that was read."""
     map_ = with_unit(map_source.path, read_map(map_source), from_units)
     name, atoms = one_line(map_source.path.name), read_atoms.unparameterised(source)
     try:
@@ -121,7 +122,7 @@ def _of_map(
 
 
 def _of_residues(source: InputFile, values_source: InputFile, end: float | None, read_atoms: ReadAtoms) -> Painted:
-    """The molecule in the colours of its residues."""
+    """Paint the molecule in the colours of its residues."""
     found, name = read_residue_values(values_source), one_line(values_source.path.name)
     atoms = read_atoms.unparameterised(source)
     try:
@@ -135,7 +136,7 @@ def _of_residues(source: InputFile, values_source: InputFile, end: float | None,
 
 
 def _computed(source: InputFile, end: float | None, device: str | None, read_atoms: ReadAtoms) -> Painted:
-    """The molecule in the colours of the potential of its charges."""
+    """Paint the molecule in the colours of the potential of its charges."""
     atoms = read_atoms(source)
     spacing = _FINEST
     while len(grid := Grid.around(atoms, _PADDING, spacing)) > _MOST_POINTS:
@@ -157,7 +158,7 @@ def _as_json(shown: Painted) -> dict[str, object]:
         "n_atoms": len(shown.atoms),
         "area": shown.surface.area,
         "probe": shown.surface.probe,
-        "spacing": shown.surface.spacing,
+        "surface_spacing": shown.surface.spacing,
         "n_triangles": len(shown.surface.faces),
         "quantity": colouring.quantity,
         "outside": colouring.outside,

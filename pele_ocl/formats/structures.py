@@ -62,10 +62,13 @@ def read_structure_or_atoms(
     return structure_format(path).read(read_file(path), model)
 
 
-def read_conformations(path: str | PathLike[str]) -> tuple[list[int], Floats]:
+def read_conformations(path: str | PathLike[str], failed: dict[int, str] | None = None) -> tuple[list[int], Floats]:
     """Numbers of the models of a PDB file, plain or gzip, and the positions of their atoms, (m, n, 3) A.
 
     The atoms are as in the first model, in its order, also among alternate locations.
+
+    failed : takes why models cannot be read, by place from 0; their positions are NaN. The first model that can be
+        read decides on the atoms then. By default the first failure is an error
 
     Raises FormatError, with the line, where a model has other atoms than the first, and for other formats.
     """
@@ -73,7 +76,7 @@ def read_conformations(path: str | PathLike[str]) -> tuple[list[int], Floats]:
     read = structure_format(path).conformations if structure_suffix(path) in STRUCTURES else None
     if read is None:
         raise FormatError(f"{path}: models are read together from PDB and mmCIF files; choose one by --model")
-    return read(read_file(path))
+    return read(read_file(path), failed)
 
 
 def model_numbers(path: str | PathLike[str]) -> list[int]:

@@ -1,4 +1,4 @@
-"""The energies that a command's options ask for: of a structure, its models, poses, or the frames of a trajectory."""
+"""Energies that a command's options ask for: of a structure, its models, poses, or the frames of a trajectory."""
 
 from __future__ import annotations
 
@@ -18,46 +18,44 @@ from ...binding.poses import evaluate_poses, read_poses
 from ...binding.separate import SeparateEnergies, separate_energies
 from ...formats import require_table_suffix, write_table
 from ...inputfile import read_file
+from ...jobs.reading import Molecule
 from ...trajectories import Trajectory
 from ...trajectories.fingerprints import settings_of
 from ...trajectories.recording import require_record_suffix
-from ..cluster import asked_of
-from ..energies import UNIT
+from ..cluster import cluster_options_of
 from ..frames import FrameOptions, FramesSpec, OpenedFrames, shared_frames
 from ..frames.run import FrameLine
-from ..molecule import Molecule
 from ..options import ReadAtoms
 from ..progress import ProgressLine
 from ..report import provenance, software
-from .options import OF_AMBER, Wanted
+from ..tables import UNIT
+from .options import OF_AMBER, BindingOptions
 
 
-def check_output(output: Path | None, over: FrameOptions, wanted: Wanted) -> None:
+def check_output(output: Path | None, trajectory: FrameOptions, wanted: BindingOptions) -> None:
     """Raise FormatError for a file that the energies of frames could not be written to."""
     if output is not None:
-        (require_record_suffix if over.paths and not wanted.is_separate else require_table_suffix)(output)
+        (require_record_suffix if trajectory.paths and not wanted.is_separate else require_table_suffix)(output)
 
 
 def energies_for(
-    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None, like: str | None,
-    elsewhere: Callable[[], OpenedFrames], torn: Mapping[int, str],
+    binding: Binding, molecule: Molecule, trajectory: FrameOptions, wanted: BindingOptions, output: Path | None,
+    like: str | None, elsewhere: Callable[[], OpenedFrames],
 ) -> BindingEnergies:  # fmt: skip
-    """The energies of all frames, which are written to `output` where it is given.
+    """Compute the energies of all frames, and write them to `output` if it is given.
 
-    elsewhere : opens the frames in another process; torn : why models fail, by their place
+    elsewhere : opens the frames in another process
     """
-    if over.paths:
-        spec = FramesSpec(elsewhere, opened_frames(binding, molecule, over, like))
-        return _of_trajectory(binding, spec, output, over.resume, like)
+    if trajectory.paths:
+        spec = FramesSpec(elsewhere, opened_frames(binding, molecule, trajectory, like))
+        return _of_trajectory(binding, spec, output, trajectory.resume, like)
     with ProgressLine("Binding energy") as progress:
         if wanted.poses is not None:
             energies = evaluate_poses(binding, read_poses(wanted.poses, binding.plans["ligand"].atoms), progress)
             numbers = np.arange(len(energies), dtype=np.int64)
         elif molecule.conformations is not None:
-            x = molecule.conformations.copy()
-            x[list(torn)] = np.nan
-            energies = binding.evaluate_batch(x, progress, errors="record")
-            energies = replace(energies, errors={**energies.errors, **torn})
+            energies = binding.evaluate_batch(molecule.conformations, progress, errors="record")
+            energies = replace(energies, errors={**energies.errors, **molecule.failed})
             numbers = np.array(molecule.numbers, np.int64)
         else:
             energies = binding.evaluate_batch(binding.given.positions[np.newaxis])
@@ -68,40 +66,42 @@ def energies_for(
     return energies
 
 
-def conformations_for(binding: Binding, molecule: Molecule, over: FrameOptions) -> Trajectory | Floats | None:
+def conformations_for(binding: Binding, molecule: Molecule, trajectory: FrameOptions) -> Trajectory | Floats | None:
     """All frames or models, as conformations of the atoms that were given; None for the structure alone."""
-    if over.paths:
-        return trajectory_for(binding, over.opened(binding.given, molecule.chosen))
+    if trajectory.paths:
+        return trajectory_for(binding, trajectory.opened(binding.given, molecule.chosen))
     return molecule.conformations
 
 
 def separate_for(
-    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, read_atoms: ReadAtoms,
+    binding: Binding, molecule: Molecule, trajectory: FrameOptions, wanted: BindingOptions, read_atoms: ReadAtoms,
     output: Path | None, like: str | None,
 ) -> SeparateEnergies:  # fmt: skip
-    """The energies of trajectories of all three; those of a part that has none come from the frames of the complex.
+    """Compute the energies of trajectories of all three; a part without one takes the frames of the complex.
 
     output : a table of all frames
     """
     structures = {"receptor": wanted.receptor_structure, "ligand": wanted.ligand_structure}
     paths = {"receptor": wanted.receptor_trajectory, "ligand": wanted.ligand_trajectory}
     atoms: dict[str, Atoms] = {
-        name: read_atoms.of_frames(read_file(path), FrameOptions(paths[name], over.words, None, None))
+        name: read_atoms.of_frames(read_file(path), FrameOptions(paths[name], trajectory.words, None, None))
         for name, path in structures.items() if path is not None
     }  # fmt: skip
     indices = {"complex": binding.parts.complex}
     indices |= {name: binding.parts.complex[getattr(binding.parts, name)] for name in paths}
-    taken = over.indices(binding.n_atoms, molecule.chosen)
+    taken = trajectory.indices(binding.n_atoms, molecule.chosen)
     # Frames of an .mdcrd file do not tell how many atoms they have: a structure of all of them does.
-    whole = binding.given if over.topology is None and molecule.chosen is None else None
-    topology = over.topology or (None if molecule.chosen is None else molecule.source.path)
+    whole = binding.given if trajectory.topology is None and molecule.chosen is None else None
+    topology = trajectory.topology or (None if molecule.chosen is None else molecule.source.path)
     trajectories: dict[str, Trajectory] = {}
     for name, own in indices.items():
         if files := paths.get(name):
             own_atoms = atoms.get(name, binding.plans[name].atoms)
-            trajectories[name] = Trajectory(files, own_atoms, over.words, image=over.imaging)
+            trajectories[name] = Trajectory(files, own_atoms, trajectory.words, image=trajectory.imaging)
         else:
-            trajectories[name] = Trajectory(over.paths, whole, over.words, taken[own], topology, image=over.imaging)
+            trajectories[name] = Trajectory(
+                trajectory.paths, whole, trajectory.words, taken[own], topology, image=trajectory.imaging
+            )
     with ProgressLine("Binding energy") as progress:
         energies = separate_energies(binding, trajectories, atoms, progress)
     if output is not None:
@@ -124,15 +124,15 @@ def _rows(energies: SeparateEnergies, naming: Naming) -> dict[str, NDArray[np.ge
 
 
 def _naming(binding: Binding, like: str | None) -> Naming:
-    """The names of terms in files: AMBER's with the constants of its programs, as on the screen."""
+    """Name the terms in files: by AMBER's names with the constants of its programs, as on the screen."""
     return Naming(binding.names, like in OF_AMBER)
 
 
-def opened_frames(binding: Binding, molecule: Molecule, over: FrameOptions, like: str | None) -> OpenedFrames:
-    """The frames of a complex, and the way to evaluate them."""
+def opened_frames(binding: Binding, molecule: Molecule, trajectory: FrameOptions, like: str | None) -> OpenedFrames:
+    """Open the frames of a complex, and the way to evaluate them."""
     naming = _naming(binding, like)
     settings = {"software": software(), **binding_settings(binding), **naming.settings}
-    frames = trajectory_for(binding, over.opened(binding.given, molecule.chosen))
+    frames = trajectory_for(binding, trajectory.opened(binding.given, molecule.chosen))
     return OpenedFrames(
         frames, evaluate_with(binding, naming=naming), {"record": settings_of(binding, frames, settings)}
     )  # fmt: skip
@@ -142,13 +142,13 @@ def _of_trajectory(
     binding: Binding, spec: FramesSpec, output: Path | None, resume: bool, like: str | None
 ) -> BindingEnergies:
     if binding._decomposer() is not None:
-        asked_of(click.get_current_context()).refuse("a decomposition is summed up in one process")
+        cluster_options_of(click.get_current_context()).refuse("a decomposition is summed up in one process")
     naming = _naming(binding, like)
     with shared_frames(spec, output, resume) as shared:
         with FrameLine("Binding energy", len(shared.frames)) as progress:
             return energies_over(
                 binding, shared.frames, output=shared.output, resume=resume, progress=progress, settings=shared.record,
-                stream=shared.over, naming=naming,
+                stream=shared.stream, naming=naming,
             )  # fmt: skip
 
 

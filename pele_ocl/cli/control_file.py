@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...errors import InputError
-from ..terminal import note
+from ..errors import InputError
+from .terminal import note
 
 if TYPE_CHECKING:
-    from ...forcefield import ControlFile
+    from ..forcefield import ControlFile
 
 OPTION = "--pele-conf"
 _SUFFIX = ".conf"
 
 
 def with_control_file(command: click.Command, context: click.Context, args: Sequence[str]) -> list[str]:
-    """The arguments without a control file among the structures, and with the structure that it names where none is.
+    """Take a control file out of the arguments, and add the structure that it names if they name none.
 
-    Its other settings become the defaults of the options. Raises FormatError for a file that cannot be read, and
-    InputError where neither it nor the arguments name one structure.
+    Its other settings become the defaults of the options. Raises FormatError for a file that cannot be read. Raises
+    InputError if neither it nor the arguments name one structure.
     """
     left = list(args)
     known = any(OPTION in parameter.opts for parameter in command.params)
@@ -37,7 +37,7 @@ def with_control_file(command: click.Command, context: click.Context, args: Sequ
     path = given.get("pele_conf") or next(iter(files), None)
     if path is None:
         return left
-    from ...forcefield import read_control
+    from ..forcefield import read_control
 
     control = read_control(str(path))
     for sentence in control.notes:
@@ -64,7 +64,7 @@ def _defaults(control: ControlFile) -> dict[str, object]:
 
 
 def _structure(control: ControlFile) -> str:
-    """The structure of a control file that names one."""
+    """Give the structure of a control file that names one."""
     instead = f"IN {OPTION} {control.path}"
     if len(control.structures) != 1:
         names = f"{len(control.structures)} files of one complex" if control.structures else "no structure"

@@ -1,36 +1,98 @@
-"""The reading of a structure as a command's options say."""
+"""Options that choose atoms, and the reading of a structure by all options."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
-from ...atoms import Atoms, Floats
-from ...atoms.lcpo import lcpo_notes
-from ...atoms.selection import Composition, Selection
-from ...errors import InputError
-from ...forcefield import ForceField
-from ...formats import is_pqr, is_structure, is_topology, read_structure_or_atoms, read_topology, structure_format
-from ...formats.amber import is_netcdf
-from ...gb_models import default_radii, radii_note
-from ...inputfile import InputFile, read_file
-from ...reading import Coordinates, read_chosen
-from ..command import remember_coordinates
-from ..report import counted
-from ..terminal import note
-from .choice import Chosen
+from ..atoms import Atoms, Floats
+from ..atoms.lcpo import lcpo_notes
+from ..atoms.selection import Composition, Selection
+from ..errors import InputError
+from ..forcefield import ForceField
+from ..formats import is_pqr, is_structure, is_topology, read_structure_or_atoms, read_topology, structure_format
+from ..formats.amber import is_netcdf
+from ..gb_models import default_radii, radii_note
+from ..inputfile import InputFile, read_file
+from ..reading import Coordinates, read_chosen
+from .command import remember_coordinates
+from .report import counted
+from .terminal import note
+
+Bools = NDArray[np.bool_]
+Chosen: TypeAlias = tuple[Atoms, Bools | None]
+
+_KINDS = {"protein": "protein", "nucleic": "nucleic", "ligand": "ligand", "ion": "ion", "ions": "ion", "water": "water"}
+
+
+def choice_options() -> list[Callable[..., Callable[..., object]]]:
+    """List the options `select`, `without` and `only`, which selection_of puts together."""
+    return [
+        click.option(
+            "--select",
+            metavar="EXPR",
+            help="Atoms to take, in the words of MDAnalysis and VMD: 'protein and not resname NAP', or a mask of "
+            "AMBER: ':1-50@CA'. Other atoms need no parameters.",
+        ),
+        click.option(
+            "--without",
+            metavar="NAMES",
+            help="Leave out residues by name, such as HOH,NAP, or by kind: water, ion, ligand.",
+        ),
+        click.option("--only", metavar="KINDS", help="Take only these kinds: protein, nucleic, ligand, ion, water."),
+    ]
+
+
+def selection_of(select: str | None, without: str | None, only: str | None) -> Selection | None:
+    """One selection of what the three options say, None where none is given.
+
+    Raises InputError, before any file is read, for a text that is no selection.
+    """
+    parts = []
+    if select is not None:
+        parts.append(select)
+    if without is not None:
+        parts.append(
+            f"not ({' or '.join(_KINDS.get(name) or _residue(name) for name in _split('--without', without))})"
+        )
+    if only is not None:
+        kinds = _split("--only", only)
+        unknown = next((kind for kind in kinds if kind not in _KINDS), None)
+        if unknown is not None:
+            raise click.UsageError(f"--only {only}: there is no kind {unknown!r}; choose of {', '.join(_KINDS)}")
+        parts.append(" or ".join(_KINDS[kind] for kind in kinds))
+    text = " and ".join(parts if len(parts) == 1 else [f"({part})" for part in parts])
+    return Selection(text) if text else None
+
+
+def _split(option: str, names: str) -> list[str]:
+    """Split the names between commas."""
+    found = [name.strip() for name in names.split(",")]
+    if not all(found):
+        raise click.UsageError(f"{option} {names} lacks a name before or behind a comma")
+    return found
+
+
+def _residue(name: str) -> str:
+    """Write the selection of a residue name; * and ? stand for any letters."""
+    if set(name) & set('()" '):
+        raise click.UsageError(f"--without {name}: names of residues are needed, without blanks and parentheses")
+    return f"resname {name}" if any(c in name for c in "*?") else f'resname "{name}"'
+
 
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
 FILE = "file"  # GB radii of the structure's own
 
 
 class FirstFrame(Protocol):
-    """The trajectory that a command was given, in whose first frame a topology stands; no paths where there is none."""
+    """Trajectory that a command was given, whose first frame has the positions of a topology; it may have no paths."""
 
     @property
     def paths(self) -> tuple[Path, ...]: ...
@@ -40,13 +102,13 @@ class FirstFrame(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class StructureReader:
-    """The options about structure and parameters, and the atoms that they make of a file.
+    """Reader of structures by the options about structure and parameters.
 
     structures : the files that the command was given
     coordinates : of all topologies among them, or one of each, in their order; other files have positions of their own
-    selection : of all three options that choose atoms; gb, like : of the solvent, None where the command has none
-    lcpo : whether to say which atoms take carbon's parameters of LCPO surfaces
-    over : the trajectory, None where the command takes none
+    selection : of all three options that choose atoms; gb, like : of the solvent, None if the command has none
+    lcpo : True to say which atoms take carbon's parameters of LCPO surfaces
+    trajectory : None if the command takes none
     """
 
     structures: tuple[Path, ...]
@@ -65,23 +127,23 @@ class StructureReader:
     gb: str | None
     like: str | None
     lcpo: bool
-    over: FirstFrame | None
+    trajectory: FirstFrame | None
     _told: set[str] = field(default_factory=set, init=False)
     _of_frames: list[str] = field(default_factory=list, init=False)  # notes about the first frame
 
     def __getstate__(self) -> dict[str, object]:
-        """The fields: what was loaded by them is loaded anew elsewhere. Coordinates alone need all structures."""
+        """Give the fields: what was loaded by them is loaded anew elsewhere. Coordinates alone need all structures."""
         structures = self.structures if self.coordinates else self.structures[:2]  # there may be thousands
         return {of.name: getattr(self, of.name) for of in fields(self)} | {"structures": structures}
 
     def __call__(self, source: InputFile, number: int | None = None) -> Atoms:
-        """The chosen atoms of a file; parameters as of `chosen`."""
+        """Read the chosen atoms of a file; parameters as of `chosen`."""
         return self.chosen(source, number)[0]
 
     def chosen(self, source: InputFile, number: int | None = None) -> Chosen:
-        """The chosen atoms of a file, and (n,) True for each atom of the file that was taken, None where all were.
+        """Read the chosen atoms of a file, and (n,) True for each atom that was taken, None if all were.
 
-        number : of the model, by default that of --model
+        number : of the model, by default of --model
         """
         if None not in (self.model, number):
             raise click.UsageError("choose one of --model and --models")
@@ -106,13 +168,15 @@ class StructureReader:
         atoms = self._noted(source, atoms)
         return atoms, taken
 
-    def of_frames(self, source: InputFile, over: FirstFrame) -> Atoms:
-        """All atoms of another file than IN; those of a topology stand where the first of its own frames has them."""
-        own = replace(self, structures=(source.path,), coordinates=(), model=None, selection=None, over=over)
+    def of_frames(self, source: InputFile, trajectory: FirstFrame) -> Atoms:
+        """Read all atoms of another file than IN; a topology takes the positions of the first of its own frames."""
+        own = replace(
+            self, structures=(source.path,), coordinates=(), model=None, selection=None, trajectory=trajectory
+        )
         return own(source)
 
     def unparameterised(self, source: InputFile) -> Atoms:
-        """The chosen atoms of a file with their names and positions, and no parameters: charges are 0."""
+        """Read the chosen atoms of a file with their names and positions, and no parameters: charges are 0."""
         positions = self._coordinates_of(source.path)
         parameters = () if positions is None else self.parameters
         found = read_structure_or_atoms(source, self.model, positions, parameters)
@@ -131,7 +195,7 @@ class StructureReader:
 
     @cached_property
     def _forcefield(self) -> ForceField:
-        """The force field of files that bring no parameters."""
+        """Force field of files that bring no parameters."""
         named = None if self.radii == FILE else self.radii
         has_tables = self.radii == FILE or self.obc or self.pele_data
         radii = named or (None if has_tables else default_radii(self.gb, self.like))
@@ -154,10 +218,10 @@ class StructureReader:
             raise InputError(f"{path}: {form.kind} brings its own charges and radii; leave out {', '.join(given)}")
 
     def _positions(self, source: InputFile) -> Coordinates:
-        """The file of the positions of a topology, or those of the first frame."""
-        if not self.coordinates and self.over is not None and self.over.paths and is_topology(source.path):
+        """Find the file of the positions of a topology, or read the first frame."""
+        if not self.coordinates and self.trajectory is not None and self.trajectory.paths and is_topology(source.path):
             whole = read_topology(source, self.parameters).parameters
-            positions, stripped = self.over.first_positions(whole, self.selection)
+            positions, stripped = self.trajectory.first_positions(whole, self.selection)
             self._of_frames[:] = [stripped] if stripped else []
             return positions
         found = self._coordinates_of(source.path)
@@ -165,7 +229,7 @@ class StructureReader:
         return found
 
     def _coordinates_of(self, structure: Path) -> InputFile | Path | None:
-        """The file of --coordinates that belongs to a structure; what all share is read once."""
+        """Find the file of --coordinates that belongs to a structure; what all share is read once."""
         if self._topologies and not is_topology(structure):
             return None
         if len(self.coordinates) <= 1 or not self._topologies:
@@ -183,7 +247,7 @@ class StructureReader:
 
     @cached_property
     def _topologies(self) -> tuple[Path, ...]:
-        """The structures without positions of their own."""
+        """Structures without positions of their own."""
         return tuple(path for path in self.structures if not path.is_dir() and is_topology(path))
 
     @cached_property
@@ -191,7 +255,7 @@ class StructureReader:
         return opened_coordinates(self.coordinates[0]) if self.coordinates else None
 
     def _noted(self, source: InputFile, atoms: Atoms) -> Atoms:
-        """The atoms with all sentences about them among their notes, which are told."""
+        """Add all sentences about atoms to their notes, and tell them."""
         unfit = "" if self.gb is None else radii_note(self.gb, atoms.gb_radii_set)
         held = Composition.of(atoms.labels).solvent_sentence()
         more = [sentence for sentence in (unfit, f"{source}: {held}" if held else "") if sentence]

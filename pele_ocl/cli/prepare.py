@@ -9,16 +9,16 @@ from pathlib import Path
 
 import click
 
-from ...errors import InputError
-from ...inputfile import read_file
-from ...interop.preparation import Preparation
-from ...interop.preparing import prepare as prepared
-from ..command import INPUT, OUTPUT, EachOnce
-from ..options import debug_option
-from ..progress import ProgressLine
-from ..report import counted
-from ..structures.outcomes import say_record
-from ..terminal import one_line, say
+from ..errors import InputError
+from ..inputfile import read_file
+from ..interop.preparation import Preparation
+from ..interop.preparing import prepare as prepared
+from .command import INPUT, OUTPUT, EachOnce
+from .options import debug_option
+from .progress import ProgressLine
+from .records import failing_as_record, say_record
+from .report import counted
+from .terminal import one_line, say
 
 _SHOWN = 12  # residues in a list, on screen
 
@@ -53,12 +53,12 @@ def prepare(
 ) -> None:
     """Write the structure in IN with all its atoms as OUT, ready for the other commands.
 
-    IN is a .pdb or .cif file as the Protein Data Bank has it, also with .gz. One alternate location is kept, missing
+    IN is a .pdb or .cif file as the Protein Data Bank has it, also with .gz. One alternate location is kept. Missing
     atoms and residues within chains are built, disulphides bonded, and hydrogens added by the usual pKa of residues.
-    Heavy atoms that are there stay where they are. Through PDBFixer: pip install 'pele-ocl[openmm]'.
+    Heavy atoms that are there stay. Through PDBFixer: pip install 'pele-ocl[openmm]'.
     """
     replace = _pairs(replacements)
-    with ProgressLine("Preparing") as line:
+    with failing_as_record(path, as_json), ProgressLine("Preparing") as line:
 
         def tell(step: str, share: float) -> None:
             line.what = f"Preparing, {one_line(step)}"
@@ -66,7 +66,7 @@ def prepare(
 
         changes = prepared(path, output, ph, keep_water, keep_hetero, not no_loops, loop_seconds, replace, tell)
     if as_json:
-        say_record(read_file(path), {"input": str(path), "output": str(output), "ph": ph, **asdict(changes)})
+        say_record(read_file(path), {"output": str(output), "ph": ph, **asdict(changes)})
         return
     head = f"{one_line(str(path))} -> {one_line(str(output))}: {counted(changes.n_atoms, 'atom')}, pH {ph:g}"
     say("\n".join([head, "", *(f"{what:<14}{text}" for what, text in _lines(changes))]))
@@ -120,7 +120,7 @@ def _not_built(changes: Preparation, end: str) -> str:
 
 
 def _some(names: list[str]) -> str:
-    """The first names, and how many there are more."""
+    """List the first names, and how many there are more."""
     more = f" and {len(names) - _SHOWN:,} more; --json has them all" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 
