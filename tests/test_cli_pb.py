@@ -108,7 +108,7 @@ def test_json_holds_what_the_class_gives():
     expected = PoissonBoltzmann(read(HEXAPEPTIDE), PBModel(ions=ions), spacing=1).solve()
     assert found["energy"]["solvation"] == pytest.approx(expected.energy, rel=1e-6)
     assert found["errors"]["grid"] == pytest.approx(expected.errors.grid, rel=1e-4)
-    assert sum(row["energy"]["solvation"] for row in found["residues"]) == pytest.approx(expected.energy, rel=1e-5)
+    assert sum(row["total"] for row in found["residues"]) == pytest.approx(expected.energy, rel=1e-5)
     assert found["shape"] == list(expected.levels[-1].grid.shape)
     assert found["settings"]["ions"][0] == {"charge": 1, "concentration": 0.1, "radius": 2.0}
 

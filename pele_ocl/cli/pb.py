@@ -156,8 +156,8 @@ def pb(
 ) -> None:  # fmt: skip
     """Compute the Poisson-Boltzmann energy of solvation and potential of the molecule in IN.
 
-    IN is a structure, best a .pqr file, whose radii are taken; or an input file of APBS (.in), which is computed as
-    APBS computes it, with its lines printed and its maps written. Energies in kcal/mol, of APBS's files in kJ/mol.
+    IN is a structure, best a .pqr file, whose radii are taken, or an input file of APBS (.in). The latter is computed
+    as APBS computes it: its lines are printed, its maps written. Energies in kcal/mol, of APBS's files in kJ/mol.
     """
     context = click.get_current_context()
     with failing_as_record(path, as_json):
@@ -222,7 +222,7 @@ def _findings(atoms: Atoms) -> list[Any]:
 
 
 def _in_the_solute(plan: PoissonBoltzmann) -> PoissonBoltzmann:
-    """The same charges on the same grid, with the solute's dielectric everywhere and no salt."""
+    """Put the same charges on the same grid, with the solute's dielectric everywhere and no salt."""
     model = replace(plan.model, solvent_dielectric=plan.model.solute_dielectric, ions=(), equation="linear")
     return PoissonBoltzmann(
         plan.atoms, model, grids=plan.grids, reaction=False, solver=plan.solver, tolerance=plan.tolerance,
@@ -266,9 +266,8 @@ def _as_json(result: PBResult, alone: PBResult | None, per_residue: bool) -> dic
         "seconds": dict(result.seconds),
     }
     if per_residue:
-        report["residues"] = [
-            {"residue": name, "energy": {"solvation": share}} for name, share in _residues(result, per_atom)
-        ]
+        shares = _residues(result, per_atom)
+        report["residues"] = [{"residue": name, "total": share} for name, share in shares]
     return report
 
 

@@ -82,7 +82,7 @@ class ApbsPrint:
 
 @dataclass(frozen=True)
 class ApbsInput:
-    """What a file asks for. molecules : paths of PQR files; notes : what was left out, with its reason"""
+    """Calculations of a file. molecules : paths of PQR files; notes : what was left out, with its reason"""
 
     molecules: tuple[Path, ...]
     calculations: tuple[ApbsCalculation, ...]
