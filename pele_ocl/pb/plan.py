@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,14 +16,12 @@ from ..errors import DeviceError, InputError
 from ..grid import Grid, Map
 from ..pb_model import PBModel, PBProblem, PBSolute, grid_around
 from ..variant import Progress
-from .border import with_border
 from .charges import NodeCharges, NodeWeights
-from .energies import energy_terms, ions_in_potential, pressure, total_energy
-from .equation import Equation, PotentialsAtAtoms, solve
 from .launching import Launching
+from .levels import Solution, SolverChoice, solve_grids
 from .probes import probe_points
-from .reaction import SingularPart, require_room
-from .result import PBErrors, PBLevelResult, PBResult
+from .reaction import require_room
+from .result import PBErrors, PBResult
 from .solvers import SOLVERS
 from .surface import find_coefficients
 
@@ -34,17 +31,6 @@ if TYPE_CHECKING:
 ORDERS = {"edges": 2, "mol": 1, "smol": 1, "spl2": 1}  # of the error in the spacing
 FINEST = {True: 1e-14, False: 1e-6}  # tolerances of devices with and without float64
 MOST_SHIFTS = 1000
-
-
-@dataclass(eq=False)
-class _Solved:
-    """Solution on the grids of a problem."""
-
-    energy: float  # kT
-    solver_error: float  # kT
-    potentials: Floats  # (n,) kT/e at the atoms, NaN off the grid
-    potential: Floats  # (nz, ny, nx) kT/e of the finest grid
-    levels: list[PBLevelResult] = field(default_factory=list)
 
 
 class PoissonBoltzmann:
@@ -113,8 +99,8 @@ class PoissonBoltzmann:
         seed : of their random numbers
         progress : called with the share done, 0 to 1
 
-        Returns a PBResult. Memory about 50 bytes a node, time linear in the nodes. Raises InputError for positions that
-        do not fit, PeleError if the solver stops early, DeviceError if the device cannot do it.
+        Returns a PBResult. Memory about 40 bytes a node, time linear in the nodes. Raises InputError for positions that
+        do not fit, PeleError if the solver stops early, DeviceError if memory is short.
         """
         start = time.perf_counter()
         keep_map, extrapolate = arguments.flag("keep_map", keep_map), arguments.flag("extrapolate", extrapolate)
@@ -125,9 +111,13 @@ class PoissonBoltzmann:
         tell = progress or (lambda share: None)
         moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
         problem = self._problem(moved)
-        seconds: dict[str, float] = defaultdict(float)
+        seconds: dict[str, float] = {}
+        for factor in (2, 4)[: 2 if extrapolate else int(with_grid)]:  # says what is wrong before anything takes long
+            coarser = replace(problem, grids=_coarser(problem.grids, factor))
+            if self.reaction:
+                require_room(coarser)
         steps = 1 + (2 if extrapolate else int(with_grid)) + shifts
-        solved = self._solved(problem, seconds)
+        solved = self._solved(problem, seconds, keep_map)
         tell(1 / steps)
         begun = time.perf_counter()
         errors = self._errors(problem, solved, with_grid or extrapolate, extrapolate, shifts, seed, tell, steps)
@@ -135,7 +125,8 @@ class PoissonBoltzmann:
         atoms = self.atoms if positions is None else replace(self.atoms, positions=moved)
         grid = problem.grids[-1]
         title = f"Poisson-Boltzmann potential of {len(atoms):,} atoms"
-        found = Map(grid, solved.potential, "kT/e", title, self.model.temperature) if keep_map else None
+        values = solved.potential
+        found = None if values is None else Map(grid, values, "kT/e", title, self.model.temperature)
         seconds["total"] = time.perf_counter() - start
         return PBResult(
             atoms, self.model, self.reaction, solved.energy, solved.potentials, found, tuple(solved.levels), errors,
@@ -188,89 +179,16 @@ class PoissonBoltzmann:
             raise InputError("no atom lies inside the outermost grid; give a grid around the molecule")
         return problem
 
-    def _solved(self, problem: PBProblem, seconds: dict[str, float]) -> _Solved:
-        """Solve the equation on each grid, whose border has the values of the grid before it."""
+    def _solved(self, problem: PBProblem, seconds: dict[str, float], keep: bool) -> Solution:
+        """Solve a problem on a run of its own."""
         from ..opencl.run import Run
 
         launching = Launching(Run(self.device, "float32", profile=False))
-        begun = time.perf_counter()
-        probes = probe_points(launching, problem.solute, problem.model)
-        seconds["surface"] += time.perf_counter() - begun
-        around, parent = np.zeros(3), None
-        levels: list[PBLevelResult] = []
-        for number, grid in enumerate(problem.grids):
-            following = problem.grids[number + 1] if number + 1 < len(problem.grids) else None
-            solved, outside = self._level(launching, problem, grid, probes, parent, around, following, seconds)
-            around = around + outside
-            parent = (grid, solved.potential)
-            levels += solved.levels
-        solved.levels = levels
-        return solved
-
-    def _level(
-        self, launching: Launching, problem: PBProblem, grid: Grid, probes: Floats, parent: tuple[Grid, Floats] | None,
-        around: Floats, following: Grid | None, seconds: dict[str, float],
-    ) -> tuple[_Solved, Floats]:  # fmt: skip
-        """Solve the equation on a grid; and its energy terms outside of the following one."""
-        begun = time.perf_counter()
-        model, solute = problem.model, problem.solute
-        coefficients = find_coefficients(launching, problem, grid, probes)
-        launching.run.finish()
-        seconds["surface"] += time.perf_counter() - begun
-        begun = time.perf_counter()
-        inside = NodeWeights.of(problem, grid)
-        charges = NodeCharges.of(problem, grid, inside)
-        known = with_border(launching, problem, grid, parent, precise=not self.reaction)
-        singular = None
-        if self.reaction:
-            singular = SingularPart(launching, problem, grid, coefficients, inside)
-            nodes, right = singular.nodes, singular.charges
-        else:
-            inner = charges.inner(grid.shape)
-            nodes, right = charges.nodes[inner], charges.charges[inner] * model.charge_factor
-        equation = Equation(launching, model, coefficients, float(np.prod(grid.spacing)), known, nodes, right)
-        weights = NodeWeights.of(problem, grid, "on")
-        at_atoms = PotentialsAtAtoms(equation, weights)
-        seconds["equation"] += time.perf_counter() - begun
-        begun = time.perf_counter()
-        history: list[float] = []
-
-        def watch() -> None:
-            history.append(0.5 * float(solute.charges[weights.atoms] @ at_atoms.read()))
-
-        done = solve(equation, self.solver, self.tolerance, self.max_iterations, watch)
-        seconds["solver"] += time.perf_counter() - begun
-        begun = time.perf_counter()
-        potentials = np.full(len(solute.positions), np.nan)
-        potentials[weights.atoms] = at_atoms.read()
-        potential = equation.on_host()
-        edges = coefficients.on_host() if model.is_nonlinear and not self.reaction else None
-        accesses = coefficients.accesses_on_host() if model.is_nonlinear else None
-        if self.reaction:
-            energy = 0.5 * float(solute.charges[weights.atoms] @ potentials[weights.atoms])
-            if accesses is not None:
-                energy += ions_in_potential(model, grid, potential, accesses) - pressure(
-                    model, grid, potential, accesses
-                )
-        else:
-            own = energy_terms(problem, grid, potential, charges, edges, accesses)
-            energy = total_energy(own + around, model)
-        outside = np.zeros(3)
-        if following is not None and not self.reaction:
-            outside = energy_terms(problem, grid, potential, charges, edges, accesses, following)
-        elif following is None and singular is not None:
-            singular.add_to(equation)
-            potential = equation.on_host()
-        error = abs(history[-1] - history[-2]) if len(history) > 1 else abs(history[-1]) if history else 0.0
-        level = PBLevelResult(
-            grid, energy, done.iterations, done.corrections, done.residuals[-1] if done.residuals else 0.0,
-            problem.atoms_off(grid),
-        )  # fmt: skip
-        seconds["equation"] += time.perf_counter() - begun
-        return _Solved(energy, error, potentials, potential, [level]), outside
+        choice = SolverChoice(self.reaction, self.solver, self.tolerance, self.max_iterations)
+        return solve_grids(launching, problem, choice, seconds, keep)
 
     def _errors(
-        self, problem: PBProblem, solved: _Solved, with_grid: bool, extrapolate: bool, shifts: int, seed: int,
+        self, problem: PBProblem, solved: Solution, with_grid: bool, extrapolate: bool, shifts: int, seed: int,
         tell: Progress, steps: int,
     ) -> PBErrors:  # fmt: skip
         """Measure the errors of an energy by solving the same problem on other grids."""
@@ -280,9 +198,7 @@ class PoissonBoltzmann:
         def energy_on(grids: tuple[Grid, ...]) -> float:
             nonlocal done
             other = replace(problem, grids=grids)
-            if self.reaction:
-                require_room(other)
-            energy = self._solved(other, defaultdict(float)).energy * unit
+            energy = self._solved(other, {}, keep=False).energy * unit
             done += 1
             tell(done / steps)
             return energy
