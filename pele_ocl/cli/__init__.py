@@ -28,6 +28,7 @@ COMMANDS = {
     "merge": "Put the results of all shards together.",
     "minimize": "Relax the structures in IN: move their atoms to a minimum of their energy.",
     "nonbond": "Compute Lennard-Jones, Coulomb and GB energy of the molecule in IN over a pair list, and the gradient.",
+    "pb": "Compute the Poisson-Boltzmann energy of solvation and potential of the molecule in IN.",
     "potmap": "Compute the electrostatic potential of the molecule in IN at the points of a grid.",
     "prepare": "Write the structure in IN with all its atoms as OUT, ready for the other commands.",
     "relax": "Relax predicted models as AlphaFold does, and report what was wrong before and after.",
