@@ -107,9 +107,9 @@ def test_sentences(tmp_path, apbs):
     both = ("--map", apbs, "--residue-values", apbs)
     assert "choose one of --map and --residue-values" in run("view", HEXAPEPTIDE, *both, "-o", page, code=2).stderr
     method = ("--map", apbs, "--method", "pb")
-    assert "--method is about a potential that is computed" in run(
-        "view", HEXAPEPTIDE, *method, "-o", page, code=2
-    ).stderr
+    assert (
+        "--method is about a potential that is computed" in run("view", HEXAPEPTIDE, *method, "-o", page, code=2).stderr
+    )
     assert "--from-units is about --map" in run("view", HEXAPEPTIDE, "--from-units", "V", "-o", page, code=2).stderr
     assert "Missing option '-o'" in run("view", HEXAPEPTIDE, code=2).stderr
     assert not page.exists()
