@@ -28,6 +28,7 @@ from .layout import EnergyLayout
 from .masks import TileOrder
 from .options import Options
 from .result import PASS_TERMS
+from .sgb import SurfaceRadii
 from .tables import PairTables
 from .terms import Addend
 
@@ -65,6 +66,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.tree = None if accuracy is None else TreeSums(tiles, model, shape, accuracy)
         sizes = self._common_sizes(len(atoms)) | self._sizes() | (self.surface.sizes if self.surface else {})
         sizes |= self.tree.sizes("born_sums") if self.tree else {}
+        self.of_surface = SurfaceRadii(tiles.n_slots) if model.gb_model.of_surface else None
+        sizes |= self.of_surface.sizes("born_sums") if self.of_surface else {}
         for addend in contents.addends:
             sizes |= addend.sizes(self)
         self.allocate(sizes, most)
@@ -91,6 +94,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
     def _radii(self) -> list[KeptLaunch]:
         if self.model.gb_model.vacuum:
             return self._no_radii()
+        if self.of_surface:
+            return self._born_of_surface(self.of_surface)
         return self._born() if self.tree is None else self._born_of(self.tree)
 
     def _from_radii(self) -> list[KeptLaunch]:
@@ -291,6 +296,10 @@ class EnergyPasses(TiledPasses, Generic[L]):
     def _born_of(self, tree: TreeSums) -> list[KeptLaunch]:
         """The launches in place of those of Born radii from all pairs. They leave nothing out of frozen atoms."""
         return [*tree.launches(self, "born_sums"), self._atom_terms(tree.n_parts)]
+
+    def _born_of_surface(self, surface: SurfaceRadii) -> list[KeptLaunch]:
+        """The launches in place of those of Born radii from pairs, where they are integrals over the surface."""
+        return [*surface.launches(self, "born_sums"), self._atom_terms(surface.n_parts), surface.single(self)]
 
     def _surface(self) -> list[KeptLaunch]:
         """The nonpolar energies where they follow from the surface."""

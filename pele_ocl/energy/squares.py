@@ -50,7 +50,8 @@ class Squares(EnergyPasses[SquaresLayout]):
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and len(self.slabs) == 1 and self.frozen is None
         # In float64 arithmetic takes longer than launches, and compilers round it in other ways.
         is_bound_by_launches = is_small and self.run.precision == "float32"
-        one_by_one = self.model.gb_model.vacuum or self.tree is not None or self.run.is_shared
+        in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
+        one_by_one = in_other_ways or self.run.is_shared
         return self.layout.joined and self.fused and is_bound_by_launches and not one_by_one
 
     @property

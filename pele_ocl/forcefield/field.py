@@ -20,6 +20,7 @@ from .links import Links
 from .matching import Match, match_residues
 from .obc import Key, lookup
 from .openmm.names import is_named
+from .sgb import sgb_parameters
 from .sources import Origin, collected
 from .templates import Kind, Template
 
@@ -137,6 +138,7 @@ class ForceField:
             bonded=bonded,
             types=parameters.types,
             gb_radii_set=self._radii_name(used),
+            sgb=sgb_parameters(used, index),
             notes=structure.notes
             + bonding.notes
             + gb_notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .distance import DistanceRestraint
+from .dielectric import DielectricCorrections
 from .lj_pairs import LennardJonesCorrections
 from .restraint import PositionalRestraint
 from .term import Addend, Term
