@@ -20,6 +20,7 @@ kernel void far_groups(
     const real mixed2,                            // of a neutral and a charged one,
     const real charged2,                          // of two charged ones
     global const int *restrict excluded_starts,   // (n_atoms + 1) first entry of each atom in `excluded`
+    global const real *restrict inverses,         // (n_atoms) 1/eps inside of each atom
     global const int *restrict excluded,          // the atoms with which it has no Lennard-Jones and Coulomb energy, rising
     global real2 *restrict energies)              // (n_conformations, n_atoms) of the complex, and of the parts [kcal/mol]
 {
@@ -52,11 +53,13 @@ kernel void far_groups(
             const real2 other_born = born[at + j];
             const real4 traits = (real4)(other_born.x, inverse(other_born.x), wells[j].x, wells[j].y);
             const Pair pair = evaluate_pair(&own, points[at + j], traits, is_excluded, false, &model, with_masks);
-            const real direct = pair.lennard_jones + pair.coulomb;
-            of_whole += direct + pair.gb;
+            const real less = fmin(inverses[i], inverses[j]) - (real)1, charges = point.w * points[at + j].w;
+            const real r2 = pair.dx * pair.dx + pair.dy * pair.dy + pair.dz * pair.dz;
+            const real direct = pair.lennard_jones + pair.coulomb * ((real)1 + less);
+            of_whole += direct + pair.gb - less * charges * inverse_f(r2, own_born.x * other_born.x);
             if (same_side) {
-                const real r2 = pair.dx * pair.dx + pair.dy * pair.dy + pair.dz * pair.dz;
-                of_parts += direct + gb_of(point.w * points[at + j].w, r2, own_born.y * other_born.y, &model);
+                const real product = own_born.y * other_born.y;
+                of_parts += direct + gb_of(charges, r2, product, &model) - less * charges * inverse_f(r2, product);
             }
         }
         whole += of_whole;

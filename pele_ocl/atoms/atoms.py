@@ -50,9 +50,8 @@ class Atoms(ReadOnlyArrays):
     notes : sentences about what was read and how the parameters were found that a careful user wants to read
     cell_angles : degrees of the unit cell that a topology names, which AMBER's text trajectories leave out; NaN where
         it does not name all; None where there is none. No energy depends on it
-    sgb : (n, 5) of PELE's SGB solvents: radius of the dielectric surface (A), of the accessible surface (A), gamma
-        (kcal/mol/A^2), alpha (kcal/mol) and 1/eps inside of VDGBNP, 0 to 1; NaN for atoms of templates without, None
-        where no atom has them
+    sgb : (n, 4) of PELE's SGB solvents: radius of the dielectric surface (A), of the accessible surface (A), gamma
+        (kcal/mol/A^2) and alpha (kcal/mol); NaN for atoms of templates without, None where no atom has them
 
     Parameters that a calculation does not need may be left out; a function that needs them says so. The arrays are
     copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite, negative
@@ -259,11 +258,11 @@ class Atoms(ReadOnlyArrays):
 
     def _checked_sgb(self) -> Floats:
         values: Floats = frozen(arguments.numbers("sgb", self.sgb), np.float64)
-        if values.shape != (len(self), 5):
-            raise InputError(f"sgb has shape {values.shape}; ({len(self)}, 5) is needed, five values an atom")
-        bad = (values[:, :2] < 0).any(axis=1) | (values[:, 4] <= 0) | (values[:, 4] > 1) | np.isinf(values).any(axis=1)
+        if values.shape != (len(self), 4):
+            raise InputError(f"sgb has shape {values.shape}; ({len(self)}, 4) is needed, four values an atom")
+        bad = (values[:, :2] < 0).any(axis=1) | np.isinf(values).any(axis=1)
         if bad.any():
-            raise InputError(f"sgb of {self.describe(int(np.argmax(bad)))} has a negative radius, or no 1/eps of 0 to 1")
+            raise InputError(f"sgb of {self.describe(int(np.argmax(bad)))} has a negative radius or an infinite figure")
         return values
 
     def _check_finite(self, name: str, values: Floats) -> None:

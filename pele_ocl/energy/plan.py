@@ -76,8 +76,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         chain = gradient and not fixed_radii and not model.gb_model.vacuum
         if chain and model.gb_model.of_surface:
             raise InputError(
-                f"the gradient of {model.gb} holds Born radii and surface, as PELE does: give fixed_radii=True, or "
-                "gradient=False"
+                f"the gradient of {model.gb} holds Born radii and surface, as PELE does: give --fixed-radii "
+                "(fixed_radii=True), or leave the gradient out"
             )
         options = Options(gradient, chain, per_atom, cutoff, one_four)
         check_options(precision, variant, VARIANTS, per_atom)

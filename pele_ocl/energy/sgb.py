@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..gb_models.surface import WORDS, sgb_figures, unit_points
+from ..pairs.dielectric import inverse_dielectrics
 from ..tiled.tables import scaled_charges
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class SurfaceRadii:
     def launches(self, passes: AnyPasses, sums: str) -> list[KeptLaunch]:
         """The launches that leave the Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
         run, tiles, model = passes.run, passes.tiles, passes.model
-        figures = np.column_stack([tiles.by_slot(column) for column in sgb_figures(passes.atoms, model.gb)[:, :4].T])
+        figures = np.column_stack([tiles.by_slot(column) for column in sgb_figures(passes.atoms, model.gb).T])
         self._parameters = run.upload(figures)
         units = run.upload(np.column_stack([unit_points(), np.zeros(32 * WORDS)]))
         items, centres = (1, self.n_slots) if run.device.kind == "CPU" else (CENTRES, CENTRES)
@@ -57,7 +58,7 @@ class SurfaceRadii:
     def single(self, passes: AnyPasses) -> KeptLaunch:
         """The launch that puts the energies of single atoms right."""
         run, tiles, model, names = passes.run, passes.tiles, passes.model, passes.contents.names
-        inverses = sgb_figures(passes.atoms, model.gb)[:, 4] if model.gb_model.own_dielectrics else np.ones(passes.n_atoms)
+        inverses = inverse_dielectrics(passes.atoms, model)
         return passes.each_slot(
             "energy/sgb/single.cl", "sgb_single", np.int32("gb_self" in names), np.int32("nonpolar" in names),
             run.dtype.type(model.outside), run.dtype.type(model.kappa),

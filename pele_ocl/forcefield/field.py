@@ -20,7 +20,6 @@ from .links import Links
 from .matching import Match, match_residues
 from .obc import Key, lookup
 from .openmm.names import is_named
-from .sgb import sgb_parameters
 from .sources import Origin, collected
 from .templates import Kind, Template
 
@@ -138,7 +137,7 @@ class ForceField:
             bonded=bonded,
             types=parameters.types,
             gb_radii_set=self._radii_name(used),
-            sgb=sgb_parameters(used, index),
+            sgb=_sgb_of(used, index),
             notes=structure.notes
             + bonding.notes
             + gb_notes
@@ -221,6 +220,13 @@ def _parameters(used: Sequence[Template], index: Ints, kind: Kind) -> AtomParame
         combining=_COMBINING[kind],
         one_four=_ONE_FOUR[kind],
     )
+
+
+def _sgb_of(used: Sequence[Template], index: Ints) -> Floats | None:
+    """Figures of Atoms.sgb of the atoms of all used templates at these indices (n,); None where no template has any."""
+    if all(t.sgb is None for t in used):
+        return None
+    return np.concatenate([np.full((len(t), 4), np.nan) if t.sgb is None else t.sgb for t in used])[index]
 
 
 def _index(matches: Sequence[Match], used: Sequence[Template]) -> Ints:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
+from ...pairs.dielectric import inverse_dielectrics
 from ...tiled.tables import scaled_charges
 from ..pairs import definitions, exclusions, packed_model, wells
 from ..plan import Binding
@@ -73,7 +74,8 @@ class FarGroups:
         self._tables += [
             run.upload(table, np.int32) for table in (index[self._order], self._starts, self._groups.sides)
         ]
-        self._exclusions = [run.upload(table, np.int32) for table in (first, partners)]
+        own = inverse_dielectrics(atoms, binding.model)[self._order]
+        self._exclusions = [run.upload(first, np.int32), run.upload(own), run.upload(partners, np.int32)]
         self._kernel = run.kernel("binding/far.cl", "far_groups", **definitions(atoms, binding.model))
 
     def energies(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:

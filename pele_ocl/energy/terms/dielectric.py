@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ...atoms import Atoms
-from ...gb_models.surface import sgb_figures
 from ...pairs import nonbonded_pairs
+from ...pairs.dielectric import inverse_dielectrics
 from ...solvent_model import SolventModel
 from ...tiled.tables import scaled_charges
 from .term import Addend
@@ -33,7 +33,7 @@ class DielectricCorrections(Addend):
         self._names = tuple(name for name in _TERMS if name in names)
         self._cutoff2 = MOST if cutoff is None else cutoff**2
         self._model = model
-        self._inverses = sgb_figures(atoms, model.gb)[:, 4] if model.gb_model.own_dielectrics else np.ones(len(atoms))
+        self._inverses = inverse_dielectrics(atoms, model)
         self._special = np.flatnonzero(self._inverses < 1)
         pairs = nonbonded_pairs(atoms)
         products = np.concatenate(
