@@ -75,6 +75,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .pairs import read_pairs as read_pairs
     from .pairs import without_bonded as without_bonded
     from .pairs import write_pairs as write_pairs
+    from .potmap import Potmap as Potmap
     from .potmap import PotmapResult as PotmapResult
     from .potmap import potmap as potmap
     from .reading import read as read
@@ -121,7 +122,7 @@ _HOMES = {
         "AllPairs", "PairList", "all_pairs", "internal_dielectrics", "pairs_split", "pairs_within", "read_pairs",
         "without_bonded", "write_pairs",
     ),
-    "potmap": ("PotmapResult",),
+    "potmap": ("Potmap", "PotmapResult"),
     "reading": ("read",),
     "relax": ("RelaxResult", "Relaxer"),
     "sampling": ("sample",),

@@ -37,8 +37,9 @@ def run() -> None:
 def _interrupt(_: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, or try again a little later where it would kill the process instead of ending it.
 
-    Modules written in C++ abort where it comes while they are loaded; behind one in a text that is executed, as
-    dataclasses are made, Python ends by the signal. What __del__ and callbacks of weak references raise is passed over.
+    A module written in C++ aborts if it comes while that module is loaded. Python itself ends by the signal if one
+    comes after another in executed text, as when dataclasses are made. Exceptions from __del__ and from callbacks of
+    weak references are passed over.
     """
     is_bad = frame is not None and frame.f_code.co_filename == "<string>"
     while frame is not None and not is_bad:

@@ -35,7 +35,7 @@ def described(value: object) -> str:
 
 
 def is_finite(value: object) -> bool:
-    """Whether this is a number, and neither infinite nor NaN."""
+    """Tell if a value is a number, and neither infinite nor NaN."""
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         return False
     try:
@@ -45,7 +45,7 @@ def is_finite(value: object) -> bool:
 
 
 def is_among(value: object, choices: Collection[str]) -> bool:
-    """Whether this is one of some names; False for what is no text, arrays included."""
+    """Tell if a value is one of some names; False for all but texts, arrays included."""
     return isinstance(value, str) and value in choices
 
 
@@ -58,7 +58,7 @@ def number(
     above: float = -math.inf,
     most: float = math.inf,
 ) -> float:
-    """The value as a float, or InputError unless it is a finite number, least to most and more than `above`."""
+    """Return the value as a float; raise InputError unless it is finite, least to most and more than `above`."""
     found = float(value) if isinstance(value, Real) and is_finite(value) else math.nan
     if least <= found <= most and found > above:
         return found
@@ -66,7 +66,7 @@ def number(
 
 
 def whole_number(name: str, value: object, *, least: int = 0, most: int = MOST_INT32) -> int:
-    """The value as an int, or InputError unless it is a whole number, least to most."""
+    """Return the value as an int; raise InputError unless it is a whole number, least to most."""
     found = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
     if found is None or found < least:
         raise InputError(f"{name} is {described(value)}; a whole number, {least} or more, is needed")
@@ -76,7 +76,7 @@ def whole_number(name: str, value: object, *, least: int = 0, most: int = MOST_I
 
 
 def flag(name: str, value: object) -> bool:
-    """The value as a bool, or InputError for anything else, numbers and texts included."""
+    """Return the value as a bool; raise InputError for anything else, numbers and texts included."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise InputError(f"{name} is {described(value)}; True or False is needed")
@@ -89,26 +89,26 @@ def choice(name: str, value: object, choices: Collection[str]) -> None:
 
 
 def instance(name: str, value: object, kind: type[T], needed: str) -> T:
-    """The value, or InputError unless it is of a class."""
+    """Return the value; raise InputError unless it is of a class."""
     if isinstance(value, kind):
         return value
     raise InputError(f"{name} is {described(value)}; {needed} is needed")
 
 
 def text(name: str, value: object) -> str:
-    """The value, or InputError unless it is a text."""
+    """Return the value; raise InputError unless it is a text."""
     return instance(name, value, str, "a text")
 
 
 def texts(name: str, values: object) -> tuple[str, ...]:
-    """The values as a tuple, or InputError unless they are several texts: a tuple or list of them."""
+    """Return the values as a tuple; raise InputError unless they are texts in a tuple or list."""
     if not isinstance(values, tuple | list) or not all(isinstance(value, str) for value in values):
         raise InputError(f"{name} are {described(values)}; a list of texts is needed")
     return tuple(values)
 
 
 def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
-    """The values as a tuple, each as it is, or InputError unless they are several paths."""
+    """Return the values as a tuple, each as it is; raise InputError unless they are several paths."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
         raise InputError(f"{name} are {described(values)}; a list of paths is needed")
     paths = tuple(values)
@@ -118,7 +118,10 @@ def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
 
 
 def file_path(value: object, name: str = "path") -> Path:
-    """The value as a Path; raises InputError unless it is one or a text, FormatError for a null character in it."""
+    """Return the value as a Path.
+
+    Raises InputError unless it is a path or a text, FormatError for a null character in it.
+    """
     written = fspath(value) if isinstance(value, str | PathLike) else None
     if not isinstance(written, str):
         raise InputError(f"{name} is {described(value)}; the path of a file is needed")
@@ -134,7 +137,10 @@ def callback(name: str, value: object) -> None:
 
 
 def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
-    """The values as an array of one of NumPy's kinds, "iuf" for numbers, say, or InputError; empty ones pass."""
+    """Return the values as an array of one of NumPy's kinds, such as "iuf" for numbers; else raise InputError.
+
+    Empty ones pass.
+    """
     try:
         found = as_array(values)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:  # rows of different lengths; tensors of a GPU
@@ -146,14 +152,14 @@ def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
 
 
 def as_array(values: object) -> NDArray[Any]:
-    """The values as an array that shares their memory where they allow it: by NumPy's protocol, or by DLPack."""
+    """Return the values as an array, which shares their memory if they allow it: by NumPy's protocol, or by DLPack."""
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
         return np.from_dlpack(values)
     return np.asarray(values)
 
 
 def numbers(name: str, values: object) -> NDArray[np.float64]:
-    """The values as a float64 array of any shape, not copied where they are one, or InputError."""
+    """Return the values as a float64 array of any shape, uncopied if they are one, or raise InputError."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
         return values
     with np.errstate(over="ignore"):  # of longer floats, which become infinite
@@ -161,7 +167,7 @@ def numbers(name: str, values: object) -> NDArray[np.float64]:
 
 
 def positions_of(values: object, name: str = "positions") -> NDArray[np.float64]:
-    """The values as positions (n, 3) in float64, finite or not, or InputError."""
+    """Return the values as positions (n, 3) in float64, finite or not, or raise InputError."""
     found = numbers(name, values)
     if found.ndim != 2 or found.shape[1] != 3:
         raise InputError(f"{name} have shape {found.shape}; (n, 3) is needed")

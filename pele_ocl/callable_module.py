@@ -1,6 +1,6 @@
 """Packages that are called as their function of the same name: `pele_ocl.energy(atoms)` beside `pele_ocl.energy.plan`.
 
-Importing a sub-package makes it an attribute of its package, in place of a function of that name; so the sub-package
+Importing a sub-package makes it an attribute of its package, in place of a function with its name. So the sub-package
 itself takes the call.
 """
 
@@ -30,7 +30,7 @@ class CallableModule(ModuleType):
 
 
 def make_callable(name: str) -> None:
-    """Let the module of this full name, which is loaded, be called as its function, and be described by its text."""
+    """Let a loaded module, given by its full name, be called as its function and described by its text."""
     module = sys.modules[name]
     module.__class__ = CallableModule
     module.__doc__ = vars(module)[name.rpartition(".")[2]].__doc__  # with which help(module) opens

@@ -1,4 +1,4 @@
-"""Residue and atom names: the kind of a residue, the names it has in other programs, the element of an atom.
+"""Residue and atom names: kinds of residues, their names in other programs, elements of atoms.
 
 Residue kinds and element symbols are gemmi's tables, with the names that force fields add for protonation states.
 """
@@ -52,13 +52,13 @@ _UNMISTAKABLE = frozenset("Cl Br Fe Zn Mg Mn Se Si Li Al Cu Ni".split())
 
 @cache
 def is_water(residue: str) -> bool:
-    """Whether a residue name means water."""
+    """Tell if a residue name means water."""
     return residue.upper() in _WATERS or gemmi.find_tabulated_residue(residue.upper()).is_water()
 
 
 @cache
 def is_polymer(residue: str) -> bool:
-    """Whether a residue name means an amino acid, a nucleotide or a cap of a peptide chain."""
+    """Tell if a residue name means an amino acid, a nucleotide or a cap of a peptide chain."""
     name = residue.upper()
     found = gemmi.find_tabulated_residue(name)
     tabulated = found.is_amino_acid() or found.is_nucleic_acid()
@@ -68,7 +68,7 @@ def is_polymer(residue: str) -> bool:
 
 @cache
 def is_nucleotide(residue: str, has_sugar: bool = False) -> bool:
-    """Whether a residue name means a nucleotide, by the names of the PDB, of Amber and of CHARMM.
+    """Tell if a residue name means a nucleotide, by the names of the PDB, of Amber and of CHARMM.
 
     has_sugar : whether the residue has an atom C1', without which T, AN or CHARMM's ADE do not mean one
     """
@@ -80,14 +80,14 @@ def is_nucleotide(residue: str, has_sugar: bool = False) -> bool:
 
 
 def element(name: str, residue: str, column: str = "") -> str:
-    """The element symbol of an atom, "X" where nothing tells it.
+    """Return the element symbol of an atom, "X" if nothing tells it.
 
-    The names in standard residues, waters and monatomic ions are fixed by convention and win over the file's element
-    column; elsewhere the column wins, and without one the name decides.
+    Convention fixes the names in standard residues, waters and monatomic ions; there they win over the file's element
+    column. Elsewhere the column wins, and without one the name decides.
 
-    name : four columns as in a PDB file, where the first is blank for elements of one letter; a shorter name is taken
-        as not aligned
-    column : the element column, a charge behind the symbol allowed ("N1+")
+    name : four columns as in a PDB file, the first blank for elements of one letter. A shorter name is taken as not
+        aligned
+    column : the element column; a charge may follow the symbol ("N1+")
     """
     return (
         _by_convention(name.strip(), residue.upper())
@@ -110,7 +110,7 @@ def aligned_name(name: str, symbol: str) -> str:
 
 @cache
 def _is_standard(name: str) -> bool:
-    """Whether the atom names of a residue follow the convention of the twenty amino acids and of nucleotides."""
+    """Tell if a residue's atom names follow the convention of the twenty amino acids and of nucleotides."""
     terminal = len(name) == 4 and name[0] in "NC" and _is_standard(name[1:])
     known = name in _POLYMER_VARIANTS or _NUCLEOTIDE_VARIANTS.fullmatch(name) is not None
     return terminal or known or (name != "UNK" and bool(gemmi.find_tabulated_residue(name).is_standard()))

@@ -10,7 +10,7 @@ INTERRUPTED = 130  # the exit code after Ctrl-C, as shells have it
 
 
 def printable(text: str) -> str:
-    """The text with every character that a terminal would obey, or cannot show, written as an escape: `\\x1b`.
+    """Write every character that a terminal would obey, or cannot show, as an escape: `\\x1b`.
 
     Line ends stay. Names from files and paths go through this before they are shown.
     """
@@ -20,7 +20,7 @@ def printable(text: str) -> str:
 
 
 class PeleError(Exception):
-    """Base of every error a user can cause or mend; as a text it is safe to show on a terminal."""
+    """Base of every error that a user can cause or mend. Its text is safe to show on a terminal."""
 
     def __str__(self) -> str:
         return printable(super().__str__())

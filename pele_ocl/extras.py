@@ -27,7 +27,7 @@ _LIBRARIES = {
 
 
 def extra(name: str, purpose: str, otherwise: str = "") -> ModuleType:
-    """The library, or one of its modules, of this name.
+    """Import a library, or one of its modules, by name.
 
     purpose : the one thing that needs it, for the message: "an OpenMM System"
     otherwise : ways to do without it, for the end of the message
@@ -41,7 +41,7 @@ def extra(name: str, purpose: str, otherwise: str = "") -> ModuleType:
 
 
 def missing(name: str, purpose: str, otherwise: str = "") -> InputError:
-    """The error where a library is not installed; parameters are those of `extra`."""
+    """Return the error for a library that is not installed; parameters as in `extra`."""
     library, install = _LIBRARIES[name.split(".")[0]]
     return InputError(
         f"{purpose} needs {library}, which is not installed: {install}{f'; or {otherwise}' if otherwise else ''}"

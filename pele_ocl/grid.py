@@ -1,6 +1,6 @@
 """Regular grids of points in space, and maps: values at the points of a grid.
 
-A value belongs to its point, not to a cell around it: `origin` is where the first value stands.
+A value belongs to its point, not to a cell around it: `origin` is the place of the first value.
 """
 
 from __future__ import annotations
@@ -62,9 +62,11 @@ class Grid(ReadOnlyArrays):
 
     @classmethod
     def around(cls, atoms: Atoms, padding: float = 10.0, spacing: ArrayLike = 0.5) -> Grid:
-        """The smallest grid that reaches at least `padding` A beyond the outermost atoms, on multiples of `spacing`.
+        """Make the smallest grid that reaches at least `padding` A beyond the outermost atoms, on multiples of
+        `spacing`.
 
-        Where an atom would stand on a point, as ions that a grid has placed do, half or a quarter step beside them.
+        If an atom would stand on a point, the points lie half or a quarter step beside. Ions that a grid has placed do
+        so.
         """
         require_atoms(atoms)
         atoms.require((), "a grid around atoms")
@@ -114,7 +116,7 @@ def _triples(name: str, values: ArrayLike) -> Floats:
 
 
 def _beside(indices: Floats, close: Floats) -> float:
-    """The share of a step by which points must move so that no atom stands on one; 0 where that is of no use.
+    """Return the part of a step by which points must move so that no atom stands on one. It is 0 if no move helps.
 
     indices : (n, 3) of atoms, in steps; close : (3,) steps along each axis that are too close
     """
@@ -167,12 +169,12 @@ class Map:
 
     @property
     def full_unit(self) -> str:
-        """The unit as people write it, `kT/e at 298.15 K`."""
+        """Unit as people write it, `kT/e at 298.15 K`."""
         known = self.unit == "kT/e" and self.temperature is not None
         return f"{self.unit} at {self.temperature:.10g} K" if known else self.unit
 
     def in_unit(self, unit: str, temperature: float | None = None) -> Map:
-        """The same potential in another unit.
+        """Convert the potential to another unit.
 
         unit : of units.POTENTIAL_UNITS
         temperature : K, where kT/e is meant; by default the map's own

@@ -14,10 +14,10 @@ from .errors import FormatError
 
 @dataclass(frozen=True, eq=False)
 class InputFile(PathLike[str]):
-    """The content of a file at the moment it was read.
+    """Content of a file at the moment it was read.
 
-    Every function that reads a file takes an InputFile in place of a path. It then parses these bytes and does not open
-    the file again, so `sha256` is that of the bytes that were parsed, whatever happens to the file.
+    Every function that reads a file takes an InputFile in place of a path. It parses these bytes and does not open the
+    file again. So `sha256` belongs to the bytes that were parsed, whatever happens to the file.
 
     path : as the user named it
     data : the bytes
@@ -28,12 +28,12 @@ class InputFile(PathLike[str]):
 
     @cached_property
     def sha256(self) -> str:
-        """The SHA-256 of the bytes, as 64 hexadecimal digits."""
+        """SHA-256 of the bytes, as 64 hexadecimal digits."""
         return hashlib.sha256(self.data).hexdigest()
 
     @property
     def suffix(self) -> str:
-        """The last suffix of the path, in lower case."""
+        """Last suffix of the path, in lower case."""
         return self.path.suffix.lower()
 
     def __fspath__(self) -> str:

@@ -26,11 +26,11 @@ def energies(plan: Energy | Nonbond, positions: ArrayLike) -> Array:
     """Energies of positions, differentiable once in reverse, as grad and value_and_grad do, under jit and vmap, too.
 
     plan : with gradients; `partial(energies, plan)` is the function of positions alone
-    positions : (..., n, 3) A; all leading axes, those of vmap among them, are evaluated together
+    positions : (..., n, 3) A; all leading axes are evaluated together, axes of vmap among them
 
     Returns (...,) kcal/mol of the type of the positions, which is float32 unless jax_enable_x64 is set. Raises
-    InputError for other shapes, a plan without gradients, second derivatives, and if JAX is missing; where
-    conformations fail, JAX wraps it in an error of its own.
+    InputError for other shapes, a plan without gradients, second derivatives, and if JAX is missing. If conformations
+    fail, JAX wraps the error in one of its own.
     """
     found: Array = _differentiable()(plan, positions)
     return found
@@ -38,7 +38,7 @@ def energies(plan: Energy | Nonbond, positions: ArrayLike) -> Array:
 
 @cache
 def _differentiable() -> Any:
-    """The function of a plan and positions that JAX differentiates, made when JAX is first needed."""
+    """Make the function of a plan and positions that JAX differentiates, when JAX is first needed."""
     jax: Any = extra("jax", "a function for JAX")
     custom = partial(jax.custom_vjp, nondiff_argnums=(0,))
 

@@ -1,4 +1,4 @@
-"""Where kernels (`cl`) and shipped data (`data`) lie: inside an installed wheel, beside the package in a checkout."""
+"""Folders of kernels (`cl`) and shipped data (`data`): inside an installed wheel, beside the package in a checkout."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def shipped(folder: str) -> Path:
-    """The folder `cl` or `data` of this installation."""
+    """Find the folder `cl` or `data` of this installation."""
     package = Path(__file__).resolve().parent
     for root in (package, package.parent):
         if (root / folder).is_dir():

@@ -1,4 +1,4 @@
-"""The law by which a charge makes potential, as far as a user may choose it."""
+"""Law by which a charge makes potential, as far as a user may choose it."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ class PotentialModel:
 
     @property
     def name(self) -> str:
-        """The law in words, of LAWS."""
+        """Law in words, one of LAWS."""
         return LAWS[0] if self.kappa else LAWS[1]

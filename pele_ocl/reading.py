@@ -1,4 +1,4 @@
-"""From a file to Atoms: the format's reader, then the force field."""
+"""Reading a file to Atoms: the format's reader, then the force field."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def read(
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
-    path : a .pdb, .ent, .cif, .mmcif, .gro or .pqr file, or an AMBER topology, .prmtop, .parm7 or .top, also with .gz;
-        with the extra `openmm` also a GROMACS topology, .top, or one of CHARMM, .psf. An InputFile in place of a path
+    path : a .pdb, .ent, .cif, .mmcif, .gro or .pqr file, or an AMBER topology, .prmtop, .parm7 or .top, also with .gz.
+        With the extra `openmm` also a GROMACS topology, .top, or one of CHARMM, .psf. An InputFile in place of a path
         is not read again
     forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. A PQR file, a mol2 file and a
         topology bring their own parameters and take none
     model : number of the model in a file with several, or of the frame of `coordinates`; by default the first
     coordinates : for a topology the file with the positions: an AMBER restart (.rst7, .inpcrd, .ncrst), a NetCDF
-        trajectory or a structure file, or the positions themselves, an array (n, 3) A
+        trajectory or a structure file. Positions themselves, an array (n, 3) A, do, too
     parameters : CHARMM's parameter files, for a .psf
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. What is left out
         needs no template
 
-    Returns Atoms in the order of the file. Raises FormatError where a file cannot be read, and ParameterError where
-    the force field lacks a residue or an atom, and InputError for a force field with a file that takes none, and for a
-    selection that cannot be read or takes no atom.
+    Returns Atoms in the order of the file. Raises FormatError if a file cannot be read, and ParameterError if the force
+    field lacks a residue or an atom. Raises InputError for a force field that the file cannot take. A selection that
+    cannot be read or takes no atom is an InputError, too.
     """
     return read_chosen(path, forcefield, model, coordinates, parameters, select=select)[0]
 
@@ -66,7 +66,7 @@ def read_chosen(
     *,
     select: str | Selection | None = None,
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
-    """Read as `read` does, and tell (n,) True for each atom of the file that was taken, None where all were."""
+    """Read as `read` does, and tell (n,) True for each atom taken from the file, None if all were."""
     arguments.file_path(path)
     require_model(model)
     if not isinstance(forcefield, ForceField | str | None):
@@ -93,7 +93,7 @@ def read_chosen(
 def _chosen_first(
     structure: Structure, forcefield: ForceField, selection: Selection
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
-    """Parameters for the residues of which an atom is chosen; the others of their atoms are left out afterwards."""
+    """Assign parameters to the residues with a chosen atom, and leave out their other atoms afterwards."""
     mask, unknown = selection.mask_and_unknown(structure.labels, structure.positions)
     whole = selection.whole_residues(structure.labels, mask)
     atoms = forcefield.assign(structure.of_residues(whole))
@@ -103,7 +103,7 @@ def _chosen_first(
 def _noted(
     taken: Atoms, before: Atoms, mask: NDArray[np.bool_], unknown: tuple[str, ...]
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
-    """The atoms with a note of how many of the file's they are, in place of that of how many of those before.
+    """Note on the atoms how many of the file's they are, in place of the note that counts them before.
 
     unknown : sentences about names that the file has not, which become notes, too
     """

@@ -18,7 +18,7 @@ def find_public_names_by(find: Callable[[str], Any]) -> None:
 
 
 def present(former: str, name: str) -> Any:
-    """The object of a public name, for the caller of a former one, who is warned.
+    """Warn the caller of a former name, and return the object of the public one.
 
     former : the name as it was called; name : without "pele_ocl."
     """

@@ -1,4 +1,4 @@
-"""The common form of results: energy terms by name, of a molecule, its atoms, its residues or many conformations."""
+"""Form that all results share: energy terms by name, of a molecule, its atoms, its residues or many conformations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Terms(ReadOnlyArrays):
     """Energies by term.
 
     names : of the terms, n_terms of them; each is an attribute, too: `terms.coulomb` has shape (...,)
-    values : (..., n_terms) kcal/mol; the leading axes are those of conformations, atoms or residues
+    values : (..., n_terms) kcal/mol; the leading axes count conformations, atoms or residues
 
     `terms[index]` takes an index of the leading axes, as NumPy does, and gives their Terms. `numpy.asarray(terms)` is
     `terms.values`, which is read-only and not copied. Raises InputError where names and values do not fit.
@@ -94,7 +94,10 @@ class Terms(ReadOnlyArrays):
         return total
 
     def columns(self) -> dict[str, Floats]:
-        """The terms by name and, last, their "total"; (...,) kcal/mol each. Raises InputError where there are none."""
+        """Return the terms by name and, last, their "total"; (...,) kcal/mol each.
+
+        Raises InputError if there are none.
+        """
         return {**{name: getattr(self, name) for name in self.names}, "total": self.total}
 
     def by_residue(self, labels: Labels) -> ResidueTerms:
@@ -122,7 +125,7 @@ class ResidueTerms(Terms):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Computed:
-    """The common part of the results of one and of many conformations.
+    """Common part of the results of one and of many conformations.
 
     atoms : Atoms that were computed
     per_atom : Terms of each atom, a pair shared equally by its two; None where they were not asked for
@@ -140,7 +143,10 @@ class _Computed:
 
     @classmethod
     def _unchecked(cls: type[C], **fields: object) -> C:
-        """As the constructor, of all fields, in less than half of its time: a frozen dataclass sets each by a call."""
+        """Make an object of all fields, unchecked.
+
+        It takes half of the constructor's time, as frozen dataclasses set each field by a call.
+        """
         computed = object.__new__(cls)
         computed.__dict__.update(fields)
         return computed
@@ -151,7 +157,7 @@ class _Computed:
         return self.terms.values
 
     def per_residue(self) -> ResidueTerms:
-        """The terms summed by residue, with the residues' names.
+        """Sum the terms by residue, with the residues' names.
 
         Raises InputError where the atoms have no labels or energies by atom were not asked for.
         """
@@ -191,7 +197,7 @@ class TermResult(_Computed):
 
     @property
     def energy(self) -> dict[str, float]:
-        """The terms by name and, last, their "total", kcal/mol."""
+        """Terms by name and, last, their "total", kcal/mol."""
         return {name: float(value) for name, value in self.terms.columns().items()}
 
 
@@ -213,7 +219,7 @@ class TermBatch(_Computed, Generic[Result]):
         return len(self.terms)
 
     def __getitem__(self, i: int) -> Result:
-        """The result of conformation i, counted from 0 or, where i is negative, from the end."""
+        """Return the result of conformation i, counted from 0 or, if i is negative, from the end."""
         return self._member(range(len(self))[index(i)])
 
     def __iter__(self) -> Iterator[Result]:
@@ -236,7 +242,7 @@ class TermBatch(_Computed, Generic[Result]):
 
     @abstractmethod
     def _member(self, i: int) -> Result:
-        """The result of conformation i, 0 <= i < m."""
+        """Return the result of conformation i, 0 <= i < m."""
 
 
 def _term(result: object, name: str) -> Floats:

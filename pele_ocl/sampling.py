@@ -17,11 +17,11 @@ _EDGE = 1e-6  # of a step: how far beyond the last point rounding may carry a po
 
 
 def sample(map_: Map, positions: ArrayLike, outside: Literal["raise", "nan"] = "raise") -> Floats:
-    """The map at any positions, linear along x, y and z between the eight points around each.
+    """Interpolate the map at any positions, linearly along x, y and z between the eight points around each.
 
     positions : (n, 3) A
-    outside : what to do with positions beyond the map's first and last points: "raise" InputError that names the first
-        of them, or give them "nan"
+    outside : for positions beyond the map's first and last points: "raise" InputError that names the first of them, or
+        give "nan"
 
     Returns (n,), in the map's unit.
     """
@@ -45,7 +45,7 @@ def sample(map_: Map, positions: ArrayLike, outside: Literal["raise", "nan"] = "
 
 
 def _where_it_ends(map_: Map, positions: Floats, inside: NDArray[np.bool_]) -> str:
-    """The sentence about the first position outside."""
+    """Write the sentence about the first position outside."""
     n = int((~inside).sum())
     first = int(np.argmin(inside))
     point, start, end = (_coordinates(p) for p in (positions[first], map_.grid.origin, map_.grid.last))

@@ -1,4 +1,4 @@
-"""The constants of the implicit-solvent model that a user may set."""
+"""Constants of the implicit-solvent model that a user may set."""
 
 from __future__ import annotations
 
@@ -68,28 +68,27 @@ PRESETS_OF_MODELS: Mapping[tuple[str, str], Mapping[str, float]] = {("openmm", "
 class SolventModel:
     """A Generalized Born model with a nonpolar term; the defaults are PELE's, but for Coulomb's constant.
 
-    gb : name of the model that Born radii follow, a key of GB_MODELS: "hct", "obc1", "obc2", "gbn", "gbn2", "sgbnp",
-        "vdgbnp", or "none" for no solvent at all
+    gb : name of the model for Born radii, one of GB_MODELS: "hct", "obc1", "obc2", "gbn", "gbn2", "sgbnp", "vdgbnp", or
+        "none" for no solvent
     solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
     ionic_strength : mol/L, >= 0; 0 means no screening
     temperature : K, 0.001 to 1e6; matters only with ions, and not for kappa_convention "amber"
     offset : A, taken off each radius; None for the model's own, 0.09, or 0.195141 of gbn2
     alpha, beta, gamma : of the tanh polynomial of OBC and GBn; None for the model's own, which gbn2 has by element
-    surface_tension : kcal/mol/A^2 of the nonpolar term, >= 0; None for that of the surface: ACE 0.0054, LCPO 0.0072
+    surface_tension : kcal/mol/A^2 of the nonpolar term, >= 0; None for the surface's own: ACE 0.0054, LCPO 0.0072
     probe_radius : A, > 0
-    rgb_max : A, > 0; spheres count in Born radii as far as they are within this distance of an atom, as in sander;
-        None for all of them
-    gbn_convention : how programs read gbn and gbn2 where the papers leave it open: "openmm" takes necks between the
-        steps of their tables (1 to 2 A by 0.05 A) by straight lines and gbn2's sulphur, whose sphere is negative, by
-        the closed form; "amber" takes the nearest step and sander's series of 5 terms at every distance
-    coulomb_constant : of all electrostatic energies, kcal A/(mol e^2), > 0; by default that of CODATA 2018
-    kappa_convention : how kappa follows from the ionic strength: "debye" from dielectric constant and temperature,
-        "amber" as in sander, sqrt(0.10806 I) at any temperature, "openmm" as in OpenMM's applications; 0.73 times each
+    rgb_max : A, > 0; spheres count in Born radii as far as they are this near to an atom, as in sander. None for all
+    gbn_convention : how programs read gbn and gbn2 if the papers leave it open. "openmm" interpolates necks by straight
+        lines between the steps of their tables (1 to 2 A by 0.05 A). It takes the closed form for gbn2's sulphur, whose
+        sphere is negative. "amber" takes the nearest step, and sander's series of 5 terms at every distance
+    coulomb_constant : of all electrostatic energies, kcal A/(mol e^2), > 0; by default CODATA 2018's
+    kappa_convention : how kappa follows from the ionic strength, 0.73 times each. "debye": from dielectric constant and
+        temperature. "amber": as in sander, sqrt(0.10806 I) at any temperature. "openmm": as in OpenMM's applications
     surface : the nonpolar term: "ace" (Schaefer, Bartels and Karplus 1998) from Born radii, "lcpo" (Weiser, Shenkin and
-        Still 1999) from the surface area, or "none"; sgbnp and vdgbnp have "sgb" (Gallicchio, Zhang and Levy 2002) in
-        place of "ace" and "lcpo", other models never
-    lcpo_unknown : "carbon" gives atoms that LCPO has no parameters for those of carbon, as AMBER's programs do;
-        "refuse" raises InputError for them
+        Still 1999) from the surface area. "none" leaves it out.
+        sgbnp and vdgbnp have "sgb" (Gallicchio, Zhang and Levy 2002) in place of "ace" and "lcpo", other models never
+    lcpo_unknown : "carbon" gives atoms without LCPO parameters carbon's, as AMBER's programs do; "refuse" raises
+        InputError for them
 
     Raises InputError for values outside these bounds.
     """
@@ -159,12 +158,12 @@ class SolventModel:
             object.__setattr__(self, "surface", "none")
 
     def _may_be_none(self, name: str) -> bool:
-        """Whether a value may be left out for good."""
+        """Tell if a value may be left out for good."""
         return name == "rgb_max" or (self.gb_model.by_atom and name in ("alpha", "beta", "gamma"))
 
     @classmethod
     def or_default(cls, model: SolventModel | None) -> SolventModel:
-        """The model, by default the standard one; raises InputError for anything else."""
+        """Return the model, by default the standard one; raise InputError for anything else."""
         if model is not None and not isinstance(model, cls):
             raise InputError(
                 f"model is {described(model)}; a SolventModel is needed: SolventModel(ionic_strength=0.15)"
@@ -173,7 +172,7 @@ class SolventModel:
 
     @classmethod
     def like(cls, program: str, **changes: float | str | None) -> SolventModel:
-        """The model with the constants of another program, and changes to it: like("amber", gb="obc1").
+        """Make the model with the constants of another program, and changes to it: like("amber", gb="obc1").
 
         program : "amber" (sander), "openmm" (its applications) or "pele"
         changes : fields of SolventModel, which win
@@ -189,23 +188,23 @@ class SolventModel:
 
     @property
     def gb_model(self) -> GBModel:
-        """The Generalized Born model of that name."""
+        """Generalized Born model of that name."""
         return GB_MODELS[self.gb]
 
     def spheres(self, atoms: Atoms) -> Spheres:
-        """The spheres of atoms in this model; raises InputError or ParameterError where they lack what it needs."""
+        """Return the spheres of atoms in this model; raise InputError or ParameterError if they lack what it needs."""
         require_atoms(atoms)
         atoms.require(self.gb_model.parameters, f"the GB model {self.gb}")
         return self.gb_model.spheres(atoms, self.offset, self.gbn_convention == "amber")
 
     @property
     def radius_definitions(self) -> dict[str, int]:
-        """The build definitions of kernels that take the radius function; cl/physics/gb_radius.clh."""
+        """Build definitions of kernels that take the radius function; cl/physics/gb_radius.clh."""
         return self.gb_model.definitions
 
     @property
     def integral_definitions(self) -> dict[str, int]:
-        """The build definitions of kernels that compute Born integrals or their slopes."""
+        """Build definitions of kernels that compute Born integrals or their slopes."""
         chosen = {
             "NECK": self.gb_model.neck_scale > 0, "RGB_MAX": self.rgb_max is not None,
             "NEGATIVE_SERIES": self.negative_series,
@@ -214,17 +213,17 @@ class SolventModel:
 
     @property
     def negative_series(self) -> bool:
-        """Whether negative spheres count by the series at every distance, as in sander; of gbn2 alone."""
+        """True if negative spheres count by the series at every distance, as in sander; gbn2 alone has them."""
         return self.gbn_convention == "amber" and self.gb_model.has_negative
 
     @property
     def radius_constants(self) -> tuple[float, float, float, float]:
-        """The constants of the radius function as kernels take them: alpha, beta, gamma, and the offset in A."""
+        """Constants of the radius function as kernels take them: alpha, beta, gamma, and the offset in A."""
         return self.alpha, self.beta, self.gamma, self.offset
 
     @property
     def outside(self) -> float:
-        """The dielectric constant of the solute over that of the solvent; 1 where there is no solvent."""
+        """Dielectric constant of the solute over the solvent's; 1 without solvent."""
         return 1.0 if self.gb_model.vacuum else self.solute_dielectric / self.solvent_dielectric
 
     @property
@@ -242,14 +241,14 @@ class SolventModel:
 
     @property
     def ace_tension(self) -> float:
-        """The surface tension of the ACE term, kcal/mol/A^2: 0 with another nonpolar term, and without Born radii."""
+        """Surface tension of the ACE term, kcal/mol/A^2: 0 with another nonpolar term, and without Born radii."""
         return self.surface_tension if self.surface == "ace" and not self.gb_model.vacuum else 0.0
 
     @property
     def settings(self) -> dict[str, float | str | None]:
-        """Every constant by name, kappa (1/A) among them; None for those that play no part.
+        """Every constant by name, kappa (1/A) among them; None for each that plays no part.
 
-        rgb_max is None where there is no such end; without solvent all are but those of the Coulomb energy.
+        Without a limit rgb_max is None. Without solvent only the constants of the Coulomb energy are set.
         """
         values = {**asdict(self), "kappa": self.kappa}
         if self.surface != "lcpo":
@@ -260,12 +259,12 @@ class SolventModel:
 
 
 def has_area(model: SolventModel, terms: Container[str]) -> bool:
-    """Whether energies of these terms tell the surface area, which follows from the nonpolar one of LCPO."""
+    """Tell if energies of these terms give the surface area, which follows from the nonpolar one of LCPO."""
     return model.surface == "lcpo" and model.surface_tension > 0 and "nonpolar" in terms
 
 
 def surface_area(model: SolventModel, nonpolar: float) -> float:
-    """The surface area, A^2, of a nonpolar energy, kcal/mol; raises InputError for models without."""
+    """Return the surface area, A^2, of a nonpolar energy, kcal/mol; raise InputError for models without one."""
     if model.surface != "lcpo" or model.surface_tension == 0:
         raise InputError("there is a surface area with surface='lcpo' and a surface_tension above 0 alone")
     return nonpolar / model.surface_tension

@@ -29,7 +29,7 @@ _PDB_RECORDS = ("HEADER", "TITLE ", "REMARK", "CRYST1", "MODEL ", "ATOM  ", "HET
 
 
 def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
-    """The lines of a text file, gzip or plain, without a byte-order mark and ending in ``\\n``.
+    """Read the lines of a text file, gzip or plain, without a byte-order mark and ending in ``\\n``.
 
     Windows and old Mac line ends are taken as they come; bytes that are not UTF-8 (Latin-1 remarks) become U+FFFD.
 
@@ -49,9 +49,9 @@ def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
 
 
 def plain_bytes(source: str | PathLike[str]) -> bytes:
-    """The content of a file, gzip or plain, for formats that count columns or bytes.
+    """Read the content of a file, gzip or plain, for formats that count columns or bytes.
 
-    Raises FormatError for a file that is missing or unreadable, and for gzip data that is damaged or of many GiB.
+    Raises FormatError for a file that is missing or unreadable, and for damaged gzip data or many GiB of it.
     """
     file = read_file(source)
     packed = _packing(file)
@@ -70,7 +70,7 @@ def plain_bytes(source: str | PathLike[str]) -> bytes:
 
 
 class _Gzip(gzip.GzipFile):
-    """The content of a gzip file, as far as its size is one that data of a molecule may have."""
+    """Content of a gzip file, as far as its size is one that data of a molecule may have."""
 
     kind = "gzip"
 
@@ -86,7 +86,7 @@ class _Gzip(gzip.GzipFile):
 
 
 class _Bzip2(bz2.BZ2File):
-    """The content of a bzip2 file, with the same limit."""
+    """Content of a bzip2 file, with the limit of gzip files."""
 
     kind = "bzip2"
 
@@ -105,7 +105,7 @@ _SUFFIXES: dict[str, type[_Gzip] | type[_Bzip2]] = {".gz": _Gzip, ".bz2": _Bzip2
 
 
 def _checked_size(file: InputFile, kind: str, part: bytes, n_bytes: int) -> bytes:
-    """The part, or FormatError where it ends beyond the size that a file of a molecule may have."""
+    """Return the part, or raise FormatError if it ends beyond the size that a file of a molecule may have."""
     if n_bytes > max(_SMALL, _MOST_RATIO * len(file.data)):
         raise FormatError(
             f"{file}: the {kind} data unpacks to more than {_MOST_RATIO} times its size, as no file of a "
@@ -115,7 +115,7 @@ def _checked_size(file: InputFile, kind: str, part: bytes, n_bytes: int) -> byte
 
 
 def _packing(file: InputFile) -> type[_Gzip] | type[_Bzip2] | None:
-    """How a file is compressed by its first bytes, None where it is not."""
+    """Find how a file is compressed by its first bytes, None if it is not."""
     found: type[_Gzip] | type[_Bzip2] | None = None
     if file.data.startswith(GZIP_MAGIC):
         found = _Gzip
@@ -146,7 +146,7 @@ def _sentences_of(file: InputFile, packed: type[_Gzip] | type[_Bzip2] | None) ->
 
 
 def number(text: str) -> float | None:
-    """The number that a field of a file holds, NaN and infinities included; None if it holds none.
+    """Read the number in a field of a file, NaN and infinities included; None if it holds none.
 
     Stricter than `float`, which takes `1_0.0` and digits of other scripts.
     """

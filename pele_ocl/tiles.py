@@ -1,7 +1,9 @@
-"""Atoms sorted in space, along a curve or by a k-d tree, and cut into tiles, each with an origin and a box around it.
+"""Atoms sorted in space, along a curve or by a k-d tree, and cut into tiles.
 
-Neighbours in the list are neighbours in space, so a kernel can tell from two boxes whether all pairs of two tiles are
-far apart. Positions relative to a tile's origin keep their digits in float32 wherever the structure lies.
+Each tile has an origin and a box around it.
+
+Neighbours in the list are neighbours in space. So a kernel can tell from two boxes if all pairs of two tiles are far
+apart. Positions relative to a tile's origin keep their digits in float32 wherever the structure lies.
 """
 
 from __future__ import annotations
@@ -33,12 +35,12 @@ LEAST_PARTS = 16  # enough to even out what else a machine does
 
 
 def cpu_parts(units: int) -> int:
-    """Into how many parts tiles are shared out on a CPU, at most: equally many for each of its units."""
+    """Count the parts that tiles are divided into on a CPU, at most: equally many for each of its units."""
     return units * -(-LEAST_PARTS // units)
 
 
 def tried_parts(units: int) -> tuple[int, int, int]:
-    """The numbers of parts that `tune` tries on a CPU."""
+    """Return the numbers of parts that `tune` tries on a CPU."""
     most = cpu_parts(units)
     return most // 2, most, 2 * most
 
@@ -78,10 +80,10 @@ class Tiles:
 
     @classmethod
     def nested(cls, positions: Floats, size: int, leaf: int) -> Tiles:
-        """Sort positions (n, 3) A by a k-d tree with leaves of `leaf` atoms; each node of `size` atoms is a tile.
+        """Sort positions (n, 3) A by a k-d tree with leaves of `leaf` atoms. Each node of `size` atoms is a tile.
 
         Two, four, eight, ... tiles in a row fill smaller boxes than along a curve. A node whose atoms are far from each
-        other becomes several tiles; those behind it are nodes still, but two of them in a row need not be one.
+        other becomes several tiles. The tiles after it are nodes still, but two of them in a row need not be one.
         """
         n = len(positions)
         begins = np.arange(size, n, size)
@@ -99,13 +101,13 @@ class Tiles:
         return cls(size, order, counts.astype(np.int32), *_placed(positions, order, size), first_frozen)
 
     def aligned(self, row: int) -> Tiles:
-        """The same, with the frozen tiles in the same row of tiles as ones that move counted among these."""
+        """Count frozen tiles among the moving ones if they share a row of tiles."""
         tiles = copy(self)
         object.__setattr__(tiles, "first_frozen", min(len(self), -(-self.first_frozen // row) * row))
         return tiles
 
     def moved(self, positions: Floats) -> Tiles:
-        """The same atoms in the same order at other positions, (n, 3) A."""
+        """Place the atoms, in their order, at other positions, (n, 3) A."""
         tiles = copy(self)
         for name, array in zip(
             ("offsets", "origins", "extents"), _placed(positions, self.order, self.size), strict=True
@@ -118,12 +120,12 @@ class Tiles:
 
     @property
     def n_slots(self) -> int:
-        """The number of slots in all tiles, (n_tiles * size)."""
+        """Number of slots in all tiles, (n_tiles * size)."""
         return len(self.order)
 
     @cached_property
     def used(self) -> NDArray[np.bool_]:
-        """Whether a slot holds an atom, (n_slots,); no copy of another."""
+        """True for each slot that holds an atom, (n_slots,), and no copy of another."""
         used: NDArray[np.bool_] = (np.arange(self.size) < self.counts[:, None]).ravel()
         return used
 
@@ -133,13 +135,13 @@ class Tiles:
         return placed
 
     def largest(self, values: Floats) -> Floats:
-        """The largest of `values` (n,) in each tile, (n_tiles,)."""
+        """Return the largest of `values` (n,) in each tile, (n_tiles,)."""
         largest: Floats = values[self.order].reshape(-1, self.size).max(axis=1)
         return largest
 
     @cached_property
     def slots(self) -> NDArray[np.intp]:
-        """The slot of each atom, (n,)."""
+        """Slot of each atom, (n,)."""
         used = np.flatnonzero(self.used)
         slots = np.empty(len(used), np.intp)
         slots[self.order[used]] = used
@@ -152,7 +154,7 @@ class Tiles:
 
 
 def _placed(positions: Floats, order: NDArray[np.intp], size: int) -> tuple[Floats, Floats, Floats]:
-    """Offsets, origins and extents of tiles of `size` slots; arrays of (3, n) are ten times as fast as (n, 3)."""
+    """Compute offsets, origins and extents of tiles of `size` slots. Arrays (3, n) are ten times as fast as (n, 3)."""
     columns = np.ascontiguousarray(positions.T)
     middle = (columns.min(axis=1) + columns.max(axis=1)) / 2
     tiles = np.take(columns - middle[:, None], order, axis=1).reshape(3, -1, size)
@@ -179,7 +181,7 @@ def _cut(
 
 
 def hilbert_keys(positions: Floats, bits: int = HILBERT_BITS) -> NDArray[np.uint64]:
-    """The index of each position along a Hilbert curve through the bounding cube, (n,).
+    """Return the index of each position along a Hilbert curve through the bounding cube, (n,).
 
     Skilling, AIP Conf. Proc. 707, 381 (2004).
 
@@ -220,7 +222,7 @@ def _all_bits(values: NDArray[np.uint16], bit: int) -> NDArray[np.uint16]:
 
 
 def _spread(values: NDArray[np.uint16]) -> NDArray[np.uint64]:
-    """The bits of each value, two zeros before each."""
+    """Spread the bits of each value, two zeros before each."""
     spread = values.astype(np.uint64)
     for shift, kept in ((16, 0xFF0000FF), (8, 0xF00F00F00F), (4, 0xC30C30C30C3), (2, 0x249249249249)):
         spread = (spread | spread << np.uint64(shift)) & np.uint64(kept)
@@ -228,9 +230,9 @@ def _spread(values: NDArray[np.uint16]) -> NDArray[np.uint64]:
 
 
 def kd_order(positions: Floats, leaf: int) -> NDArray[np.intp]:
-    """The atoms (n,) in the order of the leaves of a k-d tree (Bentley, Commun. ACM 18, 509 (1975)).
+    """Sort atoms (n,) in the order of the leaves of a k-d tree (Bentley, Commun. ACM 18, 509 (1975)).
 
-    The leaves hold `leaf` atoms each, but for the last one; box k of 2^l leaves in a row is a node of the tree.
+    Each leaf but the last holds `leaf` atoms. Box k of 2^l leaves in a row is a node of the tree.
 
     positions : (n, 3) A
     """
@@ -253,7 +255,7 @@ def kd_order(positions: Floats, leaf: int) -> NDArray[np.intp]:
 
 
 def _longest_axes(boxes: Floats) -> NDArray[np.intp]:
-    """The axis of each box's longest edge, from coordinates (3, n_boxes, size) A, which are infinite for no atom."""
+    """Find the axis of each box's longest edge, from coordinates (3, n_boxes, size) A, infinite in empty places."""
     highest = np.where(np.isfinite(boxes), boxes, -np.inf).max(axis=2)
     axes: NDArray[np.intp] = np.argmax(highest - boxes.min(axis=2), axis=0)
     return axes

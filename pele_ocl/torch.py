@@ -39,7 +39,7 @@ def energies(plan: Energy | Nonbond, positions: Tensor) -> Tensor:
 
 @cache
 def _differentiable() -> Any:
-    """The function of positions and a plan that gives energies and gradients, made when torch is first needed."""
+    """Make the function of positions and a plan that gives energies and gradients, when torch is first needed."""
     torch: Any = extra("torch", "a function for torch")
 
     class Energies(torch.autograd.Function):  # type: ignore[misc]
@@ -66,7 +66,7 @@ def _differentiable() -> Any:
             return Slopes.apply(outer, positions, gradients), None
 
     class Slopes(torch.autograd.Function):  # type: ignore[misc]
-        """The gradient of what depends on energies; the positions are an input, so that differentiation ends here."""
+        """Gradient of a function of energies. Positions are an input, so that differentiation ends here."""
 
         @staticmethod
         def forward(outer: Tensor, positions: Tensor, gradients: Tensor) -> Tensor:

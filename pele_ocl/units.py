@@ -1,7 +1,7 @@
-"""The unit system and every physical constant.
+"""Unit system and every physical constant.
 
-Lengths are in angstrom (A), charges in elementary charges (e), energies in kcal/mol, potentials in kcal/mol/e,
-temperatures in K and ionic strengths in mol/L, everywhere in the package.
+Everywhere in the package lengths are in angstrom (A), charges in elementary charges (e) and energies in kcal/mol.
+Potentials are in kcal/mol/e, temperatures in K, ionic strengths in mol/L.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ POTENTIAL_UNITS = ("kcal/mol/e", "kJ/mol/e", "kT/e", "mV", "V", "hartree/e", "e/
 
 
 def potential_factor(unit: str, temperature: float = 298.15) -> float:
-    """The factor from a potential in kcal/mol/e to one in another unit.
+    """Return the factor from a potential in kcal/mol/e to one in another unit.
 
     unit : of POTENTIAL_UNITS
     temperature : K, 0.001 to 1e6; for kT/e alone

@@ -31,7 +31,7 @@ class Described(Protocol):
 
 @dataclass(frozen=True)
 class Machine:
-    """The properties of a device that layouts depend on.
+    """Properties of a device that layouts depend on.
 
     kind : "CPU", "GPU" or other; units : compute units; width : reals in a vector of the precision
     """
@@ -44,7 +44,7 @@ class Machine:
 
     @classmethod
     def of(cls, device: Described, precision: str) -> Machine:
-        """The machine that a device is."""
+        """Describe a device by the properties that layouts depend on."""
         return cls(device.kind, device.vendor, device.compute_units, device.vector_width(precision), precision)
 
 
@@ -58,12 +58,12 @@ def untried(machine: Machine, size: int) -> Sequence[Settings]:
 
 
 def by_rule(machine: Machine, size: int) -> Sequence[Settings]:
-    """The settings of the rules alone."""
+    """Return the settings of the rules alone."""
     return ({},)
 
 
 def by_rule_up_to(most: int) -> Choices:
-    """The settings of the rules for work of at most this size; `tune` leaves the variant out for larger work."""
+    """Make choices with the settings of the rules for work up to this size. `tune` leaves the variant out for more."""
     return lambda machine, size: by_rule(machine, size) if size <= most else ()
 
 
@@ -82,10 +82,10 @@ class Variant(Generic[S]):
     per_atom : whether it tells the energies of single atoms apart
     shared : whether several devices may share its work
     made_for : the kind of device it is made for, "CPU" or "GPU", on others slow; None for any
-    sums : in how many numbers all terms of an atom are added up, one after the other; None where in so many that
-        float32 keeps its digits (pele_ocl/bench/accuracy.py)
-    choices : the settings that `tune` tries on the kind of device it is made for; all as exact as the rules', and with
-        the same bits every run
+    sums : in how many numbers all terms of an atom are added up one by one. None if there are so many that float32
+        keeps its digits (pele_ocl/bench/accuracy.py)
+    choices : the settings that `tune` tries on the kind of device it is made for. All are as exact as the rules', and
+        give equal bits in every run
     """
 
     file: str
@@ -104,6 +104,6 @@ class Variant(Generic[S]):
 
 
 def made_for(variants: Mapping[str, Variant[S]], kind: str) -> tuple[str, ...]:
-    """The names of the variants for a kind of device; other kinds than CPUs run what is for GPUs."""
+    """List the variants for a kind of device; other kinds than CPUs run what is for GPUs."""
     fitting = (None, "CPU" if kind == "CPU" else "GPU")
     return tuple(name for name, variant in variants.items() if variant.made_for in fitting)

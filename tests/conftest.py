@@ -47,18 +47,18 @@ ABOUT_WIDTH = "changes the ABI"
 
 def build_plainly(build: Callable[..., Any]) -> Callable[..., Any]:
     """building._build, without the optimiser for COMPILED_PLAINLY."""
-    return lambda device, file, options, packed: build(
-        device, file, [*options, "-cl-opt-disable"] if file.startswith(COMPILED_PLAINLY) else options, packed
+    return lambda device, file, source, options: build(
+        device, file, source, [*options, "-cl-opt-disable"] if file.startswith(COMPILED_PLAINLY) else options
     )
 
 
 def build_in_silence(build: Callable[..., Any]) -> Callable[..., Any]:
     """building._build, which fails where PoCL warns, as it then prints a line on the user's terminal."""
 
-    def built(device: Device, file: str, options: list[str], packed: str | None) -> Any:
-        program = build(device, file, options, packed)
+    def built(device: Device, file: str, source: str, options: list[str]) -> Any:
+        program = build(device, file, source, options)
         if device.vendor == "POCL":
-            lines = program.get_build_info(device.handle, cl.program_build_info.LOG).splitlines()
+            lines = program.handle.get_build_info(device.handle, cl.program_build_info.LOG).splitlines()
             warned = [line for line in lines if "warning:" in line and ABOUT_WIDTH not in line]
             assert not warned, f"cl/{file} with {' '.join(options)}: {warned[0]}"
         return program

@@ -308,7 +308,7 @@ def test_a_term_may_join_one_that_is_there(device, precision):
     class Wall(PositionalRestraint):
         """Counts as nonpolar."""
 
-        joins = True
+        merges_names = True
 
     atoms, there = chain(50), options(device, precision)
     wall = Wall(2.0, reference=atoms.positions + 1, name="nonpolar")

@@ -17,7 +17,7 @@ from conftest import random_atoms
 
 from pele_ocl import Atoms, Grid, place_ions, potmap
 from pele_ocl.opencl.device import Device
-from pele_ocl.potmap import slabs
+from pele_ocl.potmap import plan as map_plan
 from pele_ocl.variant import Progress
 
 Arrays = tuple[np.ndarray, ...]
@@ -62,8 +62,8 @@ CALCULATIONS: dict[str, Calculation] = {
 @pytest.fixture(autouse=True)
 def _many_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work in many short launches, so that progress is told often."""
-    monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
-    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 1e-3)
+    monkeypatch.setattr(map_plan, "first_evals", lambda device: 1e5)
+    monkeypatch.setattr(map_plan, "LAUNCH_SECONDS", 1e-3)
 
 
 @cache

@@ -416,7 +416,7 @@ def test_auto_is_a_variant_for_every_kind():
 def test_rows_where_groups_must_be_small(device, refused_by, monkeypatch):
     """Many devices take fewer work-items to a group than the layout has, some compilers even fewer."""
     monkeypatch.setattr(RowsLayout, "of", lambda *_: RowsLayout(1, 16, 4))
-    atoms, groups, build, keep, most = bonded(200, seed=17), [], Run.kernel, Run.keep_kernel, 16
+    atoms, groups, build, keep, most = bonded(200, seed=17), [], Run.kernel, Run.bind_kernel, 16
 
     def build_if_small(run, *args, **defines):
         items = defines.get("ITEMS", 16 * defines.get("PARTS", 1))
@@ -429,7 +429,7 @@ def test_rows_where_groups_must_be_small(device, refused_by, monkeypatch):
         return keep(run, kernel, shape, group, *args, **how)
 
     monkeypatch.setattr(Run, "kernel", build_if_small)
-    monkeypatch.setattr(Run, "keep_kernel", noted)
+    monkeypatch.setattr(Run, "bind_kernel", noted)
     if refused_by == "device":
         monkeypatch.setattr(Device, "largest_group", most)
     result = energy(atoms, **options(device, "float32", "rows"))
@@ -526,7 +526,7 @@ def test_repeating_leaves_results_as_they_are(device):
 def test_repeating_takes_all_launches_each_time(device, monkeypatch):
     plan, made = Energy(bonded(60, seed=17), device=device), []
     plan.evaluate()
-    monkeypatch.setattr(Run, "launch_kept", lambda run, launches, m, *_: made.append((list(launches), m)))
+    monkeypatch.setattr(Run, "launch_bound", lambda run, launches, m, *_: made.append((list(launches), m)))
     plan.repeat(3)
     assert made == [(plan._idle[0].passes.launches, 1)] * 3
 

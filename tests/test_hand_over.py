@@ -42,7 +42,7 @@ def test_the_last_group_sees_what_all_wrote_and_resets_the_counter(device, monke
     kernel = run.kernel("hand_over.cl", "probe", FUSED=1, ITEMS=ITEMS)
     left, arrivals, sums = (run.zeros(n, np.int32) for n in (ITEMS * GROUPS, 1, ITEMS * LAUNCHES))
     for turn in range(LAUNCHES):
-        run.launch(kernel, (ITEMS * GROUPS,), (ITEMS,), np.int32(turn), left, arrivals, sums)
+        run.launch(kernel, (ITEMS * GROUPS,), (ITEMS,), dict(turn=turn, left=left, arrivals=arrivals, sums=sums))
     numbers = np.arange(ITEMS * GROUPS).reshape(GROUPS, ITEMS).sum(axis=0)
     expected = np.roll(numbers, -1) + GROUPS * np.arange(LAUNCHES)[:, None]
     np.testing.assert_array_equal(run.download(sums, ITEMS * LAUNCHES, np.int32).reshape(LAUNCHES, ITEMS), expected)
@@ -106,8 +106,8 @@ def test_steps_of_one_launch_wait_for_those_before(device, monkeypatch):
     )
     expected = []
     for turn in range(LAUNCHES):
-        sizes = np.int32(turn), np.int32(GROUPS)
-        run.launch(kernel, (3 * ITEMS * GROUPS,), (ITEMS,), *sizes, left, sums, counters)
+        arguments = dict(turn=turn, per_step=GROUPS, left=left, sums=sums, counters=counters)
+        run.launch(kernel, (3 * ITEMS * GROUPS,), (ITEMS,), arguments)
         group, item = np.arange(GROUPS)[:, None], np.arange(ITEMS)
         first = turn + group * ITEMS + item
         second = np.roll(first.sum(axis=0), -1) % 1009 + group

@@ -83,7 +83,7 @@ def test_what_compilers_warn_of(monkeypatch, code, warns):
     monkeypatch.setattr(building, "_source", lambda file: probe if file == "probe.cl" else read(file))
     options = building._options(DEVICES[0], "float32", 1, False, {})
     with pytest.raises(AssertionError, match=r"warning: probe\.cl") if warns else nullcontext():
-        building._build(DEVICES[0], "probe.cl", options, None)
+        building._build(DEVICES[0], "probe.cl", building.expanded_source("probe.cl", building._source), options)
 
 
 def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):
@@ -111,7 +111,7 @@ def test_building_does_not_count_as_running(device, monkeypatch):
 
     def launch(name, group):
         kernel = run.kernel("nonbond/scan.cl", name, GROUP=group)
-        run.launch(kernel, (2,), (group,), np.int32(4), run.zeros(4, np.int32), run.zeros(2, np.int32))
+        run.launch(kernel, (2,), (group,), dict(n=4, values=run.zeros(4, np.int32), totals=run.zeros(2, np.int32)))
         device.queue.finish()
 
     assert run.elapsed_seconds == 0
@@ -122,18 +122,18 @@ def test_building_does_not_count_as_running(device, monkeypatch):
     assert run.elapsed_seconds == pytest.approx((first.end - first.start + third.end - second.start) * 1e-9)
 
 
-def test_building_of_kept_launches_does_not_count_either(device):
+def test_building_of_bound_launches_does_not_count_either(device):
     """A runtime may build as late as at the launch: what lies before the first one of a kernel is left out."""
     device.kernels.clear()
     device.programs.clear()
-    kept, run = [], Run(device, "float32")
+    bound, run = [], Run(device, "float32")
     for name, group in (("scan_blocks", 1), ("add_totals", 2), ("add_totals", 2)):
-        args = np.int32(4), run.zeros(4, np.int32), run.zeros(2, np.int32)
-        kept.append(run.keep("nonbond/scan.cl", name, (2, 1), (group, 1), *args, GROUP=group))
+        arguments = dict(n=4, values=run.zeros(4, np.int32), totals=run.zeros(2, np.int32))
+        bound.append(run.bind("nonbond/scan.cl", name, (2, 1), (group, 1), arguments, GROUP=group))
     for firsts in ({0, 1}, set()):
         run = Run(device, "float32")
-        for launch in kept:
-            run.launch_kept([launch], 1)
+        for launch in bound:
+            run.launch_bound([launch], 1)
             device.queue.finish()
             time.sleep(0.1)
         assert run.firsts == firsts
@@ -162,7 +162,8 @@ def test_short_functions_are_exact_and_equal_their_portable_twin(device, precisi
             run = Run(device, precision, portable=portable)
             kernel = run.kernel("probe.cl", "probe", width, PROBE=len(PROBE))
             inverses, roots, bare, powers, sums = (run.empty(len(x)) for _ in range(5))
-            run.launch(kernel, (len(x) // width,), (1,), run.upload(x), inverses, roots, bare, powers, sums)
+            arguments = dict(x=run.upload(x), inverses=inverses, roots=roots, bare_roots=bare, powers=powers, sums=sums)
+            run.launch(kernel, (len(x) // width,), (1,), arguments)
             rounded = x.astype(precision).astype(float)
             np.testing.assert_allclose(run.download(inverses, len(x)), 1 / rounded, rtol=TWIN[precision])
             for values in (roots, bare):
@@ -182,7 +183,7 @@ def test_soft_roots_are_as_good_as_they_say(device, monkeypatch):
     x = np.geomspace(1e-3, 1e6, 100_000).astype(np.float32)
     run = Run(device, "float32")
     roots = run.empty(len(x))
-    run.launch(run.kernel("probe.cl", "probe", SOFT=1), (len(x),), (1,), run.upload(x), roots)
+    run.launch(run.kernel("probe.cl", "probe", SOFT=1), (len(x),), (1,), dict(x=run.upload(x), roots=roots))
     np.testing.assert_allclose(run.download(roots, len(x)), 1 / np.sqrt(x.astype(float)), rtol=SOFT_ROOT)
 
 

@@ -25,6 +25,7 @@ from pele_ocl.errors import DeviceMemoryError
 from pele_ocl.minimize import many, pack, packs
 from pele_ocl.opencl import packing
 from pele_ocl.opencl.device import Device
+from pele_ocl.opencl.signature import Parameter
 
 MOLECULES = [PEPTIDE[:n].moved(shaken(0.1, n, PEPTIDE[:n])) for n in (88, 30, 57, 41)]
 
@@ -192,7 +193,7 @@ def test_source_of_a_packed_kernel():
     source = (
         "kernel void other(global int *a) { a[0] = 1; }\nkernel void add(/* sizes */ const int n,\n  X) { use(n); }\n"
     )
-    parameters = [packing.Parameter("n", "int", False, True, False), packing.Parameter("x", "float4", True, True, True)]
+    parameters = [Parameter("n", "int", False, True, False), Parameter("x", "float4", True, True, True)]
     made = packing.packed_source(source, "add", parameters)
     assert "a[0] = 1" in made
     assert "void add(global const uchar *restrict table" in made

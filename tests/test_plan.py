@@ -11,6 +11,7 @@ from conftest import random_atoms
 from test_reference_energy import bonded
 
 from pele_ocl import (
+    Atoms,
     Binding,
     DeviceError,
     Grid,
@@ -18,19 +19,18 @@ from pele_ocl import (
     Minimizer,
     Nonbond,
     PositionalRestraint,
+    Potmap,
     Solvent,
     SolventModel,
     all_pairs,
     pairs_within,
+    potmap,
     read,
 )  # fmt: skip
 from pele_ocl.energy import Energy
 from pele_ocl.paths import shipped
 from pele_ocl.plan import plan as plans
 from pele_ocl.plan.conformations import Encoding
-from pele_ocl.potmap import planned
-from pele_ocl.potmap.frames.plan import MapPlan
-from pele_ocl.potmap.options import MapOptions
 
 
 def nonbond_plan(atoms, **options):
@@ -246,12 +246,37 @@ def test_a_binding_pickles_with_what_was_chosen_when_it_was_made(device):
 
 def test_a_map_plan_pickles_by_its_description(device):
     grid = Grid.around(PEPTIDE, 4, 1.5)
-    of = planned(PEPTIDE, grid, MapOptions(device=device))
-    plan = MapPlan(of.problem, of.variant, device, 1, 4)
-    plan.start(of.problem)
+    plan = Potmap(PEPTIDE, grid, field=True, device=device)
+    found = plan.evaluate()
     made = pickle.loads(pickle.dumps(plan))
-    made.start(of.problem)
-    np.testing.assert_array_equal(made.values(), plan.values())
+    assert repr(made) == repr(plan)
+    np.testing.assert_array_equal(made.evaluate().map.values, found.map.values)
+
+
+@pytest.mark.parametrize("method", ["direct", "cutoff", "mesh"])
+def test_a_map_plan_gives_what_a_map_made_anew_gives(method, device):
+    """Moved, back again, by two threads: nothing of an earlier map stays in the memory that is kept."""
+    grid = Grid.around(PEPTIDE, 4, 0.9)
+    plan = Potmap(PEPTIDE, grid, method=method, device=device)
+    there = [PEPTIDE.positions, PEPTIDE.positions + np.array([0.4, -0.3, 0.2]), PEPTIDE.positions]
+    anew = [potmap(PEPTIDE.moved(positions), grid, method=method, device=device) for positions in there]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(plan.evaluate, there))
+    for one, other in zip(found, anew, strict=True):
+        size = np.abs(other.map.values).max()
+        assert np.abs(one.map.values - other.map.values).max() <= (0 if method != "mesh" else 1e-4) * size
+        np.testing.assert_array_equal(one.atoms.positions, other.atoms.positions)
+
+
+def test_a_map_plan_refuses_an_atom_on_a_point(device):
+    grid = Grid((0.0, 0.0, 0.0), 1.0, (3, 3, 3))
+    atoms = Atoms([[0.5, 0.5, 0.5]], charges=[1.0])
+    plan = Potmap(atoms, grid, device=device)
+    with pytest.raises(InputError, match="stands on atom 0"):
+        plan.evaluate([[1.0, 1.0, 1.0]])
+    assert np.isfinite(plan.evaluate().map.values).all()
+    with pytest.raises(TypeError, match="no option"):
+        Potmap(atoms, grid, methods="mesh")
 
 
 @pytest.mark.parametrize("span", [1.0, 800.0, 3e3, 5e5])

@@ -14,7 +14,7 @@ from pele_ocl import Atoms, DeviceError, Grid, InputError, potmap
 from pele_ocl.opencl.device import Device, list_devices
 from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import VARIANTS, choose_variant, map_slab, slabs
+from pele_ocl.potmap import VARIANTS, choose_variant, map_slab, plan, slabs
 from pele_ocl.potmap.bins import BinGrid
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.estimate import estimate_seconds, middle_part
@@ -352,8 +352,8 @@ def test_pieces_give_the_same_bits(device, precision, variant, monkeypatch):
     options = dict(variant=variant, method=method_of(variant), precision=precision, device=device)
     whole = potmap(atoms, grid, **options).map.values
     monkeypatch.setattr(slabs, "MOST_POINTS", 5000)
-    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
-    monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
+    monkeypatch.setattr(plan, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(plan, "first_evals", lambda device: 1e5)
     monkeypatch.setattr(map_slab, "AT_ONCE", 700)
     shares = []
     pieces = potmap(atoms, grid, progress=shares.append, **options).map.values
@@ -373,8 +373,8 @@ def test_same_bits_every_time(device, precision, variant):
 
 def test_several_devices_share_the_slabs(monkeypatch):
     devices = [device for device in list_devices() if device.kind != "simulator"]
-    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
-    monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
+    monkeypatch.setattr(plan, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(plan, "first_evals", lambda device: 1e5)
     atoms = random_atoms(700)
     grid = offset_grid(atoms, (21, 13, 67))
     shares = []
@@ -408,18 +408,18 @@ def test_launches_of_a_share_are_equal():
 
 
 def test_a_device_that_fails_stops_the_others(device, monkeypatch):
-    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
-    monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
+    monkeypatch.setattr(plan, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(plan, "first_evals", lambda device: 1e5)
     atoms, taken = random_atoms(700), []
-    compute_on = slabs._compute_on
+    compute = plan.DeviceMap.compute
 
-    def failing(device, worker, variant, work):
+    def failing(part, work, worker):
         taken.append(work)
         if len(taken) == 2:
             raise DeviceError("it burns")
-        return compute_on(device, worker, variant, work)
+        return compute(part, work, worker)
 
-    monkeypatch.setattr(slabs, "_compute_on", failing)
+    monkeypatch.setattr(plan.DeviceMap, "compute", failing)
     with pytest.raises(DeviceError, match="it burns"):
         potmap(atoms, offset_grid(atoms, (21, 13, 67)), device=[device, device])
     assert taken[0].stopped
@@ -453,8 +453,8 @@ def blocked_padding(device, atoms, grid):
 
 @pytest.mark.parametrize("several", [False, True])
 def test_an_interrupt_ends_the_work(device, several, monkeypatch):
-    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
-    monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
+    monkeypatch.setattr(plan, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(plan, "first_evals", lambda device: 1e5)
     atoms = random_atoms(700)
     grid = offset_grid(atoms, (21, 13, 67))
     shares = []

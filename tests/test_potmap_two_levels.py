@@ -8,12 +8,11 @@ import pytest
 from conftest import load_system
 from maps_helpers import relative
 
-from pele_ocl import Atoms, Grid, potmap
+from pele_ocl import Atoms, Grid, Potmap, potmap
 from pele_ocl.opencl.device import get_device
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import planned
 from pele_ocl.potmap.estimate import memory_bytes
-from pele_ocl.potmap.frames.plan import MapPlan
 from pele_ocl.potmap.mesh import plan
 from pele_ocl.potmap.mesh.geometry import MeshGeometry
 from pele_ocl.potmap.mesh.plan import Levels, far_box, mesh_for, sheets_of
@@ -97,14 +96,11 @@ def test_same_bits_however_it_is_cut(ubiquitin, grid, levels, monkeypatch, devic
 
 def test_atoms_that_moved(ubiquitin, grid, levels, device):
     """A plan that is ready takes further frames."""
-    options = MapOptions(method="mesh", accuracy=1e-4, device=device)
-    problem = planned(ubiquitin, grid, options).problem.with_margin(30.0)
-    ready = MapPlan(problem, "mesh", get_device(device), 0, grid.shape[2])
+    ready = Potmap(ubiquitin, grid, method="mesh", accuracy=1e-4, device=device)
     for shift in ((0.0, 0.0, 0.0), (0.3, -0.2, 25.0)):
         moved = ubiquitin.moved(ubiquitin.positions + shift)
-        ready.start(problem.moved(moved))
-        ready.finish()
-        assert relative(ready.values(), potmap(moved, grid, precision="float64").map.values) < 1e-4
+        found = ready.evaluate(moved.positions)
+        assert relative(found.map.values, potmap(moved, grid, precision="float64").map.values) < 1e-4
 
 
 def test_a_map_beside_the_molecule(ubiquitin, levels, device):

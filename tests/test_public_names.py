@@ -22,6 +22,7 @@ PLANS = {
     "Ensemble": lambda: pele_ocl.Ensemble(ATOMS),
     "Minimizer": lambda: pele_ocl.Minimizer(ATOMS),
     "Nonbond": lambda: pele_ocl.Nonbond(ATOMS, pele_ocl.all_pairs(ATOMS)),
+    "Potmap": lambda: pele_ocl.Potmap(ATOMS, pele_ocl.Grid.around(ATOMS, padding=2, spacing=2.0)),
     "Solvent": lambda: pele_ocl.Solvent(ATOMS),
 }
 
@@ -63,6 +64,7 @@ def test_help_of_a_callable_package_opens_with_its_function(name):
         ("Energy", "evaluate evaluate_batch repeat"),
         ("Minimizer", "minimize minimize_batch"),
         ("Nonbond", "evaluate evaluate_batch repeat"),
+        ("Potmap", "evaluate"),
         ("Solvent", "evaluate evaluate_batch radii_seconds repeat"),
         ("EnergyBatch", "per_residue"),
         ("EnergyResult", "per_residue"),

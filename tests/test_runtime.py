@@ -12,6 +12,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,10 +27,12 @@ from pele_ocl.opencl import building, cache, handles
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.opencl.run import Run
 from pele_ocl.opencl.runtimes import platforms
+from pele_ocl.opencl.signature import Parameter
 from pele_ocl.paths import shipped
 
 BINARY = bytes(range(256)) * 4
 PROGRAM = SimpleNamespace(get_info=lambda query: [BINARY])
+SIGNATURES = partial(dict, add=(Parameter("n", "int", False, True, False), Parameter("x", "real4", True, False, True)))
 
 
 @pytest.fixture
@@ -61,14 +64,14 @@ def damaged(path: Path) -> list[bytes]:
 
 def test_a_damaged_entry_is_none(folder):
     entry = cache.Entry("name")
-    entry.write(PROGRAM)
-    assert entry.read() == BINARY
+    entry.write(PROGRAM, SIGNATURES)
+    assert entry.read() == cache.Cached(BINARY, SIGNATURES())
     for data in damaged(folder / "name"):
         cache._noted.clear()
         (folder / "name").write_bytes(data)
         with pytest.warns(CacheWarning, match="compiled kernels are built anew"):
             assert entry.read() is None
-    entry.write(PROGRAM)
+    entry.write(PROGRAM, SIGNATURES)
     shutil.copy(folder / "name", folder / "other")
     cache._noted.clear()
     with pytest.warns(CacheWarning):
@@ -83,13 +86,13 @@ def test_trouble_with_the_disk_is_one_note(folder, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(cache.os, "replace", full)
         with pytest.warns(CacheWarning, match="cannot be written .No space left"):
-            entry.write(PROGRAM)
+            entry.write(PROGRAM, SIGNATURES)
     assert list(folder.iterdir()) == []  # nothing half written
     (folder / "name").mkdir()
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # one note is enough
         assert entry.read() is None
-        entry.write(PROGRAM)
+        entry.write(PROGRAM, SIGNATURES)
 
 
 def thrice(device: Device) -> list[int]:
@@ -98,7 +101,7 @@ def thrice(device: Device) -> list[int]:
     device.kernels.clear()
     run = Run(device, "float32")
     numbers = run.empty(8, np.int32)
-    run.launch(run.kernel("thrice.cl", "thrice"), (8,), (8,), numbers)
+    run.launch(run.kernel("thrice.cl", "thrice"), (8,), (8,), dict(a=numbers))
     return run.download(numbers, 8, np.int32).tolist()
 
 

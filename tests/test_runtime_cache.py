@@ -56,7 +56,7 @@ def compute(device: Device, **defines: int) -> None:
     """Compute by the probe's kernel as a new process would, on a device of which nothing is built; check the values."""
     run = Run(Device(device.index, device.handle), "float32")
     y = run.empty(len(X))
-    run.launch(run.kernel("probe.cl", "probe", **defines), (len(X),), (1,), run.upload(X), y)
+    run.launch(run.kernel("probe.cl", "probe", **defines), (len(X),), (1,), dict(x=run.upload(X), y=y))
     np.testing.assert_array_equal(run.download(y, len(X)), X * X + np.float32(0.25))
 
 
@@ -83,9 +83,9 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     written: list[str] = []
     write = Entry.write
 
-    def counted(entry, program):
+    def counted(entry, program, signatures):
         written.append(entry.name)
-        write(entry, program)
+        write(entry, program, signatures)
 
     monkeypatch.setattr(Entry, "write", counted)
     return written

@@ -132,7 +132,7 @@ def test_arguments_that_fail_are_sentences(fresh, monkeypatch):
     kernel = run.kernel("probe.cl", "probe")
     x, _ = run.zeros(4), kernel.most_items
     monkeypatch.setattr(kernel, "borrow", Refusing)
-    for launch in (run.launch, run.prepare, run.keep_kernel):
+    for launch in (run.launch, run.prepare, run.bind_kernel):
         with pytest.raises(DeviceError, match="refuses the work"):
             launch(kernel, (4, 1), (1, 1), x, x)
 

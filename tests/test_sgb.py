@@ -161,7 +161,7 @@ def test_minimize_holds_radii_for_a_round(device):
     minimizer = Minimizer(
         ATOMS, model=MODELS["vdgbnp"], fixed_radii=True, max_iterations=5, precision="float64", device=device
     )
-    found = minimizer.run()
+    found = minimizer.minimize()
     before = Energy(ATOMS, model=MODELS["vdgbnp"], gradient=False, precision="float64", device=device).evaluate()
     assert float(found.energy.total) < float(before.terms.total)
 

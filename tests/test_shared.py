@@ -36,8 +36,12 @@ def test_a_struct_packed_by_name_arrives_by_name(struct, device, precision, monk
     run = Run(device, precision)
     kernel = run.kernel("members.cl", "members", STRUCT=STRUCTS.index(struct))
     found = run.empty(len(values))
-    run.launch(kernel, (1,), (1,), given, found)
+    run.launch(kernel, (1,), (1,), dict(s=given, values=found))
     assert run.download(found, len(values)).tolist() == values.tolist()
+
+
+def test_every_struct_has_a_header():
+    assert set(STRUCTS) == set(shared.STRUCTS.values())
 
 
 def test_members_are_all_given_and_no_others():

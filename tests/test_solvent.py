@@ -326,7 +326,7 @@ def test_a_million_atoms_need_linear_memory(device, precision, monkeypatch):
     """Everything around the kernels, which would take minutes, at full size: what they need is there before."""
     runs, reserve = set(), Run._reserve
     monkeypatch.setattr(Run, "_reserve", lambda self, size: runs.add(self) or reserve(self, size))
-    monkeypatch.setattr(Run, "launch_kept", lambda *_: None)
+    monkeypatch.setattr(Run, "launch_bound", lambda *_: None)
     monkeypatch.setattr(Run, "start_read", lambda self, array, buffer: array.fill(1))
     monkeypatch.setattr(Run, "wait", lambda *_: None)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -453,13 +453,16 @@ def test_parts_are_added_without_loss(device, precision):
     parts = np.full((n_parts, 4), small)
     parts[0] = 1
     for shares in (1, 4):
-        kept = run.keep(
-            "solvent/atoms.cl", "pair_energies", (4, shares), (4, shares), np.int32(1), np.int32(3), np.int32(n_parts),
-            run.upload(parts), run.upload([-2, -2, -2, 0]), run.upload([0, 2, 1, 1], np.int32),
-            run.upload([3], np.int32), results := run.zeros(5 * 3), TILE=4, SHARES=shares, ENERGIES=1,
-            **MODEL.radius_definitions,
+        results = run.zeros(5 * 3)
+        arguments = dict(
+            n_tiles=1, n_atoms=3, n_parts=n_parts, potential=run.upload(parts), charges=run.upload([-2, -2, -2, 0]),
+            order=run.upload([0, 2, 1, 1], np.int32), counts=run.upload([3], np.int32), results=results,
         )  # fmt: skip
-        run.launch_kept([kept], 1)
+        launch = run.bind(
+            "solvent/atoms.cl", "pair_energies", (4, shares), (4, shares), arguments, TILE=4, SHARES=shares,
+            ENERGIES=1, **MODEL.radius_definitions,
+        )  # fmt: skip
+        run.launch_bound([launch], 1)
         found = run.download(results, 15).reshape(5, 3)
         expected = 1 + (n_parts - 1) * small
         np.testing.assert_allclose(found[1], expected, rtol=np.finfo(precision).eps)

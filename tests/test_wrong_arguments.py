@@ -185,6 +185,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.Solvent: lambda: pele_ocl.Solvent(ATOMS, device=DEVICE),
     pele_ocl.Nonbond: lambda: pele_ocl.Nonbond(ATOMS, PAIRS, device=DEVICE),
     pele_ocl.Energy: lambda: pele_ocl.Energy(ATOMS, device=DEVICE, variant="rows"),
+    pele_ocl.Potmap: lambda: pele_ocl.Potmap(ATOMS, GRID, device=DEVICE),
     pele_ocl.Ensemble: lambda: pele_ocl.Ensemble(
         ATOMS, 2, terms=[pele_ocl.PositionalRestraint(1.0)], device=DEVICE
     ).evaluate(),

@@ -1,28 +1,19 @@
 // Energies that PELE leaves out beyond its long cutoffs: Lennard-Jones, Coulomb and GB of pairs of atoms in groups that are
 // far from each other. A work-item owns an atom of one conformation (second dimension) and takes the groups before its own.
 // Atoms stand group after group.
-#include "binding/gb.clh"
 #include "common/real.clh"
-#include "energy/pair.clh"
+#include "binding/gb.clh"
+#include "binding/groups.clh"
 
 kernel void far_groups(
-    const int n_groups,
-    const int n_atoms,
-    const PairModel model,
-    global const real4 *restrict points,          // (n_conformations, n_atoms) x, y, z [A], charge
-    global const real2 *restrict born,            // (n_conformations, n_atoms) Born radii in the complex and in the part [A]
-    global const real4 *restrict centroids,       // (n_conformations, n_groups) x, y, z [A]; last 1 of a charged group, else 0
-    global const real2 *restrict wells,           // (n_atoms) Lennard-Jones: half sigma or its root, sqrt(4 epsilon)
-    global const int *restrict groups,            // (n_atoms) group of each atom
-    global const int *restrict starts,            // (n_groups + 1) first atom of each group
-    global const int *restrict sides,             // (n_groups) number of the part
-    const real neutral2,                          // squares of the cutoffs [A^2]: of two neutral groups,
-    const real mixed2,                            // of a neutral and a charged one,
-    const real charged2,                          // of two charged ones
-    global const int *restrict excluded_starts,   // (n_atoms + 1) first entry of each atom in `excluded`
-    global const real *restrict inverses,         // (n_atoms) 1/eps inside of each atom
-    global const int *restrict excluded,          // the atoms with which it has no Lennard-Jones and Coulomb energy, rising
-    global real2 *restrict energies)              // (n_conformations, n_atoms) of the complex, and of the parts [kcal/mol]
+    GROUP_ARGUMENTS,
+    global const real4 *restrict centroids,  // (n_conformations, n_groups) x, y, z [A]; last 1 of a charged group, else 0
+    global const int *restrict groups,       // (n_atoms) group of each atom
+    global const real *restrict inverses,    // (n_atoms) 1/eps inside of each atom
+    const real neutral2,                     // squares of the cutoffs [A^2]: of two neutral groups,
+    const real mixed2,                       // of a neutral and a charged one,
+    const real charged2,                     // of two charged ones
+    global real2 *restrict energies)         // (n_conformations, n_atoms) of the complex, and of the parts [kcal/mol]
 {
     const int i = get_global_id(0), conformation = get_global_id(1);
     if (i >= n_atoms) return;
@@ -31,8 +22,7 @@ kernel void far_groups(
     const real4 centre = centroids[at_group + own_group];
     const real4 point = points[at + i];
     const real2 own_born = born[at + i];
-    const real4 own_traits = (real4)(own_born.x, inverse(own_born.x), wells[i].x, wells[i].y);
-    const Atom own = atom_of(point, own_traits);
+    const Atom own = atom_of(point, traits_of(own_born, wells[i]));
     const Kind with_masks = {true, false};
     const int last = excluded_starts[i + 1];
     int next = excluded_starts[i];
@@ -51,7 +41,7 @@ kernel void far_groups(
             const bool is_excluded = next < last && excluded[next] == j;
             next += is_excluded;
             const real2 other_born = born[at + j];
-            const real4 traits = (real4)(other_born.x, inverse(other_born.x), wells[j].x, wells[j].y);
+            const real4 traits = traits_of(other_born, wells[j]);
             const Pair pair = evaluate_pair(&own, points[at + j], traits, is_excluded, false, &model, with_masks);
             const real less = fmin(inverses[i], inverses[j]) - (real)1, charges = point.w * points[at + j].w;
             const real r2 = pair.dx * pair.dx + pair.dy * pair.dy + pair.dz * pair.dz;

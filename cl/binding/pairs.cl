@@ -1,26 +1,17 @@
 // Energies of pairs of residues. A work-item owns two residues of one conformation (third dimension), the first of them in
 // the second dimension; pairs of which the second residue comes before the first are left alone. Of atoms in one part,
 // receptor or ligand, the GB energy is computed twice: with the Born radii of the complex, and with those of the part.
-#include "binding/gb.clh"
 #include "common/real.clh"
-#include "energy/pair.clh"
+#include "binding/gb.clh"
+#include "binding/groups.clh"
 
 kernel void residue_pairs(
-    const int n_residues,
-    const int n_atoms,
-    const PairModel model,
-    global const real4 *restrict points,          // (n_conformations, n_atoms) x, y, z [A], charge
-    global const real2 *restrict born,            // (n_conformations, n_atoms) Born radii in the complex and in the part [A]
-    global const real2 *restrict wells,           // (n_atoms) Lennard-Jones: half sigma or its root, sqrt(4 epsilon)
-    global const int *restrict starts,            // (n_residues + 1) first atom of each residue
-    global const int *restrict sides,             // (n_residues) number of the part
-    global const int *restrict excluded_starts,   // (n_atoms + 1) first entry of each atom in `excluded`
-    global const int *restrict excluded,          // the atoms with which it has no Lennard-Jones and Coulomb energy, rising
-    global real *restrict energies)               // (n_conformations, 4, n_residues, n_residues) Lennard-Jones, Coulomb, GB of
-                                                  // the complex, GB of the part, 0 between two [kcal/mol]
+    GROUP_ARGUMENTS,                 // groups are residues
+    global real *restrict energies)  // (n_conformations, 4, n_groups, n_groups) Lennard-Jones, Coulomb, GB of the complex, GB
+                                     // of the part, 0 between two [kcal/mol]
 {
     const int second = get_global_id(0), first = get_global_id(1), conformation = get_global_id(2);
-    if (first >= n_residues || second >= n_residues || second < first) return;
+    if (first >= n_groups || second >= n_groups || second < first) return;
     const size_t at = (size_t)conformation * n_atoms;
     const bool same_side = sides[first] == sides[second];
     const Kind with_masks = {true, false};
@@ -28,8 +19,7 @@ kernel void residue_pairs(
     for (int i = starts[first]; i < starts[first + 1]; ++i) {
         const real4 point = points[at + i];
         const real2 own_born = born[at + i];
-        const real4 own_traits = (real4)(own_born.x, inverse(own_born.x), wells[i].x, wells[i].y);
-        const Atom own = atom_of(point, own_traits);
+        const Atom own = atom_of(point, traits_of(own_born, wells[i]));
         const int begin = first == second ? i + 1 : starts[second], last = excluded_starts[i + 1];
         int next = excluded_starts[i];
         while (next < last && excluded[next] < begin) ++next;
@@ -38,7 +28,7 @@ kernel void residue_pairs(
             const bool is_excluded = next < last && excluded[next] == j;
             next += is_excluded;
             const real2 other_born = born[at + j];
-            const real4 traits = (real4)(other_born.x, inverse(other_born.x), wells[j].x, wells[j].y);
+            const real4 traits = traits_of(other_born, wells[j]);
             const Pair pair = evaluate_pair(&own, points[at + j], traits, is_excluded, false, &model, with_masks);
             row_lennard_jones += pair.lennard_jones;
             row_coulomb += pair.coulomb;
@@ -57,8 +47,8 @@ kernel void residue_pairs(
         gb += row_gb;
         gb_of_part += row_gb_of_part;
     }
-    const size_t square = (size_t)n_residues * n_residues;
-    global real *out = energies + (size_t)conformation * 4 * square + (size_t)first * n_residues + second;
+    const size_t square = (size_t)n_groups * n_groups;
+    global real *out = energies + (size_t)conformation * 4 * square + (size_t)first * n_groups + second;
     out[0] = lennard_jones;
     out[square] = coulomb;
     out[2 * square] = gb;

@@ -46,7 +46,7 @@ class Calculator(AseCalculator):  # type: ignore[misc]
     """Energy (eV), forces (eV/A) and energies of atoms (eV) of one molecule, for ASE.
 
     molecule : Atoms with the parameters of the terms; the atoms of ASE have its order, and move
-    The other options are those of `Energy`. float64 serves optimizers that go on to forces below 1e-3 eV/A.
+    Other options are as in `Energy`. float64 serves optimizers that go on to forces below 1e-3 eV/A.
 
     The plan is made at the first calculation and kept. Raises InputError for atoms of other number or elements, for
     periodic ones, and as `Energy` does.
@@ -95,13 +95,13 @@ class Calculator(AseCalculator):  # type: ignore[misc]
             self.results["energies"] = EV * result.per_atom.total
 
     def _plan(self, per_atom: bool) -> Energy:
-        """The plan, made at the first call; a second one where energies of atoms are wanted."""
+        """Return the plan, made at the first call; a second one if energies of atoms are wanted."""
         if per_atom not in self._plans:
             self._plans[per_atom] = self._plan_of(per_atom=per_atom)
         return self._plans[per_atom]
 
     def _require_same(self, atoms: ase.Atoms) -> None:
-        """Raise InputError for atoms that are not those of the molecule."""
+        """Raise InputError for atoms other than the molecule's."""
         if len(atoms) != len(self.molecule):
             raise InputError(f"ASE gives {len(atoms):,} atoms; the calculator is for {len(self.molecule):,}")
         if atoms.pbc.any():
@@ -116,7 +116,7 @@ class Calculator(AseCalculator):  # type: ignore[misc]
 
 
 def to_ase(molecule: Atoms) -> ase.Atoms:
-    """The atoms for ASE: elements and positions, in the same order; X where an element is unknown."""
+    """Convert to ASE's atoms: elements and positions, in this order; X for an unknown element."""
     require_atoms(molecule)
     return ase.Atoms(numbers=atomic_numbers(molecule), positions=molecule.positions)
 

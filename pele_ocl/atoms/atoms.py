@@ -42,16 +42,16 @@ class Atoms(ReadOnlyArrays):
     bonds : (m, 2) pairs of atom indices, from 0, optional
     combining : rule for the sigma of a pair, "arithmetic" (Amber) or "geometric" (OPLS)
     one_four : (Coulomb, Lennard-Jones) scale of 1-4 pairs that follow from `bonds`
-    bonded : Bonded, the force field's bonded terms with its exclusions and 1-4 pairs, which then hold in place of those
-        that follow from `bonds`; None where they are not known
+    bonded : Bonded, the force field's bonded terms with its exclusions and 1-4 pairs. They replace the ones that follow
+        from `bonds`. None if they are not known
     types : (n,) atom types of the force field, optional
     type_family : whose types these are: "amber" (GAFF's among them), or "" where no rule goes by them
     gb_radii_set : name of the set that gb_radii are of, "mbondi2" say; "" where it is not known
     notes : sentences about what was read and how the parameters were found that a careful user wants to read
-    cell_angles : degrees of the unit cell that a topology names, which AMBER's text trajectories leave out; NaN where
-        it does not name all; None where there is none. No energy depends on it
+    cell_angles : degrees of the unit cell that a topology names, which AMBER's text trajectories leave out. NaN if it
+        does not name all; None if there is none. No energy depends on it
     sgb : (n, 4) of PELE's SGB solvents: radius of the dielectric surface (A), of the accessible surface (A), gamma
-        (kcal/mol/A^2) and alpha (kcal/mol); NaN for atoms of templates without, None where no atom has them
+        (kcal/mol/A^2) and alpha (kcal/mol); NaN for atoms of templates without, None if no atom has them
 
     Parameters that a calculation does not need may be left out; a function that needs them says so. The arrays are
     copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite, negative
@@ -129,7 +129,8 @@ class Atoms(ReadOnlyArrays):
         return f"Atoms({len(self):,} atoms{residues}, {len(self.bonds):,} bonds, {charge}{without})"
 
     def __getitem__(self, which: slice | ArrayLike) -> Atoms:
-        """Some of the atoms, with the bonds among them: `atoms[:50]`, `atoms[atoms.charges > 0]`, `atoms[[0, 5, 2]]`.
+        """Take some of the atoms, with the bonds among them: `atoms[:50]`, `atoms[atoms.charges > 0]`, `atoms[[0, 5,
+        2]]`.
 
         which : a slice, (n,) True for each atom wanted, or (k,) indices, each once; atoms come in that order
 
@@ -154,7 +155,7 @@ class Atoms(ReadOnlyArrays):
         )
 
     def selected(self, text: str) -> NDArray[np.bool_]:
-        """The atoms that a text chooses, (n,) True for each: `atoms.selected("within 5 of resname NAP")`.
+        """Mark the atoms that a text chooses, (n,) True for each: `atoms.selected("within 5 of resname NAP")`.
 
         docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
         """
@@ -163,7 +164,7 @@ class Atoms(ReadOnlyArrays):
         return selection(self, text)
 
     def select(self, text: str) -> Atoms:
-        """The atoms that a text chooses, with the bonds among them: `atoms.select("protein and not resname NAP")`.
+        """Take the atoms that a text chooses, with their bonds: `atoms.select("protein and not resname NAP")`.
 
         docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
         """
@@ -189,7 +190,7 @@ class Atoms(ReadOnlyArrays):
             raise InputError(f"{purpose} needs at least one atom; there is none")
 
     def moved(self, positions: ArrayLike) -> Atoms:
-        """The same atoms at other positions (n, 3) A, which alone are checked: many times faster than `replace`.
+        """Move the atoms to other positions (n, 3) A, which alone are checked: many times faster than `replace`.
 
         Raises InputError for another shape and for positions that are not finite.
         """
@@ -223,7 +224,7 @@ class Atoms(ReadOnlyArrays):
         return found
 
     def with_radii(self, name: str) -> Atoms:
-        """The same atoms with the GB radii and overlap scales of a set, by elements, bonds and residue names.
+        """Give the atoms the GB radii and overlap scales of a set, by elements, bonds and residue names.
 
         name : "bondi", "mbondi", "mbondi2" or "mbondi3" as AMBER defines them, "openmm-obc" or "pele"
 
@@ -292,7 +293,7 @@ class Atoms(ReadOnlyArrays):
 
 
 def _checked_scales(one_four: object) -> tuple[float, float]:
-    """The scales of 1-4 pairs, or InputError unless they are two numbers, 0 to 1."""
+    """Return the scales of 1-4 pairs; raise InputError unless they are two numbers, 0 to 1."""
     scales = arguments.numbers("one_four", one_four)
     if scales.shape != (2,) or not ((scales >= 0) & (scales <= 1)).all():
         given = one_four if isinstance(one_four, tuple | list) and len(one_four) < 5 else arguments.described(one_four)
@@ -301,7 +302,7 @@ def _checked_scales(one_four: object) -> tuple[float, float]:
 
 
 def placed(atoms: Atoms, positions: Floats) -> Atoms:
-    """The same atoms at positions (n, 3) A that are known to be finite, which are copied."""
+    """Copy the atoms to positions (n, 3) A that are known to be finite; the positions are copied."""
     moved = object.__new__(type(atoms))
     moved.__dict__.update(atoms.__dict__, positions=frozen(positions, np.float64))  # a fifth of what `copy` takes
     return moved

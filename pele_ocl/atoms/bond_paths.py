@@ -45,7 +45,7 @@ def _walk(start: _Indices, end: _Indices, neighbours: _Indices, starts: _Indices
 
 
 def _codes(pairs: _Indices, n_atoms: int) -> _Indices:
-    """The pairs as sorted, unique numbers i * n + j with i < j; an atom is no pair with itself."""
+    """Number the pairs i * n + j with i < j, sorted and unique. An atom is no pair with itself."""
     low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
     return _sorted_unique((low * n_atoms + high)[low < high])
 
@@ -57,7 +57,7 @@ def _sorted_unique(codes: _Indices) -> _Indices:
 
 
 def _among(codes: _Indices, ordered: _Indices) -> NDArray[np.bool_]:
-    """Whether each number is one of others, which are sorted."""
+    """Tell for each number if it is one of others, which are sorted."""
     if not len(ordered):
         return np.zeros(len(codes), bool)
     found: NDArray[np.bool_] = ordered[np.searchsorted(ordered, codes) % len(ordered)] == codes

@@ -59,7 +59,7 @@ class TermTable(ReadOnlyArrays):
         return len(self.atoms)
 
     def of_atoms(self, places: NDArray[np.int32]) -> TermTable:
-        """The terms all of whose atoms are kept. places : (n,) new index of each atom, -1 where it is left out"""
+        """Return the terms all of whose atoms are kept. places : (n,) new index of each atom, -1 if it is left out"""
         atoms = places[self.atoms].reshape(-1, self.n_members)
         kept = (atoms >= 0).all(axis=1)
         return replace(self, atoms=atoms[kept], parameters=self.parameters[kept])
@@ -122,7 +122,7 @@ class OneFourPairs(TermTable):
 class LennardJonesPairs(TermTable):
     """Pairs with Lennard-Jones parameters of their own (NBFIX), sigma A, epsilon kcal/mol.
 
-    They stand in place of those that follow from the atoms' own. Coulomb and GB energies of the pairs stay as they are.
+    They replace the parameters that follow from the atoms' own. Coulomb and GB energies of the pairs stay as they are.
     """
 
     kind, n_members, names = "Lennard-Jones pairs", 2, ("sigma", "epsilon")
@@ -136,17 +136,16 @@ class CMaps(TermTable):
 
 @dataclass(frozen=True, eq=False)
 class Bonded(ReadOnlyArrays):
-    """The bonded terms of a molecule, and the pairs of atoms that they take out of the nonbonded sums.
+    """Bonded terms of a molecule, and the pairs of atoms that they take out of the nonbonded sums.
 
     bonds, angles, torsions, impropers, harmonic_impropers, urey_bradley, cmaps : tables of terms
-    maps : of the CMAP terms, (s, s) kcal/mol each; [a, b] belongs to 2 pi a / s of the first torsion and 2 pi b / s of
-        the second, both from 0 upwards
-    one_four : pairs whose Lennard-Jones and Coulomb energy is that of the table, in place of the pair sums
-    excluded : (k, 2) pairs that have no Lennard-Jones and Coulomb energy; those of `one_four` need not stand here
+    maps : of the CMAP terms, (s, s) kcal/mol each. [a, b] belongs to 2 pi a / s and 2 pi b / s, from 0
+    one_four : pairs whose Lennard-Jones and Coulomb energy is the table's, in place of the pair sums
+    excluded : (k, 2) pairs without Lennard-Jones and Coulomb energy; pairs of `one_four` need not be repeated here
     lj_pairs : pairs with Lennard-Jones parameters of their own (NBFIX); none of them is excluded or a 1-4 pair
 
-    Raises InputError for pairs of an atom with itself, pairs that stand there twice or have a negative sigma,
-    Lennard-Jones pairs that are excluded, and for maps that are not there.
+    Raises InputError for pairs of an atom with itself, repeated pairs, and a negative sigma. Lennard-Jones pairs that
+    are excluded and maps that are missing are refused, too.
     """
 
     bonds: Bonds = field(default_factory=Bonds)
@@ -185,7 +184,7 @@ class Bonded(ReadOnlyArrays):
                 raise InputError(f"a CMAP term names a map that is not there; there are {len(self.maps)}")
 
     def tables(self) -> Iterator[tuple[str, TermTable]]:
-        """The tables by the names of their fields."""
+        """Yield the tables by the names of their fields."""
         for f in fields(self):
             table = getattr(self, f.name)
             if isinstance(table, TermTable):
@@ -200,7 +199,7 @@ class Bonded(ReadOnlyArrays):
                 raise InputError(f"the {what} name atom {stray}; the atoms are 0 to {n_atoms - 1}")
 
     def of_atoms(self, places: NDArray[np.int32]) -> Bonded:
-        """The terms among the atoms that are kept. places : (n,) new index of each atom, -1 where it is left out"""
+        """Return the terms among the atoms that are kept. places : (n,) new index of each atom, -1 if it is left out"""
         tables = {name: table.of_atoms(places) for name, table in self.tables()}
         excluded = places[self.excluded].reshape(-1, 2)
         return replace(self, excluded=excluded[(excluded >= 0).all(axis=1)], **tables)  # type: ignore[arg-type]

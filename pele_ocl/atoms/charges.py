@@ -11,8 +11,8 @@ from .labels import Floats
 def rounded_charges(charges: Floats) -> NDArray[np.float32]:
     """Charges in float32 whose running sums are right to the last digit of the largest.
 
-    Rounded one by one, the same atom of every residue is off by the same amount, and a large molecule by the sum of it.
-    So whenever what rounding has left over has grown to that digit, the charge at hand takes it.
+    Rounded one by one, an atom is off equally in every residue, and a large molecule by their sum. So whenever the rest
+    of rounding has grown to that digit, the charge at hand takes it.
     """
     rounded = charges.astype(np.float32).astype(np.float64)
     digit = 2.0 ** (np.ceil(np.log2(max(float(np.abs(charges).max(initial=0.0)), 1e-30))) - 24)

@@ -1,4 +1,4 @@
-"""How the Lennard-Jones parameters of a pair follow from those of its atoms."""
+"""Rules by which the Lennard-Jones parameters of a pair follow from its atoms'."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def scaled_pairs(
 
 
 def rule_of(sigma: Floats, epsilon: Floats) -> tuple[Combining, NDArray[np.intp]]:
-    """The rule by which most pairs of types follow from the types' own, and (k, 2) pairs of types that do not, i <= j.
+    """Find the rule that most pairs of types follow, and (k, 2) pairs of types that do not, i <= j.
 
     sigma, epsilon : (t, t) in any unit; a pair without energy has an epsilon of 0, whatever its sigma
     """

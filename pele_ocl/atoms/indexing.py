@@ -1,4 +1,4 @@
-"""Which atoms `atoms[...]` takes."""
+"""Choice of the atoms that `atoms[...]` takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import InputError
 
 
 def chosen_indices(n: int, which: slice | ArrayLike) -> NDArray[np.intp]:
-    """The indices (k,) from 0 of n atoms that a slice, a mask or a list of indices stands for.
+    """Return the indices (k,) from 0 of n atoms that a slice, a mask or a list of indices stands for.
 
     Raises InputError for what is none of these, indices of no atom and atoms that are named twice.
     """

@@ -33,7 +33,7 @@ class Residue(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Labels(ReadOnlyArrays):
-    """The names of atoms and residues in a structure file; every array has shape (n,).
+    """Names of atoms and residues in a structure file; every array has shape (n,).
 
     names : atom names without blanks ("CA", "HB2", "O3'")
     elements : element symbols ("C", "Cl"); "X" where unknown
@@ -76,12 +76,12 @@ class Labels(ReadOnlyArrays):
 
     @cached_property
     def residues(self) -> tuple[Residue, ...]:
-        """The residues, each once, in the order of `residue_starts`."""
+        """Residues, each once, in the order of `residue_starts`."""
         columns = (self.chains, self.residue_names, self.residue_numbers, self.insertion_codes)
         return tuple(map(Residue, *(column[self.residue_starts].tolist() for column in columns)))
 
     def residue(self, i: int) -> str:
-        """The residue of atom i as people write it: `A:ALA5`, with the insertion code if it has one."""
+        """Name the residue of atom i as people write it: `A:ALA5`, with the insertion code if it has one."""
         i = self._index(i)
         number = int(self.residue_numbers[i])
         return str(Residue(str(self.chains[i]), str(self.residue_names[i]), number, str(self.insertion_codes[i])))
@@ -95,7 +95,7 @@ class Labels(ReadOnlyArrays):
 
 
 def labels_of(labels: Labels, indices: NDArray[np.intp]) -> Labels:
-    """The labels of some atoms, (k,) indices, in that order; their residues are numbered anew, from 0."""
+    """Return the labels of some atoms, (k,) indices, in that order; their residues are numbered anew, from 0."""
     columns = {f.name: getattr(labels, f.name)[indices] for f in fields(labels)}
     columns["residue_index"] = np.unique(columns["residue_index"], return_inverse=True)[1].reshape(-1)
     return Labels(**columns)
@@ -111,7 +111,7 @@ class Structure(ReadOnlyArrays):
 
     positions : (n, 3) A
     labels : Labels of the n atoms
-    segments : (n_residues,) number of the chain piece a residue belongs to, from 0; a TER record, a new chain
+    segments : (n_residues,) number of the chain piece a residue belongs to, from 0. A TER record, a new chain
         identifier or the change from polymer to HETATM groups starts a new one
     hetero : (n_residues,) True where the file marks the residue HETATM
     lines : (n,) line of each atom in the file, from 1; 0 where a format has no lines
@@ -142,7 +142,7 @@ class Structure(ReadOnlyArrays):
         arguments.text("source", self.source)
 
     def of_residues(self, mask: NDArray[np.bool_]) -> Structure:
-        """The structure of some residues, whole ones; mask : (n,) True for each of their atoms.
+        """Return the structure of some residues, whole ones; mask : (n,) True for each of their atoms.
 
         Raises InputError for another shape and for parts of residues.
         """
@@ -161,7 +161,7 @@ class Structure(ReadOnlyArrays):
         )
 
     def where(self, i: int) -> str:
-        """Where atom i stands, for messages: `protein.pdb:41 (A:ALA5:CA)`."""
+        """Name the file, line and atom for messages: `protein.pdb:41 (A:ALA5:CA)`."""
         atom = self.labels.atom(i)
         line = f":{self.lines[i]}" if self.lines[i] else ""
         return f"{self.source}{line} ({atom})"

@@ -1,7 +1,7 @@
 """Parameters of LCPO surface areas (Weiser, Shenkin and Still, J. Comput. Chem. 20, 217 (1999)) of each atom.
 
-By AMBER's rules where atoms have AMBER's types (Atoms.type_family), else by element, number of heavy neighbours and
-hybridisation, which the bonds tell. Fluorine and magnesium are not in the paper; their figures are those of AmberTools.
+AMBER's rules hold for atoms with AMBER's types (Atoms.type_family). Others go by element, number of heavy neighbours
+and hybridisation, as bonds tell. Fluorine and magnesium are not in the paper; their figures are AmberTools'.
 """
 
 from __future__ import annotations
@@ -54,10 +54,12 @@ _NAMED = 4  # atoms in a note
 
 
 def lcpo_parameters(atoms: Atoms, unknown: str = "carbon") -> Floats:
-    """Radius (A, without probe), P1, P2, P3 and P4 (1/A^2) of each atom, (n, 5); all 0 for hydrogen, which has none.
+    """Return radius (A, without probe), P1, P2, P3 and P4 (1/A^2) of each atom, (n, 5).
 
-    unknown : "carbon" gives atoms that LCPO has no parameters for those of carbon, as AMBER's programs do, and for an
-        unusual number of heavy neighbours those of the first number of its kind; "refuse" raises InputError for them
+    All are 0 for hydrogen, which has none.
+
+    unknown : "carbon" gives atoms without LCPO parameters carbon's, as AMBER's programs do. An unusual number of heavy
+        neighbours then takes the first number of its kind. "refuse" raises InputError for both
 
     Raises InputError for atoms without labels or bonds.
     """
@@ -111,7 +113,7 @@ def _parameters(atoms: Atoms) -> tuple[Floats, list[tuple[int, str]]]:
 
 
 def _shape_by_type(element: str, amber_type: str, n_bonds: int) -> str:
-    """The first part of a key of PARAMETERS by AMBER's rules."""
+    """Return the first part of a key of PARAMETERS by AMBER's rules."""
     if element == "C":
         return "C sp3" if n_bonds == 4 else "C sp2"
     if element == "O":
@@ -124,7 +126,7 @@ def _shape_by_type(element: str, amber_type: str, n_bonds: int) -> str:
 
 
 def _shapes_by_bonds(elements: NDArray[np.str_], n_bonds: NDArray[np.intp], ends: Ints) -> list[str]:
-    """The first part of a key of PARAMETERS by what each atom is bonded to."""
+    """Return the first part of a key of PARAMETERS for each atom by its bonds."""
     shapes = elements.astype(np.dtype("U16"))
     first, second = ends.T
     is_carbon, is_nitrogen, is_oxygen = (elements == symbol for symbol in "CNO")

@@ -1,8 +1,8 @@
 """Sets of intrinsic GB radii with the overlap scales of HCT and OBC, by element, bonds and residue names.
 
-Bondi's radii and their modifications as AMBER's tleap makes them: bondi (Bondi 1964), mbondi (Tsui and Case 2001),
-mbondi2 (Onufriev, Bashford and Case 2004) and mbondi3 (Nguyen, Roe and Simmerling 2013); and the rule of Tinker's Born
-radii, which PELE's and OpenMM's tables follow, `pele` and `openmm-obc`.
+Bondi's radii and their modifications are made as AMBER's tleap does. They are bondi (Bondi 1964), mbondi (Tsui and Case
+2001), mbondi2 (Onufriev, Bashford and Case 2004) and mbondi3 (Nguyen, Roe and Simmerling 2013). The rule of Tinker's
+Born radii, which PELE's and OpenMM's tables follow, makes `pele` and `openmm-obc`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def radii_set(name: str, labels: Labels, bonds: Ints) -> tuple[Floats, Floats]:
     """Intrinsic radii (n,) A and overlap scales (n,) of a set.
 
     name : one of RADII_SETS; "amber" is another name of "openmm-obc"
-    bonds : (m, 2) all bonds, those between residues too
+    bonds : (m, 2) all bonds, also between residues
 
     Raises InputError for an unknown set, and where there are no bonds that the radii would follow from.
     """
@@ -86,12 +86,15 @@ def radii_set(name: str, labels: Labels, bonds: Ints) -> tuple[Floats, Floats]:
 
 
 def tidy_set(name: str) -> str:
-    """The name of a set: `amber`, as it was called once, is `openmm-obc`."""
+    """Return the present name of a set: `amber` was the former one of `openmm-obc`."""
     return "openmm-obc" if name == "amber" else name
 
 
 def hct_scale(symbol: str) -> float:
-    """HCT overlap scale of an element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, Fe 0.88, others 0.80."""
+    """Return the HCT overlap scale of an element.
+
+    H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, Fe 0.88, others 0.80.
+    """
     return _TINKER_SCALES.get(tidy_element(symbol), _OTHER_SCALE)
 
 
@@ -99,7 +102,7 @@ def element_rule(elements: Sequence[str] | NDArray[np.str_], bonds: Ints) -> tup
     """Radius (n,) in A and HCT scale (n,) of atoms by element and number of bonds, as Tinker assigns them.
 
     elements : (n,) symbols, capitalised
-    bonds : (m, 2) all bonds, those between residues too
+    bonds : (m, 2) all bonds, also between residues
     """
     symbols = np.asarray(elements, np.str_)
     n_bonds = np.bincount(bonds.ravel(), minlength=len(symbols))
@@ -138,7 +141,7 @@ def _looked_up(elements: Strings, values: Mapping[str, float], other: float) -> 
 
 
 def _modify_third(radii: Floats, labels: Labels, elements: Strings, bonds: Ints) -> None:
-    """The changes from mbondi2 to mbondi3."""
+    """Change mbondi2's radii to mbondi3's."""
     names = np.char.lstrip(labels.names, "0123456789")  # 1HH1 is HH11
     radii[_named(labels, names, *_GUANIDINIUM)] = _GUANIDINIUM_RADIUS
     for of in _CARBOXYLATES:  # but for those that carry a hydrogen: AMBER has names of its own for these
@@ -153,7 +156,7 @@ def _modify_third(radii: Floats, labels: Labels, elements: Strings, bonds: Ints)
 
 
 def _named(labels: Labels, names: Strings, residues: Sequence[str], begins: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether atoms are of these residues and have names that begin so. names : (n,) without numbers in front"""
+    """Mark atoms of these residues whose names begin so. names : (n,) without leading numbers"""
     found = np.any([np.char.startswith(names, begin) for begin in begins], axis=0)
     mine: NDArray[np.bool_] = np.isin(labels.residue_names, residues) & found
     return mine

@@ -13,7 +13,7 @@ from .atoms import Atoms
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """The parameters, labels and bonded terms of n atoms, which positions make Atoms.
+    """Parameters, labels and bonded terms of n atoms, which positions make Atoms.
 
     parameters : the Atoms, all of them at the origin
     source : name of the file, for messages
@@ -26,7 +26,7 @@ class Topology:
         return len(self.parameters)
 
     def with_positions(self, positions: ArrayLike, notes: tuple[str, ...] = ()) -> Atoms:
-        """The atoms at positions (n, 3) A; the parameters were checked before and are shared.
+        """Place the atoms at positions (n, 3) A; the parameters were checked before and are shared.
 
         notes : sentences about the positions, for `Atoms.notes`
 

@@ -1,4 +1,4 @@
-"""The bounds of the errors of results, relative to the float64 reference: what tests demand, and timing tables with it.
+"""Bounds of the errors of results, relative to the float64 reference: demanded by tests, and by timing tables.
 
 Tighten freely; loosen only with the cause.
 """
@@ -26,7 +26,7 @@ FEW_TERMS, ERROR_OF_FEW, GROWTH = 96, 3e-6, 0.73
 
 
 def born_radius_bound(sums: int | None, precision: str, n_atoms: int, approximates: bool = False) -> float:
-    """The bound of the worst Born radius by a solvent variant.
+    """Return the bound of the worst Born radius by a solvent variant.
 
     sums, approximates : as the variant declares them (variant.Variant)
     """

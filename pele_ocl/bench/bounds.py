@@ -24,18 +24,21 @@ class Timing(Protocol):
 
 
 def bounded(**bounds: float) -> dict[str, float]:
-    """The bounds of a row with the room that a timing table leaves."""
+    """Return the bounds of a row with the room that a timing table leaves."""
     return {name: ROOM * bound for name, bound in bounds.items()}
 
 
 def beyond(timing: Timing) -> dict[str, float]:
-    """The errors of a row beyond their bounds, or not numbers; an error that is not known is None and not one."""
+    """Return the errors of a row beyond their bounds, or not numbers.
+
+    An error that is not known is None and not one.
+    """
     errors = {name: getattr(timing, name) for name in timing.bounds}
     return {name: error for name, error in errors.items() if error is not None and not error <= timing.bounds[name]}
 
 
 def mark(timing: Timing) -> str:
-    """The word behind a row: "wrong", or "inexact" where that is by design; nothing where the row is right."""
+    """Return the word after a row: "wrong", or "inexact" by design; nothing if the row is right."""
     if not beyond(timing):
         return ""
     return "  wrong" if timing.exact else "  inexact"

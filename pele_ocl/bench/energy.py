@@ -1,4 +1,4 @@
-"""The whole energy with its full gradient, no cutoff: our variants, and OpenMM's platforms beside them."""
+"""Whole energy with its full gradient, no cutoff: our variants, and OpenMM's platforms beside them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Timing:
     code : a variant of ours, or `OpenMM` with its platform
     conformations : evaluated in one call
     seconds : for one conformation, as a caller sees it: positions in, energy and gradient out
-    kernel_seconds : for one conformation: alone, with positions and results left in place; in a batch its share of the
-        kernels' time; None where not known
+    kernel_seconds : for one conformation. Alone, positions and results are left in place; a batch divides the kernels'
+        time. None if not known
     speedup : against OpenMM's CPU platform in the same run; None where that is not there
     energy_error, gradient_error : against float64 on the CPU, relative, the gradient by norm
     bounds, exact : as bounds.Timing has them; OpenMM has none

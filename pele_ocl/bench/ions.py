@@ -1,4 +1,4 @@
-"""The time of placing an ion beside that of one more atom of the same map."""
+"""Time of placing an ion, beside the time of one more atom in a map."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Timing:
     map_seconds : the molecule's map; atom_seconds : an atom of it
     exclusion_seconds : of what is near the molecule's atoms, done once
     ions_seconds : all ions; ion_seconds : one of them; ratio : of an ion to an atom
-    map_error : of the molecule's map, by norm; ions_error : of the potentials where the ions stand, the worst to the
-        largest; against the float64 reference
+    map_error : of the molecule's map, by norm; ions_error : of the potentials at the ions, the worst to the largest;
+        against the float64 reference
     bounds, exact : as bounds.Timing has them
     """
 
@@ -60,7 +60,7 @@ def grid_for(atoms: Atoms, points: int | None) -> Grid:
 def measure(
     name: str, atoms: Atoms, grid: Grid, n_pairs: int, precisions: list[str], device: Device, runs: int
 ) -> Iterator[Timing]:
-    """Place pairs of sodium and chloride in the molecule's map; the fastest of some runs each, the first one left out.
+    """Place pairs of sodium and chloride in the molecule's map; the fastest of some runs counts, the first left out.
 
     The runs of map and ions take turns, so that both see the same machine.
     """
@@ -84,7 +84,7 @@ def measure(
 
 
 def _ions_error(result: IonsResult) -> float:
-    """The worst error of the potentials at the ions, of the molecule and the ions before each, to the largest."""
+    """Return the worst error of the potentials at the ions, of molecule and earlier ions, to the largest."""
     exact = np.array([definition(result.atoms, Grid(at, 1, (1, 1, 1)))[0, 0, 0] for at in result.positions])
     for k in range(1, len(result)):
         distances = np.linalg.norm(result.positions[:k] - result.positions[k], axis=1)

@@ -60,7 +60,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Run:
-    """The end of one start: positions (n, 3) A, seconds, iterations and evaluations, None of OpenMM."""
+    """End of one start: positions (n, 3) A, seconds, iterations and evaluations, None for OpenMM."""
 
     positions: Floats
     seconds: float
@@ -109,7 +109,7 @@ def measure(
 
 
 def starts_of(atoms: Atoms, noise: float, count: int) -> list[Floats]:
-    """So many starts (n, 3) A, the same in all runs; noise : A"""
+    """Make so many starts (n, 3) A, equal in all runs; noise : A"""
     rng = np.random.default_rng(SEED)
     return [atoms.positions + noise * rng.normal(size=atoms.positions.shape) for _ in range(count)]
 
@@ -128,7 +128,7 @@ def _mean(counts: Sequence[float | None]) -> float | None:
 
 
 def _system(name: str, peers: bool) -> tuple[Atoms, object | None]:
-    """The atoms of a shipped structure with all parameters, and OpenMM's System of the same, None without OpenMM."""
+    """Return the atoms of a shipped structure with all parameters, and their System in OpenMM, None without OpenMM."""
     path = shipped("data") / "structures" / SYSTEMS[name]
     atoms = read(path)
     try:
@@ -143,14 +143,14 @@ def _system(name: str, peers: bool) -> tuple[Atoms, object | None]:
 
 
 def by_us(minimizer: Minimizer, begin: Floats) -> Run:
-    """The end of one start (n, 3) A by our minimiser."""
+    """Minimise from one start (n, 3) A by our minimiser."""
     start = time.perf_counter()
     result = minimizer.minimize(begin)
     return Run(result.positions, time.perf_counter() - start, result.iterations, result.evaluations)
 
 
 def by_openmm(peer: OpenMM, begin: Floats, tolerance: float) -> Run:
-    """The end of one start (n, 3) A by OpenMM's minimiser. tolerance : kJ/mol/nm"""
+    """Minimise from one start (n, 3) A by OpenMM's minimiser. tolerance : kJ/mol/nm"""
     from openmm import LocalEnergyMinimizer, unit
 
     peer.context.setPositions(begin * NM_PER_A)

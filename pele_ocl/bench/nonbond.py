@@ -1,4 +1,4 @@
-"""Tables 4.2 to 4.9 of the thesis anew: every way to add up a gradient, on sorted and on shuffled pair lists."""
+"""Tables 4.2 to 4.9 of the thesis: all ways to add up a gradient, on sorted and shuffled pair lists."""
 
 from __future__ import annotations
 

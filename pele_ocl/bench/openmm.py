@@ -70,7 +70,7 @@ class OpenMM:
 
     @property
     def where(self) -> str:
-        """The processor that it computes on."""
+        """Processor that it computes on."""
         if self.platform == "Reference":
             return "CPU, 1 core"
         name = "Threads" if self.platform == "CPU" else "DeviceName"
@@ -78,7 +78,9 @@ class OpenMM:
         return f"CPU, {value} threads" if self.platform == "CPU" else str(value)
 
     def evaluate(self, positions: Floats | None = None) -> tuple[float, Floats]:
-        """Energy, kcal/mol, and gradient, (n, 3) kcal/mol/A, at positions (n, 3) A, by default those that it has."""
+        """Compute energy, kcal/mol, and gradient, (n, 3) kcal/mol/A, at positions (n, 3) A, by default its present
+        ones.
+        """
         from openmm import unit
 
         if positions is not None:
@@ -89,7 +91,7 @@ class OpenMM:
         return float(energy), -np.asarray(forces)
 
     def step(self, count: int) -> None:
-        """So many steps of molecular dynamics, in which the forces stay where they are computed."""
+        """Do so many steps of molecular dynamics, in which the forces stay on their device."""
         self.context.getIntegrator().step(count)
         self.context.getState(getVelocities=True)  # waits for a GPU
 
@@ -126,9 +128,9 @@ def gb_alone(atoms: Atoms, model: SolventModel) -> System:
 def pairs_within_cutoff(atoms: Atoms, cutoff: float, with_gb: bool = False) -> System:
     """System of a NonbondedForce with the pairs of `pairs_within(atoms, cutoff)`; cutoff in A.
 
-    Its reaction field has the permittivity of vacuum: forces are those of a Coulomb energy that ends at the cutoff,
-    which for each pair is shifted by q_i q_j / cutoff. with_gb : with a GBSAOBCForce of the same cutoff, too, whose
-    Born radii are cut, as well.
+    Its reaction field has the permittivity of vacuum. So forces belong to a Coulomb energy that ends at the cutoff,
+    shifted by q_i q_j / cutoff for each pair. with_gb : with a GBSAOBCForce of this cutoff, too, whose Born radii are
+    cut, as well.
     """
     openmm = load("openmm")
     system, pairs, gb = _forces_of(atoms)

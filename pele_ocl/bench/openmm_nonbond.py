@@ -1,4 +1,4 @@
-"""The nearest that OpenMM's CPU platform has to a nonbonded evaluation with a cutoff, on the atoms of a timing table.
+"""Nearest counterpart of a nonbonded evaluation with a cutoff on OpenMM's CPU platform, on a timing table's atoms.
 
 It is not the same energy: there is no GB pair term alone. NonbondedForce computes none; GBSAOBCForce computes Born
 radii and their part of the gradient, too. Ours does more than the one and less than both together.

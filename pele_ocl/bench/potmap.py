@@ -1,4 +1,4 @@
-"""The ladder of the potential map's kernels, on a random system or a real one."""
+"""Ladder of the potential map's kernels, on a random system or a real one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Timing:
 
     seconds : kernels alone, of the whole map
     sampled : whether the time is of a few slices, scaled to all
-    speedup, over_gather : against sequential and gather; None where those were not run
+    speedup, over_gather : against sequential and gather; None if these were not run
     error : by norm, against the float64 reference at up to 512 points
     bounds, exact : as bounds.Timing has them
     """
@@ -111,7 +111,7 @@ def _timing(
 
 
 def _bounds(name: str, precision: str) -> dict[str, float]:
-    """The largest error of a variant."""
+    """Return the largest error of a variant."""
     return bounded(error=DEFAULT_ACCURACY if name in SPARING else MAP[precision])
 
 
@@ -122,7 +122,7 @@ def _ratio(rates: dict[str, float], name: str, base: str) -> float | None:
 def time_map(atoms: Atoms, grid: Grid, once: Once, runs: int, whole: bool = False) -> tuple[float, bool, float]:
     """Atom evaluations a second, whether only slices of the grid were computed, and the error by norm.
 
-    whole : whether the time of some slices does not tell that of all
+    whole : True if the time of some slices does not tell the time of all
     """
     part = grid if whole else _sample(grid, len(atoms), once)
     values = once(part)[1]
@@ -131,7 +131,7 @@ def time_map(atoms: Atoms, grid: Grid, once: Once, runs: int, whole: bool = Fals
 
 
 def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
-    """The whole grid, or as many of its middle points as take about SAMPLE_SECONDS. Builds the kernels, too."""
+    """Return the whole grid, or as many of its middle points as take about SAMPLE_SECONDS. Builds the kernels, too."""
     points, enough = FIRST_SAMPLE_EVALS / n_atoms, ENOUGH * SAMPLE_SECONDS
     while True:
         part = middle_part(grid, points)
@@ -145,7 +145,7 @@ def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
 
 
 def map_error(atoms: Atoms, grid: Grid, values: NDArray[np.floating]) -> float:
-    """The error of a map by norm, relative, at up to CHECKED_POINTS points anywhere in its grid."""
+    """Measure the error of a map by norm, relative, at up to CHECKED_POINTS points anywhere in its grid."""
     rng = np.random.default_rng(SEED)
     indices = rng.integers(0, grid.shape, (CHECKED_POINTS, 3))
     exact = np.array([definition(atoms, Grid(grid.position(index), 1, (1, 1, 1)))[0, 0, 0] for index in indices])

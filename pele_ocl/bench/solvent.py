@@ -93,7 +93,7 @@ def _evaluated(plan: Solvent) -> tuple[float, Floats]:
 
 
 def _sampled(plan: Solvent, rows: int) -> tuple[float, Floats]:
-    """The same for the first atoms alone, by the double loop."""
+    """Time the first atoms alone, by the double loop."""
     run = Run(plan.device, plan.precision)
     molecule = Molecule.of(run, plan.atoms, plan.model)
     Sequential(run, molecule).compute_rows(run, 0, rows)

@@ -1,4 +1,4 @@
-"""The shipped structures, smallest first, with their force field; and balls of atoms as dense as a protein."""
+"""Shipped structures, smallest first, with their force field; and balls of atoms as dense as a protein."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHAKE = 0.35  # A, by which they leave it along each axis; so none come closer t
 
 
 def load(name: str) -> Atoms:
-    """The shipped structure `name` with Amber99SB parameters, without its bonded terms.
+    """Load the shipped structure `name` with Amber99SB parameters, without its bonded terms.
 
     So Energy of it has the terms that OpenMM's NonbondedForce and GBSAOBCForce have: nonbonded + solvent. Raises
     InputError for an unknown name.

@@ -28,7 +28,7 @@ R = TypeVar("R", bound=Timed)
 
 
 def kernel_seconds(evaluate: Callable[..., Timed], **arguments: object) -> float:
-    """The kernels' seconds of one evaluation of a plan."""
+    """Return the kernels' seconds of one evaluation of a plan."""
     return profiled(evaluate)(**arguments).seconds["kernel"]
 
 
@@ -48,7 +48,7 @@ def call_seconds(evaluate: Callable[[Floats], object], atoms: Atoms, runs: int =
 
 
 def mean_of_middle(measure: Callable[[], float], runs: int = 5) -> float:
-    """The thesis' rule: `runs` runs, the fastest and the slowest dropped, the mean of the others.
+    """Measure by the thesis' rule: `runs` runs, the fastest and the slowest dropped, the mean of the others.
 
     measure : does the work once and returns its seconds
     runs : >= 3
@@ -68,7 +68,7 @@ def wall_seconds(work: Callable[[], object], runs: int = 5) -> float:
 
 
 def wall_seconds_of_many(work: Callable[[int], object], runs: int = 5) -> float:
-    """As wall_seconds; work : does its work as often as it is told"""
+    """Measure as wall_seconds; work : does its work as often as it is told"""
 
     def each(count: int) -> float:
         start = time.perf_counter()

@@ -59,12 +59,12 @@ class Case:
 
     @cached_property
     def born_radii(self) -> Floats:
-        """Not computed: what the radii are does not change how long the pairs take."""
+        """Stand-in for Born radii that are not computed: their values do not change how long the pairs take."""
         assert self.atoms.gb_radii is not None
         return self.atoms.gb_radii * 2
 
     def size(self, quantity: str) -> int:
-        """In the unit of tuning.SIZES."""
+        """Return the size in the unit of tuning.SIZES."""
         if quantity == "nonbond":
             return len(self.pairs)
         return len(self.atoms) * (len(self.grid) if quantity == "potmap" else 1)
@@ -125,9 +125,9 @@ WORK: dict[str, Callable[[Case, Device, str], Once]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """The times of all choices of one quantity for one molecule.
+    """Times of all choices of one quantity for one molecule.
 
-    auto : the choice of `auto` now; best : the best one, which is RULES unless another is faster by more than the noise
+    auto : the choice of `auto` now; best : the best one, which is RULES unless another is clearly faster than the noise
     seconds : of each choice, the median of its kernel times; of hopeless ones the shortest
     wrong : choices that were left out since their results were wrong, with their errors relative to the rules'
     """
@@ -143,7 +143,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many times slower `auto` is now than the best."""
+        """Return how many times slower `auto` is now than the best."""
         return self.seconds[self.auto] / self.seconds[self.best]
 
 
@@ -162,7 +162,7 @@ def measure(quantity: str, precision: str, cases: Sequence[Case], device: Device
 
 
 def _expected_seconds(smaller: Row, size: int, device: Device) -> float:
-    """The time of all choices for a larger molecule, by what a smaller one took."""
+    """Estimate the time of all choices for a larger molecule, by a smaller one's time."""
     growth = (size / smaller.size) ** (2 if SIZES[smaller.quantity] == "atoms" else 1)
     offered = [RULES, *choices_for(VARIANTS[smaller.quantity], device, smaller.precision, size)]
     fastest = min(smaller.seconds.values())
@@ -194,7 +194,9 @@ def _row(quantity: str, precision: str, case: Case, device: Device) -> Row:
 def _prepared(
     quantity: str, precision: str, case: Case, device: Device, choices: Sequence[Choice]
 ) -> tuple[dict[Choice, tuple[Once, float]], dict[Choice, float]]:
-    """The choices that come out as the first one does, each with its work and its seconds; and the wrong ones' errors.
+    """Prepare the choices whose results agree with the first one's, each with its work and its seconds.
+
+    The wrong ones' errors are told, too.
 
     Choices that the device cannot do are in neither.
     """

@@ -40,11 +40,11 @@ class ResiduePairs:
         run = self._run
         first, partners = exclusions(atoms)
         self._charges = scaled_charges(atoms, binding.model, binding.precision)
-        self._tables = [
-            run.upload(wells(atoms)),
-            run.upload(np.append(starts, len(atoms)), np.int32), run.upload(sides, np.int32),
-            run.upload(first, np.int32), run.upload(partners, np.int32),
-        ]  # fmt: skip
+        self._tables = dict(
+            wells=run.upload(wells(atoms)), starts=run.upload(np.append(starts, len(atoms)), np.int32),
+            sides=run.upload(sides, np.int32), excluded_starts=run.upload(first, np.int32),
+            excluded=run.upload(partners, np.int32),
+        )  # fmt: skip
         self._model = packed_model(binding.model, binding.precision, plan.options.cutoff)
         self._kernel = run.kernel(
             "binding/pairs.cl", "residue_pairs", **definitions(atoms, binding.model, plan.options.cutoff)
@@ -69,10 +69,11 @@ class ResiduePairs:
         points = run.upload(np.concatenate([positions - middle, charges], axis=2))
         radii = run.upload(np.stack([born, born_of_parts], axis=-1))
         sums = run.zeros(m * SUMS * n * n)
-        run.launch(
-            self._kernel, (n, n, m), (*ITEMS, 1), np.int32(n), np.int32(self._n_atoms), self._model, points, radii,
-            *self._tables, sums,
+        arguments = dict(
+            n_groups=n, n_atoms=self._n_atoms, model=self._model, points=points, born=radii, energies=sums,
+            **self._tables,
         )  # fmt: skip
+        run.launch(self._kernel, (n, n, m), (*ITEMS, 1), arguments)
         found: Floats = run.download(sums, m * SUMS * n * n).reshape(m, SUMS, n, n).astype(np.float64)
         return found
 

@@ -1,4 +1,4 @@
-"""The contract of the input: findings about structures, frames and energies, and the repair of frames."""
+"""Contract of the input: findings about structures, frames and energies, and the repair of frames."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def dimensions_of(cells: Floats) -> tuple[Floats, Floats]:
 
 
 def usable_cells(cells: ArrayLike) -> Floats:
-    """The cells (m, 3, 3) A, with NaN in place of those that are too small to hold a molecule, or no cells."""
+    """Return the cells (m, 3, 3) A, with NaN for cells that are too small to hold a molecule or have no volume."""
     found = np.array(cells, np.float64).reshape(-1, 3, 3)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         widths = widths_of(found)
@@ -55,7 +55,7 @@ def widths_of(cells: Floats) -> Floats:
 
 
 def reduced(cell: Floats) -> Floats:
-    """The whole numbers (3, 3) that make shorter vectors of the same lattice: `numbers @ cell`.
+    """Find the whole numbers (3, 3) that make shorter vectors of one lattice: `numbers @ cell`.
 
     Rounding along short vectors finds the nearest image, which it does not along the vectors of a flat cell.
     """

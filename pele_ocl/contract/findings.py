@@ -30,7 +30,7 @@ _REMEDY = "run pele-ocl minimize"
 class Finding:
     """A finding of the contract.
 
-    action : "repaired", "refused" or "noted"; text : a sentence; atoms : indices of those that it is about
+    action : "repaired", "refused" or "noted"; text : a sentence; atoms : indices of the atoms concerned
     """
 
     action: Action
@@ -38,7 +38,7 @@ class Finding:
     atoms: tuple[int, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """The finding for a report in JSON."""
+        """Return the finding for a report in JSON."""
         return {"action": self.action, "text": self.text, "atoms": list(self.atoms)}
 
 
@@ -60,7 +60,7 @@ def of_structure(atoms: Atoms, torn: Action = "refused") -> list[Finding]:
 def of_energy(atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | None = None) -> list[Finding]:
     """Terms of an energy that are beyond reason, with where they come from.
 
-    energy : kcal/mol by term; positions : (n, 3) A that it is of, None for the mean of many, which names no atoms
+    energy : kcal/mol by term; positions : (n, 3) A that it belongs to, None for the mean of many, which names no atoms
     """
     there = None if positions is None else np.asarray(positions, np.float64)
     found = [_of_bonds(atoms, energy, there), _of_angles(atoms, energy), _of_lennard_jones(atoms, energy, there)]
@@ -68,7 +68,10 @@ def of_energy(atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | 
 
 
 def limits_of(atoms: Atoms, bonds: Ints) -> Floats:
-    """The lengths (m,) A beyond which bonds (m, 2) cannot be: 3 A more than the force field's, or than 1.5 A."""
+    """Return the lengths (m,) A beyond which bonds (m, 2) cannot be.
+
+    They are 3 A more than the force field's, or than 1.5 A.
+    """
     limits = np.full(len(bonds), USUAL_BOND)
     if atoms.bonded is not None and len(atoms.bonded.bonds) and len(bonds):
         codes, known = _codes(bonds, len(atoms)), _codes(atoms.bonded.bonds.atoms, len(atoms))
@@ -80,12 +83,12 @@ def limits_of(atoms: Atoms, bonds: Ints) -> Floats:
 
 
 def impossible_bonds(atoms: Atoms) -> NDArray[np.intp]:
-    """The indices among the atoms' bonds of those that are more than 3 A longer than they should be."""
+    """Find the bonds that are more than 3 A longer than they should be, by index among the atoms' bonds."""
     return np.flatnonzero(_lengths(atoms.positions, atoms.bonds) > limits_of(atoms, atoms.bonds))
 
 
 def bond_text(atoms: Atoms, i: int, j: int, length: float) -> str:
-    """The words for a bond that cannot be."""
+    """Write the words for a bond that cannot be."""
     return f"the bond of {atoms.describe(i)} and {atoms.describe(j)} is {length:,.1f} A long"
 
 
@@ -209,7 +212,7 @@ def _is_beyond(value: float | None, most: float, n: int) -> bool:
 
 
 def _beyond(atoms: Atoms, term: str, value: float, table: TermTable, cause: str, own: Ints) -> Finding:
-    """The sentence for a bonded term; own : (k, 2) atoms that it comes from"""
+    """Write the sentence for a bonded term; own : (k, 2) atoms that it comes from"""
     n = 0 if atoms.labels is None else len(atoms.labels.residue_starts)
     unit, mean = ("residue", value / n) if n > 1 else (table.kind.removesuffix("s"), value / len(table))
     source = f", from {cause}" if cause else ""

@@ -19,7 +19,7 @@ IMAGES: tuple[Image, ...] = get_args(Image)
 
 
 class FrameContract:
-    """The contract of the frames of some atoms.
+    """Contract of the frames of some atoms.
 
     atoms : of the frames; image : "auto" to image frames that have a cell, or "none"
     chosen, anchors : as of Imager
@@ -40,7 +40,7 @@ class FrameContract:
         self._least = float(np.sqrt(self._most.min(initial=np.inf)))
 
     def with_image(self, image: Image) -> FrameContract:
-        """The same with frames imaged, or not."""
+        """Return the contract with frames imaged, or not."""
         return self if image == self.image else FrameContract(self.atoms, image, self._chosen, self._anchors)
 
     @cached_property
@@ -60,7 +60,7 @@ class FrameContract:
         return positions, imaged, self._torn(positions, cells)
 
     def _torn(self, positions: Reals, cells: Floats | None) -> dict[int, str]:
-        """Why frames with bonds that cannot be fail, by their place."""
+        """Say why frames with impossible bonds fail, by their place."""
         if not len(self._bonds):
             return {}
         i, j = self._i, self._j
@@ -73,7 +73,7 @@ class FrameContract:
         return self._reasons(positions, suspect, cells) if suspect else {}
 
     def _reasons(self, positions: Reals, suspect: list[int], cells: Floats | None) -> dict[int, str]:
-        """Why frames of some that are suspect fail, by their place."""
+        """Say why frames fail, among some that are suspect, by their place."""
         i, j = self._i, self._j
         found = dict[int, str]()
         apart = apart_along(positions[suspect], i, j)

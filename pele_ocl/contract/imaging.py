@@ -27,15 +27,15 @@ _AROUND = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3, indexing="ij"), axis=-1)
 class Imager:
     """Makes the molecules of frames whole and puts them into the images where they are nearest to each other.
 
-    Molecules are what bonds join. The largest stays where it is; then, again and again, the molecule that comes nearest
-    to those placed is placed beside them, and water and ions at last. What touches in place is not moved.
+    A molecule is all that bonds join. The largest stays in place. Then, again and again, the molecule nearest to the
+    placed ones joins them, and water and ions at last. Molecules that touch already are not moved.
     """
 
     def __init__(
         self, n_atoms: int, bonds: Ints, chosen: Indices | None = None, anchors: Indices | None = None
     ) -> None:
         """chosen : (k,) indices of the atoms that may be moved, in any order; None for all
-        anchors : indices of atoms of which the largest molecule stays in place; None for all
+        anchors : indices of atoms whose largest molecule stays in place; None for all
         """
         self._i = np.arange(n_atoms) if chosen is None else np.unique(chosen)
         allowed = np.zeros(n_atoms, np.bool_)
@@ -58,11 +58,11 @@ class Imager:
         self._touching: list[tuple[Indices, Indices]] = []  # of each large molecule, pairs of atoms as last seen
 
     def __call__(self, positions: Reals, cells: Floats) -> tuple[Reals, NDArray[np.bool_]]:
-        """Positions (m, n, 3) A of frames after it, and (m,) True for each frame in which an atom was moved.
+        """Image the positions (m, n, 3) A of frames, and tell (m,) True for each frame with a moved atom.
 
         cells : (m, 3, 3) A, NaN where a frame has none and stays as it is
 
-        Frames of which none is moved are returned as they were given; otherwise all are a copy in float64.
+        If no atom is moved, the frames are returned as they were given; otherwise all are a copy in float64.
         """
         m, n = positions.shape[:2]
         moved = np.zeros(m, np.bool_)
@@ -86,7 +86,7 @@ class Imager:
         return found, moved
 
     def _suspect(self, positions: Reals, cells: Floats) -> Indices:
-        """The frames that may have to be imaged, of those with a cell and with atoms that are somewhere."""
+        """Find the frames that may have to be imaged, among the frames with a cell and with finite positions."""
         widths = widths_of(cells).min(axis=1)
         cut = np.zeros(len(positions), np.bool_)
         cut[self._cut(positions, widths)] = True
@@ -95,7 +95,7 @@ class Imager:
         return suspect[np.isfinite(positions[suspect][:, self._i]).all(axis=(1, 2))]
 
     def _numbers(self, positions: Floats, cells: Floats) -> Floats | None:
-        """How many cell vectors (m, n, 3) each atom is moved by; None where no atom is."""
+        """Count the cell vectors (m, n, 3) that each atom is moved by; None if no atom is."""
         numbers = None
         cut = self._cut(positions, widths_of(cells).min(axis=1))
         if len(cut):
@@ -113,7 +113,7 @@ class Imager:
         return numbers
 
     def _cut(self, positions: Reals, widths: Floats) -> Indices:
-        """The frames with a bond that is longer than half the cell: the bond runs through a face."""
+        """Find the frames with a bond that is longer than half the cell: the bond runs through a face."""
         if not len(self._linked):
             return np.empty(0, np.intp)
         along = apart_along(positions, self._linked, self._parents[self._linked])
@@ -123,7 +123,7 @@ class Imager:
         return np.flatnonzero(longest > (widths / 2) ** 2)
 
     def _joined(self, positions: Floats, inverses: Floats) -> Floats:
-        """The numbers (m, n, 3) of cell vectors that bring each atom beside the one that it hangs on."""
+        """Count the cell vectors (m, n, 3) that bring each atom beside the one that it hangs on."""
         numbers = np.zeros(positions.shape)
         along = apart_along(positions, self._linked, self._parents[self._linked])
         numbers[:, self._linked] = -np.rint(along @ inverses)
@@ -136,7 +136,7 @@ class Imager:
             parents = further
 
     def _apart(self, positions: Reals) -> Indices:
-        """The frames in which not every molecule touches the others where molecules touched each other before."""
+        """Find the frames in which a molecule no longer touches the others, if molecules touched each other before."""
         if not self._large and not len(self._small):
             return np.empty(0, np.intp)
         if len(self._small) or len(self._touching) < len(self._large):
@@ -148,7 +148,7 @@ class Imager:
         return np.flatnonzero(~touch)
 
     def _placed(self, positions: Floats, cell: Floats) -> Floats:
-        """The numbers (n, 3) of cell vectors that bring molecules of a frame side by side; positions are changed."""
+        """Count the cell vectors (n, 3) that bring molecules of a frame side by side; positions are changed."""
         numbers, inverse = np.zeros(positions.shape), _inverse(cell)
         touching = list[tuple[Indices, Indices]]()
         left = dict(enumerate(self._large))
@@ -172,20 +172,20 @@ class Imager:
 
 
 def apart_along(positions: Reals, i: Indices, j: Indices) -> Reals:
-    """The vectors (m, k, 3) from atoms j to atoms i of frames (m, n, 3)."""
+    """Compute the vectors (m, k, 3) from atoms j to atoms i of frames (m, n, 3)."""
     apart: Reals = positions.take(i, axis=1, mode="clip")
     apart -= positions.take(j, axis=1, mode="clip")
     return apart
 
 
 def farther_than(apart: Reals, distance: float) -> bool:
-    """Whether a vector may be longer than a distance: a look that is quicker than lengths, and true for what is NaN."""
+    """Tell if a vector may be longer than a distance: quicker than by lengths, and true for NaN."""
     largest = max(float(apart.max(initial=0)), -float(apart.min(initial=0)))
     return not largest <= distance / np.sqrt(3)
 
 
 def _trees(chosen: Indices, bonds: Ints, n_atoms: int) -> tuple[Indices, list[Indices]]:
-    """The atom (n,) on which each hangs, itself for roots and lone atoms, and the atoms of each molecule."""
+    """Find the atom (n,) on which each hangs, itself for roots and lone atoms, and the atoms of each molecule."""
     first, second = np.concatenate([bonds, bonds[:, ::-1]]).astype(np.intp).T
     order = np.argsort(first, kind="stable")
     neighbours, starts = second[order].tolist(), np.searchsorted(first[order], np.arange(n_atoms + 1)).tolist()
@@ -215,7 +215,7 @@ def _inverse(cells: Floats) -> Floats:
 def _nearest(
     positions: Floats, moved: Indices, placed: Indices, cell: Floats, inverse: Floats
 ) -> tuple[bool, float, Floats, list[tuple[Indices, Indices]]]:
-    """Whether molecules are apart, how near they come, the numbers (3,) of cell vectors for it, and pairs that touch.
+    """Bring molecules near: if they are apart, how near they come, the cell vectors (3,) for it, and touching pairs.
 
     Pairs are told where the molecules touch in place, and then nothing is moved.
     """
@@ -242,7 +242,7 @@ def _nearest(
 
 
 def _nearest_each(points: Floats, placed: Floats, cell: Floats, inverse: Floats) -> Floats:
-    """The numbers (k, 3) of cell vectors that bring each of points (k, 3) nearest to one of the others."""
+    """Count the cell vectors (k, 3) that bring each of points (k, 3) nearest to one of the others."""
     found = np.zeros(points.shape)
     step = max(1, _MOST_PAIRS // (4 * len(placed)))
     for first in range(0, len(points), step):
@@ -254,7 +254,7 @@ def _nearest_each(points: Floats, placed: Floats, cell: Floats, inverse: Floats)
 
 
 def made_whole(atoms: Atoms, cell: Floats | None) -> Atoms:
-    """The atoms with molecules that a cell's faces cut made whole, with a note; as they are where bonds are fine.
+    """Make the molecules whole that a cell's faces cut, with a note; leave atoms with fine bonds unchanged.
 
     cell : (3, 3) A, None where there is none
     """

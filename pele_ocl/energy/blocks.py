@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .layout import BlocksLayout
 from .masks import TileOrder
 from .sums import SumsOfPairs
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
+    from ..opencl.signature import Arguments
 
 
 class Blocks(SumsOfPairs[BlocksLayout]):
@@ -34,44 +33,43 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def _sizes(self) -> dict[str, int]:
         return super()._sizes() | {"born_sums": self.n_parts * self.tiles.n_slots}
 
-    def _born(self) -> list[KeptLaunch]:
-        spheres = self.spheres
-        sums = self._over_blocks(
-            "solvent/blocks.cl", "born_sums_blocks", self.first_frozen, np.int32(0), np.int32(len(self.tiles)),
-            *self.reaches, *self.named("spheres", "x", "y", "z"), spheres.scaled, spheres.rho, self.buffers["series"],
-            spheres.coefficient_columns, *self.named("origins", "extents"), spheres.counts, self.buffers["born_sums"],
-            **self.integral_macros,
+    def _born(self) -> list[BoundLaunch]:
+        spheres, buffers = self.spheres, self.buffers
+        arguments = dict(
+            first_frozen=self.first_frozen, first_tile=0, last_tile=len(self.tiles), atoms=buffers["spheres"],
+            s=spheres.scaled, rho=spheres.rho, columns=spheres.coefficient_columns, counts=spheres.counts,
+            sums=buffers["born_sums"], **self.reaches, **self.named("x", "y", "z", "series", "origins", "extents"),
         )  # fmt: skip
+        sums = self._over_blocks("solvent/blocks.cl", "born_sums_blocks", arguments, **self.integral_macros)
         return [sums, self._atom_terms(self.n_parts)]
 
-    def _pairs(self) -> list[KeptLaunch]:
+    def _pairs(self) -> list[BoundLaunch]:
         return [
             self._over_blocks(
-                "energy/pair_blocks.cl", "pair_blocks", self.first_frozen_pair, *self._pair_tables(),
-                self.buffers["pair_sums"], PER_ATOM=int(self.options.per_atom), **self._pair_macros,
+                "energy/pair_blocks.cl", "pair_blocks",
+                dict(first_frozen=self.first_frozen_pair, sums=self.buffers["pair_sums"], **self._pair_tables()),
+                PER_ATOM=int(self.options.per_atom), **self._pair_macros,
             )
         ]  # fmt: skip
 
-    def _chain(self) -> list[KeptLaunch]:
+    def _chain(self) -> list[BoundLaunch]:
         weights = self.each_slot(
-            "energy/radii.cl", "chain_weights", np.int32(self.n_parts),
-            *self.named("pair_sums", "born", "singles"), self.spheres.counts,
-            self.buffers["weights"], SHARES=1, **self.gb_macros,
+            "energy/radii.cl", "chain_weights",
+            dict(n_parts=self.n_parts, counts=self.spheres.counts, sums=self.buffers["pair_sums"],
+                 **self.named("born", "singles", "weights")),
+            SHARES=1, **self.gb_macros,
         )  # fmt: skip
-        sums = self.buffers["pair_sums"]
         chain = self._over_blocks(
-            "energy/chain_blocks.cl",
-            "chain_blocks",
-            self.first_frozen,
-            *self._chain_tables(),
-            sums,
+            "energy/chain_blocks.cl", "chain_blocks",
+            dict(first_frozen=self.first_frozen, sums=self.buffers["pair_sums"], **self._chain_tables()),
             **self.integral_macros,
-        )
+        )  # fmt: skip
         return [weights, chain]
 
-    def _over_blocks(self, file: str, name: str, *args: Argument, **defines: int) -> KeptLaunch:
-        """A pass over pairs, of a work-item a part."""
-        return self.run.keep(
-            file, name, (self.n_parts, 1), (1, 1), np.int32(len(self.tiles)), np.int32(self.n_parts), *args,
-            width=self.layout.width, TILE=self.layout.tile, **defines,
+    def _over_blocks(self, file: str, name: str, arguments: Arguments, **defines: int) -> BoundLaunch:
+        """Bind a pass over pairs, of a work-item a part. arguments : all but n_tiles and n_parts"""
+        sizes = dict(n_tiles=len(self.tiles), n_parts=self.n_parts)
+        return self.run.bind(
+            file, name, (self.n_parts, 1), (1, 1), {**sizes, **arguments}, width=self.layout.width,
+            TILE=self.layout.tile, **defines,
         )  # fmt: skip

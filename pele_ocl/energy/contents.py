@@ -170,7 +170,7 @@ def _checked_terms(terms: Sequence[Term], atoms: Atoms, taken: Sequence[str]) ->
                 f"terms hold {type(term).__name__}; a Term is needed, such as PositionalRestraint(10.0){other}"
             )
         twice = [name for name in term.names if name in names]
-        if twice and not term.joins:
+        if twice and not term.merges_names:
             raise InputError(f"there are two terms named {twice[0]}; give one of them another name")
         names += term.names
         term.check(atoms)

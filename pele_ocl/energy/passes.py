@@ -21,7 +21,6 @@ from ..tiled.surface import Surface
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Machine
-from .bonded import BondedTerms
 from .contents import Contents
 from .frozen import Frozen
 from .layout import EnergyLayout
@@ -31,10 +30,12 @@ from .result import PASS_TERMS
 from .sgb import SurfaceRadii
 from .tables import PairTables
 from .terms import Addend
+from .terms.term import TermContext
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.run import Run
+    from ..opencl.signature import Arguments
 
 L = TypeVar("L", bound=EnergyLayout)
 
@@ -54,7 +55,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     def __init__(
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
-        encoding: Encoding, contents: Contents, most: int, frozen: Frozen | None = None, accuracy: float | None = None,
+        encoding: Encoding, contents: Contents, frozen: Frozen | None = None, accuracy: float | None = None,
     ) -> None:  # fmt: skip
         atoms, model = contents.for_passes(atoms, model)
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
@@ -64,18 +65,26 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         shape = TreeShape.of(layout.width, len(atoms))
         self.tree = None if accuracy is None else TreeSums(tiles, model, shape, accuracy)
-        sizes = self._common_sizes(len(atoms)) | self._sizes() | (self.surface.sizes if self.surface else {})
-        sizes |= self.tree.sizes("born_sums") if self.tree else {}
         self.of_surface = SurfaceRadii(tiles.n_slots) if model.gb_model.of_surface else None
-        sizes |= self.of_surface.sizes("born_sums") if self.of_surface else {}
-        for addend in contents.addends:
-            sizes |= addend.sizes(self)
-        self.allocate(sizes, most)
         self.tables = PairTables.of(
             run, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names,
             None if frozen is None else frozen.integrals,
         )  # fmt: skip
-        self.launches = [*self._passes(), *self._behind_passes()]
+        self.context = TermContext(
+            run, atoms, encoding, options, self.buffers, self.n_energies, {**encoding.macros, **self.result_macros},
+            tiles, self.place_arguments,
+        )  # fmt: skip
+
+    def make(self, most: int) -> None:
+        """Make buffers for up to `most` conformations, then the launches; called once."""
+        sizes = self._common_sizes(len(self.atoms)) | self._sizes() | (self.surface.sizes if self.surface else {})
+        sizes |= self.tree.sizes("born_sums") if self.tree else {}
+        sizes |= self.of_surface.sizes("born_sums") if self.of_surface else {}
+        for addend in self.contents.addends:
+            sizes |= addend.sizes(self.context)
+        self.allocate(sizes, most)
+        self.launches = self.uncut = [*self._passes(), *self._after_passes()]
+        self.most_uncut = self.run.most_uncut(self.launches)
 
     @classmethod
     def layout_for(cls, machine: Machine, n_atoms: int) -> EnergyLayout:
@@ -83,34 +92,34 @@ class EnergyPasses(TiledPasses, Generic[L]):
         layout: EnergyLayout = cls.layout_type.of(machine, n_atoms)  # type: ignore[attr-defined]
         return layout
 
-    def _passes(self) -> list[KeptLaunch]:
+    def _passes(self) -> list[BoundLaunch]:
         """The launches from positions to the results of the passes, and what begins before them."""
         return [*self._first(), *self._radii(), *self._from_radii()]
 
-    def _first(self) -> list[KeptLaunch]:
+    def _first(self) -> list[BoundLaunch]:
         """The launches that bring positions to the tiles, and those of terms that begin."""
-        return [*([] if self._begun else [self.place()]), *self._behind(self.contents.grouped, begin=True)]
+        return [*([] if self._begun else [self.place()]), *self._of_addends(self.contents.grouped, first=True)]
 
-    def _radii(self) -> list[KeptLaunch]:
+    def _radii(self) -> list[BoundLaunch]:
         if self.model.gb_model.vacuum:
             return self._no_radii()
         if self.of_surface:
             return self._born_of_surface(self.of_surface)
         return self._born() if self.tree is None else self._born_of(self.tree)
 
-    def _from_radii(self) -> list[KeptLaunch]:
+    def _from_radii(self) -> list[BoundLaunch]:
         """The launches of the passes that follow where radii are known."""
         return [*self._pairs(), *(self._chain() if self.options.chain else ()), *self._finish()]
 
-    def _behind_passes(self) -> list[KeptLaunch]:
+    def _after_passes(self) -> list[BoundLaunch]:
         contents = self.contents
-        return [*self._surface(), *self._behind(contents.grouped), *self._behind(contents.further)]
+        return [*self._surface(), *self._of_addends(contents.grouped), *self._of_addends(contents.further)]
 
     @cached_property
-    def apart_at_radii(self) -> tuple[list[KeptLaunch], list[KeptLaunch]]:
+    def apart_at_radii(self) -> tuple[list[BoundLaunch], list[BoundLaunch]]:
         """Launches that find Born radii alone, which stay in the buffers RADII; and of an evaluation with them."""
         first, radii = self._first(), self._radii()
-        return [*first, *radii], [*first, *self._from_radii(), *self._behind_passes()]
+        return [*first, *radii], [*first, *self._from_radii(), *self._after_passes()]
 
     @property
     def first_frozen(self) -> np.int32:
@@ -145,26 +154,25 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Reals of an atom behind the energies in the results: Born radius, gradient, energies of further terms."""
         return (4 if self.options.gradient else 1) + self.term_macros["MORE_TERMS"]
 
-    def _behind(self, addends: Sequence[Addend], begin: bool = False) -> list[KeptLaunch]:
-        """Launches behind the passes, or those that begin, whose terms stand in the results one after the other."""
-        first = np.cumsum([0, *(len(addend.names) for addend in addends)]).tolist()
+    def _of_addends(self, addends: Sequence[Addend], first: bool = False) -> list[BoundLaunch]:
+        """Bind addends that run after the passes, or first; their terms follow one another in the results."""
+        index = np.cumsum([0, *(len(addend.names) for addend in addends)]).tolist()
         return [
             launch
-            for addend, k in zip(addends, first, strict=False)
-            if addend.begins(self) == begin
-            for launch in addend.launches(self, k)
+            for addend, k in zip(addends, index, strict=False)
+            if addend.runs_first(self.context) == first
+            for launch in addend.launches(self.context, k)
         ]
 
     @cached_property
-    def _begun(self) -> bool:
-        """Whether there is an addend that begins."""
-        return any(addend.begins(self) for addend in self.contents.grouped)
+    def first_addend(self) -> Addend | None:
+        """Addend that runs before the passes."""
+        return next((addend for addend in self.contents.grouped if addend.runs_first(self.context)), None)
 
     @property
-    def _bonded(self) -> BondedTerms | None:
-        """The bonded terms that begin, which come first of what is grouped."""
-        first = next(iter(self.contents.grouped), None)
-        return first if isinstance(first, BondedTerms) and self._begun else None
+    def _begun(self) -> bool:
+        """If an addend runs before the passes."""
+        return self.first_addend is not None
 
     @property
     def begun_macros(self) -> dict[str, int]:
@@ -172,7 +180,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return {"BEGUN": int(self._begun)}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
-        m, n, first = len(results), len(self.atoms), len(PASS_TERMS) * self.n_energies
+        m, n, first = len(results), self.n_atoms, len(PASS_TERMS) * self.n_energies
         assert found.born_radii is not None
         found.born_radii[part] = results[:, first : first + n]
         if found.gradients is not None:
@@ -255,19 +263,19 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Reals in each buffer of the variant's own, for one conformation."""
 
     @abstractmethod
-    def _born(self) -> list[KeptLaunch]:
+    def _born(self) -> list[BoundLaunch]:
         """Born radii, and energies of single atoms with their slopes."""
 
     @abstractmethod
-    def _pairs(self) -> list[KeptLaunch]:
+    def _pairs(self) -> list[BoundLaunch]:
         """Energies of pairs with their slopes."""
 
     @abstractmethod
-    def _chain(self) -> list[KeptLaunch]:
+    def _chain(self) -> list[BoundLaunch]:
         """The gradient by way of the Born radii."""
 
     @abstractmethod
-    def _finish(self) -> list[KeptLaunch]:
+    def _finish(self) -> list[BoundLaunch]:
         """Results in the order of the atoms, where the passes do not leave them so."""
 
     def _common_sizes(self, n: int) -> dict[str, int]:
@@ -288,20 +296,20 @@ class EnergyPasses(TiledPasses, Generic[L]):
         counts = [sum(len(addend.names) for addend in of) for of in (self.contents.further, self.contents.grouped)]
         return dict(zip(("MORE_TERMS", "GROUPED_TERMS"), counts, strict=True))
 
-    def _no_radii(self) -> list[KeptLaunch]:
+    def _no_radii(self) -> list[BoundLaunch]:
         """The launches in place of those of Born radii where there is no solvent."""
         self.buffers.setdefault("born_sums", self.run.empty(1))
         return [self._atom_terms(0)]
 
-    def _born_of(self, tree: TreeSums) -> list[KeptLaunch]:
+    def _born_of(self, tree: TreeSums) -> list[BoundLaunch]:
         """The launches in place of those of Born radii from all pairs. They leave nothing out of frozen atoms."""
         return [*tree.launches(self, "born_sums"), self._atom_terms(tree.n_parts)]
 
-    def _born_of_surface(self, surface: SurfaceRadii) -> list[KeptLaunch]:
-        """The launches in place of those of Born radii from pairs, where they are integrals over the surface."""
+    def _born_of_surface(self, surface: SurfaceRadii) -> list[BoundLaunch]:
+        """Launches in place of those of Born radii from pairs if they are integrals over the surface."""
         return [*surface.launches(self, "born_sums"), self._atom_terms(surface.n_parts), surface.single(self)]
 
-    def _surface(self) -> list[KeptLaunch]:
+    def _surface(self) -> list[BoundLaunch]:
         """The nonpolar energies where they follow from the surface."""
         surface, options = self.surface, self.options
         if surface is None:
@@ -309,22 +317,27 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [
             surface.energies(self, options.gradient),
             self.each_slot(
-                "energy/surface.cl", "add_surface", np.int32(len(self.atoms)), np.int32(surface.n_heavy),
-                np.int32(PASS_TERMS.index("nonpolar")), surface.starts, surface.atoms, *self.named("pulls", "results"),
+                "energy/surface.cl", "add_surface",
+                dict(
+                    n_atoms=len(self.atoms), n_heavy=surface.n_heavy, term=PASS_TERMS.index("nonpolar"),
+                    starts=surface.starts, atoms=surface.atoms, **self.named("pulls", "results"),
+                ),
                 PER_ATOM=int(options.per_atom), **self.result_macros,
             ),
         ]  # fmt: skip
 
-    def _atom_terms(self, n_parts: int, shares: int = 1) -> KeptLaunch:
+    def _atom_terms(self, n_parts: int, shares: int = 1) -> BoundLaunch:
         """Born radii and energies of single atoms, from parts of the Born integrals."""
+        arguments = dict(
+            n_parts=n_parts, sums=self.buffers["born_sums"], **self.solvent_constants(), **self._atom_tables()
+        )
         return self.each_slot(
-            "energy/radii.cl", "atom_terms", np.int32(n_parts), *self.solvent_constants(), self.buffers["born_sums"],
-            *self._atom_tables(), shares=shares, SHARES=shares, **self.gb_macros,
+            "energy/radii.cl", "atom_terms", arguments, shares=shares, SHARES=shares, **self.gb_macros
         )  # fmt: skip
 
-    def _atom_tables(self) -> list[Argument]:
+    def _atom_tables(self) -> Arguments:
         """ATOM_ARGUMENTS of cl/energy/terms.clh."""
-        return [self.tables.parameters, *self.named("traits", "singles", "born", "largest_born")]
+        return dict(parameters=self.tables.parameters, **self.named("traits", "singles", "born", "largest_born"))
 
     def _pair_model(self) -> np.void:
         """PairModel of cl/energy/pair.clh."""
@@ -336,14 +349,14 @@ class EnergyPasses(TiledPasses, Generic[L]):
             cutoff2=0.0 if options.cutoff is None else options.cutoff**2,
         )
 
-    def _pair_tables(self) -> list[Argument]:
+    def _pair_tables(self) -> Arguments:
         """PAIR_ARGUMENTS of cl/energy/pair.clh, and the masks."""
         tables, spheres = self.tables, self.spheres
-        return [
-            self._pair_model(), *self.named("points", "traits", "x", "y", "z", "born"), spheres.charges,
-            tables.sigmas, tables.epsilons, *self.named("origins", "extents", "largest_born"), spheres.counts,
-            *tables.masks,
-        ]  # fmt: skip
+        return dict(
+            model=self._pair_model(), charges=spheres.charges, sigmas=tables.sigmas, epsilons=tables.epsilons,
+            counts=spheres.counts, **tables.masks,
+            **self.named("points", "traits", "x", "y", "z", "born", "origins", "extents", "largest_born"),
+        )  # fmt: skip
 
     @property
     def _pair_macros(self) -> dict[str, int]:
@@ -354,13 +367,14 @@ class EnergyPasses(TiledPasses, Generic[L]):
             "CUTOFF": int(options.cutoff is not None), "GRADIENT": int(options.gradient),
         }  # fmt: skip
 
-    def _chain_tables(self) -> list[Argument]:
+    def _chain_tables(self) -> Arguments:
         """CHAIN_ARGUMENTS of cl/energy/chain.clh."""
         tables, spheres = self.tables, self.spheres
-        return [
-            *self.reaches, *self.named("spheres", "x", "y", "z", "weights"), spheres.scaled, spheres.rho,
-            tables.slopes, tables.slope_columns, *self.named("origins", "extents"), spheres.counts,
-        ]  # fmt: skip
+        return dict(
+            s=spheres.scaled, rho=spheres.rho, series=tables.slopes, columns=tables.slope_columns,
+            counts=spheres.counts, **self.reaches,
+            **self.named("spheres", "x", "y", "z", "weights", "origins", "extents"),
+        )  # fmt: skip
 
 
 AnyPasses = EnergyPasses[Any]  # of whatever layout

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +20,7 @@ from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
-from ..solvent.error import RadiusCheck, RadiusError
+from ..solvent.error import RadiusCheck
 from ..solvent_model import SolventModel
 from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
@@ -83,6 +83,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         check_options(precision, variant, VARIANTS, per_atom)
         asked = check_born(born, accuracy)
         self._contents = Contents.of(atoms, options, model, only_terms, terms)
+        self.names = self._contents.names
         of_passes = self._contents.for_passes(atoms, model)
         check_radii(*of_passes)
         check_surface(*of_passes)
@@ -158,10 +159,12 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return self._passes_of(run, m, contents, self._frozen_part, self._encoding)
 
     def _passes_of(self, run: Run, m: int, contents: Contents, frozen: Frozen | None, encoding: Encoding) -> AnyPasses:
-        return VARIANTS[self.variant].run(
-            run, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, m, frozen,
+        passes = VARIANTS[self.variant].run(
+            run, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, frozen,
             self.accuracy,
         )  # fmt: skip
+        passes.make(m)
+        return passes
 
     def _check_places(self, conformations: Floats) -> None:
         if self._has_frozen:
@@ -170,11 +173,6 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _amend(self, found: Found) -> None:
         if found.gradients is not None and self._has_frozen:
             found.gradients[:, self.frozen] = 0
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the terms, in the order of results."""
-        return self._contents.names
 
     def _explain(self, atoms: Atoms, found: Found, k: int) -> InputError:
         """The error of a conformation whose energy overflows, with the atom that is the cause."""
@@ -192,11 +190,13 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         )
 
     def _found(self, m: int) -> Found:
-        options = self.options
-        return Found.empty(
-            m, len(self.atoms), len(self.names), gradients=options.gradient, born_radii=True,
-            per_atom=options.per_atom,
-        )  # fmt: skip
+        n, n_terms, options = len(self.atoms.positions), len(self.names), self.options
+        return Found(
+            np.empty((m, n_terms)),
+            gradients=np.empty((m, n, 3)) if options.gradient else None,
+            born_radii=np.empty((m, n)),
+            per_atom=np.empty((m, n, n_terms)) if options.per_atom else None,
+        )
 
     def _batch_of(self, pipeline: Pipeline, results: NDArray[Any], positions: Floats) -> EnergyBatch:
         """The batch that an evaluator's results (m, n_results) of positions (m, n, 3) A stand for."""
@@ -212,24 +212,18 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         assert found.born_radii is not None
         return found.born_radii if self._contents.has_gb else np.full_like(found.born_radii, np.nan)
 
-    def _measured(
-        self, positions: Floats, found: Found, failed: Collection[int], seconds: Mapping[str, float]
-    ) -> tuple[RadiusError | None, Mapping[str, float]]:
-        """The error of the radii where they are approximate, and the seconds with those that it took."""
-        if self.accuracy is None:
-            return None, seconds
-        return self._check.first_error(positions, self._radii(found), failed, seconds)
-
     def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
-        error, seconds = self._measured(atoms.positions[np.newaxis], found, (), seconds)
+        error, radii = None, self._radii(found)
+        if self.accuracy is not None:
+            error, seconds = self._check.first_error(atoms.positions[np.newaxis], radii, (), seconds)
         return EnergyResult._unchecked(
             atoms=atoms,
             terms=Terms._unchecked(self.names, found.energies[0]),
             per_atom=None if found.per_atom is None else Terms._unchecked(self.names, found.per_atom[0]),
             model=self.model,
             gradient=None if found.gradients is None else found.gradients[0],
-            born_radii=self._radii(found)[0],
-            device=str(self.device),
+            born_radii=radii[0],
+            device=self._title,
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
@@ -241,7 +235,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _batch(
         self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
     ) -> EnergyBatch:
-        error, seconds = self._measured(positions, found, errors, seconds)
+        error, radii = None, self._radii(found)
+        if self.accuracy is not None:
+            error, seconds = self._check.first_error(positions, radii, errors, seconds)
         return EnergyBatch(
             atoms=self.atoms,
             positions=positions,
@@ -249,9 +245,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             per_atom=None if found.per_atom is None else Terms(self.names, found.per_atom),
             model=self.model,
             gradients=found.gradients,
-            born_radii=self._radii(found),
+            born_radii=radii,
             errors=errors,
-            device=str(self.device),
+            device=self._title,
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,

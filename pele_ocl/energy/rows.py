@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .layout import RowsLayout
 from .masks import TileOrder
 from .sums import SumsOfPairs
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
+    from ..opencl.signature import Arguments
 
 LOCAL_REALS = 16  # of local memory that an atom takes at most
 
@@ -27,26 +26,29 @@ class Rows(SumsOfPairs[RowsLayout]):
     def tile_order(cls, layout: RowsLayout) -> TileOrder:
         return TileOrder(ring=False, own_vectors=True)
 
-    def _born(self) -> list[KeptLaunch]:
+    def _born(self) -> list[BoundLaunch]:
         return [
             self._over_rows(
-                "energy/born_rows.cl", "born_rows", *self.reaches, *self.solvent_constants(),
-                *self.named("spheres", "x", "y", "z", "series", "origins", "extents"), self.spheres.counts,
-                *self._atom_tables(), ROW=1, **self.gb_macros, **self.integral_macros,
+                "energy/born_rows.cl", "born_rows",
+                dict(
+                    counts=self.spheres.counts, **self.reaches, **self.solvent_constants(), **self._atom_tables(),
+                    **self.named("spheres", "x", "y", "z", "series", "origins", "extents"),
+                ),
+                ROW=1, **self.gb_macros, **self.integral_macros,
             )
         ]  # fmt: skip
 
-    def _pairs(self) -> list[KeptLaunch]:
-        slopes = self.named("singles", "weights", "pair_sums")
-        return [self._over_rows("energy/pair_rows.cl", "pair_rows", *self._pair_tables(), *slopes, **self._pair_macros)]
+    def _pairs(self) -> list[BoundLaunch]:
+        arguments = dict(sums=self.buffers["pair_sums"], **self._pair_tables(), **self.named("singles", "weights"))
+        return [self._over_rows("energy/pair_rows.cl", "pair_rows", arguments, **self._pair_macros)]
 
-    def _chain(self) -> list[KeptLaunch]:
-        finishing = self._to_finish() if self._finishes else []
+    def _chain(self) -> list[BoundLaunch]:
+        finishing, macros = (self._to_finish(), self._finish_macros) if self._finishes else ({}, {})
+        arguments = dict(sums=self.buffers["pair_sums"], **self._chain_tables(), **finishing)
         return [
             self._over_rows(
-                "energy/chain_rows.cl", "chain_rows", *self._chain_tables(), *finishing, self.buffers["pair_sums"],
-                FINISHES=int(self._finishes), **self.integral_macros,
-                **(self._finish_macros if self._finishes else {}),
+                "energy/chain_rows.cl", "chain_rows", arguments, FINISHES=int(self._finishes), **self.integral_macros,
+                **macros,
             )
         ]  # fmt: skip
 
@@ -55,11 +57,11 @@ class Rows(SumsOfPairs[RowsLayout]):
         """Whether results follow at the end of the chain rule, whose groups then have a work-item a slot at least."""
         return self.options.chain and self.layout.width == 1
 
-    def _finish(self) -> list[KeptLaunch]:
+    def _finish(self) -> list[BoundLaunch]:
         return [] if self._finishes else super()._finish()
 
-    def _over_rows(self, file: str, name: str, *args: Argument, **defines: int) -> KeptLaunch:
-        """A pass row by row, in groups as large as the device allows the kernel."""
+    def _over_rows(self, file: str, name: str, arguments: Arguments, **defines: int) -> BoundLaunch:
+        """Bind a pass row by row, in groups as large as the device allows the kernel. arguments : all but n_tiles"""
         layout, device = self.layout, self.run.device
         items, parts = layout.tile // layout.width, layout.parts_of_rows
         local_bytes = layout.tile * LOCAL_REALS * self.run.dtype.itemsize
@@ -73,4 +75,4 @@ class Rows(SumsOfPairs[RowsLayout]):
             items,
         )
         shape = len(self.tiles) * items * parts, 1
-        return self.run.keep_kernel(kernel, shape, (items * parts, 1), np.int32(len(self.tiles)), *args)
+        return self.run.bind_kernel(kernel, shape, (items * parts, 1), {"n_tiles": len(self.tiles), **arguments})

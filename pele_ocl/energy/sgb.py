@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..gb_models.surface import WORDS, sgb_figures, unit_points
+from ..gb_models.surface import POINTS, WORDS, sgb_figures, unit_points
 from ..pairs.dielectric import inverse_dielectrics
 from ..tiled.tables import scaled_charges
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from .passes import AnyPasses
 
 CENTRES = 64  # atoms of a work-group on GPUs; on CPUs one has them all
@@ -23,45 +23,62 @@ class SurfaceRadii:
     """Launches that find exposed points, Born sums and energies of single atoms, of the passes of one molecule."""
 
     def __init__(self, n_slots: int) -> None:
-        """n_slots : of the tiles"""
+        """Share the spheres out. n_slots : of the tiles"""
         self.n_slots = n_slots
         most = max(1, min(MOST_PARTS, WORK_ITEMS // n_slots))
         self.n_spheres = -(-n_slots // most)
         self.n_parts = -(-n_slots // self.n_spheres)
 
     def sizes(self, sums: str) -> dict[str, int]:
-        """Reals in each buffer, for one conformation; sums : the name of the one of the Born sums."""
-        return {sums: self.n_parts * self.n_slots, "exposed": WORDS * self.n_slots, "areas": self.n_slots}
+        """Count the reals in each buffer, for one conformation. sums : name of the buffer of Born sums"""
+        return {sums: self.n_parts * self.n_slots, "areas": self.n_slots}
 
-    def launches(self, passes: AnyPasses, sums: str) -> list[KeptLaunch]:
-        """The launches that leave the Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
+    def launches(self, passes: AnyPasses, sums: str) -> list[BoundLaunch]:
+        """Bind the launches that leave the Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
         run, tiles, model = passes.run, passes.tiles, passes.model
+        if "exposed" not in passes.buffers:  # radii may be bound twice
+            passes.buffers["exposed"] = run.zeros(passes.batch * self.n_slots * WORDS, np.int32)
         figures = np.column_stack([tiles.by_slot(column) for column in sgb_figures(passes.atoms, model.gb).T])
         self._parameters = run.upload(figures)
-        units = run.upload(np.column_stack([unit_points(), np.zeros(32 * WORDS)]))
+        common = dict(
+            n_tiles=len(tiles), parameters=self._parameters,
+            units=run.upload(np.column_stack([unit_points(), np.zeros(POINTS)])),
+            **passes.named("points", "origins", "exposed"),
+        )  # fmt: skip
         items, centres = (1, self.n_slots) if run.device.kind == "CPU" else (CENTRES, CENTRES)
         macros = {"TILE": tiles.size, "WORDS": WORDS}
+        n_kinds = 2 if "nonpolar" in passes.contents.names else 1
         return [
-            run.keep(
-                "energy/sgb/points.cl", "exposed_points", (self.n_slots * WORDS, 1), (WORDS, 1), np.int32(len(tiles)),
-                np.int32(1 if model.surface == "none" else 2), run.dtype.type(model.probe_radius),
-                *passes.named("points", "origins"), self._parameters, units, *passes.named("exposed", "areas"), **macros,
+            run.bind(
+                "energy/sgb/points.cl", "exposed_points", (self.n_slots * WORDS, 1), (WORDS, 1),
+                dict(n_kinds=n_kinds, probe=model.probe_radius, **passes.named("areas"), **common), **macros,
             ),
-            run.keep(
+            run.bind(
                 "energy/sgb/integral.cl", "surface_integrals", (-(-self.n_slots // centres) * items, self.n_parts),
-                (items, 1), *map(np.int32, (len(tiles), centres, self.n_parts, self.n_spheres)),
-                *passes.named("points", "x", "y", "z", "origins"), self._parameters, units,
-                *passes.named("exposed", sums), width=passes.layout.width, ITEMS=items, **macros,
+                (items, 1),
+                dict(
+                    n_centres=centres, n_parts=self.n_parts, n_spheres=self.n_spheres, sums=passes.buffers[sums],
+                    **passes.named("x", "y", "z"), **common,
+                ),
+                width=passes.layout.width, cost=self._cost, ITEMS=items, **macros,
             ),
         ]  # fmt: skip
 
-    def single(self, passes: AnyPasses) -> KeptLaunch:
-        """The launch that puts the energies of single atoms right."""
+    @property
+    def _cost(self) -> float:
+        """Pairs of an atom and a point, of which about a sixth is exposed."""
+        return float(self.n_slots) ** 2 * POINTS / 6
+
+    def single(self, passes: AnyPasses) -> BoundLaunch:
+        """Bind the launch that puts the energies of single atoms right."""
         run, tiles, model, names = passes.run, passes.tiles, passes.model, passes.contents.names
-        inverses = inverse_dielectrics(passes.atoms, model)
         return passes.each_slot(
-            "energy/sgb/single.cl", "sgb_single", np.int32("gb_self" in names), np.int32("nonpolar" in names),
-            run.dtype.type(model.outside), run.dtype.type(model.kappa),
-            run.upload(tiles.by_slot(scaled_charges(passes.atoms, model, run.precision))),
-            run.upload(tiles.by_slot(inverses)), self._parameters, *passes.named("areas", "born", "singles"),
+            "energy/sgb/single.cl", "sgb_single",
+            dict(
+                has_self=int("gb_self" in names), has_nonpolar=int("nonpolar" in names), outside=model.outside,
+                kappa=model.kappa, parameters=self._parameters,
+                charges=run.upload(tiles.by_slot(scaled_charges(passes.atoms, model, run.precision))),
+                inverses=run.upload(tiles.by_slot(inverse_dielectrics(passes.atoms, model))),
+                **passes.named("areas", "born", "singles"),
+            ),
         )  # fmt: skip

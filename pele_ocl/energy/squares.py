@@ -15,9 +15,11 @@ from .masks import TileOrder
 from .passes import EnergyPasses
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
+    from ..opencl.signature import Arguments
     from ..solvent.tree_sums import TreeSums
+    from .sgb import SurfaceRadii
 
 
 # Tiles up to which all passes of one conformation are one launch. Launches of several have more to do, and a group that
@@ -82,93 +84,113 @@ class Squares(EnergyPasses[SquaresLayout]):
             "energies": 4 * self.slabs[0].all_chunks * self.n_rows,
         }  # fmt: skip
 
-    def _passes(self) -> list[KeptLaunch]:
+    def _passes(self) -> list[BoundLaunch]:
         return [self._all_joined()] if self.joined else super()._passes()
 
-    def _all_joined(self) -> KeptLaunch:
+    def _all_joined(self) -> BoundLaunch:
         """The one launch of cl/energy/squares/joined.cl."""
-        layout, options, tables, spheres, bonded = self.layout, self.options, self.tables, self.spheres, self._bonded
+        layout, options, tables, spheres, first = (
+            self.layout,
+            self.options,
+            self.tables,
+            self.spheres,
+            self.first_addend,
+        )
         n_tiles, (slab,), (n_parts, per_part) = len(self.tiles), self.slabs, layout.chunks(len(self.tiles))
-        items = layout.tile * layout.split
         self._count_arrivals()
-        counters = self.run.zeros(self.batch * COUNTERS, np.int32)
-        by_atom, solvent = self.solvent_constants()
-        n_groups = -(-n_tiles // layout.split) + (bonded.n_groups(self) if bonded else 0)
+        part = None if first is None else first.part(self.context, 0, layout.tile * layout.split)
+        n_groups = -(-n_tiles // layout.split) + (part.n_groups if part else 0)
         n_groups += self.n_rows * (n_parts + slab.n_chunks * (2 if options.chain else 1))
         then = Follows.KEEP_WEIGHTS if options.chain else Follows.KEEP_RESULTS
-        return self.run.keep(
+        slopes = dict(slopes=tables.slopes, slope_columns=tables.slope_columns) if options.chain else {}
+        arguments = dict(
+            n_tiles=n_tiles, n_atoms=len(self.atoms), step=self.encoding.step, tiles_per_chunk=per_part,
+            model=self._pair_model(), ring=self._steps(slab, True, then), counts=spheres.counts,
+            sums=self.buffers["born_sums"], counters=self.run.zeros(self.batch * COUNTERS, np.int32),
+            **self.reaches, **self.solvent_constants(), **(part.arguments if part else {}), **self.place_arguments(),
+            **self._atom_tables(), **tables.masks, **slopes,
+            **self.named("positions", "layers", "energies", "totals", "arrivals", "weights", "results"),
+        )  # fmt: skip
+        return self.run.bind(
             "energy/squares/joined.cl", "joined", (n_groups * layout.tile, layout.split), (layout.tile, layout.split),
-            np.int32(n_tiles), np.int32(len(self.atoms)), self.run.dtype.type(self.encoding.step),
-            self.encoding.origin_step, np.int32(per_part), *self.reaches, by_atom, solvent, self._pair_model(),
-            self._steps(slab, True, then), *(bonded.arguments(self, 0, items) if bonded else ()),
-            self.buffers["positions"], spheres.order, spheres.counts, spheres.largest_s, spheres.scaled,
-            spheres.charges, spheres.coefficients, tables.parameters, *tables.masks,
-            *((tables.slopes, tables.slope_columns) if options.chain else ()),
-            *self.named("spheres", "points", "x", "y", "z", "series", "origins", "extents", "born_sums", "traits"),
-            *self.named("singles", "born", "largest_born", "layers", "energies", "totals", "arrivals", "weights"),
-            self.buffers["results"], counters, TILE=layout.tile, ROW=layout.row, SHARES=layout.split, FUSED=1,
-            CHAIN=int(options.chain), BONDED=int(bonded is not None), **self.begun_macros, **self.term_macros,
-            **self.encoding.macros, **self.integral_macros, **self.gb_macros, **self._pair_macros,
-            **(bonded.macros(self, items) if bonded else {}),
+            arguments, TILE=layout.tile, ROW=layout.row, SHARES=layout.split, FUSED=1, CHAIN=int(options.chain),
+            BONDED=int(part is not None), **self.begun_macros, **self.term_macros, **self.encoding.macros,
+            **self.integral_macros, **self.gb_macros, **self._pair_macros, **(part.macros if part else {}),
         )  # fmt: skip
 
-    def _born(self) -> list[KeptLaunch]:
+    def _born(self) -> list[BoundLaunch]:
         layout, n_tiles, fused = self.layout, len(self.tiles), self.fused
         self._count_arrivals()
         n_parts, per_part = layout.chunks(n_tiles)
-        sums = [
-            np.int32(n_tiles), self.first_frozen, np.int32(per_part), *self.reaches, self.buffers["spheres"],
-            self.spheres.rho, *self.named("series", "origins", "extents"), self.spheres.counts,
-            self.buffers["born_sums"],
-        ]  # fmt: skip
+        sums = dict(
+            n_tiles=n_tiles, first_frozen=self.first_frozen, tiles_per_chunk=per_part, rho=self.spheres.rho,
+            counts=self.spheres.counts, sums=self.buffers["born_sums"], **self.reaches,
+            **self.named("spheres", "series", "origins", "extents"),
+        )  # fmt: skip
         shape, group = (self.n_rows * layout.tile, n_parts * layout.split), (layout.tile, layout.split)
         macros = {"TILE": layout.tile, "ROW": layout.row, "SHARES": layout.split, **self.integral_macros}
         if not fused:
             dispatch = self.run.upload(born_dispatch(self.tiles, layout.row, per_part), np.int32)
-            born = self.run.keep("solvent/tiled.cl", "born_sums", shape, group, *sums, dispatch, **macros)
+            born = self.run.bind(
+                "solvent/tiled.cl", "born_sums", shape, group, {**sums, "dispatch": dispatch}, **macros
+            )  # fmt: skip
             return [born, self._atom_terms(n_parts, layout.shares)]
         return [
-            self.run.keep(
-                "energy/squares/born.cl", "born_squares", shape, group, *sums, *self.solvent_constants(),
-                self.buffers["arrivals"], *self._atom_tables(), FUSED=1, **macros, **self.gb_macros,
+            self.run.bind(
+                "energy/squares/born.cl", "born_squares", shape, group,
+                dict(**sums, **self.solvent_constants(), **self.named("arrivals"), **self._atom_tables()),
+                FUSED=1, **macros, **self.gb_macros,
             )
         ]  # fmt: skip
 
-    def _no_radii(self) -> list[KeptLaunch]:
+    def _no_radii(self) -> list[BoundLaunch]:
         self._count_arrivals()
         return super()._no_radii()
 
-    def _born_of(self, tree: TreeSums) -> list[KeptLaunch]:
+    def _born_of(self, tree: TreeSums) -> list[BoundLaunch]:
         self._count_arrivals()
         return super()._born_of(tree)
+
+    def _born_of_surface(self, surface: SurfaceRadii) -> list[BoundLaunch]:
+        self._count_arrivals()
+        return super()._born_of_surface(surface)
 
     def _count_arrivals(self) -> None:
         """Make the counters of arrivals, which the groups of each launch leave at zero."""
         self.buffers["arrivals"] = self.run.zeros(self.batch * len(self.tiles), np.int32)
 
-    def _pairs(self) -> list[KeptLaunch]:
+    def _pairs(self) -> list[BoundLaunch]:
         then = Follows.KEEP_WEIGHTS if self.options.chain else Follows.KEEP_RESULTS
+        arguments = dict(
+            first_frozen_pair=self.first_frozen_pair, model=self._pair_model(), **self.tables.masks,
+            **self.named("points", "origins", "extents", "largest_born"),
+        )  # fmt: skip
         return self._over_squares(
-            "energy/squares/pair.cl", "pair_squares", True, then, self.first_frozen_pair, self._pair_model(),
-            *self.named("points", "origins", "extents", "largest_born"), *self.tables.masks, **self._pair_macros,
+            "energy/squares/pair.cl", "pair_squares", True, then, arguments, **self._pair_macros
         )  # fmt: skip
 
-    def _chain(self) -> list[KeptLaunch]:
+    def _chain(self) -> list[BoundLaunch]:
         tables = self.tables
+        arguments = dict(
+            first_frozen=self.first_frozen, rho=self.spheres.rho, slopes=tables.slopes,
+            slope_columns=tables.slope_columns, **self.reaches, **self.named("spheres", "origins", "extents"),
+        )  # fmt: skip
         return self._over_squares(
-            "energy/squares/chain.cl", "chain_squares", False, Follows.KEEP_RESULTS, self.first_frozen,
-            *self.reaches, self.buffers["spheres"], self.spheres.rho, tables.slopes, tables.slope_columns,
-            *self.named("origins", "extents"), GRADIENT=1,
+            "energy/squares/chain.cl", "chain_squares", False, Follows.KEEP_RESULTS, arguments, GRADIENT=1,
             **self.integral_macros,
         )  # fmt: skip
 
-    def _finish(self) -> list[KeptLaunch]:
+    def _finish(self) -> list[BoundLaunch]:
         return []
 
     def _over_squares(
-        self, file: str, name: str, begins: bool, then: Follows, *args: Argument, **defines: int
-    ) -> list[KeptLaunch]:
-        """A pass over pairs, slab by slab. begins : whether it is the first; then : what follows the last slab."""
+        self, file: str, name: str, begins: bool, then: Follows, arguments: Arguments, **defines: int
+    ) -> list[BoundLaunch]:
+        """Bind a pass over pairs, slab by slab.
+
+        begins : if it is the first; then : what follows the last slab
+        arguments : its own, all but n_tiles, ring, dispatch and COLLECT_ARGUMENTS
+        """
         layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
         behind = {**self.term_macros, **self.begun_macros}
         if not self.fused:  # the pass leaves no results itself, and one build serves all terms behind it
@@ -177,19 +199,19 @@ class Squares(EnergyPasses[SquaresLayout]):
         for slab, dispatch in zip(slabs, self._dispatches, strict=True):
             last = slab is slabs[-1]
             steps = self._steps(slab, begins and slab is slabs[0], then if last else Follows.KEEP_TOTALS)
-            collected = [steps, *self._collected()]
+            collected = dict(ring=steps, **self._collected())
             launches.append(
-                self.run.keep(
+                self.run.bind(
                     file, name, (self.n_rows * layout.tile, slab.n_chunks * layout.split), (layout.tile, layout.split),
-                    np.int32(n_tiles), *args, *collected, dispatch, FUSED=int(self.fused), SHARES=layout.split,
-                    **macros, **defines,
+                    dict(n_tiles=n_tiles, dispatch=dispatch, **arguments, **collected),
+                    FUSED=int(self.fused), SHARES=layout.split, **macros, **defines,
                 )
             )  # fmt: skip
             # Without a gradient nothing is to be added up but energies, in the end.
             if not self.fused and (self.options.gradient or last):
                 launches.append(
                     self.each_slot(
-                        "energy/squares/collect.cl", "collect", *collected, shares=layout.shares,
+                        "energy/squares/collect.cl", "collect", collected, shares=layout.shares,
                         SHARES=layout.shares, ROW=layout.row, FUSED=0, **self.result_macros,
                         **self.begun_macros,
                     )
@@ -216,9 +238,9 @@ class Squares(EnergyPasses[SquaresLayout]):
             then=then,
         )
 
-    def _collected(self) -> list[Argument]:
+    def _collected(self) -> Arguments:
         """COLLECT_ARGUMENTS of cl/energy/squares/collect.clh."""
-        return [
-            np.int32(len(self.atoms)), self.spheres.counts, self.spheres.order,
-            *self.named("traits", "singles", "layers", "energies", "totals", "arrivals", "weights", "results"),
-        ]  # fmt: skip
+        return dict(
+            n_atoms=len(self.atoms), counts=self.spheres.counts, order=self.spheres.order,
+            **self.named("traits", "singles", "layers", "energies", "totals", "arrivals", "weights", "results"),
+        )  # fmt: skip

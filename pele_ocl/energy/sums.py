@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..opencl.shared import PAIR_SUMS
 from .passes import EnergyPasses, L
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
+    from ..opencl.signature import Arguments
 
 
 class SumsOfPairs(EnergyPasses[L]):
@@ -25,18 +24,18 @@ class SumsOfPairs(EnergyPasses[L]):
     def _sizes(self) -> dict[str, int]:
         return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_slots}
 
-    def _finish(self) -> list[KeptLaunch]:
+    def _finish(self) -> list[BoundLaunch]:
         return [
             self.each_slot(
-                "energy/finish.cl", "finish", self.buffers["pair_sums"], self.spheres.counts, *self._to_finish(),
-                **self._finish_macros,
+                "energy/finish.cl", "finish",
+                dict(counts=self.spheres.counts, **self.named("pair_sums"), **self._to_finish()), **self._finish_macros,
             )
         ]  # fmt: skip
 
-    def _to_finish(self) -> list[Argument]:
+    def _to_finish(self) -> Arguments:
         """FINISH_ARGUMENTS of cl/energy/finish.clh."""
-        sizes = np.int32(len(self.atoms)), np.int32(self.n_parts)
-        return [*sizes, *self.named("singles", "born"), self.spheres.order, self.buffers["results"]]
+        sizes = dict(n_atoms=len(self.atoms), n_parts=self.n_parts)
+        return dict(order=self.spheres.order, **sizes, **self.named("singles", "born", "results"))
 
     @property
     def _finish_macros(self) -> dict[str, int]:

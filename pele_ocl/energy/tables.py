@@ -27,7 +27,7 @@ class PairTables:
     parameters : (6, n_slots) those of ATOM_ARGUMENTS in cl/energy/terms.clh, offset radii first
     sigmas, epsilons : (n_slots,); unused slots have no well
     slopes, slope_columns : of the slope of the HCT series, for single atoms and for vectors
-    masks : starts, partners and words of Masks
+    masks : starts, partners and words of Masks, by the names that kernels have for them
     """
 
     parameters: Buffer
@@ -35,7 +35,7 @@ class PairTables:
     epsilons: Buffer
     slopes: Buffer
     slope_columns: Buffer
-    masks: tuple[Buffer, ...]
+    masks: dict[str, Buffer]
 
     @classmethod
     def of(
@@ -68,7 +68,10 @@ class PairTables:
         )
 
 
-def _masks(run: Run, tiles: Tiles, excluded: Ints, order: TileOrder) -> tuple[Buffer, ...]:
+def _masks(run: Run, tiles: Tiles, excluded: Ints, order: TileOrder) -> dict[str, Buffer]:
     masks = Masks.of(tiles, excluded, order)
     words = masks.words.view(np.int32) if run.precision == "float32" else masks.words.astype(np.int64)
-    return run.upload(masks.starts, np.int32), run.upload(masks.partners, np.int32), run.upload(words, words.dtype)
+    return dict(
+        special_starts=run.upload(masks.starts, np.int32), specials=run.upload(masks.partners, np.int32),
+        masks=run.upload(words, words.dtype),
+    )  # fmt: skip

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.recording import RecordedLaunch, Row
     from ..opencl.run import Run
+    from ..opencl.signature import Argument
 
 
 class Room:
@@ -56,7 +57,7 @@ class Tables:
         self, run: Run, large: Buffer, launches: Sequence[RecordedLaunch], rows: Sequence[Row], capacity: int
     ) -> None:
         """launches, rows : of any molecule with the key; large : the buffer of all regions; capacity : slots"""
-        from ..opencl.launch import KeptLaunch
+        from ..opencl.launch import BoundLaunch
 
         self._run = run
         self._firsts = np.cumsum([0, *(len(row.values) for row in rows)])
@@ -67,13 +68,13 @@ class Tables:
         self._list = run.empty(capacity, np.int32)
         self._changed = [0, 0]  # slots between which the device's table is old
         self._sent: list[object] = []  # what the device may still read
-        self._kept: list[KeptLaunch] = []
+        self._kept: list[BoundLaunch] = []
         self._numbers = {id(launch): k for k, launch in enumerate(launches)}
         for k, launch in enumerate(launches):
             first = np.int32(self._firsts[k])
             args: list[Argument] = [self._table, np.int32(self._row_bytes), first, self._list]
             args += [large for arg in launch.args if not isinstance(arg, np.generic)]
-            self._kept.append(KeptLaunch(run.device, launch.kernel, launch.shape, launch.group, tuple(args)))
+            self._kept.append(BoundLaunch(run.device, launch.kernel, launch.shape, launch.group, tuple(args)))
 
     def put(self, slots: NDArray[np.intp], rows: Sequence[Row], shared: int, own: NDArray[np.uint64]) -> None:
         """Give slots to structures of one molecule, whose regions begin at these bytes of the large buffer."""
@@ -101,11 +102,11 @@ class Tables:
             self._sent += [part, self._run.start_write(self._table, part, first * self._row_bytes)]
         self._changed = [0, 0]
 
-    def kept(self, launches: Sequence[RecordedLaunch | KeptLaunch]) -> list[KeptLaunch]:
+    def kept(self, launches: Sequence[RecordedLaunch | BoundLaunch]) -> list[BoundLaunch]:
         """Give the launches that stand for some of those that the tables were made of."""
         return [self._kept[self._numbers[id(launch)]] for launch in launches]
 
-    def launch(self, launches: Sequence[KeptLaunch], count: int, first: int = 0) -> None:
+    def launch(self, launches: Sequence[BoundLaunch], count: int, first: int = 0) -> None:
         """Launch for so many structures of the list, from the place `first` on."""
         if count:
-            self._run.launch_kept(launches, count, first=first)
+            self._run.launch_bound(launches, count, first=first)

@@ -17,9 +17,10 @@ from .launching import Tables
 from .system import System
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
+    from ..opencl.signature import Arguments
 
 Rows = NDArray[np.int64]
 MOST_ROWS = 65_535  # of a launch, which CUDA's devices take in the second and third dimension
@@ -36,7 +37,7 @@ class Group:
     """
 
     tables: Tables
-    launches: Sequence[KeptLaunch]
+    launches: Sequence[BoundLaunch]
     rows: Rows
     listed: Rows
 
@@ -160,11 +161,12 @@ class ResidentRows:
         has_radii = any(self.system(k).passes.contents.has_gb for k in self.there.tolist())
         kernel = run.kernel("engine/energies.cl", "row_energies", GROUP=items, **self.macros)
         self.list(rows)
+        arguments = dict(
+            further=self._further, has_radii=has_radii, energies=self.energies_on_device,
+            are_numbers=self.numbers_on_device, **self.arguments,
+        )  # fmt: skip
         for first, count in self.parts(len(rows)):
-            run.launch(
-                kernel, (items, count), (items, 1), *self.arguments, self._further, np.int32(has_radii),
-                self.energies_on_device, self.numbers_on_device, offset=(0, first),
-            )  # fmt: skip
+            run.launch(kernel, (items, count), (items, 1), arguments, offset=(0, first))
 
     @property
     def macros(self) -> dict[str, int]:
@@ -172,9 +174,11 @@ class ResidentRows:
         return {"FIXED_BITS": 8 * self.coordinate.itemsize if self.coordinate.kind == "i" else 0}
 
     @property
-    def arguments(self) -> tuple[Buffer, Buffer, Buffer, Buffer]:
+    def arguments(self) -> Arguments:
         """ENSEMBLE of cl/engine/rows.clh."""
-        return self.rows_on_device, self.steps_on_device, self._listed, self.bytes_on_device
+        return dict(
+            rows=self.rows_on_device, steps=self.steps_on_device, listed=self._listed, bytes=self.bytes_on_device
+        )  # fmt: skip
 
     def list(self, rows: Rows) -> None:
         """Have kernels of drivers be launched for these rows."""
@@ -238,11 +242,14 @@ class ResidentRows:
     ) -> None:  # fmt: skip
         """Start the copy of so many words from places of a buffer to places of another one."""
         run, most = self.run, int(words.max())
-        args = run.upload(begin, np.uint64), run.upload(end, np.uint64), run.upload(words, np.int32), source, target
+        arguments = {
+            "from": run.upload(begin, np.uint64), "to": run.upload(end, np.uint64),
+            "n_words": run.upload(words, np.int32), "source": source, "target": target,
+        }  # fmt: skip
         kernel = run.kernel("engine/copy.cl", "copy_rows")
         for first in range(0, len(words), MOST_ROWS):
             count = min(MOST_ROWS, len(words) - first)
-            run.launch(kernel, (min(4096, most), count), (min(64, most), 1), *args, offset=(0, first))
+            run.launch(kernel, (min(4096, most), count), (min(64, most), 1), arguments, offset=(0, first))
         run.finish()  # the places go with this call
 
     def energies(self) -> tuple[Floats, NDArray[np.bool_]]:

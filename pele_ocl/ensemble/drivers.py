@@ -27,7 +27,7 @@ class DriverKernel:
     """
 
     def __init__(self, ensemble: Ensemble, source: str | Path, name: str, defines: Mapping[str, int]) -> None:
-        from ..opencl.building import named_source, signature
+        from ..opencl.building import named_source
 
         resident = ensemble._resident
         words = _words_of(source)
@@ -37,14 +37,17 @@ class DriverKernel:
         macros = {**resident.macros, **defines}
         self._ensemble, self.name = ensemble, name
         self._kernel = resident.run.kernel(file, name, **macros)
-        self._parameters = signature(ensemble.device, file, name, ensemble.precision, 1, macros)
-        names = [parameter.name for parameter in self._parameters[:4]]
+        names = [parameter.name for parameter in self._kernel.signature.parameters[:4]]
         if names != ["rows", "steps", "listed", "bytes"]:
             raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
-        self._types = {"real": resident.run.dtype, "fine": resident.fine, "coordinate": resident.coordinate}
 
     def __repr__(self) -> str:
-        return f"DriverKernel({self.name}: {', '.join(parameter.name for parameter in self._parameters[4:])})"
+        return f"DriverKernel({self.name}: {', '.join(self._own_names)})"
+
+    @property
+    def _own_names(self) -> list[str]:
+        """Names of the parameters after ENSEMBLE."""
+        return [parameter.name for parameter in self._kernel.signature.parameters[4:]]
 
     def __call__(
         self, rows: RowsLike = None, *, per: Literal["atom", "row"] = "atom", moves: bool = False, **values: object
@@ -56,8 +59,6 @@ class DriverKernel:
 
         Raises InputError that names a missing or unknown parameter, or one of another type.
         """
-        from ..opencl.named import in_order
-
         ensemble, resident = self._ensemble, self._ensemble._resident
         chosen = np.array([k for k in ensemble._chosen(rows).tolist() if k not in ensemble._failed], np.int64)
         if not len(chosen):
@@ -70,16 +71,13 @@ class DriverKernel:
             "are_numbers": lambda: resident.numbers_on_device,
             "free": lambda: ensemble._free_on_device,
         }
-        further = self._parameters[4:]
-        given |= {of.name: own[of.name]() for of in further if of.name in own and of.name not in given}
-        args = in_order(self.name, further, given, self._types)
+        given |= {name: own[name]() for name in self._own_names if name in own and name not in given}
+        arguments = {**resident.arguments, **given}
         resident.list(chosen)
         n_items = int(resident.n_atoms[chosen].max()) if per == "atom" else 1
         group = min(64, ensemble.device.largest_group) if per == "atom" else 1
         for first, count in resident.parts(len(chosen)):
-            resident.run.launch(
-                self._kernel, (n_items, count), (group, 1), *resident.arguments, *args, offset=(0, first)
-            )
+            resident.run.launch(self._kernel, (n_items, count), (group, 1), arguments, offset=(0, first))
         if moves:
             ensemble._evaluated[chosen] = False
 

@@ -1,4 +1,4 @@
-"""The bonded terms of a structure: those of its templates, those across bonds between residues, and its 1-4 pairs."""
+"""Bonded terms of a structure: from its templates, across bonds between residues, and its 1-4 pairs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NONE = " (the energy is then nonbonded + solvent)"
 
 
 class AtomParameters(NamedTuple):
-    """The parameters of n atoms, the rule of a pair's sigma, and the (Coulomb, Lennard-Jones) scale of 1-4 pairs.
+    """Parameters of n atoms, the rule of a pair's sigma, and the (Coulomb, Lennard-Jones) scale of 1-4 pairs.
 
     by_index : whether equal outer atoms of an improper about this atom stand in the order of the structure
     """
@@ -56,7 +56,7 @@ class _Terms(NamedTuple):
 def bonded_of(
     structure: Structure, matches: Sequence[Match], bonding: Bonding, links: Links, parameters: AtomParameters
 ) -> tuple[Bonded | None, tuple[str, ...]]:
-    """The terms of a structure; or None, and the note that says which parameters are lacking."""
+    """Collect the terms of a structure; or return None, and the note that says which parameters are lacking."""
     lacking = sorted({m.template.name for m in matches if m.template.terms is None})
     if lacking:
         noun, verb = ("templates", "lack") if len(lacking) > 1 else ("template", "lacks")
@@ -87,7 +87,7 @@ def bonded_of(
 
 
 class _Residues:
-    """The matched residues as arrays; M different matches serve R residues."""
+    """Matched residues as arrays; M different matches serve R residues."""
 
     def __init__(self, structure: Structure, matches: Sequence[Match]) -> None:
         self.starts = structure.labels.residue_starts
@@ -98,7 +98,7 @@ class _Residues:
         self._places: dict[LinkAtom, Ints] = {}
 
     def inside(self, name: str) -> list[_Terms]:
-        """The terms of a table that are within residues."""
+        """Collect the terms of a table that are within residues."""
         found = []
         for k, match in enumerate(self.matches):
             assert match.template.terms is not None
@@ -113,7 +113,10 @@ class _Residues:
         return found
 
     def across(self, crossing: Ints, links: Links) -> dict[str, list[_Terms]] | int:
-        """The terms across the bonds (k, 2) between residues, by table; the index of a bond without a link instead."""
+        """Collect the terms across the bonds (k, 2) between residues, by table.
+
+        If a bond has no link, return its index instead.
+        """
         residues = np.searchsorted(self.starts, crossing, side="right") - 1
         found: dict[str, list[_Terms]] = {"bonds": [], "angles": [], "torsions": [], "impropers": []}
         served = np.zeros(len(crossing), bool)
@@ -138,7 +141,7 @@ class _Residues:
             yield _Terms(np.repeat(found, len(parameters), axis=0), _repeated(parameters, len(found)))
 
     def _found(self, atoms: Sequence[LinkAtom], link: Link, table: str, residues: NDArray[np.intp]) -> Ints:
-        """(k, n_members) the atoms of a term in those of the pairs of residues (m, 2) where it applies."""
+        """Find the atoms of a term, (k, n_members), in the pairs of residues (m, 2) that have it."""
         steps = ((2, 0), (2, 1), (2, 3)) if table == "impropers" else ((0, 1), (1, 2), (2, 3))[: len(atoms) - 1]
         fits = np.ones((2, len(self.matches)), bool)  # of a match as the first and as the second residue
         for atom in atoms:
@@ -157,7 +160,7 @@ class _Residues:
         return np.where(place >= 0, self.starts[residues] + place, -1).astype(np.int32)
 
     def _place(self, atom: LinkAtom) -> Ints:
-        """(M,) the place of an atom in a residue of each match, -1 where it has none of that name and type."""
+        """Find the place of an atom in a residue of each match, (M,); -1 if none has that name and type."""
         if atom not in self._places:
             found = (m.template.index.get(atom.name, -1) for m in self.matches)
             places = [
@@ -173,7 +176,7 @@ class _Residues:
 
 
 def _missing_link(structure: Structure, bond: Sequence[int], some: bool) -> str:
-    """The note about a bond between residues that no link serves."""
+    """Write the note about a bond between residues that no link serves."""
     i, j = bond
     file = "disulphide_bonds" if structure.labels.names[i] == "SG" else "inter_residue_bonds"
     having = "no line BOND of a file" if some else "no file"
@@ -194,10 +197,10 @@ def _joined(parts: Sequence[_Terms]) -> _Terms:
 
 
 def _by_index(impropers: Ints, of: AtomParameters) -> Ints:
-    """Atoms a, b, c, d of impropers about c, with equal ones of a, b, d in the order of the structure where c asks so.
+    """Order atoms a, b, c, d of impropers about c. If c asks so, equal ones of a, b, d go in the structure's order.
 
-    OpenMM's rule for improper torsions without an order of their own: of the outer atoms of d's type the last is d, and
-    a stands before b where both are of one element.
+    OpenMM has a rule for improper torsions without an order of their own. The last of the outer atoms of d's type is d.
+    If a and b are of one element, a comes before b.
     """
     atoms = impropers.copy()
     asked = of.by_index[atoms[:, 2]]

@@ -1,4 +1,4 @@
-"""Bonds of a matched structure: those of the templates, and those between residues."""
+"""Bonds of a matched structure, of its templates and between residues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POLYMER_BOND_A = 2.0
 
 
 class Bonding(NamedTuple):
-    """All bonds (m, 2), i < j, sorted; those between residues (k, 2), first residue first; notes about chain ends."""
+    """All bonds (m, 2), i < j, sorted; bonds between residues (k, 2), first residue first; notes about chain ends."""
 
     bonds: Ints
     crossing: Ints
@@ -24,7 +24,7 @@ class Bonding(NamedTuple):
 
 
 def bonding_of(structure: Structure, matches: Sequence[Match], whole_segments: bool = False) -> Bonding:
-    """The bonds of a structure whose residues have their templates; whole_segments : of the ForceField"""
+    """Find the bonds of a structure whose residues have their templates; whole_segments : of the ForceField"""
     starts = structure.labels.residue_starts.tolist()
     inside = [m.bonds + start for m, start in zip(matches, starts, strict=True)]
     polymer, notes = _polymer_bonds(structure, matches, whole_segments)
@@ -50,7 +50,7 @@ def _open_atoms(structure: Structure, matches: Sequence[Match], end: str) -> Int
 def _polymer_bonds(
     structure: Structure, matches: Sequence[Match], whole_segments: bool
 ) -> tuple[Ints, tuple[str, ...]]:  # fmt: skip
-    """C-N and O3'-P bonds of residues that follow each other; the last residue of a ring is followed by the first."""
+    """Find the C-N and O3'-P bonds of residues that follow each other. In a ring the first residue follows the last."""
     heads, tails = _open_atoms(structure, matches, "head"), _open_atoms(structure, matches, "tail")
     segments = structure.segments
     before, after = _neighbours(segments)

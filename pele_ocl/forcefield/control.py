@@ -35,7 +35,7 @@ class ControlFile:
     path : the file
     forcefield : name of the force field, "OPLS2005"; None where the file names none
     data : folders Data and DataLocal beside the file or in the working directory
-    structures : the first complex of the file; empty where a `$WORD` stands in its place
+    structures : the first complex of the file; empty if it is written as a `$WORD`
     gb : the GB model of the solvent, "none" in vacuum
     ionic_strength : mol/L, 0 where the Debye length is not used
     allow_missing_terminals : of ForceField
@@ -110,7 +110,7 @@ def _json(file: Path, text: str) -> object:
 
 
 def _complex(blocks: _Blocks, start: dict[str, object]) -> Iterator[str]:
-    """The paths of the first complex."""
+    """Yield the paths of the first complex."""
     several = start.get("MultipleComplex")
     first = several[0] if isinstance(several, list) and several else start.get("Complex")
     files = first.get("files") if isinstance(first, dict) else None
@@ -120,7 +120,7 @@ def _complex(blocks: _Blocks, start: dict[str, object]) -> Iterator[str]:
 
 
 def _ligand(blocks: _Blocks, whole: object) -> str | None:
-    """The chains of the first command's selectionToPerturb."""
+    """Read the chains of the first command's selectionToPerturb."""
     commands = whole.get("commands") if isinstance(whole, dict) else None
     first = commands[0] if isinstance(commands, list) and commands else None
     names = blocks.block(blocks.block(first, "selectionToPerturb"), "chains").get("names")
@@ -129,19 +129,22 @@ def _ligand(blocks: _Blocks, whole: object) -> str | None:
 
 
 def _beside(file: Path, name: Path) -> Path:
-    """A path of the file: from the working directory, as PELE has it, or from the file's folder if it is there."""
+    """Resolve a path of the file.
+
+    It is taken from the working directory, as in PELE, or from the file's folder if it is there.
+    """
     beside = file.parent / name
     return beside if not name.exists() and beside.exists() else name
 
 
 @dataclass(frozen=True)
 class _Blocks:
-    """The settings of a file, each of its type or FormatError."""
+    """Settings of a file, each of its type or FormatError."""
 
     file: Path
 
     def block(self, of: object, name: str, required: bool = False) -> dict[str, object]:
-        """The block of that name, empty where there is none."""
+        """Return the block of that name, empty if there is none."""
         found = of.get(name) if isinstance(of, dict) else None
         if isinstance(found, dict):
             return found

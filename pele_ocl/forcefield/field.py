@@ -40,8 +40,8 @@ class ForceField:
     fallback : take radius and scale from element and bonds for atoms without a row; Atoms.notes names them
     origin : what Atoms.notes tells of a user's files
     links : terms across bonds between residues, by the names of the bonded atoms
-    allow_missing_terminals : as PELE's control file has it. A residue at the end of a chain without the atoms of a
-        terminal one gets the template of one within a chain; else that of the end, less the missing atoms
+    allow_missing_terminals : as in PELE's control file. A residue at the end of a chain may lack the atoms of a
+        terminal one. It then gets the template of one within a chain, or else the end's, less the missing atoms
     whole_segments : bond residues that follow each other in a chain, however far apart they are
     """
 
@@ -77,8 +77,8 @@ class ForceField:
         name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several. With
             the extra `openmm` also "amber14", "ff14SB", "charmm36", ..., or OpenMM's XML files with commas between them
         radii : built-in OBC radii, "openmm-obc" (of OpenMM's amber99_obc; "amber" is another name) or "pele" (Tinker's,
-            as PELE has them), by default the former with the built-in templates, the latter with a whole force field of
-            the user; or a set of AMBER's, "bondi", "mbondi", "mbondi2" or "mbondi3", in place of all tables
+            as PELE has them). By default they are the former with the built-in templates, the latter with a whole force
+            field of the user. A set of AMBER's, "bondi", "mbondi", "mbondi2" or "mbondi3", replaces all tables
         templates : IMPACT template files, or folders that are searched through and through
         obc : OBC tables, text or JSON
         pele_data : PELE's Data and DataLocal folders, or folders that hold them
@@ -86,9 +86,9 @@ class ForceField:
         allow_missing_terminals : of the ForceField
         allow_scripts : whether Python scripts in OpenMM's XML files are run; else a file that holds one is refused
 
-        The twenty amino acids or a folder Protein make a whole force field: the built-in templates are then left out.
-        Other templates, those of a DataLocal with ligands alone too, are merged over the built-in ones. Rows that the
-        tables lack come from the built-in radii if `radii` names them, or if no table has alanine.
+        The twenty amino acids or a folder Protein make a whole force field, and the built-in templates are left out.
+        Other templates, also of a DataLocal with ligands alone, are merged over the built-in ones. Rows that the tables
+        lack come from the built-in radii if `radii` names them, or if no table has alanine.
 
         Raises InputError, FormatError or ParameterError.
         """
@@ -109,8 +109,8 @@ class ForceField:
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure.
 
-        Raises ParameterError for residues without a template and atoms without a row, FormatError for atom names that
-        stand twice in a residue.
+        Raises ParameterError for residues without a template and atoms without a row. Raises FormatError for atom names
+        that are repeated in a residue.
         """
         arguments.instance("structure", structure, Structure, "a Structure")
         if len(structure.labels) == 0:
@@ -175,7 +175,7 @@ class ForceField:
         return radii, scales, (f"OBC radius and scale of {len(missing):,} atoms follow from their elements: {named}",)
 
     def _radii_name(self, used: Sequence[Template]) -> str:
-        """The set of the radii: "file" where they are rows of a user's tables."""
+        """Name the set of the radii: "file" for rows of a user's tables."""
         if self.radii_set in BONDI_SETS:
             return self.radii_set
         own = {lookup(self.origin.rows, t.name, atom) is not None for t in used for atom in t.names}
@@ -184,7 +184,7 @@ class ForceField:
         )
 
     def _kind_of(self, used: Sequence[Template]) -> tuple[Kind, tuple[str, ...]]:
-        """The kind whose rules hold: that of the templates if they agree, else that of the force field."""
+        """Find the kind whose rules hold: the templates' if they agree, else the force field's."""
         odd = sorted(t.name for t in used if t.kind != self.kind)
         if len(odd) in (0, len(used)):
             return used[0].kind or self.kind, ()
@@ -209,7 +209,7 @@ def _openmm_force_field(
 
 
 def _parameters(used: Sequence[Template], index: Ints, kind: Kind) -> AtomParameters:
-    """The parameters of the atoms of all used templates, one after another, at these indices (n,)."""
+    """Collect the parameters of the atoms of all used templates, one after another, at these indices (n,)."""
     return AtomParameters(
         charges=np.concatenate([t.charges for t in used])[index],
         lj_sigma=np.concatenate([t.lj_sigma for t in used])[index],

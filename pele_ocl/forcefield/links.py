@@ -1,11 +1,11 @@
 """Bonds between residues and the terms across them: PELE's files `inter_residue_bonds` and `disulphide_bonds`.
 
-A line is a label, atom names and figures; BOND, ANGL, TORS and ITOR have the figures of BOND, THET, PHI and IPHI. A
-star behind a name stands for the second residue, `#` starts a comment; NAME and ATOID only say again what follows. In
-the built-in force field `N:N3` is an atom N of type N3.
+A line is a label, atom names and figures. BOND, ANGL, TORS and ITOR have the figures of BOND, THET, PHI and IPHI. A
+star after a name means the second residue; `#` starts a comment. NAME and ATOID only say again what follows. In the
+built-in force field `N:N3` is an atom N of type N3.
 
-A term applies where its consecutive atoms are bonded, an improper where its third atom is bonded to the three others.
-By names alone, PELE's lines about CD of proline would hit every lysine.
+A term applies if its consecutive atoms are bonded, an improper if its third atom is bonded to the others. By names
+alone, PELE's lines about CD of proline would hit every lysine.
 """
 
 from __future__ import annotations
@@ -59,9 +59,10 @@ Links = Mapping[LinkKey, Link]
 
 
 def read_links(path: str | PathLike[str]) -> dict[LinkKey, Link]:
-    """The bond of a file by the names of its atoms, ("C", "N") say, with the terms that go with it.
+    """Read the bond of a file by its atoms' names, such as ("C", "N"), with the terms that go with it.
 
-    Raises FormatError, with file and line, for lines that the layout does not allow, and for a file of no or two bonds.
+    Raises FormatError, with file and line, for lines that the layout does not allow. A file of no or two bonds is
+    refused, too.
     """
     terms: dict[str, list[LinkTerm]] = {label: [] for label in _LAYOUTS}
     for number, line in enumerate(lines(path, "parameter"), 1):
@@ -98,7 +99,7 @@ def _term(where: str, fields: list[str]) -> tuple[str, LinkTerm]:
 
 
 def _words(fields: list[str]) -> Iterator[tuple[str, bool]]:
-    """Each word and whether a star stands at its end or behind it."""
+    """Yield each word, and True if a star ends or follows it."""
     for field_, following in zip(fields, [*fields, ""][1:], strict=True):
         if field_ != "*":
             word = field_.removesuffix("*")

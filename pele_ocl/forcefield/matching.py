@@ -36,7 +36,7 @@ class Match:
 
     @cached_property
     def places(self) -> Ints:
-        """The place in the residue of each atom of the template; -1 where the residue lacks it."""
+        """Place in the residue of each atom of the template; -1 if the residue lacks it."""
         places = np.full(len(self.template), -1, np.int32)
         places[self.order] = np.arange(len(self.order))
         return places
@@ -64,8 +64,8 @@ def match_residues(
 ) -> list[Match]:
     """One Match a residue, in the order of the structure.
 
-    allow_missing_terminals : a residue at an end of its chain without the atoms of a terminal one gets the template of
-        one within a chain; else that of the end, of which the missing atoms are left out
+    allow_missing_terminals : a residue at an end of its chain may lack the atoms of a terminal one. It then gets the
+        template of one within a chain, or else the end's, whose missing atoms are left out
 
     Raises FormatError for an atom name that stands twice in a residue, ParameterError for residues no template fits.
     """
@@ -83,7 +83,7 @@ def match_residues(
 
 
 def unmatched_residues(structure: Structure, templates: Mapping[str, Template]) -> list[int]:
-    """The places of the residues that no template fits."""
+    """List the places of the residues that no template fits."""
     return [number for number, residue in enumerate(_residues(structure)) if _match(residue, templates) is None]
 
 
@@ -127,7 +127,7 @@ def _residues(structure: Structure) -> list[_Residue]:
 
 
 def _candidates(residue: _Residue, templates: Mapping[str, Template]) -> Iterator[Template]:
-    """The templates that a residue may have by its name, the likeliest first."""
+    """Yield the templates that a residue may have by its name, the likeliest first."""
     bases = residue_names(residue.name)
     if residue.bridged:
         bases = tuple(sorted(bases, key=lambda base: base != "CYX"))
@@ -136,7 +136,7 @@ def _candidates(residue: _Residue, templates: Mapping[str, Template]) -> Iterato
 
 
 def _match(residue: _Residue, templates: Mapping[str, Template]) -> Match | None:
-    """The first candidate with the same atom names: as written, as every dialect would write them, or in capitals."""
+    """Find the first candidate with these atom names: as written, as every dialect would write them, or in capitals."""
     for spelling in _SPELLINGS:
         atoms = spelling(residue.atoms)
         for template in _candidates(residue, templates):
@@ -149,7 +149,7 @@ def _match(residue: _Residue, templates: Mapping[str, Template]) -> Match | None
 
 
 def _as_terminal(match: Match | None, residue: _Residue, templates: Mapping[str, Template]) -> Match | None:
-    """The match with the template of a chain's end in place of one within a chain, where it has all atoms and more."""
+    """Replace a template within a chain by the chain end's if the residue has all atoms of that and more."""
     if match is None or (match.template.name[-1:] in "BEZ" and match.template.name[:-1] in templates):
         return match
     terminal = templates.get(match.template.name + _SUFFIXES[residue.first, residue.last][0])
@@ -160,7 +160,7 @@ def _as_terminal(match: Match | None, residue: _Residue, templates: Mapping[str,
 
 
 def _capitals(name: str) -> str:
-    """A name in capitals, deuterium as the hydrogen it stands for: `hb1` is HB1, DB1 and 1DB are HB1 and 1HB."""
+    """Write a name in capitals, deuterium as its hydrogen: `hb1` is HB1, DB1 and 1DB are HB1 and 1HB."""
     return re.sub(r"^(\d?)D", r"\1H", name.upper())
 
 
@@ -185,7 +185,7 @@ def _check_unique(structure: Structure, number: int, atoms: Sequence[str]) -> No
 def _explain(
     structure: Structure, residues: Sequence[_Residue], failed: Sequence[int], templates: Mapping[str, Template]
 ) -> str:
-    """The sentence about residues that no template fits: the first of them, and how many more there are."""
+    """Write the sentence about residues that no template fits: the first of them, and how many more there are."""
     if not has_hydrogens(structure):
         return without_hydrogens(structure.source)
     residue = residues[failed[0]]
@@ -212,7 +212,7 @@ def _explain(
 
 
 def without_hydrogens(source: str) -> str:
-    """The sentence about a file without hydrogens, with the command that adds them."""
+    """Write the sentence about a file without hydrogens, with the command that adds them."""
     name = re.sub(r"(\.(pdb|ent|cif|mmcif))?(\.gz)?$", "", source, flags=re.IGNORECASE)
     return (
         f"{source} has no hydrogen atoms, and the charges need them; "
@@ -221,7 +221,7 @@ def without_hydrogens(source: str) -> str:
 
 
 def has_hydrogens(structure: Structure) -> bool:
-    """Whether some atom is a hydrogen by its element, or by its name where it has no element: HG may be mercury."""
+    """Tell if some atom is a hydrogen by its element, or without one by its name: HG may be mercury."""
     labels = structure.labels
     unknown = labels.names[np.isin(labels.elements, ("", "X"))]
     return bool(np.isin(labels.elements, ("H", "D")).any()) or any(map(_is_hydrogen, unknown))

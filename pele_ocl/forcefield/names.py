@@ -1,7 +1,7 @@
 """Alternative names of residues, and one common spelling of atom names.
 
-`canonical` maps every dialect (PDB version 2 and 3, Amber, CHARMM, GROMACS, PELE) of an amino acid, nucleotide, cap,
-water or ion to the same names, so that two name lists of one residue agree whichever program wrote them.
+`canonical` maps every dialect (PDB version 2 and 3, Amber, CHARMM, GROMACS, PELE) to one set of names. It knows amino
+acids, nucleotides, caps, water and ions. So two name lists of one residue agree whichever program wrote them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PROTONATED = {name for family in FAMILIES if AMINO_ACIDS & set(family) for name
 
 @lru_cache(maxsize=1000)
 def residue_names(name: str) -> tuple[str, ...]:
-    """The names under which a residue may stand in a force field, the file's own first: HIS, HID, HIE, HIP..."""
+    """List the names that a residue may have in a force field, the file's own first: HIS, HID, HIE, HIP..."""
     name = name.upper()
     names = [name]
     if len(name) == 4 and name[0] in "NC" and name[1:] in _PROTONATED:  # Amber's NALA and CALA
@@ -32,10 +32,10 @@ def residue_names(name: str) -> tuple[str, ...]:
 
 
 def canonical(names: Sequence[str]) -> tuple[str, ...]:
-    """The atom names of one residue in a spelling that no dialect affects, in the same order.
+    """Spell the atom names of one residue as no dialect affects, in their order.
 
-    Hydrogens on one heavy atom are numbered in the order of their names, so HB1 and HB2 meet HB2 and HB3; they are
-    equivalent in every force field. Names of residues that are none of the known kinds stay as they are.
+    Hydrogens on one heavy atom are numbered in the order of names, so HB1 and HB2 meet HB2 and HB3. They are equivalent
+    in every force field. Names in residues of unknown kinds stay as they are.
     """
     letters = "".join(sorted(next((c for c in name if c.isalpha()), "X") for name in names))
     if len(names) == 1:

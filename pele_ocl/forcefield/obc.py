@@ -22,9 +22,9 @@ ObcTable = dict[Key, tuple[float, float]]
 def read_obc(path: str | PathLike[str]) -> ObcTable:
     """Read a table as {(template, atom name): (radius in A, scale)}.
 
-    Text rows are template, atom, type, radius, scale; `#` starts a header. The usual header names the last two
-    columns the wrong way round, so they are taken by position and each row is checked: radii are above 1 A and
-    scales below 1. Raises FormatError with file and line.
+    Text rows are template, atom, type, radius, scale; `#` starts a header. The usual header swaps the names of the last
+    two columns, so they are taken by position. Each row is checked: radii are above 1 A and scales below 1. Raises
+    FormatError with file and line.
     """
     file = read_file(path)
     text = "".join(lines(file, "parameter"))
@@ -35,7 +35,7 @@ def read_obc(path: str | PathLike[str]) -> ObcTable:
 
 
 def is_obc(text: str) -> bool:
-    """Whether a text claims to be a table: some row of five fields ends in two numbers, or JSON."""
+    """Tell if a text claims to be a table: JSON, or some row of five fields ends in two numbers."""
     if text.lstrip().startswith("{"):
         return "SolventParameters" in text
     rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
@@ -43,7 +43,10 @@ def is_obc(text: str) -> bool:
 
 
 def lookup(table: Mapping[Key, tuple[float, float]], template: str, atom: str) -> tuple[float, float] | None:
-    """The row of an atom; a template without position letter is served by rows of the isolated residue (HOH: HOHZ)."""
+    """Find the row of an atom.
+
+    A template without position letter is served by rows of the isolated residue (HOH: HOHZ).
+    """
     return table.get((template, atom)) or table.get((template + "Z", atom))
 
 

@@ -1,4 +1,4 @@
-"""The sources of a force field, collected into one: the built-in Amber99SB, files and folders, PELE's Data folders."""
+"""Sources of a force field, collected into one: the built-in Amber99SB, files and folders, PELE's Data folders."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Library(Mapping[str, Template]):
 
 
 class Joined(Mapping[str, Template]):
-    """The templates of several mappings; the first that has a name gives its template."""
+    """Templates of several mappings; the first that has a name gives its template."""
 
     def __init__(self, *parts: Mapping[str, Template]) -> None:
         self._parts = parts
@@ -72,10 +72,10 @@ class Joined(Mapping[str, Template]):
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """The files that a user gave, as far as notes tell of them.
+    """Files that a user gave, as far as notes tell of them.
 
     tables : OBC tables by the file that a user named
-    rows : rows of all tables of the user, those of PELE's folders too
+    rows : rows of all tables of the user, PELE's folders included
     completed_with : built-in radii that complete a user's force field unasked, "" if none
     undecided : templates whose figures and folders do not tell their kind
     without_protein : name of a force field of PELE's folders that has ligands alone there, "" if none
@@ -124,7 +124,7 @@ RADII = {"openmm-obc": "amber99.txt", "pele": "pele.txt"}
 
 @dataclass(frozen=True)
 class PeleData:
-    """The parts of PELE's Data and DataLocal folders that are used; what comes later wins.
+    """Parts of PELE's Data and DataLocal folders that are used; later ones win.
 
     name : force field folder that was chosen, "" where there is none
     templates, obc : folders of templates; OBC tables
@@ -137,13 +137,13 @@ class PeleData:
 
 @lru_cache(maxsize=1)
 def embedded_templates() -> Library:
-    """The shipped Amber99SB."""
+    """Read the shipped Amber99SB."""
     return Library(shipped("data") / EMBEDDED, "amber")
 
 
 @lru_cache(maxsize=1)
 def embedded_links() -> Links:
-    """The terms across bonds between residues of the shipped Amber99SB."""
+    """Read the terms across bonds between residues of the shipped Amber99SB."""
     return load_links(shipped("data") / EMBEDDED)
 
 
@@ -157,7 +157,7 @@ def embedded_radii(radii: str) -> ObcTable:
 
 
 def load_templates(path: Path) -> dict[str, Template]:
-    """The templates of a file, or of a folder and all folders in it, by name; files that are none are passed over.
+    """Read the templates of a file or of a folder with all below it, by name; pass over other files.
 
     Raises InputError where there is no such path, FormatError for two templates of one name.
     """
@@ -177,7 +177,7 @@ def load_templates(path: Path) -> dict[str, Template]:
 
 
 def load_links(path: Path) -> dict[LinkKey, Link]:
-    """The links of a file, or of a folder and all folders in it, by the names of the bonded atoms; later files win."""
+    """Read the links of a file or of a folder with all below it, by bonded atoms' names; later files win."""
     if path.is_file():
         return read_links(path) if path.name in LINK_FILES else {}
     files = sorted(file for name in LINK_FILES for file in path.rglob(name) if file.is_file())
@@ -185,13 +185,13 @@ def load_links(path: Path) -> dict[LinkKey, Link]:
 
 
 def is_complete(templates: Iterable[str]) -> bool:
-    """Whether templates of these names are a whole protein force field: they have the twenty amino acids."""
+    """Tell if templates of these names are a whole protein force field: they have the twenty amino acids."""
     names = set(templates)
     return names >= AMINO_ACIDS - {"HIS"} and not names.isdisjoint(_HISTIDINES)
 
 
 def is_protein_folder(templates: Mapping[str, Template]) -> bool:
-    """Whether the templates of one file or folder come, alanine among them, from a folder Protein."""
+    """Tell if the templates of one file or folder, alanine among them, come from a folder Protein."""
     return len(templates) > 1 and "ALA" in templates and Path(templates["ALA"].source).parent.name == "Protein"
 
 
@@ -227,13 +227,13 @@ def kind_of_name(name: str) -> Kind | None:
 
 
 def is_parameter_file(file: Path) -> bool:
-    """Whether a file that lies in a folder of parameters would be read as a template or an OBC table."""
+    """Tell if a file in a folder of parameters would be read as a template or an OBC table."""
     text = _text(file)
     return file.name in LINK_FILES or is_template(text) or is_obc(text)
 
 
 def _template_files(path: Path) -> list[Path]:
-    """The file itself, or the files below a folder that claim to be templates; texts and backups do not."""
+    """List the file itself, or the files below a folder that claim to be templates; texts and backups do not."""
     if path.is_file():
         return [path]
     files = sorted(file for file in path.rglob("*") if file.is_file())
@@ -245,7 +245,7 @@ def _template_files(path: Path) -> list[Path]:
 
 
 def _text(file: Path) -> str:
-    """The text of a file that lies in a folder, "" where it is none."""
+    """Read the text of a file that lies in a folder, "" if it is none."""
     try:
         return "".join(lines(file, "parameter"))
     except FormatError:
@@ -253,7 +253,7 @@ def _text(file: Path) -> str:
 
 
 def _settled(template: Template, default: Kind | None) -> Template:
-    """A template that does not tell its kind takes that of the folder it lies in."""
+    """Give a template that does not tell its kind the kind of the folder it lies in."""
     folders = [kind for parent in Path(template.source).resolve().parents if (kind := kind_of_name(parent.name))]
     return template if template.kind else replace(template, kind=next(iter(folders), default))
 
@@ -287,7 +287,7 @@ Paths = Iterable[str | PathLike[str]]
 
 
 class Collected(NamedTuple):
-    """The fields of a ForceField that follow from files, by their names there."""
+    """Fields of a ForceField that follow from files, by their names there."""
 
     name: str
     kind: Kind
@@ -299,7 +299,7 @@ class Collected(NamedTuple):
 
 
 def collected(name: str | None, radii: str | None, templates: Paths, obc: Paths, pele_data: Paths) -> Collected:
-    """The force field of a user's files, with what the built-in one completes; parameters of ForceField.load."""
+    """Collect the force field of a user's files, completed by the built-in one; parameters of ForceField.load."""
     obc, templates = arguments.file_paths("obc", obc), arguments.file_paths("templates", templates)
     pele = find_pele_data([Path(root) for root in arguments.file_paths("pele_data", pele_data)], name)
     sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
@@ -331,7 +331,7 @@ def collected(name: str | None, radii: str | None, templates: Paths, obc: Paths,
 
 
 def _completing(radii: str | None, rows: ObcTable, whole: bool) -> tuple[str, ObcTable]:
-    """The set of radii that is named, or goes without saying, and its rows where they complete a user's."""
+    """Choose the set of radii, named or by default, and its rows if they complete a user's."""
     chosen = tidy_set(radii or ("pele" if whole else "openmm-obc"))
     arguments.choice("radii", chosen, RADII_SETS)
     is_needed = chosen not in BONDI_SETS and (radii is not None or ("ALA", "CA") not in rows)
@@ -352,7 +352,7 @@ def _required(path: Path) -> dict[str, Template]:
 
 
 def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole: bool) -> Kind:
-    """The kind of a force field: that of its alanine if it is a whole one, else that of the built-in one."""
+    """Find the kind of a force field: its alanine's if it is a whole one, else the built-in one's."""
     if whole:
         return given["ALA"].kind or "amber"
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
@@ -365,7 +365,7 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
 
 
 def _label(pele: PeleData, given: Mapping[str, Template]) -> str:
-    """The name of a whole force field of the user: that of its folder."""
+    """Name a whole force field of the user by its folder."""
     if pele.name:
         return pele.name
     folder = Path(given["ALA"].source).resolve().parent

@@ -1,15 +1,15 @@
 """Residue templates: names, parameters, bonds and bonded terms of one residue, and their files in PELE's IMPACT layout.
 
-A file is a header line (name and five counts), one line an atom, and the sections NBON, BOND, THET, PHI, IPHI up to
-END; `*` starts a comment. Fields are separated by blanks.
+A file is a header line (name and five counts) and one line an atom. The sections NBON, BOND, THET, PHI, IPHI follow, up
+to END; `*` starts a comment. Fields are separated by blanks.
 
     BOND  i j      K r0            E = K (r - r0)^2                      kcal/mol/A^2, A
     THET  i j k    K theta0        E = K (theta - theta0)^2              kcal/mol/rad^2, degrees
     PHI   i j k l  K s n [phase]   E = K (1 + s cos(n phi - phase))      kcal/mol, +1 or -1, whole, degrees
     IPHI  as PHI, for impropers
 
-A negative second or third number in PHI says that i and l are no 1-4 pair by this row; 1-4 pairs follow from the bonds,
-so it says nothing here. Rows with K = 0 are there for their 1-4 pairs and give no term.
+In PHI, a negative second or third number says that i and l are no 1-4 pair by this row. Here 1-4 pairs follow from the
+bonds, so it says nothing. Rows with K = 0 are there for their 1-4 pairs and give no term.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Kind = Literal["amber", "opls"]
 class Template:
     """One residue of a force field; n atoms in the order of the file.
 
-    name : key of the template, upper case, as the file is called: ALA in a chain, ALAB first, ALAE last, ALAZ alone
+    name : key of the template, upper case, as the file's name: ALA in a chain, ALAB first, ALAE last, ALAZ alone
     names : (n,) atom names without padding
     elements, types : (n,) element guessed from the padded name; the force field's atom type
     lj_lengths : (n,) A, the column of the file: sigma in an OPLS template, R* = Rmin/2 in an Amber one
@@ -77,12 +77,12 @@ class Template:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """The index of each atom by its name."""
+        """Index of each atom by its name."""
         return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
     def bonded_names(self) -> frozenset[tuple[str, str]]:
-        """The names of bonded atoms, each bond both ways."""
+        """Names of bonded atoms, each bond both ways."""
         pairs = [(self.names[i], self.names[j]) for i, j in self.bonds.tolist()]
         return frozenset([*pairs, *((j, i) for i, j in pairs)])
 
@@ -93,12 +93,12 @@ class Template:
 
     @cached_property
     def head(self) -> int:
-        """The atom that waits for a bond to the residue before: a backbone N or P that lacks one; -1 if none."""
+        """Atom that waits for a bond to the residue before: a backbone N or P that lacks one. -1 if none."""
         return max(self._open("N", 2), self._open("P", 3))
 
     @cached_property
     def tail(self) -> int:
-        """The atom that waits for a bond to the residue after: a backbone C or O3' that lacks one; -1 if none."""
+        """Atom that waits for a bond to the residue after: a backbone C or O3' that lacks one. -1 if none."""
         return max(self._open("C", 2), self._open("O3'", 1))
 
     @cached_property
@@ -107,7 +107,7 @@ class Template:
         return self._open("SG", 1)
 
     def _open(self, name: str, n_bonds: int) -> int:
-        """Index of the atom `name` if it has no more than n_bonds bonds in a residue of a polymer, else -1."""
+        """Find the atom `name` if it has at most n_bonds bonds in a residue of a polymer, else -1."""
         if name not in self.names or not self._in_polymer:
             return -1
         i = self.names.index(name)
@@ -130,7 +130,7 @@ _PLAIN = re.compile(r"(-?[0-9]{1,12}(\.[0-9]{0,20})?( |$))*", re.ASCII)
 
 @dataclass(frozen=True)
 class _Layout:
-    """The layout of a row: so many atoms, then so many figures; `optional` figures may follow."""
+    """Form of a row: so many atoms, then so many figures; `optional` figures may follow."""
 
     what: str
     n_atoms: int
@@ -147,7 +147,9 @@ _COUNTS = {3: "three", 4: "four"}
 def read_terms(
     sections: Mapping[str, Sequence[Row]], bonds: Ints, bond_parameters: Floats, n_atoms: int, fault: Fault
 ) -> Bonded | None:
-    """The terms of a template, or None where it lacks their parameters, as files made for nonbonded energies do.
+    """Read the terms of a template.
+
+    Returns None if it lacks their parameters, as files made for nonbonded energies do.
 
     sections : rows by the name of their section
     bonds, bond_parameters : (m, 2) atoms from 0, and K and r0
@@ -180,7 +182,7 @@ def as_torsions(figures: Floats) -> Floats:
 
 
 def torsion_problem(figures: Sequence[float]) -> str:
-    """The sentence about a sign or a periodicity that is none, "" where both are right; figures : K, s, n, ..."""
+    """Write the sentence about a wrong sign or periodicity, "" if both are right; figures : K, s, n, ..."""
     _, sign, periodicity = figures[:3]
     if abs(sign) != 1:
         return f"the sign of a torsion is 1 or -1, not {sign:g}"
@@ -256,7 +258,7 @@ _BETWEEN_RSTAR_AND_SIGMA = 2.4
 
 
 def is_template(text: str) -> bool:
-    """Whether a text claims to be a template: a line NBON, or a first line of a name and five counts."""
+    """Tell if a text claims to be a template: a line NBON, or a name and five counts at first."""
     rows = [line.split() for line in text.split("\n") if line.strip() and not line.startswith("*")]
     return bool(rows) and (_is_header(rows[0]) or ["NBON"] in rows)
 
@@ -276,15 +278,15 @@ def _is_header(fields: list[str]) -> bool:
 
 
 def element_of(padded_name: str, template: str) -> str:
-    """The element of an atom by its four columns, blank or underscore padded: `_CA_` is C, `CA__` is Ca.
+    """Find the element of an atom by its four columns, blank or underscore padded: `_CA_` is C, `CA__` is Ca.
 
-    template : name of the template; without its Z it is that of an ion
+    template : name of the template; without its Z it is an ion's
     """
     return element(padded_name.replace("_", " ").ljust(4), template.removesuffix("Z"))
 
 
 class _Reader:
-    """The sections of one file, as (line number, fields)."""
+    """Sections of one file, as (line number, fields)."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
@@ -305,7 +307,7 @@ class _Reader:
                 break
 
     def _check_section(self, number: int, fields: list[str], before: str) -> None:
-        """Raise for data behind the name of a section, and for sections that stand twice or in another order."""
+        """Raise for data after the name of a section, and for sections that are repeated or in another order."""
         name = fields[0]
         if len(fields) > 1:
             raise self._error(number, f"data behind the word {name}; begin a new line for it")
@@ -342,7 +344,7 @@ class _Reader:
         )
 
     def _n_atoms(self) -> int:
-        """The atom count of the header."""
+        """Read the atom count of the header."""
         if not self.sections[""]:
             raise FormatError(f"{self.path}: there is no header line (a name and five counts), so it is no template")
         number, fields = self.sections[""][0]
@@ -394,7 +396,7 @@ class _Reader:
         return values
 
     def _bonds(self, n_atoms: int) -> tuple[Ints, Floats]:
-        """As many bonds (m, 2) as the header promises, as PELE's own files all do, and K and r0 of each."""
+        """Read the bonds (m, 2) that the header promises, as PELE's own files all do, and K and r0 of each."""
         pairs: dict[tuple[int, int], tuple[int, list[str]]] = {}
         rows = self._rows("BOND")
         for number, fields in rows:
@@ -420,7 +422,7 @@ class _Reader:
         return self.sections[section]
 
     def _kind(self, elements: tuple[str, ...], lengths: Floats) -> Kind | None:
-        """Amber or OPLS by the figures of C, N, O and S; by peleffy's remark for residues that have none of them.
+        """Tell Amber from OPLS by the figures of C, N, O and S; without any of them by peleffy's remark.
 
         The header's "OPLS2005" decides nothing: it stands in Amber templates, too.
         """

@@ -1,4 +1,4 @@
-"""From the atoms a file lists to a Structure: one conformer, residues, segments, no atom twice."""
+"""Assembly of the atoms a file lists to a Structure: one conformer, residues, segments, no atom twice."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ class Records:
 
 
 def structure(records: Records, source: str, notes: tuple[str, ...] = (), *, names_matter: bool = True) -> Structure:
-    """The Structure of a model, with the reader's notes and one about alternate locations.
+    """Assemble the Structure of a model, with the reader's notes and one about alternate locations.
 
-    Of a residue with alternate locations one conformer is kept: the atoms without a location mark, and those of the
-    mark whose occupancies in that residue have the largest sum (the first in the file among equals). Choosing by
+    A residue with alternate locations keeps one conformer: the unmarked atoms and the atoms of one location mark. The
+    mark with the largest sum of occupancies in that residue is taken, the file's first among equals. Choosing by
     residue, not by atom, never mixes two conformers.
 
-    Residues are runs of equal chain, number, insertion code and name, so a residue that comes back later in the file
-    is another one, and the order of the atoms is always that of the file.
+    A residue is a run of equal chain, number, insertion code and name. So a residue that comes back later in the file
+    is another one, and the atoms keep the file's order.
 
     names_matter : whether atoms of a residue must differ by name, or, if not, by name or position
 
@@ -95,7 +95,7 @@ def structure(records: Records, source: str, notes: tuple[str, ...] = (), *, nam
 
 
 def model_note(source: str, model: str | int) -> str:
-    """The note of a reader that took the first of several models, as none was named."""
+    """Write the note of a reader that took the first of several models, as none was named."""
     return f"{source} holds several models; model {model}, the first, was read{ANOTHER_MODEL}"
 
 
@@ -134,7 +134,7 @@ def _residue_starts(atoms: Records) -> Bools:
 
 
 def _one_conformer(records: Records) -> tuple[Bools, Bools]:
-    """(n,) True for the atoms to keep: those without alternatives, and of each residue the best occupied alternative.
+    """Mark the atoms to keep, (n,): all without alternatives, and of each residue the best occupied alternative.
 
     And (n,) True for the atoms of residues that have several.
     """

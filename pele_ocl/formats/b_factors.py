@@ -25,7 +25,8 @@ _PDB = (".pdb", ".ent")
 def read_b_factors(source: InputFile, labels: Labels) -> Floats | None:
     """Occupancies and B-factors (n, 2) of atoms by their labels; None for a format that has none.
 
-    Atoms that the file lacks, added hydrogens say, get the values of their residue's first atom there, or 1 and 0.
+    Atoms that the file lacks, such as added hydrogens, get the values of their residue's first atom there. Without one
+    they get 1 and 0.
     """
     suffix = structure_suffix(source.path)
     if suffix not in (*_PDB, *_MMCIF):
@@ -42,7 +43,7 @@ def read_b_factors(source: InputFile, labels: Labels) -> Floats | None:
 
 
 def _known(source: InputFile, is_mmcif: bool) -> dict[Key, tuple[float, float]]:
-    """The values of each atom of the first model; of alternate locations, those of the best occupied."""
+    """Read the values of each atom of the first model; the best occupied of alternate locations counts."""
     try:
         if is_mmcif:
             structure = gemmi.make_structure_from_block(atom_block(source))
@@ -64,7 +65,7 @@ def _known(source: InputFile, is_mmcif: bool) -> dict[Key, tuple[float, float]]:
 
 
 def _one_location(atoms: Sequence[gemmi.Atom]) -> Sequence[gemmi.Atom]:
-    """The atoms of a residue that have no alternate location, and those of the best occupied one, as in assembly.py."""
+    """Choose the atoms of a residue without alternate location or of the best occupied one, as in assembly.py."""
     sums: dict[str, float] = {}
     for atom in atoms:
         sums[atom.altloc] = sums.get(atom.altloc, 0.0) + atom.occ

@@ -1,4 +1,4 @@
-"""The unit cells of files with positions: CRYST1 records, mmCIF items, lines of boxes, NetCDF variables."""
+"""Unit cells of files with positions: CRYST1 records, mmCIF items, lines of boxes, NetCDF variables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CIF_NAMES = ("length_a", "length_b", "length_c", "angle_alpha", "angle_beta", "
 
 
 def read_cell(path: str | PathLike[str], frame: int = 0) -> Floats | None:
-    """The unit cell (3, 3) A of a file of positions, a row for each vector; None where it names none.
+    """Read the unit cell (3, 3) A of a file of positions, a row for each vector; None if it names none.
 
     frame : counted from 0, of a NetCDF trajectory
 
@@ -48,12 +48,12 @@ def read_cell(path: str | PathLike[str], frame: int = 0) -> Floats | None:
 
 
 def cryst1_cell(line: bytes) -> Floats:
-    """The cell (3, 3) A of a CRYST1 record; NaN where it holds none."""
+    """Read the cell (3, 3) A of a CRYST1 record; NaN if it holds none."""
     return _of_texts([line[k : k + w] for k, w in ((6, 9), (15, 9), (24, 9), (33, 7), (40, 7), (47, 7))])
 
 
 def _of_texts(texts: list[bytes]) -> Floats:
-    """The cell of six texts, lengths in A and angles in degrees; NaN where one is no number."""
+    """Make the cell of six texts, lengths in A and angles in degrees; NaN if one is no number."""
     values = [number(text.decode("ascii", "replace")) for text in texts]
     if len(values) != 6 or any(value is None for value in values):
         return np.full((3, 3), np.nan)
@@ -79,7 +79,7 @@ def _cif_cell(data: bytes) -> Floats | None:
 
 
 def _gro_cell(data: bytes) -> Floats | None:
-    """The box behind the first frame: the lengths, then the other six components, nm."""
+    """Read the box after the first frame: the lengths, then the other six components, nm."""
     lines = data.split(b"\n")
     count = number(lines[1].decode("ascii", "replace")) if len(lines) > 1 else None
     if count is None or not 0 < count < len(lines) - 2:
@@ -93,7 +93,10 @@ def _gro_cell(data: bytes) -> Floats | None:
 
 
 def _restart_cell(data: bytes) -> Floats | None:
-    """The box at the end of a restart of AMBER as text: lengths and, most often, angles, of 12 letters each."""
+    """Read the box at the end of a restart of AMBER as text.
+
+    It has lengths and, most often, angles, of 12 letters each.
+    """
     lines = data.rstrip().splitlines()
     words = lines[1].split() if len(lines) > 2 else []
     if not words or not words[0].isdigit():

@@ -1,7 +1,7 @@
 """Files of conformations of one molecule, written one after the other: PDB, mmCIF, HDF5 and AMBER's NetCDF.
 
-All that depends on the molecule alone is written first, and nothing of it changes afterwards, so that a program that
-is killed leaves a file that can be gone on with.
+All that depends on the molecule alone is written first, and nothing of it changes afterwards. So a program that is
+killed leaves a file that can be continued.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .writing import appending, replacing
 
 @dataclass(frozen=True)
 class Content:
-    """A molecule of which conformations are written.
+    """Molecule whose conformations are written.
 
     atoms : with labels; n : conformations; source : of the atoms, for messages
     b_factors : (n_atoms, 2) occupancies and B-factors, which PDB and mmCIF files keep
@@ -48,19 +48,19 @@ class Content:
 
     @property
     def labels(self) -> Labels:
-        """The names. Raises FormatError where there are none."""
+        """Names of the atoms. Raises FormatError if there are none."""
         if self.atoms.labels is None:
             raise FormatError(f"{self.source}: its atoms have no names, which PDB and mmCIF files need; write .nc")
         return self.atoms.labels
 
     @property
     def known_b_factors(self) -> Floats:
-        """The occupancies and B-factors, 1 and 0 where they are not known."""
+        """Occupancies and B-factors, 1 and 0 if they are not known."""
         return np.tile([1.0, 0.0], (len(self.atoms), 1)) if self.b_factors is None else self.b_factors
 
 
 class Layout(ABC):
-    """The bytes of a file: a head, conformations, and an end.
+    """Bytes of a file: a head, conformations, and an end.
 
     has_gaps : whether a conformation that failed is written, as NaN; else it is left out
     """
@@ -73,20 +73,20 @@ class Layout(ABC):
 
     @abstractmethod
     def conformation(self, number: int, positions: Floats | None) -> bytes:
-        """A conformation (n, 3) A, or that of one that failed, where there are gaps; number : from 1.
+        """Write a conformation (n, 3) A, with gaps for one that failed; number : from 1.
 
         Raises FormatError for positions that the format cannot hold.
         """
 
     def end(self) -> bytes:
-        """All that stands behind the conformations."""
+        """Write all that follows the conformations."""
         return b""
 
     def begin(self, stream: io.FileIO) -> None:  # noqa: B027, as most formats have nothing to do
         """Make a file that has its head ready for conformations."""
 
     def cut(self, stream: io.FileIO, size: int) -> None:
-        """Take off all that stands behind so many bytes."""
+        """Take off all that follows so many bytes."""
         stream.truncate(size)
 
     def grown(self, stream: io.FileIO, size: int) -> None:  # noqa: B027
@@ -124,7 +124,7 @@ class ConformationFile:
     def append(self, number: int, positions: Floats | None) -> None:
         """Write conformation number (from 1); None for one that failed, which formats without gaps leave out.
 
-        Raises FormatError where it cannot be written, as on a full disk; those before stay.
+        Raises FormatError if it cannot be written, as on a full disk; earlier ones stay.
         """
         if positions is None and not self._layout.has_gaps:
             return
@@ -134,7 +134,7 @@ class ConformationFile:
         self._layout.grown(self._stream, self.size)
 
     def finish(self) -> None:
-        """Write the end, behind the last conformation."""
+        """Write the end, after the last conformation."""
         self._write(self._layout.end())
 
     def _write(self, data: bytes) -> None:
@@ -197,7 +197,7 @@ _COLUMNS = (
 
 
 class MmcifLayout(Layout):
-    """Atoms with the author's names (auth_*), which are those of the file that was read."""
+    """Atoms with the author's names (auth_*), as in the file that was read."""
 
     def __init__(self, content: Content) -> None:
         labels = content.labels
@@ -261,7 +261,7 @@ class NetcdfLayout(Layout):
         stream.write(_number((size - len(self._head)) // (12 * self._n_atoms)))
 
     def _made(self, begin: int) -> bytes:
-        """The head; begin : bytes before the first frame, which are its own length"""
+        """Make the head; begin : bytes before the first frame, which are its own length"""
         dimensions = [("frame", 0), ("spatial", 3), ("atom", self._n_atoms)]
         attributes = {"Conventions": "AMBER", "ConventionVersion": "1.0", "program": "pele-ocl", "programVersion": "1"}
         spatial_bytes = 4
@@ -317,7 +317,7 @@ _CONTENTS = 1 << 16  # bytes of all tables of contents, which so stand before th
 
 
 class Hdf5Layout(Layout):
-    """All but the positions is written first; those of conformations that are not done, or failed, are NaN."""
+    """Everything but the positions is written first; positions not done or failed are NaN."""
 
     has_gaps = True
 
@@ -345,7 +345,7 @@ class Hdf5Layout(Layout):
 
     @cached_property
     def _head(self) -> bytes:
-        """The file up to its positions, which stand last and are never written here."""
+        """File up to its positions, which come last and are never written here."""
         import h5py
 
         content, labels = self._content, self._content.atoms.labels
@@ -384,7 +384,7 @@ LAYOUTS: dict[str, Callable[[Content], Layout]] = {
 
 
 def require_suffix(path: str | PathLike[str]) -> str:
-    """The suffix of a file of conformations; raises FormatError unless it is a key of LAYOUTS."""
+    """Return the suffix of a file of conformations; raise FormatError unless it is a key of LAYOUTS."""
     suffix = Path(path).suffix.lower()
     if suffix not in LAYOUTS:
         raise FormatError(f"{path}: unknown suffix {suffix!r}; structures are written as {', '.join(LAYOUTS)}")
@@ -392,7 +392,7 @@ def require_suffix(path: str | PathLike[str]) -> str:
 
 
 def layout_of(path: str | PathLike[str], content: Content) -> Layout:
-    """The layout of a ConformationFile for content.n conformations; nothing is written.
+    """Return the format of a ConformationFile for content.n conformations; nothing is written.
 
     Raises FormatError for a suffix that is not in LAYOUTS, and for names that the format cannot hold.
     """
@@ -405,8 +405,8 @@ def write_conformations(path: str | PathLike[str], atoms: Atoms, conformations: 
     atoms : with labels, but for NetCDF, which has no names
     conformations : (n, 3) or (m, n, 3) A; by default the atoms' own positions
 
-    Raises InputError for another shape, and FormatError for another suffix, for what the format cannot hold, and for a
-    file that cannot be written.
+    Raises InputError for another shape. Raises FormatError for another suffix, for contents that the format cannot
+    hold, and for a file that cannot be written.
     """
     require_atoms(atoms)
     target = file_path(path)

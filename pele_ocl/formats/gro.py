@@ -23,14 +23,14 @@ _NAMES_END = 20  # behind residue number, residue name, atom name and atom numbe
 
 
 class _Frame(NamedTuple):
-    """The lines of the atoms of one frame, and the line number of the first."""
+    """Lines of the atoms of one frame, and the line number of the first."""
 
     atoms: list[str]
     first: int
 
 
 def read_gro(path: str | PathLike[str], model: int | None = None) -> Structure:
-    """The atoms of one frame of a GRO file, in its order; velocities and box are not read.
+    """Read the atoms of one frame of a GRO file, in its order; velocities and box are not read.
 
     model : number of the frame, from 1; the first if None
 

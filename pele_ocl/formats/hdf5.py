@@ -1,7 +1,7 @@
 """HDF5 files, and NumPy's own: read where they may be damaged or claim more than they hold, and written.
 
-Files are made in memory and then written as other files are: libhdf5 crashes the program when a disk is full, and an
-error of the file system comes as a sentence of its own.
+Files are made in memory and then written as other files are. On a full disk libhdf5 crashes the program. Here an error
+of the file system comes as a sentence.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SHOWN = 200  # characters of another library's message
 
 @contextmanager
 def opened_hdf5(file: InputFile) -> Iterator[h5py.File]:
-    """The HDF5 file that these bytes are; raises FormatError for whatever libhdf5 does not read in it."""
+    """Open the HDF5 file that these bytes are; raise FormatError for whatever libhdf5 does not read in it."""
     import h5py
 
     try:
@@ -56,8 +56,8 @@ def opened_hdf5(file: InputFile) -> Iterator[h5py.File]:
 def _check_heaps(data: bytes) -> None:
     """Raise ValueError for damaged heaps of texts, in whose objects libhdf5 (1.14, 2.0) would run in circles.
 
-    A global heap collection, section III.E of the HDF5 file format: signature, version 1, size, then objects one behind
-    the other; the one with index 0 is the free space, whose size counts its own head.
+    A global heap collection is described in section III.E of the HDF5 file format. It is a signature, version 1, a
+    size, then objects one after the other. The one with index 0 is the free space, whose size counts its own head.
     """
     start = -1
     while (start := data.find(_HEAP, start + 1)) >= 0:
@@ -75,7 +75,7 @@ def _check_heaps(data: bytes) -> None:
 
 
 def values_of(dataset: h5py.Dataset, source: object) -> NDArray[Any]:
-    """The numbers of a dataset; raises FormatError for one that claims more of them than its file can hold."""
+    """Read the numbers of a dataset; raise FormatError for one that claims more than its file can hold."""
     if dataset.external:
         raise FormatError(
             f"{source}: the dataset {dataset.name} keeps its numbers in another file, "
@@ -105,7 +105,7 @@ def attribute_of(item: h5py.Group | h5py.Dataset, name: str, source: object) -> 
 
 
 def npy_array(stream: IO[bytes], size: int, source: object) -> NDArray[Any]:
-    """The array of a .npy stream of `size` bytes; raises FormatError for whatever NumPy does not read in it."""
+    """Read the array of a .npy stream of `size` bytes; raise FormatError for whatever NumPy does not read in it."""
     try:
         version = np.lib.format.read_magic(stream)
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -122,7 +122,7 @@ def npy_array(stream: IO[bytes], size: int, source: object) -> NDArray[Any]:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says, or its type where it says nothing."""
+    """Return the first line of an error, or its type if it says nothing."""
     text = " ".join(printable(str(error).partition("\n")[0]).split())
     return (text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ...") or type(error).__name__
 
@@ -131,7 +131,7 @@ _PAGE = 1 << 16  # bytes
 
 
 class SparseFile(io.RawIOBase):
-    """A file in memory, of pages, of which those that nothing was written to are zeros and take no room."""
+    """Sparse file in memory: pages that nothing was written to are zeros and take no room."""
 
     def __init__(self) -> None:
         self._pages: dict[int, bytearray] = {}
@@ -166,17 +166,17 @@ class SparseFile(io.RawIOBase):
         return count
 
     def truncate(self, size: int | None = None, /) -> int:
-        """Let the file have so many bytes, at least those that were written."""
+        """Let the file have so many bytes, or as many as were written if they are more."""
         self._size = max(self._size, self._place if size is None else size)
         return self._size
 
     def pages(self) -> Iterator[tuple[int, memoryview]]:
-        """Where each page that was written to stands, in order, and its bytes."""
+        """Yield the place and bytes of each page that was written to, in order."""
         for number, page in sorted(self._pages.items()):
             yield number * _PAGE, memoryview(page)[: self._size - number * _PAGE]
 
     def _parts(self, count: int) -> Iterator[tuple[int, slice]]:
-        """The pages of the next bytes, and which bytes of each; the place moves behind them."""
+        """Yield the pages of the next bytes, and which bytes of each; the place moves past them."""
         end = self._place + count
         while self._place < end:
             number, start = divmod(self._place, _PAGE)
@@ -210,7 +210,10 @@ def writing_hdf5(path: Path, progress: Progress | None = None, *, track_order: b
 def placed_dataset(
     file: h5py.File, name: str, shape: tuple[int, ...], kind: np.dtype[np.generic]
 ) -> h5py.Dataset:  # fmt: skip
-    """A dataset whose bytes have their place in the file from now on; they are zeros, which need no room on disk."""
+    """Make a dataset whose bytes have their place in the file from now on.
+
+    They are zeros, which need no room on disk.
+    """
     import h5py
 
     plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -235,7 +238,7 @@ def write_attributes(item: Any, attributes: Mapping[str, object]) -> None:
 
 
 def text_type() -> Any:
-    """The HDF5 type of texts: UTF-8 of any length."""
+    """Return the HDF5 type of texts: UTF-8 of any length."""
     import h5py
 
     return h5py.string_dtype("utf-8")
@@ -247,7 +250,7 @@ def text_array(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def encodable(text: object) -> str:
-    """The text with what UTF-8 cannot hold escaped: `\\udcff`."""
+    """Escape all of a text that UTF-8 cannot hold: `\\udcff`."""
     return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -21,11 +21,11 @@ _COORDINATES = ("Cartn_x", "Cartn_y", "Cartn_z")
 
 
 def read_mmcif(path: str | PathLike[str], model: int | None = None) -> Structure:
-    """The atoms of one model of an mmCIF file, in the order of the file.
+    """Read the atoms of one model of an mmCIF file, in the order of the file.
 
-    Names, residues and chains are the author's (auth_*), as in papers and in PDB files, and the dictionary's own
-    (label_*) where the author gave none. Of several data blocks the first with atoms is read. A new label_asym_id
-    starts a new segment, as TER does in a PDB file.
+    Names, residues and chains are the author's (auth_*), as in papers and in PDB files. If the author gave none, the
+    dictionary's own (label_*) are taken. The first data block with atoms is read. A new label_asym_id starts a new
+    segment, as TER does in a PDB file.
 
     model : pdbx_PDB_model_num; the first model in the file if None
 
@@ -95,7 +95,7 @@ def _records(site: _Site) -> Records:
 
 
 def _structure(records: Records, source: str, notes: tuple[str, ...] = ()) -> Structure:
-    """The Structure of a model; raises FormatError for coordinates that are not finite."""
+    """Assemble the Structure of a model; raise FormatError for coordinates that are not finite."""
     whole = structure(records, source, notes)
     bad = ~np.isfinite(whole.positions).all(axis=1)
     if bad.any():
@@ -132,7 +132,7 @@ def sequence_records(path: InputFile) -> list[str]:
 
 
 def atom_block(path: InputFile) -> gemmi.cif.Block:
-    """The first data block with atoms. Raises FormatError where there is none, and for what is no mmCIF."""
+    """Find the first data block with atoms. Raises FormatError if there is none, and for a file that is no mmCIF."""
     text = "".join(lines(path, "mmCIF"))
     try:
         document = gemmi.cif.read_string(text)
@@ -152,7 +152,7 @@ def atom_block(path: InputFile) -> gemmi.cif.Block:
 
 
 class _Site:
-    """The columns of the category atom_site, "" where a value is absent."""
+    """Columns of the category atom_site, "" if a value is absent."""
 
     def __init__(self, block: gemmi.cif.Block, source: str) -> None:
         self._block = block

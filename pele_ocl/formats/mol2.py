@@ -27,7 +27,7 @@ _SET, _SET_WITHOUT_BONDS = "mbondi2", "bondi"
 
 @dataclass
 class _Molecule:
-    """The rows of the sections of one molecule, by name."""
+    """Rows of the sections of one molecule, by name."""
 
     sections: dict[str, list[Row]] = field(default_factory=dict)
 
@@ -127,7 +127,7 @@ def _labels(rows: list[Row]) -> Labels:
 
 
 def _element(kind: str, name: str) -> str:
-    """The element of a type: SYBYL's C.ar and Cl, GAFF's ca and cl; the name decides where it is neither."""
+    """Find the element of a type: SYBYL's C.ar and Cl, GAFF's ca and cl; the name decides otherwise."""
     symbol = kind.split(".")[0]
     if symbol[:1].islower():
         return symbol[:2].capitalize() if symbol[:2] in _TWO_LETTERS else symbol[0].upper()

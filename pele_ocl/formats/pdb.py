@@ -1,9 +1,9 @@
 """PDB files (wwPDB format 3.3, section 9) as programs really write them.
 
-The columns are read here, all atoms at once, and not through gemmi's PDB reader, for what a force field needs and a
-lenient reader cannot give: gemmi takes ``1.0x0`` for 1.0, joins residues that are apart in the file and so reorders
-atoms, stops at the first END, and forgets line numbers. Having to find and check every column first, nothing would be
-left for it to do. Elements and residue kinds are gemmi's.
+The columns are read here, all atoms at once, and not through gemmi's PDB reader. A force field needs what a lenient
+reader cannot give. Such a reader takes ``1.0x0`` for 1.0, stops at the first END, and forgets line numbers. It joins
+residues that are apart in the file and so reorders atoms. Once every column is found and checked, nothing is left for
+it to do. Elements and residue kinds are gemmi's.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Record(NamedTuple):
 
 
 def records(stream: Iterable[str], source: object, is_atom: Callable[[str], bool]) -> Iterator[Record]:
-    """The records of atoms and of ends in their order.
+    """Yield the records of atoms and of ends in their order.
 
-    Models are numbered by MODEL, and counted by ENDMDL where there is no MODEL; a MODEL without a number counts the
-    models with atoms before it. These records may be in lower case.
+    Models are numbered by MODEL, and counted by ENDMDL without MODEL. A MODEL without a number counts the models with
+    atoms before it. These records may be in lower case.
 
     stream : lines
     source : the file, for messages
@@ -117,15 +117,15 @@ _HYBRID_36 = re.compile(r"[A-Z][0-9A-Z]{3}|[a-z][0-9a-z]{3}")
 
 
 def is_atom_line(line: str) -> bool:
-    """Whether a line that does not begin with exactly `ATOM  ` or `HETATM` means to: moved, lower case or cut short."""
+    """Tell if a line means to begin with `ATOM  ` or `HETATM` but is moved, in lower case or cut short."""
     return _ATOM.match(line) is not None or line.strip() in ("AT", "ATO", "HE", "HETA", "HETAT")
 
 
 def residue_number(columns: str) -> tuple[int, str] | None:
     """Residue number and insertion code of columns 23-27; None if they hold no number.
 
-    Five digits are one number; a letter followed by three digits or letters is hybrid-36 (Grosse-Kunstleve 2007),
-    which goes on after 9999 with A000 and, after ZZZZ, with a000.
+    Five digits are one number. A letter followed by three digits or letters is hybrid-36 (Grosse-Kunstleve 2007). It
+    goes on after 9999 with A000 and, after ZZZZ, with a000.
     """
     if re.fullmatch(r" *[-+]?\d+ *", columns):
         return int(columns), ""
@@ -164,7 +164,7 @@ def _finite(text: str) -> float | None:
 
 
 def _is_cut(coordinates: list[str]) -> bool:
-    """Whether a line that ends with these coordinates ended too early: some lack, or the last has fewer decimals."""
+    """Tell if a line with these coordinates ended too early: some lack, or the last has fewer decimals."""
     decimals = [len(text.strip().partition(".")[2]) for text in coordinates]
     return len(decimals) < 3 or decimals[2] < min(decimals[:2])
 
@@ -191,13 +191,13 @@ def _decimals_agree(coordinates: Iterable[str]) -> bool:
 
 
 def _is_complete(line: str) -> bool:
-    """Whether occupancy and B factor stand where the format has them."""
+    """Tell if occupancy and B factor are in the columns of the format."""
     occupancy, b_factor = line[54:60], line[60:66]
     return line[57:58] == line[63:64] == "." and None not in (_finite(occupancy), _finite(b_factor))
 
 
 def _has_points(line: str) -> bool:
-    """Whether the decimal points are where three decimals put them."""
+    """Tell if the decimal points are in the columns of three decimals."""
     return line[34:35] == line[42:43] == line[50:51] == "."
 
 
@@ -304,7 +304,7 @@ def _plain(text: str, where: str) -> str:
 
 
 def letters(listed: Listed) -> Text:
-    """The lines as letters, (n, _WIDTH), that may be written to."""
+    """Return the lines as letters, (n, _WIDTH), that may be written to."""
     return np.frombuffer("".join(listed.texts).encode("ascii"), np.uint8).reshape(-1, _WIDTH).copy()
 
 
@@ -376,8 +376,8 @@ def _residue_names_and_chains(text: Text) -> tuple[Strings, Strings]:
     """Residue names and chain identifiers.
 
     Column 21 is the fourth letter of a residue name (GROMACS, CHARMM, VMD) or the first of a two-letter chain (large
-    structures). The latter is meant in the whole file if, of the residue names and chains that have all five columns
-    and are known in one of the ways, most are amino acids, nucleotides or waters of three letters.
+    structures). Residue names and chains that have all five columns decide for the whole file. It is the latter if most
+    of the known ones are amino acids, nucleotides or waters of three letters.
     """
     distinct = np.unique(_each(text, [_RESIDUE, _CHAIN], str)).tolist()
     full = [columns for columns in distinct if len(columns) == 5 and " " not in columns[3:]]
@@ -407,9 +407,11 @@ def _pieces(listed: Listed) -> tuple[Ints, Ints]:
 
 
 def _segments(text: Text) -> Ints:
-    """Number of the segment that each atom is in: CHARMM's files tell chains of one letter apart by these names alone.
+    """Number the segments and give each atom its own.
 
-    Nothing is counted where a name comes back, or where names are those of X-PLOR's alternate locations (AC1, AC2).
+    CHARMM's files tell chains of one letter apart by these names alone.
+
+    Nothing is counted if a name comes back, or if names are X-PLOR's for alternate locations (AC1, AC2).
     """
     names = _each(text, [_SEGMENT], str.strip)
     runs = np.append(names[:1], names[1:][names[1:] != names[:-1]])
@@ -438,10 +440,10 @@ def _each(text: Text, columns: list[slice], function: Callable[[str], Any]) -> N
 
 
 def read_pdb(path: str | PathLike[str], model: int | None = None) -> Structure:
-    """The atoms of one model of a PDB file, in the order of the file.
+    """Read the atoms of one model of a PDB file, in the order of the file.
 
-    Columns that touch or are a little off are read where that is possible in one way only. END does not end the
-    reading, as files pasted together have one in the middle; it starts a new segment, as TER does.
+    Columns that touch or are a little off are read if that is possible in one way only. END does not end the reading,
+    as files pasted together have one in the middle. It starts a new segment, as TER does.
 
     model : number in the MODEL record (or counted by ENDMDL); the first model with atoms if None
 
@@ -499,7 +501,7 @@ def _none(file: InputFile) -> NoReturn:
 
 
 def _listed(file: InputFile, model: int | None) -> Listed:
-    """The atom lines of the model asked for; the rest of the file is not read."""
+    """List the atom lines of the model asked for; the rest of the file is not read."""
     listed, chosen, others, source = Listed(), -1, dict[int, None](), str(file)
     for record in _all_records(file):
         if record.kind != "ATOM":

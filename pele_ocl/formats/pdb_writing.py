@@ -1,4 +1,4 @@
-"""PDB files (wwPDB format 3.3) of a structure with ions behind it."""
+"""PDB files (wwPDB format 3.3) of a structure followed by ions."""
 
 from __future__ import annotations
 
@@ -39,10 +39,12 @@ class Ion:
 def write_pdb_with_ions(
     target: Path, source: str | PathLike[str], atoms: Atoms, ions: Sequence[Ion], model: int | None
 ) -> None:
-    """Write a structure and ions, which get a chain of their own, or go on with the last one where no letter is left.
+    """Write a structure and ions.
 
-    Of a PDB file the lines are kept as they are: those of the chosen model, and all that belong to no model. Of other
-    files, and where some atoms of the file were left out, the atoms are written anew, without their charges.
+    The ions get a chain of their own, or go on with the last one if no letter is left.
+
+    Lines of a PDB file are kept unchanged: the chosen model's, and all that belong to no model. Other files are written
+    anew, without their charges, and so are files with left-out atoms.
 
     target : written as given; see writing.replacing
     source : the file that atoms were read from, an InputFile best, as it does not change
@@ -83,7 +85,7 @@ def hybrid36(value: int, width: int) -> str:
 
 
 def _own_lines(source: InputFile, model: int | None) -> tuple[list[str], list[str], int]:
-    """The lines of a PDB file before and after its further atoms, and the last serial number."""
+    """Split a PDB file into lines before and after its further atoms, and find the last serial number."""
     lines = _text_lines(source)
     numbers = read_pdb(source, model).lines
     first, last = int(numbers.min()) - 1, int(numbers.max())
@@ -112,7 +114,7 @@ def _ended(line: str) -> str:
 
 
 def _text_lines(source: InputFile) -> list[str]:
-    """The lines as they are, whatever their ends; bytes are kept as letters of Latin-1."""
+    """Split into lines as they are, whatever their ends; bytes are kept as letters of Latin-1."""
     data = source.data
     text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("latin-1")
     return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
@@ -142,10 +144,10 @@ def _place(labels: Labels) -> tuple[str, int]:
 def atom_lines(
     labels: Labels, positions: Floats, source: str, b_factors: Floats | None = None
 ) -> Iterator[str]:  # fmt: skip
-    """ATOM and HETATM records of all atoms, TER behind the last residue of a chain that is of a polymer.
+    """Write ATOM and HETATM records of all atoms, TER after the last residue of a polymer chain.
 
-    Chains of three or four letters, as CHARMM's segments have them, get a letter that is free, and their name stands in
-    columns 73 to 76.
+    Chains of three or four letters, as in CHARMM's segments, get a letter that is free. Their name goes to columns 73
+    to 76.
 
     source : the file's name, for the message; b_factors : (n, 2) occupancies and B-factors, by default 1 and 0
 
@@ -171,7 +173,7 @@ def atom_lines(
 
 
 def _letters_of_segments(chains: list[str]) -> dict[str, str]:
-    """A letter for each name of three or four, its own last one where that is free; none where letters run out."""
+    """Choose a letter for each name of three or four, its last one if free; none if letters run out."""
     letters: dict[str, str] = {}
     names = dict.fromkeys(chains)
     for name in names:

@@ -21,9 +21,9 @@ POINT_SUFFIXES = (".npy", *_TEXTS)
 def read_points(path: str | PathLike[str]) -> Floats:
     """Positions (n, 3) A.
 
-    path : .npy with an array (n, 3), or text (.txt, .dat, .csv) with x, y and z a line, apart by blanks or commas.
-        A first line may name the columns; those called x, y and z are taken then, `position_x [A]` among them, and the
-        first three otherwise. `#` begins a comment
+    path : .npy with an array (n, 3), or text (.txt, .dat, .csv) with x, y and z a line, apart by blanks or commas. A
+        first line may name the columns. Then x, y and z are taken by name, also as `position_x [A]`, otherwise the
+        first three columns. `#` begins a comment
 
     Raises FormatError, naming the file and the line, for whatever is wrong.
     """
@@ -66,7 +66,7 @@ def _read_text(path: InputFile) -> Floats:
 
 
 def _columns(path: InputFile, at: int, names: list[str]) -> tuple[int, ...]:
-    """The columns of x, y and z, by the line that names them."""
+    """Find the columns of x, y and z, by the line that names them."""
     short = [name.partition("[")[0].strip().lower().rpartition("_")[2] for name in names]
     if any(short.count(axis) != 1 for axis in "xyz"):
         raise FormatError(f"{path}:{at}: names no columns x, y and z: {', '.join(names)[:60]}")

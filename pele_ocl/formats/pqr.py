@@ -1,6 +1,6 @@
 """PQR files: positions, charges and radii (the format of PDB2PQR and APBS).
 
-The fields of plain lines are read all at once, of others one by one, with a sentence for what is wrong.
+Fields of plain lines are read all at once, others one by one, with a sentence for each error.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _OF_NUMBERS = _DIGITS + b"+-.eE"
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """The fields of n atoms, in lists of n; insertion codes, chains and elements are "" where there are none.
+    """Fields of n atoms, in lists of n; insertion codes, chains and elements are "" if absent.
 
     values : (n, 5) x, y, z [A], charge [e], radius [A]; charges_as_written : as the file has them
     """
@@ -58,7 +58,7 @@ class Fields:
 
 
 def fields_of(lines: Sequence[str], place: Callable[[int], str]) -> Fields:
-    """The fields of lines; place : file and line of one by its index, for messages
+    """Read the fields of lines; place : file and line of one by its index, for messages
 
     Lines with blanks between plain fields are read together, all others one by one.
 
@@ -78,7 +78,7 @@ def fields_of(lines: Sequence[str], place: Callable[[int], str]) -> Fields:
 
 
 def _row(line: str) -> list[str]:
-    """The words of a line, with "" where it lacks the chain alone."""
+    """Split a line into words, with "" if it lacks the chain alone."""
     words = line.split()
     if len(words) not in (_FIELDS - 1, _FIELDS):
         words = _separated(line)
@@ -88,7 +88,10 @@ def _row(line: str) -> list[str]:
 
 
 def _plain_fields(words: list[str]) -> Fields | None:
-    """The fields of lines from their words; None where any might mean anything else. `fields_of_each` has the same."""
+    """Read the fields of lines from their words; None if any might mean anything else.
+
+    `fields_of_each` takes its parameters.
+    """
     records, serials, names, residues, chains, residue_numbers, *written = (words[k::_FIELDS] for k in range(_FIELDS))
     numbers = {word: _RESIDUE_NUMBER.fullmatch(word) for word in set(residue_numbers)}
     labels = {*names, *residues, *chains}
@@ -150,7 +153,7 @@ def _merged(plain: Fields, others: Fields, at: Sequence[int]) -> Fields:
 
 
 class _Words(NamedTuple):
-    """The fields of a line as text; numbers: x, y, z, charge, radius."""
+    """Fields of a line as text; numbers: x, y, z, charge, radius."""
 
     name: str
     residue: str
@@ -161,7 +164,7 @@ class _Words(NamedTuple):
 
 
 def fields_of_each(lines: Sequence[str], places: Iterable[str]) -> Fields:
-    """The fields of lines, each read by itself; places : file and line of each, for messages
+    """Read the fields of lines, each by itself; places : file and line of each, for messages
 
     Raises FormatError for a line that cannot be read.
     """
@@ -196,12 +199,12 @@ def _residue_number(text: str, where: str) -> re.Match[str]:
 
 
 def _separated(text: str) -> list[str]:
-    """Words, where a minus sign directly behind decimals begins another one."""
+    """Split into words; a minus sign directly after decimals begins another one."""
     return re.sub(r"(\.\d+)(?=-)", r"\1 ", text).split()
 
 
 def _by_words(line: str) -> _Words | None:
-    """The fields of a line that has them apart; None where they run together or their number is wrong."""
+    """Read the fields of a line that has them apart; None if they run together or their number is wrong."""
     serial, *words = _separated(ATOM_RECORD.sub("", line)) or [""]
     last = ""
     if len(words) == 10 or (len(words) == 9 and "." in words[3]):
@@ -219,7 +222,7 @@ def _by_words(line: str) -> _Words | None:
 
 
 def _by_columns(line: str) -> _Words | None:
-    """The fields of a line in the columns of the PDB format, where neighbours may touch."""
+    """Read the fields of a line in the columns of the PDB format, where neighbours may touch."""
     numbers = [line[30:38].strip(), line[38:46].strip(), line[46:54].strip(), *_separated(line[54:])[:2]]
     name, residue, residue_number = line[12:16].strip(), line[17:21].strip(), line[22:27].strip()
     apart = all(re.fullmatch(r"[-+]?\d+\.\d+", number) for number in numbers)
@@ -263,7 +266,7 @@ _PDB_COLUMNS = re.compile(r" *\d\.\d\d *\d+\.\d\d {6,10}[ A-Z]{0,4}[ A-Z][A-Z]([
 
 @dataclass
 class _Listed:
-    """The lines of the atoms of one model, their numbers in the file, and the piece of a chain that each is of."""
+    """Lines of the atoms of one model, their numbers in the file, and the piece of a chain of each."""
 
     texts: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
@@ -273,15 +276,15 @@ class _Listed:
 def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
     """Atoms with the charges and radii of a PQR file.
 
-    Fields are separated by blanks, with or without a chain identifier; coordinates that touch are told apart by their
-    sign or by the columns of the PDB format. The radii become gb_radii, unchanged; gb_scales are the HCT overlap
-    scales by element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, Fe 0.88, all others 0.80. There are no
+    Fields are separated by blanks, with or without a chain identifier. Coordinates that touch are told apart by their
+    sign or by the columns of the PDB format. The radii become gb_radii, unchanged. gb_scales are the HCT overlap scales
+    by element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86. S has 0.96, Fe 0.88, all others 0.80. There are no
     Lennard-Jones parameters and no bonds.
 
     model : number in the MODEL record (or counted by ENDMDL); the first model with atoms if None
 
-    Raises FormatError, naming file and line, for whatever cannot be read, for a missing model, and for PDB files that
-    are only called PQR.
+    Raises FormatError, naming file and line, for whatever cannot be read. A missing model and PDB files called PQR are
+    refused, too.
     """
     file = read_file(path)
     listed, models = _listed(file, model)
@@ -314,7 +317,7 @@ def _none(file: InputFile) -> NoReturn:
 
 
 def _listed(file: InputFile, model: int | None) -> tuple[_Listed, list[int]]:
-    """The atoms of the model asked for, and the models there are, in their order."""
+    """List the atoms of the model asked for, and the models there are, in their order."""
     listed, models, piece, chosen = _Listed(), dict[int, int](), 0, None
     for record in _records(file):
         if record.kind == "TER":
@@ -344,7 +347,7 @@ def _refuse_pdb(file: InputFile, listed: _Listed, fields: Fields) -> None:
 
 
 def _are_occupancies(fields: Fields) -> bool:
-    """Whether the charges of biomolecules, which have negative ones, are all 0.00 to 1.00."""
+    """Tell if all charges are 0.00 to 1.00; biomolecules have negative ones."""
     all_positive = all(re.fullmatch(r"0\.\d\d|1\.00", text) for text in fields.charges_as_written)
     return (
         all_positive

@@ -1,4 +1,4 @@
-"""The formats of structures and maps by the suffixes of their files: the one table that tells them apart.
+"""Formats of structures and maps by the suffixes of their files: the one table that tells them apart.
 
 A format is one module with a StructureFormat or a MapFormat, and one line here for each suffix: docs/extend/format.md.
 Modules are imported when a file of theirs is first met.
@@ -57,7 +57,7 @@ _AMBER = b"%VERSION"
 
 @dataclass(frozen=True)
 class StructureFormat:
-    """The functions that read files of one format of molecules.
+    """Functions that read files of one format of molecules.
 
     read : the atoms of one model, by its number, the first model if None. A Structure gets its parameters from a force
         field; Atoms bring their own
@@ -87,7 +87,7 @@ class StructureFormat:
 
 @dataclass(frozen=True)
 class Details:
-    """The content of a map file beside the map, as far as the format has room for it, and who hears of progress."""
+    """Content of a map file beside the map, as far as the format has room, and the listener to progress."""
 
     atoms: Atoms | None = None
     attributes: Mapping[str, object] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Details:
 
 @dataclass(frozen=True)
 class MapFormat:
-    """The functions that read and write map files of one format.
+    """Functions that read and write map files of one format.
 
     unit : what its readers take a potential to be in; None where a file can say so itself
     read_extra : the further maps of a file, by name, where the format holds several
@@ -115,7 +115,7 @@ class MapFormat:
 
 
 def structure_format(path: str | PathLike[str]) -> StructureFormat:
-    """The format of a file of a molecule; raises FormatError for a suffix that is not in STRUCTURES, and a folder."""
+    """Find the format of a molecule's file; raise FormatError for a folder and for a suffix not in STRUCTURES."""
     suffix = structure_suffix(path)
     if Path(path).is_dir():
         raise FormatError(f"{path}: a folder; name a file in it")
@@ -126,12 +126,12 @@ def structure_format(path: str | PathLike[str]) -> StructureFormat:
 
 
 def is_structure(path: str | PathLike[str]) -> bool:
-    """Whether a path has the suffix of a molecule, `.gz` or `.bz2` behind it allowed, or is a topology of AMBER."""
+    """Tell if a path has the suffix of a molecule, even before `.gz` or `.bz2`, or is an AMBER topology."""
     return structure_suffix(path) in STRUCTURES
 
 
 def structure_suffix(path: str | PathLike[str]) -> str:
-    """The suffix in lower case, or the one before `.gz` or `.bz2`.
+    """Return the suffix in lower case, or the one before `.gz` or `.bz2`.
 
     Files of no known suffix that begin as topologies of AMBER, such as `prmtop`, have `.prmtop`.
     """
@@ -141,7 +141,7 @@ def structure_suffix(path: str | PathLike[str]) -> str:
 
 
 def _begins_as_amber(path: str | PathLike[str]) -> bool:
-    """Whether a file, plain or compressed, begins with the %VERSION of AMBER's topologies; False where it is none."""
+    """Tell if a file, plain or compressed, begins with the %VERSION of AMBER's topologies; False if it is none."""
     try:
         with open_plain(path) as stream:
             return stream.read(len(_AMBER)) == _AMBER
@@ -150,7 +150,7 @@ def _begins_as_amber(path: str | PathLike[str]) -> bool:
 
 
 def open_plain(path: str | PathLike[str]) -> BinaryIO:
-    """The content of a file or an InputFile as a stream, unpacked where it is gzip or bzip2. Raises OSError."""
+    """Open the content of a file or an InputFile as a stream, unpacked from gzip or bzip2. Raises OSError."""
     if isinstance(path, InputFile):
         magic, source = path.data[:3], cast("str", io.BytesIO(path.data))
     else:
@@ -165,13 +165,13 @@ def open_plain(path: str | PathLike[str]) -> BinaryIO:
 
 
 def map_suffix(path: str | PathLike[str]) -> str | None:
-    """The key of MAPS that a path ends in, the longest if there are several; None if there is none."""
+    """Return the key of MAPS that a path ends in, the longest of several; None if there is none."""
     name = Path(path).name.lower()
     return max((known for known in MAPS if name.endswith(known)), key=len, default=None)
 
 
 def map_format(suffix: str) -> MapFormat:
-    """The format of a key of MAPS."""
+    """Return the format of a key of MAPS."""
     return _loaded(MAPS[suffix], MapFormat)
 
 
@@ -179,7 +179,7 @@ F = TypeVar("F")
 
 
 def _loaded(where: str, kind: type[F]) -> F:
-    """The format that stands at `module:name`."""
+    """Import the format at `module:name`."""
     module, _, name = where.partition(":")
     found = getattr(import_module(module), name)
     assert isinstance(found, kind), f"{where} is no {kind.__name__}"

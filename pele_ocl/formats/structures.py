@@ -1,7 +1,7 @@
 """Molecules and topologies of any format: the suffix of a file says which.
 
-`read_structure` gives names and positions, `read_structure_or_atoms` also what a file brings of parameters, and
-`pele_ocl.read` Atoms, whose parameters a force field completes.
+`read_structure` gives names and positions. `read_structure_or_atoms` adds the parameters that a file brings.
+`pele_ocl.read` gives Atoms, whose parameters a force field completes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Paths = Sequence[str | PathLike[str]]
 
 
 def read_structure(path: str | PathLike[str], model: int | None = None) -> Structure:
-    """The atoms of one model of a structure file, plain or gzip; the suffix says which format.
+    """Read the atoms of one model of a structure file, plain or gzip; the suffix says which format.
 
-    path : file ending in a key of STRUCTURES, `.gz` behind it allowed
+    path : file ending in a key of STRUCTURES, also with `.gz`
     model : number of the model as the file has it; the first if None
 
     Raises FormatError, naming file and line, for whatever cannot be read, and for a file that brings parameters.
@@ -43,14 +43,14 @@ def read_structure_or_atoms(
 ) -> Structure | Atoms:
     """A molecule before a force field: Atoms of a file that brings its own charges and radii, else a Structure.
 
-    coordinates : for a topology, whose atoms they place: a restart of AMBER, text or NetCDF, a NetCDF trajectory, a
-        structure file of the same atoms, or the positions themselves, (n, 3) A
+    coordinates : for a topology, whose atoms they place: an AMBER restart, a NetCDF trajectory, or a structure file of
+        these atoms. Positions themselves, (n, 3) A, serve, too
     model : number of the model, or of the model or frame of the coordinates; the first if None
     parameters : CHARMM's parameter files, for a .psf
 
-    Where the faces of the coordinates' unit cell cut molecules, they are made whole, which a note tells.
+    If the faces of the coordinates' unit cell cut molecules, they are made whole, as a note tells.
 
-    Raises FormatError where a file cannot be read or the files have other numbers of atoms, and InputError for
+    Raises FormatError if a file cannot be read or the files have other numbers of atoms. Raises InputError for
     parameters without coordinates.
     """
     if coordinates is not None:
@@ -65,7 +65,7 @@ def read_structure_or_atoms(
 def read_conformations(path: str | PathLike[str]) -> tuple[list[int], Floats]:
     """Numbers of the models of a PDB file, plain or gzip, and the positions of their atoms, (m, n, 3) A.
 
-    The atoms are those that reading the first model gives, in their order; of alternate locations it decides which.
+    The atoms are as in the first model, in its order, also among alternate locations.
 
     Raises FormatError, with the line, where a model has other atoms than the first, and for other formats.
     """
@@ -77,7 +77,7 @@ def read_conformations(path: str | PathLike[str]) -> tuple[list[int], Floats]:
 
 
 def model_numbers(path: str | PathLike[str]) -> list[int]:
-    """Numbers of the models with atoms in a PDB, mmCIF or PQR file, in their order, as the readers take them.
+    """List the numbers of the models with atoms in a PDB, mmCIF or PQR file, in the readers' order.
 
     Raises FormatError where the file cannot be read, and where two models have one number.
     """
@@ -85,17 +85,17 @@ def model_numbers(path: str | PathLike[str]) -> list[int]:
 
 
 def is_pqr(path: str | PathLike[str]) -> bool:
-    """Whether a file brings its own charges and radii, as PQR files and topologies do; by its suffix."""
+    """Tell if a file brings its own charges and radii, as PQR files and topologies do; by its suffix."""
     return is_structure(path) and structure_format(path).brings_parameters
 
 
 def is_topology(path: str | PathLike[str]) -> bool:
-    """Whether a file has parameters and no positions, as AMBER's prmtop; by its suffix."""
+    """Tell if a file has parameters and no positions, as AMBER's prmtop; by its suffix."""
     return is_structure(path) and structure_format(path).topology is not None
 
 
 def read_topology(path: str | PathLike[str], parameters: Paths = ()) -> Topology:
-    """The atoms of a topology (.prmtop, .parm7, .top, .psf), to which `with_positions` gives positions.
+    """Read the atoms of a topology (.prmtop, .parm7, .top, .psf), which `with_positions` gives positions.
 
     parameters : CHARMM's parameter files, for a .psf
 
@@ -113,7 +113,7 @@ def read_topology(path: str | PathLike[str], parameters: Paths = ()) -> Topology
 
 
 def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model: int | None) -> Atoms:
-    """The atoms of a topology at the positions of another file."""
+    """Place the atoms of a topology at the positions of another file."""
     if isinstance(coordinates, np.ndarray):
         return topology.with_positions(coordinates)
     if not is_structure(coordinates):
@@ -129,7 +129,7 @@ def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model
 
 
 def _whole(atoms: Atoms, coordinates: str | PathLike[str], model: int | None) -> Atoms:
-    """The atoms with the molecules that the faces of the coordinates' cell cut made whole."""
+    """Make the molecules of atoms whole that the faces of the coordinates' cell cut."""
     if not len(impossible_bonds(atoms)):
         return atoms
     from .cells import read_cell

@@ -25,7 +25,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a text tha
 
 
 class JsonText(str):
-    """An attribute that is JSON already: a text in other formats, but the value that it stands for in JSON files."""
+    """Attribute that is JSON already: a text in other formats, but its value in JSON files."""
 
     __slots__ = ()
 
@@ -41,15 +41,15 @@ def write_table(
 
     path : file ending in a key of TABLE_WRITERS
     columns : name -> (n,) or (n, k) numbers, or (n,) texts; numbers that are not known may be masked
-    units : name of a column -> its unit, for those that have one
+    units : name of a column -> its unit, if it has one
     attributes : what else to record (program, parameters, totals); mappings may be nested
     inputs : files that are read, which `path` must not be
 
-    HDF5 has a dataset a column with the attribute `unit`, and the attributes at the root, nested names joined by
-    points. CSV begins with `# name: value` lines; its header has the units, `born_radius [A]`, and a column (n, 3) is
-    split into _x, _y and _z. JSON is one object: the attributes, `units` and `columns`; a number that is not finite
-    becomes null, as JSON has none. In CSV an apostrophe stands before a text that begins with =, +, - or @. What is
-    masked is empty in CSV, null in JSON and NaN in HDF5.
+    HDF5 has a dataset a column with the attribute `unit`. The attributes are at the root, nested names joined by
+    points. CSV begins with `# name: value` lines, and its header has the units, `born_radius [A]`. A column (n, 3) is
+    split into _x, _y and _z. JSON is one object: the attributes, `units` and `columns`. A number that is not finite
+    becomes null, as JSON has none. In CSV an apostrophe precedes a text that begins with =, +, - or @. Masked values
+    are empty in CSV, null in JSON and NaN in HDF5.
 
     Raises FormatError for an unknown suffix, columns of unequal length, or a folder that cannot be written to.
     """
@@ -63,7 +63,7 @@ def write_table(
 
 
 def require_table_suffix(path: str | PathLike[str]) -> str:
-    """The suffix of a table file; raises FormatError unless it is a key of TABLE_WRITERS."""
+    """Return the suffix of a table file; raise FormatError unless it is a key of TABLE_WRITERS."""
     suffix = Path(path).suffix.lower()
     if suffix not in TABLE_WRITERS:
         raise FormatError(f"{path}: unknown suffix {suffix!r}; tables end in {', '.join(TABLE_WRITERS)}")
@@ -110,13 +110,13 @@ def _cells(values: NDArray[Any]) -> list[Any]:
 
 
 def guarded(text: str) -> str:
-    """The text as one line that a terminal shows, with an apostrophe before it where a spreadsheet would compute it."""
+    """Write a text as one line that a terminal shows, with an apostrophe first if a spreadsheet would compute it."""
     shown = printable(text).replace("\n", "\\n")
     return f"'{shown}" if text.startswith(_FORMULA) else shown
 
 
 def unguarded(text: str) -> str:
-    """The text that `guarded` was given; characters that no terminal shows stay escaped."""
+    """Return the text that `guarded` was given; characters that no terminal shows stay escaped."""
     return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
 
 

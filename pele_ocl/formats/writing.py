@@ -1,4 +1,4 @@
-"""The rule that no half-written file is ever left behind, and that no output is an input."""
+"""Rule that no half-written file is ever left, and that no output is an input."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> Iterator[Path]:
     """A temporary file in the folder of `path` that takes its name when the block ends without an exception.
 
-    On any exception, KeyboardInterrupt included, the temporary file is removed and the file that was there before
-    stays as it was. A symbolic link keeps pointing where it did; the file behind it is replaced, and the new one has
-    its permissions, and its owner as far as the system allows.
+    On any exception, KeyboardInterrupt included, the temporary file is removed and the former file stays as it was. A
+    symbolic link keeps its target path. The file there is replaced; the new one has its permissions, and its owner as
+    far as the system allows.
 
     inputs : files that are read, which `path` must not be
 
-    Raises FormatError if the folder does not exist or cannot be written to, or `path` is no regular file or an input.
+    Raises FormatError if the folder is missing or read-only, or `path` is no regular file or an input.
     """
     refuse_target(path, inputs)
     target = Path(os.path.realpath(path))
@@ -74,7 +74,7 @@ def _create(temporary: Path, target: Path) -> None:
 
 
 def same_file(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
-    """Whether two paths lead to one file, by links or otherwise."""
+    """Tell if two paths lead to one file, by links or otherwise."""
     try:
         return os.path.samefile(one, other)
     except OSError:  # one of them is not there

@@ -1,7 +1,7 @@
 """Generalized Born models: how the Born radii of atoms follow from their Born integrals.
 
-A model is an entry of GB_MODELS and a header cl/physics/radius_<function>.clh with its radius function and slope, which
-cl/physics/gb_radius.clh includes. docs/extend/gb-model.md adds one.
+A model is an entry of GB_MODELS and a header cl/physics/radius_<function>.clh with its radius function and slope.
+cl/physics/gb_radius.clh includes it. docs/extend/gb-model.md adds one.
 """
 
 from __future__ import annotations
@@ -49,5 +49,5 @@ GB_MODELS = {
 
 
 def models_listed() -> str:
-    """The names of all models, each with AMBER's number, for the sentence that misses one."""
+    """List the names of all models, each with AMBER's number, for the sentence that misses one."""
     return ", ".join(name if of.igb is None else f"{name} (igb={of.igb})" for name, of in GB_MODELS.items())

@@ -18,7 +18,7 @@ Coefficients = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Elements:
-    """The parameters of a GB model by element symbol.
+    """Parameters of a GB model by element symbol.
 
     scales : of radii in the HCT integral; other_scale : of elements that are not named
     coefficients, other_coefficients : alpha, beta, gamma likewise
@@ -31,7 +31,7 @@ class Elements:
 
     @property
     def has_negative(self) -> bool:
-        """Whether any scale is below 0."""
+        """True if any scale is below 0."""
         return min(self.scales.values()) < 0
 
     def scales_of(self, symbols: list[str]) -> Floats:
@@ -71,7 +71,7 @@ GBN2_NUCLEIC = Elements(
 
 
 def symbols_of(atoms: Atoms, model: str) -> list[str]:
-    """The element symbols of atoms, (n,), for a GB model of this name; deuterium as H.
+    """Return the element symbols of atoms, (n,), for a GB model of this name; deuterium as H.
 
     Raises InputError for atoms without labels, ParameterError for an atom of no known element.
     """
@@ -91,7 +91,7 @@ def symbols_of(atoms: Atoms, model: str) -> list[str]:
 
 
 def is_nucleic(atoms: Atoms) -> NDArray[np.bool_]:
-    """Whether atoms with labels are of nucleotides, (n,), as `residue_kinds` tells."""
+    """Mark atoms of nucleotides, (n,), as `residue_kinds` tells; the atoms have labels."""
     assert atoms.labels is not None
     starts = atoms.labels.residue_starts
     return np.repeat(residue_kinds(atoms.labels) == "nucleic", np.diff(starts, append=len(atoms)))

@@ -24,7 +24,7 @@ class GBModel:
     alpha, beta, gamma : coefficients of the radius function, likewise; 0 where it has none, None where each element
         has its own
     neck_scale : of the neck integrals that pairs add; 0 for none
-    elements : parameters by element, which take the place of the atoms' own scales; None where those hold
+    elements : parameters by element, which replace the atoms' own scales; None if the atoms' scales hold
     nucleic : the same of nucleic acids; None where they have no others
     vacuum : whether there is no solvent, and so neither Born radii nor energies of it
     of_surface : whether Born radii are integrals over the surface of the spheres of Atoms.sgb
@@ -49,22 +49,22 @@ class GBModel:
 
     @property
     def by_atom(self) -> bool:
-        """Whether the coefficients of the radius function go by element."""
+        """True if the coefficients of the radius function go by element."""
         return self.alpha is None
 
     @property
     def has_negative(self) -> bool:
-        """Whether elements have scales below 0: spheres that take away."""
+        """True if elements have scales below 0: spheres that take away."""
         return self.elements is not None and self.elements.has_negative
 
     @property
     def definitions(self) -> dict[str, int]:
-        """The build definitions of kernels that compute Born radii from Born integrals; cl/physics/gb_radius.clh."""
+        """Build definitions of kernels that compute Born radii from Born integrals; cl/physics/gb_radius.clh."""
         return {self.function: 1} | ({"BY_ATOM": 1} if self.by_atom else {})
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The parameters that atoms must have."""
+        """Parameters that atoms must have."""
         if self.vacuum:
             return ()
         if self.of_surface:
@@ -72,7 +72,7 @@ class GBModel:
         return ("gb_radii",) if self.elements else ("gb_radii", "gb_scales")
 
     def scales(self, atoms: Atoms) -> Floats:
-        """The scale of each atom's radius in the HCT integral, (n,)."""
+        """Return the scale of each atom's radius in the HCT integral, (n,)."""
         if self.elements is None:
             assert atoms.gb_scales is not None
             return atoms.gb_scales
@@ -91,7 +91,7 @@ class GBModel:
         return values
 
     def spheres(self, atoms: Atoms, offset: float, nearest_necks: bool = False) -> Spheres:
-        """The spheres of a molecule's atoms. offset : A; nearest_necks : of Necks.of
+        """Make the spheres of a molecule's atoms. offset : A; nearest_necks : of Necks.of
 
         Raises InputError for atoms that lack what the model needs, ParameterError for radii that have no necks.
         """

@@ -25,8 +25,8 @@ MOST_KINDS = 256  # different radii of a molecule: the tables grow with their sq
 class Necks:
     """Necks of pairs of atoms, by kinds: atoms of one kind have the same radius.
 
-    An atom i takes m0 / (1 + (r - d0)^2 + 0.3 (r - d0)^6) from an atom j at distance r, as long as they are no farther
-    than REACH beyond the sum of their radii.
+    An atom i takes m0 / (1 + (r - d0)^2 + 0.3 (r - d0)^6) from an atom j at distance r. This holds up to REACH beyond
+    the sum of their radii.
 
     kinds : (n,) the kind of each atom
     radii : (k,) A, of each kind
@@ -41,7 +41,7 @@ class Necks:
 
     @classmethod
     def of(cls, atoms: Atoms, scale: float, model: str, nearest: bool = False) -> Necks:
-        """The necks of a molecule in a model of this scale and name.
+        """Make the necks of a molecule in a model of this scale and name.
 
         nearest : whether radii between the steps of the tables take the nearest one; otherwise straight lines
 
@@ -70,7 +70,7 @@ class Necks:
 
     @property
     def reach(self) -> float:
-        """The distance beyond which no pair of the molecule has a neck, A."""
+        """Distance beyond which no pair of the molecule has a neck, A."""
         return float(2 * self.radii[-1] + REACH)
 
 
@@ -83,7 +83,7 @@ def tables() -> tuple[Floats, Floats]:
 
 
 def _between(table: Floats, places: Floats) -> Floats:
-    """The table at places (k,) in steps of both of its dimensions, bilinear between the steps, (k, k)."""
+    """Interpolate the table at places (k,) in steps of both dimensions, bilinearly between the steps, (k, k)."""
     steps = np.arange(len(table))
     along = np.array([np.interp(places, steps, row) for row in table])  # (21, k)
     return np.array([np.interp(places, steps, column) for column in along.T]).T

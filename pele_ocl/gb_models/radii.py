@@ -1,4 +1,4 @@
-"""The sets of intrinsic radii that GB models were made with."""
+"""Sets of intrinsic radii that GB models were made with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NECK_MODELS = ("gbn", "gbn2")
 
 
 def default_radii(gb: str | None, like: str | None = None) -> str | None:
-    """The set of GB radii for structures that bring none; None for that of the force field's table.
+    """Choose the set of GB radii for structures that bring none; None for the force field's table.
 
     gb : name of the model, None where there is none; like : program whose constants are wanted, as in SolventModel.like
     """

@@ -1,4 +1,4 @@
-"""The spheres of a molecule's atoms as a GB model has them."""
+"""Spheres of a molecule's atoms as a GB model has them."""
 
 from __future__ import annotations
 

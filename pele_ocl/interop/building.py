@@ -1,8 +1,7 @@
 """Atoms and residues that a structure lacks, built by PDBFixer a few at a time, among the residues near them.
 
-The time that PDBFixer takes grows with the atoms it builds times all others, and it tells nothing of how far it is.
-Residues that a chain lacks are built in a process of its own for each gap, as only a process can be ended; it is this
-module, run with -m.
+PDBFixer's time grows with the atoms it builds times all others, and it tells no progress. So residues that a chain
+lacks are built in a process of its own for each gap. Only a process can be ended; it is this module, run with -m.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ LINKS = (("C", "N"), ("O3'", "P"))  # atoms of a residue and of the next one tha
 
 
 class Gap(NamedTuple):
-    """The residues that a chain lacks between two others; before, after : chain, number and insertion code."""
+    """Residues that a chain lacks between two others; before, after : chain, number and insertion code"""
 
     before: list[str]
     after: list[str]
@@ -47,7 +46,7 @@ class Gap(NamedTuple):
 
 
 class Loops(NamedTuple):
-    """Residues by the one they follow: those that were built, and those that were not, with the reason."""
+    """Residues by the one they follow: built ones, and others with the reason why not."""
 
     built: dict[str, list[str]]
     not_built: dict[str, tuple[list[str], str]]
@@ -102,7 +101,7 @@ def build_loops(fixer: PDBFixer, gaps: list[Gap], seconds: float, tell: Tell) ->
 def _new_residues(
     fixer: PDBFixer, before: Residue, after: Residue, names: list[str], seconds: float
 ) -> list[_NewResidue] | str:
-    """The residues of a gap, or why there are none."""
+    """Build the residues of a gap, or say why there are none."""
     text, ends = _nearby(fixer, before, after, len(names)), [key_of(before), key_of(after)]
     request = {"text": text, "ends": ends, "names": names}
     try:
@@ -121,7 +120,7 @@ def _new_residues(
 
 
 def _nearby(fixer: PDBFixer, before: Residue, after: Residue, n_names: int) -> str:
-    """The PDB text of the residues that a loop may come near."""
+    """Write the PDB text of the residues that a loop may come near."""
     positions = positions_nm(fixer)
     centers = [positions[[atom.index for atom in residue.atoms()]].mean(axis=0) for residue in (before, after)]
     middle, length = (centers[0] + centers[1]) / 2, float(np.linalg.norm(centers[1] - centers[0]))
@@ -191,7 +190,7 @@ def key_of(residue: Residue) -> list[str]:
 
 
 def _meets(fixer: PDBFixer, before: Residue, after: Residue, residues: list[_NewResidue]) -> bool:
-    """Whether each residue is near enough to the next one to be bonded."""
+    """Tell if each residue is near enough to the next one to be bonded."""
     positions = positions_nm(fixer)
     first, last = ({atom.name: positions[atom.index] for atom in residue.atoms()} for residue in (before, after))
     run = [first, *({atom.name: np.array(atom.position) for atom in new.atoms} for new in residues), last]
@@ -213,7 +212,7 @@ def _rebuild(
     residues: Iterable[_NewResidue] = (),
     atoms: dict[Residue, list[_Atom]] | None = None,
 ) -> None:
-    """Put residues between two of a chain, the first of which loses its terminal oxygen, and atoms into residues."""
+    """Put residues between two of a chain, and atoms into residues. The first of the two loses its terminal oxygen."""
     app = extra("openmm.app", "preparing a structure")
     before, after = gap or (None, None)
     old, new = fixer.topology, app.Topology()
@@ -256,7 +255,7 @@ def delete(fixer: PDBFixer, parts: Sequence[object]) -> None:
 
 
 def tidy_bonds(fixer: PDBFixer) -> None:
-    """Leave one bond a pair of atoms, and each sulphur its shortest bond to another one, of at most 2.5 A."""
+    """Leave one bond a pair of atoms, and each sulphur its shortest bond to another, of at most 2.5 A."""
     positions = positions_nm(fixer)
     counts = Counter(frozenset(bond) for bond in fixer.topology.bonds())
     twice = [bond for bond, n in counts.items() if n > 1]
@@ -277,7 +276,7 @@ def tidy_bonds(fixer: PDBFixer) -> None:
 
 
 def _built(text: str, ends: list[list[str]], names: list[str]) -> list[_NewResidue]:
-    """The residues of a gap of the structure in a PDB text; ends : keys of the residues beside it"""
+    """Build the residues of a gap of the structure in a PDB text; ends : keys of the residues beside it"""
     platform = extra("openmm", "preparing a structure").Platform.getPlatformByName("CPU")
     fixer = extra("pdbfixer", "preparing a structure").PDBFixer(pdbfile=io.StringIO(text), platform=platform)
     found = _place(fixer.topology, ends)
@@ -295,7 +294,7 @@ def _built(text: str, ends: list[list[str]], names: list[str]) -> list[_NewResid
 
 
 def _near(positions: Floats, centers: Floats) -> list[int]:
-    """The places of all positions (n, 3) that are near one of some centers (m, 3), nm."""
+    """Find all positions (n, 3) that are near one of some centers (m, 3), nm."""
     inside = ((positions > centers.min(axis=0) - _NEAR_NM) & (positions < centers.max(axis=0) + _NEAR_NM)).all(axis=1)
     places = np.flatnonzero(inside)
     found = np.zeros(len(places), np.bool_)
@@ -306,7 +305,7 @@ def _near(positions: Floats, centers: Floats) -> list[int]:
 
 
 def _place(topology: Topology, keys: list[list[str]]) -> tuple[Chain, int] | None:
-    """The chain in which residues of these keys follow each other, and the place behind the first."""
+    """Find the chain in which residues of these keys follow each other, and the place after the first."""
     for chain in topology.chains():
         there = [key_of(residue) for residue in chain.residues()]
         for k in range(len(there)):

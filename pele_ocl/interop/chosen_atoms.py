@@ -1,4 +1,4 @@
-"""The PDB text that PDBFixer gets of a structure file: the atoms that our readers chose, and the sequences."""
+"""PDB text of a structure file for PDBFixer: the atoms that our readers chose, and the sequences."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..textfiles import lines
 
 
 def chosen_text(source: InputFile, structure: Structure) -> str:
-    """The text for the structure that was read from a file: one model, one alternate location without its mark.
+    """Write the text for the structure that was read from a file: one model, one alternate location without its mark.
 
-    Of a PDB file it is the file's own lines, less the atoms that were not chosen; of an mmCIF file the atoms are
-    written anew, behind SEQRES and MODRES records with the author's chains.
+    From a PDB file the file's own lines are taken, less the atoms that were not chosen. The atoms of an mmCIF file are
+    written anew, after SEQRES and MODRES records with the author's chains.
 
     Raises FormatError for names of an mmCIF file that do not fit into a PDB file.
     """
@@ -28,7 +28,7 @@ def chosen_text(source: InputFile, structure: Structure) -> str:
 
 
 def _chosen(text: Iterable[str], kept: set[int]) -> Iterator[str]:
-    """The lines of a PDB file without the atoms that were not chosen; alternate locations have no mark any more."""
+    """Yield the lines of a PDB file without the atoms that were not chosen; alternate locations lose their mark."""
     for number, line in enumerate(text, 1):
         if is_atom_line(line) or line.startswith(("ATOM", "HETATM")):
             if number in kept:

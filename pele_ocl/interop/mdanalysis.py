@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str | None = None) -> Atoms:
-    """The atoms of an MDAnalysis Universe or AtomGroup, at the frame where it is.
+    """Make the atoms of an MDAnalysis Universe or AtomGroup, at its present frame.
 
     forcefield : a ForceField, or a name that ForceField.load knows
 
-    With a force field, or where the universe has no charges, all parameters come from the force field, by default
-    Amber99SB. Else charges, types and bonds are those of the universe, GB radii those of the set mbondi2 (bondi
-    without bonds), and there are no Lennard-Jones parameters: a universe keeps none.
+    With a force field, or without charges in the universe, all parameters come from the force field, by default
+    Amber99SB. Else charges, types and bonds are the universe's, GB radii the set mbondi2's (bondi's without bonds).
+    Then there are no Lennard-Jones parameters: a universe keeps none.
     """
     library = extra("MDAnalysis", "a universe of MDAnalysis")
     if not isinstance(universe, library.Universe | library.AtomGroup):

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def from_parmed(structure: Structure) -> Atoms:
-    """The atoms of a ParmEd Structure with all its parameters, through OpenMM; needs both libraries.
+    """Make the atoms of a ParmEd Structure with all its parameters, through OpenMM; needs both libraries.
 
-    GB radii and scales are those of the structure, or the set mbondi2 where it has none. Raises InputError as
-    `from_openmm` does, and for a structure without coordinates.
+    GB radii and scales are the structure's, or the set mbondi2 if it has none. Raises InputError as `from_openmm` does,
+    and for a structure without coordinates.
     """
     instance("structure", structure, extra("parmed", "a structure of ParmEd").Structure, "a Structure of ParmEd")
     app = extra("openmm.app", "a structure of ParmEd")

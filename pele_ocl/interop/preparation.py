@@ -1,4 +1,4 @@
-"""The list of all that `prepare` changed."""
+"""List of all that `prepare` changed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ class Preparation:
     removed : number of residues that were taken out, by name
     replaced : nonstandard residues, with the standard ones in their place
     phosphates_removed : residues that begin a strand and whose phosphate was taken out, as force fields have none there
-    residues_added, residues_missing : runs of residues of the sequence that the file lacks, by the residue they follow:
-        those that were built, and those that were not, which are the ones at ends of chains and those in `not_built`
+    residues_added, residues_missing : runs of residues of the sequence that the file lacks, by the residue they follow.
+        The former were built; the latter were not, as they are at ends of chains or in `not_built`
     not_built : why a run within a chain was not built, by the residue it would follow
     atoms_added : heavy atoms that were built, by residue; OXT is the end of a chain
     disulphides : pairs of bonded cysteines
     protonation : the form that was chosen, by residue, where there is a choice: HID, HIE, HIP, ASH, GLH, LYN, CYX
-    hydrogens_removed, hydrogens_added, hydrogens_moved : their numbers; moved are hydrogens of the file whose bonds
-        were off their usual length by more than a twentieth, and have it now
+    hydrogens_removed, hydrogens_added, hydrogens_moved : their numbers. Moved hydrogens had bonds off their usual
+        length by more than a twentieth in the file, and have it now
     left_alone : residues that nothing is known of, which got no hydrogens
-    not_relaxed : residues that AMBER's ff14SB does not know; atoms that were built elsewhere were moved to a minimum of
-        their energy, in which the atoms of these residues are uncharged spheres
+    not_relaxed : residues that AMBER's ff14SB does not know. Atoms built elsewhere were moved to a minimum of their
+        energy, in which these residues are uncharged spheres
     relaxed : whether `not_relaxed` is empty
     without_parameters : residues that the built-in Amber99SB has no template for, so that `energy` refuses them
     warnings : sentences about what may be wrong in the output

@@ -1,4 +1,4 @@
-"""A structure of the Protein Data Bank made ready for a force field, with PDBFixer, and a list of all that changed."""
+"""Preparation of a Protein Data Bank structure for a force field, with PDBFixer, and a list of all changes."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def prepare(
 ) -> Preparation:
     """Write a structure with all its atoms, ready for a force field; needs the extra `openmm`, with PDBFixer.
 
-    One of several alternate locations and the first model are kept, nonstandard residues become standard ones, missing
-    heavy atoms and residues within chains are built, ends of chains completed, disulphides bonded and hydrogens added.
-    Heavy atoms that are there stay where they are; hydrogens that are too near their atoms move away along the bond.
+    One of several alternate locations and the first model are kept, and nonstandard residues become standard ones.
+    Missing heavy atoms and residues within chains are built, ends of chains completed, disulphides bonded and hydrogens
+    added. Heavy atoms of the file stay in place. Hydrogens that are too near their atoms move away along the bond.
     Chains and numbers are kept. A strand begins without a phosphate, which force fields have no parameters of.
 
     path : a .pdb or .cif file, also with .gz
@@ -78,8 +78,8 @@ def prepare(
     replace : standard residues that take the place of others, by name: `{"BP5": "TYR"}`
     progress : called with the name of each step and the share of the whole that is done, 0 to 1
 
-    Returns the changes. Raises InputError where PDBFixer is not installed, for a pH outside 0 to 14 and for a residue
-    that cannot replace another, FormatError for files that cannot be read or written.
+    Returns the changes. Raises InputError if PDBFixer is not installed, for a pH outside 0 to 14 and for an impossible
+    replacement. Raises FormatError for files that cannot be read or written.
     """
     arguments.file_path(path)
     arguments.file_path(output, "output")
@@ -113,7 +113,7 @@ def prepare(
 
 @contextmanager
 def _seeded() -> Iterator[None]:
-    """Random numbers that are the same at every run; those of the caller go on afterwards as if nothing had been."""
+    """Draw equal random numbers at every run; the caller's go on afterwards as if nothing had been."""
     state = random.getstate()
     random.seed(SEED)
     try:
@@ -135,7 +135,7 @@ def _one_thread() -> Iterator[None]:
 
 
 class _Work:
-    """The steps that change the fixer's structure, and what they changed."""
+    """Steps that change the fixer's structure, and what they changed."""
 
     def __init__(self, fixer: PDBFixer, notes: tuple[str, ...], tell: Tell) -> None:
         self.fixer, self.notes, self.tell = fixer, notes, tell
@@ -226,12 +226,12 @@ class _Work:
 
 
 def _few(names: list[str]) -> str:
-    """The first three names, and how many there are more."""
+    """List the first three names, and how many more there are."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
 
 
 def _without_long_names(structure: Structure) -> tuple[Structure, dict[str, int]]:
-    """The structure without ligands whose names do not fit into a PDB file, and how many there were by name."""
+    """Leave out ligands whose names do not fit into a PDB file, and count them by name."""
     names = structure.labels.residue_names
     long = np.array([len(name) > _NAME and not is_polymer(name) for name in names.tolist()], np.bool_)
     if not long.any() or long.all():
@@ -241,7 +241,7 @@ def _without_long_names(structure: Structure) -> tuple[Structure, dict[str, int]
 
 
 def _missing_residues(fixer: PDBFixer) -> tuple[list[Gap], dict[str, list[str]]]:
-    """Runs of residues to build within chains, and those at the ends, by the residue they follow; these stay out."""
+    """List runs of residues to build within chains, and runs at ends, which stay out, by the residue they follow."""
     chains = list(fixer.topology.chains())
     gaps, missing = list[Gap](), dict[str, list[str]]()
     for (chain, place), names in fixer.missingResidues.items():
@@ -255,7 +255,7 @@ def _missing_residues(fixer: PDBFixer) -> tuple[list[Gap], dict[str, list[str]]]
 
 
 def _replacements(fixer: PDBFixer, replace: Mapping[str, str]) -> list[tuple[Residue, str]]:
-    """PDBFixer's replacements of residues that are not standard, and those by name."""
+    """List PDBFixer's replacements of nonstandard residues, and the ones asked for by name."""
     for name, standard in replace.items():
         if standard not in fixer.templates:
             raise InputError(f"{standard} cannot replace {name}: name a standard amino acid or nucleotide, such as TYR")
@@ -268,7 +268,7 @@ def _replacements(fixer: PDBFixer, replace: Mapping[str, str]) -> list[tuple[Res
 
 
 def _bond_strangers(fixer: PDBFixer) -> set[Residue]:
-    """The residues without a standard name that chains go through, with bonds to their neighbours from now on."""
+    """Find residues without a standard name inside chains, and bond them to their neighbours from now on."""
     positions = positions_nm(fixer)
     linked: set[Residue] = set()
     there = {frozenset(bond) for bond in fixer.topology.bonds()}
@@ -285,7 +285,7 @@ def _bond_strangers(fixer: PDBFixer) -> set[Residue]:
 
 
 def _chain_bond(one: Residue, other: Residue, positions: Floats) -> tuple[Atom, Atom] | None:
-    """The atoms that bond a residue of a chain to the next one, None where they are too far apart."""
+    """Find the atoms that bond a residue of a chain to the next, None if they are too far apart."""
     tails, heads = ({atom.name: atom for atom in residue.atoms()} for residue in (one, other))
     for tail, head in LINKS:
         if tail in tails and head in heads:
@@ -313,7 +313,10 @@ def _remove(
 
 
 def _bonded_across(fixer: PDBFixer, unwanted: Mapping[Residue, None]) -> dict[str, list[str]]:
-    """The other residues that some are bonded to by distance, by the name of these; bonds to metals do not count."""
+    """List residues that unwanted ones are bonded to by distance, by the unwanted ones' names.
+
+    Bonds to metals do not count.
+    """
     organic = [a for a in fixer.topology.atoms() if a.element is not None and a.element.symbol in _ORGANIC]
     inside = [a for a in organic if a.residue in unwanted and not is_water(a.residue.name)]
     outside = [a for a in organic if a.residue not in unwanted and not is_water(a.residue.name)]
@@ -343,7 +346,7 @@ def _remove_phosphates(fixer: PDBFixer) -> list[str]:
 
 
 def _is_chain(residue: Residue) -> bool:
-    """Whether a residue belongs to a protein or a nucleic acid; a free amino acid is a ligand."""
+    """Tell if a residue belongs to a protein or a nucleic acid; a free amino acid is a ligand."""
     names = {atom.name for atom in residue.atoms()}
     return is_polymer(residue.name) and bool(names & {"CA", "CH3", "C1'", "N"})
 
@@ -379,12 +382,12 @@ def _knows(fixer: PDBFixer, residue: Residue) -> bool:
 
 
 def _is_unknown(fixer: PDBFixer, residue: Residue) -> bool:
-    """Whether a residue of several atoms is none of those that hydrogens are known of."""
+    """Tell if a residue of several atoms is unknown to the definitions of hydrogens."""
     return not _knows(fixer, residue) and len(list(residue.atoms())) > 1
 
 
 def _as_pdb(fixer: PDBFixer) -> str:
-    """The lines of a PDB file, with chains and numbers as they were."""
+    """Write the lines of a PDB file, with chains and numbers as they were."""
     text = io.StringIO()
     extra("openmm.app", "preparing a structure").PDBFile.writeFile(fixer.topology, fixer.positions, text, keepIds=True)
     return re.sub(r"^REMARK.*\n", "", text.getvalue(), count=1)

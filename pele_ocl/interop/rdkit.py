@@ -22,7 +22,7 @@ _NAME = "RDKit's molecule"
 
 
 def from_rdkit(molecule: Mol, charges: str | ArrayLike = "gasteiger", conformer: int = -1) -> Atoms:
-    """The atoms of a molecule with all its hydrogens; Atoms.from_rdkit has the description."""
+    """Make the atoms of a molecule with all its hydrogens; Atoms.from_rdkit has the description."""
     chem = extra("rdkit.Chem", "a molecule of RDKit")
     if not isinstance(molecule, chem.Mol):
         raise InputError(f"molecule is {described(molecule)}; a Mol of RDKit is needed")
@@ -74,7 +74,7 @@ def _charges(molecule: Mol, method: str) -> Floats:
 
 
 def _records(molecule: Mol, positions: Floats) -> Records:
-    """Names and positions as a file would hold them: those of a PDB file if RDKit read one, else elements counted."""
+    """Collect names and positions as a file would hold them: a PDB file's if RDKit read one, else elements counted."""
     atoms = list(molecule.GetAtoms())
     n, infos = len(atoms), [atom.GetPDBResidueInfo() for atom in atoms]
     elements = np.array([atom.GetSymbol() for atom in atoms])

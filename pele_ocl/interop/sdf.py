@@ -1,7 +1,7 @@
 """SDF files of ligands: GAFF's parameters, through the OpenFF toolkit and openmmforcefields, where both are installed.
 
-Of pip's packages openff-toolkit needs openff-interchange, and GAFF's types and charges need AmberTools; conda-forge
-alone has these two, so that no extra of pip can bring what is needed.
+The package openff-toolkit of pip needs openff-interchange, and GAFF's types and charges need AmberTools. Only
+conda-forge has these two, so that no extra of pip can bring what is needed.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _WAYS = (
 
 
 def read_sdf(file: InputFile, model: int | None = None) -> Atoms:
-    """The atoms of a ligand with the parameters of GAFF; charges are those of the file, or AM1-BCC.
+    """Read the atoms of a ligand with GAFF's parameters; charges are the file's, or AM1-BCC.
 
     model : number of the molecule, from 1; the first if None
 
-    Raises InputError, which names the other ways, where openff-toolkit or openmmforcefields is not installed, and
+    Raises InputError, which names the other ways, if openff-toolkit or openmmforcefields is not installed. Raises
     FormatError for files that they cannot read.
     """
     molecules = _molecules(file)

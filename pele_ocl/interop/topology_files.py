@@ -29,13 +29,13 @@ _GROMACS = ("[", "#", ";")  # a directive, an instruction of the preprocessor, a
 
 
 def read_top(file: InputFile) -> Topology:
-    """The topology of a .top file, AMBER's or GROMACS', which its first line tells apart."""
+    """Read the topology of a .top file, AMBER's or GROMACS', which its first line tells apart."""
     first = next((line for line in lines(file, "topology") if line.strip()), "")
     return read_gromacs(file) if first.lstrip().startswith(_GROMACS) else read_amber(file)
 
 
 def read_gromacs(path: str | PathLike[str]) -> Topology:
-    """The topology of a GROMACS .top file with all that it includes; needs the extra `openmm`.
+    """Read the topology of a GROMACS .top file with all that it includes; needs the extra `openmm`.
 
     Files to include are looked for beside it and in GROMACS' own folder, which GMXDATA names. Raises FormatError where
     it cannot be read, and InputError for terms that are not computed here.
@@ -52,7 +52,7 @@ def read_gromacs(path: str | PathLike[str]) -> Topology:
 
 
 def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[str]]) -> Topology:
-    """The topology of a CHARMM .psf file; needs the extra `openmm`.
+    """Read the topology of a CHARMM .psf file; needs the extra `openmm`.
 
     parameters : CHARMM's parameter, topology and stream files (.prm, .par, .rtf, .top, .str), all that are needed
 
@@ -82,7 +82,7 @@ def _quietly() -> Iterator[None]:
 
 
 def _plain(path: str | PathLike[str], kind: str) -> Path:
-    """The path of a file that OpenMM opens by itself."""
+    """Return the path of a file that OpenMM opens by itself."""
     file = read_file(path).path
     if file.suffix.lower() == ".gz":
         raise FormatError(f"{file}: {kind} is read with the files beside it; unpack it with gunzip")
@@ -90,7 +90,7 @@ def _plain(path: str | PathLike[str], kind: str) -> Path:
 
 
 def _topology(made: GromacsTopFile | CharmmPsfFile, file: Path, *parameters: object) -> Topology:
-    """The parameters of a file that openmm.app has read, without positions."""
+    """Read the parameters of a file that openmm.app has read, without positions."""
     app = extra("openmm.app", str(file))
     system = made.createSystem(*parameters, nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
     places = np.zeros((system.getNumParticles(), 3))

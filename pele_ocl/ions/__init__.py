@@ -52,28 +52,28 @@ def place_ions(
     device: Device | int | str | None = None,
     progress: Progress | None = None,
 ) -> IonsResult:
-    """Put ions around a molecule, one by one where each has the lowest energy in the potential of all before it.
+    """Put ions around a molecule, one by one at the lowest energy in the potential of all before it.
 
-    docs/theory/ions.md has the rules. Species take turns in the order given; of equally good points the first one in
+    docs/theory/ions.md has the rules. Species take turns in the order given. Among equally good points the first one in
     the map, along x fastest, is taken.
 
     atoms : Atoms with charges
     ions : name of a species -> how many, or "auto": {"NA": 12, "CL": "auto"}; keys of SPECIES
     neutralize : "auto" stands for what brings the total charge nearest to 0
-    concentration : of the salt of the two "auto" species in the free volume, mol/L; neutralises, too; of the ion itself
-        where only one is "auto"
+    concentration : mol/L, of the salt of the two "auto" species in the free volume; it neutralises, too. With only one
+        "auto" species it is the ion's own
     spacing, padding : of the grid around the molecule, A; ignored where a grid or a map is given
     solute_distance, ion_distance : no ion stands within this distance of an atom, or another ion, A
     dielectric : relative permittivity, > 0
-    grid : where ions may stand
+    grid : points for ions
     map : the molecule's potential in kcal/mol/e on such a grid, which is computed otherwise
     keep_map : give the map with the ions back
     variant : of `potmap`
     precision, device : as in `solvent`
     progress : called with the share done, 0 to 1, of the map and then of the ions
 
-    Returns an IonsResult. Raises InputError where there is no room for all ions, or values that do not fit, and
-    DeviceError where the device cannot do it.
+    Returns an IonsResult. Raises InputError if there is no room for all ions, or for values that do not fit. Raises
+    DeviceError if the device cannot do it.
     """
     # OpenCL is loaded when it is first needed: reading files and the command's help do without.
     from ..opencl.device import get_device
@@ -108,7 +108,7 @@ def _placed(
     atoms: Atoms, map_: Map, counts_in: Callable[[float], dict[Species, int]], solute_distance: float,
     ion_distance: float, scale: float, keep_map: bool, precision: str, device: Device, progress: Progress | None,
 ) -> IonsResult:  # fmt: skip
-    """The ions in a map.
+    """Place the ions in a map.
 
     counts_in : gives how many there are to be in a free volume, A^3
     scale : Coulomb's constant over the dielectric one, kcal A/(mol e^2)
@@ -145,14 +145,14 @@ def _ions(n: int) -> str:
 
 
 def _clamp(atoms: Atoms, grid: Grid) -> float:
-    """The minimum distance of the map: 0, which is faster, where no point stands on an atom."""
+    """Choose the minimum distance of the map: 0, which is faster, if no point lies on an atom."""
     off = grid.index(atoms.positions)
     apart = np.linalg.norm((off - np.round(off)) * grid.spacing, axis=1)
     return CLOSE if (apart < CLOSE).any() else 0.0
 
 
 def interleaved(counts: dict[Species, int]) -> list[Species]:
-    """The species by turns, each as often as it is counted."""
+    """List the species by turns, each as often as it is counted."""
     rounds = max(counts.values(), default=0)
     return [species for turn in range(rounds) for species, count in counts.items() if turn < count]
 

@@ -1,4 +1,4 @@
-"""How many ions: the counts that neutralise a molecule, or give a salt its concentration (docs/theory/ions.md)."""
+"""Counts of ions that neutralise a molecule, or give a salt its concentration (docs/theory/ions.md)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MOST_IONS = 1_000_000
 def count_ions(
     requests: Requests, charge: float, volume: float, neutralize: bool = False, concentration: float | None = None
 ) -> dict[Species, int]:
-    """How many ions of each species there are to be, in the order of the requests.
+    """Count the ions of each species that there are to be, in the order of the requests.
 
     requests : species with their counts
     charge : of the molecule, e
-    volume : where ions may stand, A^3
+    volume : free for ions, A^3
     neutralize : "auto" stands for what brings the total charge nearest to 0
     concentration : of the salt in the volume, mol/L; two "auto" stand for eqs. 5 and 6, which neutralise too, a single
         one for the ion's own concentration, eq. 7
@@ -79,7 +79,7 @@ def salt_ions(charge: float, formula_units: float, positive: int, negative: int)
 
 
 def _whole(ideal: tuple[float, float], charge: float, positive: int, negative: int) -> tuple[int, int]:
-    """The whole numbers of cations and anions that leave the least charge; of these, the nearest to the ideal."""
+    """Choose whole numbers of cations and anions that leave the least charge, and are then nearest to the ideal."""
 
     def candidates(count: float, valence: int, other: int) -> range:
         return range(max(0, math.floor(count) - other), math.ceil(count) + other + 1) if valence else range(1)
@@ -92,7 +92,7 @@ def _whole(ideal: tuple[float, float], charge: float, positive: int, negative: i
 
 
 def _checked(requests: Requests) -> dict[Species, int | None]:
-    """The species asked for, None for "auto"."""
+    """Return the species asked for, None for "auto"."""
     if not isinstance(requests, Mapping):
         given = arguments.described(requests)
         raise InputError(f'ions are {given}; a dictionary of numbers by name is needed: {{"NA": 12, "CL": "auto"}}')

@@ -1,4 +1,4 @@
-"""The steps of a placement on a device; docs/theory/ions.md, section 3, says how they work."""
+"""Steps of a placement on a device; docs/theory/ions.md, section 3, says how they work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROUNDING = {"float32": 1e-6, "float64": 1e-9}
 
 @dataclass(frozen=True)
 class WorkSplit:
-    """How the work is laid out on a device.
+    """Layout of the work on a device.
 
     width : points in a vector
     vectors : that a work-item holds at a time
@@ -44,7 +44,10 @@ class WorkSplit:
 
     @classmethod
     def of(cls, kind: str, width: int) -> WorkSplit:
-        """The split for a device of this kind. On CPUs a work-item holds a slice of a block, or 16 registers of it."""
+        """Choose the split for a device of this kind.
+
+        On CPUs a work-item holds a slice of a block, or 16 registers of it.
+        """
         if kind == "CPU":
             return cls(width, min(16, BLOCK[0] * BLOCK[1] // width), 1, 1)
         return cls(1, BLOCK[2], BLOCK[0] * BLOCK[1], 1024)
@@ -57,7 +60,7 @@ class Placement:
     positions : (n, 3) of the molecule's atoms, A
     solute_distance, ion_distance : no ion stands within this distance of an atom, or another ion, A
 
-    n_allowed is the number of points where an ion might stand at first.
+    n_allowed is the number of points that were free for an ion at first.
     """
 
     def __init__(
@@ -76,8 +79,8 @@ class Placement:
     def place(self, charges: Sequence[float], progress: Progress | None = None) -> tuple[NDArray[np.intp], Floats]:
         """Place ions of `charges` [kcal A/mol/e], in this order; to be called once.
 
-        Returns their points, (k, 3) indices along x, y, z, and the potentials before each, (k,) kcal/mol/e; k is less
-        than the number of charges where no point was left.
+        Returns their points, (k, 3) indices along x, y, z, and the potentials before each, (k,) kcal/mol/e. If no point
+        was left, k is less than the number of charges.
         """
         run, n_ions = self.run, len(charges)
         placed, strengths = run.empty(4 * n_ions), run.upload(charges)
@@ -87,14 +90,19 @@ class Placement:
         kernel, group = self._kernel("ions/refresh.cl", "refresh", 5)
         refresh = run.prepare(
             kernel, (self.n_blocks,), (group,),
-            self._blocks, np.int32(self.n_blocks), self._spacing, self.reach2, state, threshold, placed, strengths,
-            self.map, seen, bounds, slopes, best,
+            dict(
+                blocks=self._blocks, n_blocks=self.n_blocks, spacing=self._spacing, reach2=self.reach2, state=state,
+                threshold=threshold, ions=placed, charges=strengths, map=self.map, seen=seen, bounds=bounds,
+                slopes=slopes, best=best,
+            ),
         )  # fmt: skip
         kernel, group = run.group_kernel("ions/choose.cl", "choose", 5, self.split.choosing)
         choose = run.prepare(
             kernel, (group,), (group,),
-            np.int32(self.n_blocks), np.int32(n_ions), self._spacing, self.reach2, strengths, best, state, threshold,
-            placed,
+            dict(
+                n_blocks=self.n_blocks, n_ions=n_ions, spacing=self._spacing, reach2=self.reach2, charges=strengths,
+                best=best, state=state, threshold=threshold, ions=placed,
+            ),
         )  # fmt: skip
         for step in range(n_ions):
             refresh()
@@ -112,7 +120,7 @@ class Placement:
     def with_ions(
         self, potential: NDArray[np.floating], points: NDArray[np.intp], potentials: Floats, charges: Sequence[float]
     ) -> NDArray[np.floating]:
-        """The map that was given with the ions placed, (nz, ny, nx) kcal/mol/e; each adds nothing to its own point.
+        """Add the placed ions to the map that was given, (nz, ny, nx) kcal/mol/e; each adds nothing to its own point.
 
         points, potentials : as `place` gave them
         """
@@ -122,7 +130,10 @@ class Placement:
         placed = np.column_stack([points, np.zeros(len(points))])
         run.launch(
             kernel, (self.n_blocks * group,), (group,),
-            self._blocks, self._spacing, np.int32(len(points)), run.upload(placed), run.upload(charges), self.map,
+            dict(
+                blocks=self._blocks, spacing=self._spacing, n_ions=len(points), ions=run.upload(placed),
+                charges=run.upload(charges), map=self.map,
+            ),
         )  # fmt: skip
         nx, ny, nz = self.grid.shape
         padded = run.download(self.map, int(np.prod(self._padded_shape))).reshape(self._padded_shape)
@@ -142,15 +153,18 @@ class Placement:
         kernel, group = self._kernel("ions/exclude.cl", "exclude_solute")
         run.launch(
             kernel, (self.n_blocks * group,), (group,),
-            self._blocks, run.int4(*self.grid.shape), self._spacing, reach2, np.int32(len(tiles)), np.int32(TILE),
-            run.upload(_four((tiles.offsets + np.repeat(centres, TILE, axis=0)) / spacing)),
-            run.upload(tiles.counts, np.int32), run.upload(_four(centres)),
-            run.upload(_four(tiles.extents * (1 + 1e-6))), self.map, n_allowed,
+            dict(
+                blocks=self._blocks, shape=run.int4(*self.grid.shape), spacing=self._spacing, reach2=reach2,
+                n_tiles=len(tiles), tile_size=TILE,
+                atoms=run.upload(_four((tiles.offsets + np.repeat(centres, TILE, axis=0)) / spacing)),
+                counts=run.upload(tiles.counts, np.int32), centres=run.upload(_four(centres)),
+                extents=run.upload(_four(tiles.extents * (1 + 1e-6))), map=self.map, n_allowed=n_allowed,
+            ),
         )  # fmt: skip
         return int(run.download(n_allowed, self.n_blocks, np.int32).sum(dtype=np.int64))
 
     def _kernel(self, file: str, name: str, local_reals: int = 0) -> tuple[Kernel, int]:
-        """The kernel of a file over blocks of points, and its group."""
+        """Build the kernel of a file over blocks of points, and its group."""
         split = self.split
         macros = {"BLOCK_X": BLOCK[0], "BLOCK_Y": BLOCK[1], "BLOCK_Z": BLOCK[2], "VECTORS": split.vectors}
         return self.run.group_kernel(file, name, local_reals, split.group, width=split.width, **macros)

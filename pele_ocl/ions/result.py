@@ -1,4 +1,4 @@
-"""The result of `place_ions`."""
+"""Result of `place_ions`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class IonsResult:
 
     species : of each ion, (m,)
     positions : (m, 3) A
-    potentials : (m,) kcal/mol/e, where each stands, of the molecule and all ions before it
-    free_volume : where ions might stand before the first did, A^3
-    map : the potential of the molecule and all ions, kcal/mol/e, to which no ion adds where it stands itself; None
-        where it was not asked for
+    potentials : (m,) kcal/mol/e, at each ion, of the molecule and all ions before it
+    free_volume : free for ions before the first, A^3
+    map : the potential of the molecule and all ions, kcal/mol/e, to which no ion adds at its own point. None if it was
+        not asked for
     variant : of the molecule's map; None where the map was given
     seconds : of the kernels, "map", the molecule's; "exclusion", of what is near its atoms; "ions", their placement;
         "total", with everything around
@@ -59,16 +59,16 @@ class IonsResult:
 
     @property
     def energy(self) -> float:
-        """Of all ions with the molecule and each other, kcal/mol."""
+        """Energy of all ions with the molecule and each other, kcal/mol."""
         return float(self.energies.sum())
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many ions of each species, in the order in which they first come."""
+        """Numbers of ions of each species, in the order in which they first come."""
         names = [species.name for species in self.species]
         return {name: names.count(name) for name in dict.fromkeys(names)}
 
     @property
     def net_charge(self) -> float:
-        """Of the molecule and its ions, e."""
+        """Charge of the molecule and its ions, e."""
         return float(self.atoms.charges.sum() + self.charges.sum())

@@ -1,4 +1,4 @@
-"""The monatomic ions that can be placed."""
+"""Monatomic ions that can be placed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import InputError
 
 @dataclass(frozen=True)
 class Species:
-    """A monatomic ion: `name` is that of its residue in the PDB, `charge` in e."""
+    """A monatomic ion: `name` is its residue's in the PDB, `charge` in e."""
 
     name: str
     charge: int
@@ -18,7 +18,7 @@ class Species:
 
     @property
     def atom(self) -> str:
-        """The name of its atom in the PDB: the element's symbol."""
+        """Name of its atom in the PDB: the element's symbol."""
         return self.element.upper()
 
 
@@ -57,7 +57,10 @@ _ALIASES = {"I": "IOD", "MG2": "MG", "CA2": "CA", "ZN2": "ZN", "FE3": "FE", "CU2
 
 
 def find_species(name: str) -> Species:
-    """The species of a name in any case, a charge behind it allowed (`Na+`). Raises InputError for an unknown one."""
+    """Find the species of a name in any case, which a charge may follow (`Na+`).
+
+    Raises InputError for an unknown one.
+    """
     if not isinstance(name, str):
         raise InputError(f"the name of an ion is {described(name)}; choose one of {', '.join(SPECIES)}")
     key = name.strip().upper().rstrip("+-")

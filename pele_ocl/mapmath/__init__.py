@@ -18,16 +18,15 @@ SAME = 1e-3  # of a step: how far points may be apart that formats of few digits
 
 
 def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: bool = False) -> Map:
-    """The sum of maps times factors at each point: (1, -1) is the difference of two, (1/n, ...) the mean of n.
+    """Sum maps times factors at each point: (1, -1) is a difference, (1/n, ...) the mean of n.
 
     maps : on one grid; a potential in another unit than the first one's is converted
     factors : one for each map
     onto_first : True to take maps on other grids at the points of the first, linear between their own points. Points
         of the first that not all maps reach are left out
 
-    Returns a Map on the first one's grid, or the part of it that all maps cover, and in its unit; float32 where all
-    maps are. Raises InputError for maps on other grids, or that have no part in common, and for units that cannot be
-    converted.
+    Returns a Map in the first one's unit, on its grid or the part of it that all maps cover. It is float32 if all maps
+    are. Raises InputError for maps on other grids or without a common part, and for units that cannot be converted.
     """
     if not isinstance(maps, list | tuple) or not maps:
         raise InputError(f"the maps are {arguments.described(maps)}; a list of Maps is needed")
@@ -50,7 +49,7 @@ def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: b
 
 
 def _overlap(maps: Sequence[Map]) -> Map:
-    """The part of the first map that all maps cover; raises InputError where there is none."""
+    """Cut the first map to the part that all maps cover; raise InputError if there is none."""
     grid = maps[0].grid
     start, end = np.zeros(3, np.intp), np.array(grid.shape, np.intp)
     for k, map_ in enumerate(maps[1:], 2):
@@ -77,7 +76,7 @@ def _in_unit_of(first: Map, map_: Map, number: int) -> Map:
 
 
 def _on_grid(map_: Map, grid: Grid, number: int, onto: bool) -> Floats:
-    """The values of a map (nz, ny, nx) at the points of a grid."""
+    """Return the values of a map (nz, ny, nx) at the points of a grid."""
     if is_same(map_.grid, grid):
         return map_.values.astype(np.float64)
     if not onto:
@@ -94,7 +93,7 @@ def _on_grid(map_: Map, grid: Grid, number: int, onto: bool) -> Floats:
 
 
 def is_same(one: Grid, other: Grid) -> bool:
-    """Whether two grids have their points at the same places, to the digits that files keep."""
+    """Tell if two grids have their points at equal places, to the digits that files keep."""
     close = SAME * np.minimum(one.spacing, other.spacing)
     ends = np.abs([one.origin - other.origin, one.last - other.last])
     return one.shape == other.shape and bool((ends < close).all())

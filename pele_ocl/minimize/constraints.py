@@ -15,7 +15,7 @@ from ..errors import InputError
 
 if TYPE_CHECKING:
     from ..energy.passes import AnyPasses
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
 
 KINDS = ("hbonds", "hbonds-present")
@@ -90,25 +90,25 @@ class BondConstraints:
         found[:, self.hydrogens] -= along[..., None] * units
         return found
 
-    def launches(self, passes: AnyPasses, base: Buffer) -> tuple[KeptLaunch, KeptLaunch]:
+    def launches(self, passes: AnyPasses, base: Buffer) -> tuple[BoundLaunch, BoundLaunch]:
         """Behind an evaluation, the launch that projects the gradient; behind a step, that which holds the bonds."""
         run, n = passes.run, len(self.heavy)
         fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
-        clusters: list[Argument] = [
-            run.dtype.type(passes.encoding.step), np.int32(n),
-            run.upload(np.column_stack([self.heavy, self.moves]), np.int32), run.upload(self.starts, np.int32),
-            run.upload(self.hydrogens, np.int32),
-        ]  # fmt: skip
+        clusters = dict(
+            n_atoms=passes.n_atoms, step=passes.encoding.step, n_clusters=n,
+            heavy=run.upload(np.column_stack([self.heavy, self.moves]), np.int32),
+            starts=run.upload(self.starts, np.int32), hydrogens=run.upload(self.hydrogens, np.int32),
+            **passes.named("positions"),
+        )  # fmt: skip
         file = "minimize/constraints.cl"
         macros = {"MOST_HYDROGENS": MOST_HYDROGENS, **passes.encoding.macros, **passes.result_macros}
-        positions, results = passes.named("positions", "results")
-        project = run.keep(
-            file, "project_gradient", (n, 1), (ITEMS, 1), np.int32(passes.n_atoms), np.int32(passes.n_energies),
-            *clusters, positions, results, **macros,
+        project = run.bind(
+            file, "project_gradient", (n, 1), (ITEMS, 1),
+            dict(n_rows=passes.n_energies, **clusters, **passes.named("results")), **macros,
         )  # fmt: skip
-        hold = run.keep(
-            file, "hold_bonds", (n, 1), (ITEMS, 1), np.int32(passes.n_atoms), *clusters,
-            run.upload(self.lengths, fine), base, positions, **macros,
+        hold = run.bind(
+            file, "hold_bonds", (n, 1), (ITEMS, 1),
+            dict(lengths=run.upload(self.lengths, fine), base=base, **clusters), **macros,
         )  # fmt: skip
         return project, hold
 

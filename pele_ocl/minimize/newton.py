@@ -10,7 +10,8 @@ from ..energy.passes import AnyPasses
 from .steps import Steps
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
+    from ..opencl.signature import Arguments
 
 
 class NewtonSteps(Steps):
@@ -21,39 +22,40 @@ class NewtonSteps(Steps):
     def _more(self, size: int, real: np.dtype[np.generic]) -> list[tuple[str, int, np.dtype[np.generic]]]:
         return [("solutions", size, real)]
 
-    def _builds_of(self, passes: AnyPasses) -> list[KeptLaunch]:
+    def _builds_of(self, passes: AnyPasses) -> list[BoundLaunch]:
         return []  # built at each trial
 
     def _may_join(self, passes: AnyPasses) -> bool:
         return False
 
-    def _launches(self, passes: AnyPasses, before: str, after: str) -> list[KeptLaunch]:
-        run, kept, shape, n = passes.run, self.kept, self._shape, passes.n_atoms
-        n_chunks = self._n_chunks
+    def _launches(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
+        run, shape, n_chunks = passes.run, self._shape, self._n_chunks
         bends = run.zeros(4 * passes.batch * n_chunks, self.fine)
         reaches = run.zeros(2 * passes.batch * n_chunks, self.fine)
-        positions, results = passes.named("positions", "results")
-        base, gradient, directions, history, solutions = (
-            kept[name][0] for name in ("base", "gradient", "directions", "history", "solutions")
-        )  # fmt: skip
-        step, macros = run.dtype.type(passes.encoding.step), self._macros(passes)
+        step, old, new = passes.encoding.step, self.kept[before][0], self.kept[after][0]
+        sizes = dict(n_atoms=passes.n_atoms, n_rows=passes.n_energies, chunk_size=shape.chunk)
+        macros = self._macros(passes)
 
-        def launch(name: str, *args: Argument) -> KeptLaunch:
-            return run.keep(
-                "minimize/newton.cl", name, (n_chunks * shape.items, 1), (shape.items, 1), np.int32(n),
-                np.int32(passes.n_energies), np.int32(shape.chunk), *args, **macros,
+        def launch(name: str, arguments: Arguments) -> BoundLaunch:
+            return run.bind(
+                "minimize/newton.cl", name, (n_chunks * shape.items, 1), (shape.items, 1), {**sizes, **arguments},
+                **macros,
             )  # fmt: skip
 
+        curvature = dict(
+            state=old, free=self.free, sums=bends, **self._softened, **passes.named("results"),
+            **self._named("base_gradient", "history"),
+        )  # fmt: skip
+        stepped = dict(
+            sharing=self._sharing, descent=self._descent, stopping=self._stopping, step=step, free=self.free,
+            parts=self._sums, bends=bends, before=old, after=new, reaches=reaches, **self._softened,
+            **passes.named("results", "positions"),
+            **self._named("base", "base_gradient", "directions", "history", "solutions"),
+        )  # fmt: skip
+        probe = dict(
+            step=step, reaches=reaches, state=new, **passes.named("positions"), **self._named("history", "base"),
+        )  # fmt: skip
         return [
             *self.evaluation, self._build(passes, "positions", before), self._measure(passes),
-            launch(
-                "measure_curvature", kept[before][0], gradient, history, *self._preconditioned, self.free, results,
-                bends,
-            ),
-            launch(
-                "step_newton", np.int32(self._sharing), np.int32(self._descent), self._stopping, step, self.free,
-                *self._preconditioned, results, self._sums, bends, kept[before][0], kept[after][0], positions, base,
-                gradient, directions, history, solutions, reaches,
-            ),
-            launch("probe_newton", step, reaches, history, base, positions, kept[after][0]),
+            launch("measure_curvature", curvature), launch("step_newton", stepped), launch("probe_newton", probe),
         ]  # fmt: skip

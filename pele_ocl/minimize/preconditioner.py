@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from ..plan.plan import CHUNK_ATOMS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
 
@@ -113,22 +113,23 @@ class Preconditioner:
         return self.n_blocks * SIDE**2
 
     def launch(
-        self, passes: AnyPasses, buffers: Sequence[Buffer], items: int, **macros: int
-    ) -> KeptLaunch:  # fmt: skip
-        """The launch that builds the blocks, by groups of so many work-items.
+        self, passes: AnyPasses, buffers: Mapping[str, Buffer], items: int, **macros: int
+    ) -> BoundLaunch:  # fmt: skip
+        """Bind the launch that builds the blocks, by groups of so many work-items.
 
-        buffers : positions, states, and where the blocks go
+        buffers : positions, state, and the inverses that it leaves
         """
         run = passes.run
         fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
-        args: list[Argument] = [
-            *map(np.int32, (passes.n_atoms, self.n_moving, self.n_blocks)), run.dtype.type(passes.encoding.step),
-            *map(run.dtype.type, (self.rest.min(), FIRST_STIFFNESS, REACH)), run.upload(self.rest),
-            *(run.upload(of, np.int32) for of in (self.starts, self.entries, self.members, self.stands, self.details)),
-            run.upload(self.parameters, fine), *buffers,
-        ]  # fmt: skip
-        return run.keep(
-            "minimize/precondition.cl", "build_blocks", (self.n_blocks * items, 1), (items, 1), *args,
+        springs = ("starts", "entries", "members", "stands", "details")
+        arguments = dict(
+            n_atoms=passes.n_atoms, n_moving=self.n_moving, n_blocks=self.n_blocks, step=passes.encoding.step,
+            least=self.rest.min(), first_stiffness=FIRST_STIFFNESS, reach=REACH, rest=run.upload(self.rest),
+            parameters=run.upload(self.parameters, fine), **buffers,
+            **{name: run.upload(getattr(self, name), np.int32) for name in springs},
+        )  # fmt: skip
+        return run.bind(
+            "minimize/precondition.cl", "build_blocks", (self.n_blocks * items, 1), (items, 1), arguments,
             width=block_width(run.device, run.precision, items), LOCAL_BLOCK=int(_fits(run)), **macros,
         )  # fmt: skip
 

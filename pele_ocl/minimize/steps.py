@@ -19,8 +19,10 @@ from .preconditioner import BLOCK, BUILD_EVERY, Preconditioner, block_width, is_
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
+    from ..opencl.memory import Buffer
     from ..opencl.run import Run
+    from ..opencl.signature import Arguments
     from ..opencl.timing import Event
 
 PAIRS = 8  # of steps and changes of gradients that L-BFGS keeps
@@ -57,13 +59,13 @@ class Shape:
         return cls(items, max(atoms, -(-n_atoms // MOST_CHUNKS)), rounds * atoms, atoms, MOST_SHARING)
 
 
-def build_in_turn(run: Run, build: KeptLaunch, evaluations: Sequence[int]) -> int:
+def build_in_turn(run: Run, build: BoundLaunch, evaluations: Sequence[int]) -> int:
     """As `Steps.prepare`, by this launch."""
     first = 0
     for due, seats in groupby(is_due(count) for count in evaluations):
         n_seats = len(list(seats))
         if due:
-            run.launch_kept([build], n_seats, first=first)
+            run.launch_bound([build], n_seats, first=first)
         first += n_seats
     return min(until_due(count) for count in evaluations)
 
@@ -102,14 +104,14 @@ class Steps:
         self.kept = {
             name: (run.zeros(batch * size, dtype), size * dtype.itemsize)
             for name, size, dtype in (
-                ("base", 3 * n, coordinate), ("gradient", 3 * n, real), ("directions", 3 * n, real),
+                ("base", 3 * n, coordinate), ("base_gradient", 3 * n, real), ("directions", 3 * n, real),
                 ("history", 6 * n * self.pairs, real), ("state", self.state_size, self.fine),
                 ("next_state", self.state_size, self.fine), *self._more(3 * n, real),
                 *([("inverses", self._preconditioner.size, real)] if self._preconditioner else []),
             )
         }  # fmt: skip
         self.kept["positions"] = passes.buffers["positions"], 3 * n * coordinate.itemsize
-        self.begin: Sequence[KeptLaunch] = ()
+        self.begin: Sequence[BoundLaunch] = ()
         self.evaluation = passes.launches
         if keeps_radii:
             self.kept |= {name: (passes.buffers[name], passes.buffers[name].size // batch) for name in RADII}
@@ -121,7 +123,8 @@ class Steps:
         self._n_rows = self.pairs + 2 + self._sharing
         self._sums = run.empty(batch * 4 * self._n_rows * self._n_chunks, self.fine)
         # P g and P y of a trial, between two launches, of two blocks for each atom; 0 where there is but one.
-        self._preconditioned = [run.zeros(batch * 6 * n) for _ in range(2)] if self._preconditioner else []
+        is_softened = ("softened", "changes") if self._preconditioner else ()
+        self._softened: Arguments = {name: run.zeros(batch * 6 * n) for name in is_softened}  # SOFTENED_ARGUMENTS
         self.free, self._stopping, self._descent = run.upload_each(free.astype(real)), stopping, descent
         self._done = [run.zeros(1, np.int32) for _ in range(2)]  # counters of cl/minimize/iterate.cl
         held = () if constraints is None else constraints.launches(passes, self.kept["base"][0])
@@ -147,55 +150,66 @@ class Steps:
             **passes.result_macros,
         }
 
-    def _builds_of(self, passes: AnyPasses) -> list[KeptLaunch]:
+    def _builds_of(self, passes: AnyPasses) -> list[BoundLaunch]:
         """The launches that build the blocks at the bases, for either buffer of the states."""
         return [self._build(passes, "base", state) for state in ("state", "next_state")] if self._preconditioner else []
 
-    def _build(self, passes: AnyPasses, positions: str, state: str) -> KeptLaunch:
+    def _build(self, passes: AnyPasses, positions: str, state: str) -> BoundLaunch:
         """The launch that builds the blocks at those positions."""
         assert self._preconditioner is not None
-        buffers = [self.kept[name][0] for name in (positions, state, "inverses")]
+        names = {"positions": positions, "state": state, "inverses": "inverses"}
+        buffers = {parameter: self.kept[name][0] for parameter, name in names.items()}
         return self._preconditioner.launch(passes, buffers, self._shape.items, **self._macros(passes))
 
-    def _measure(self, passes: AnyPasses) -> KeptLaunch:
+    def _measure(self, passes: AnyPasses) -> BoundLaunch:
         """The sums over the atoms at the trials."""
         shape, run = self._shape, passes.run
-        base, gradient, history = (self.kept[name][0] for name in ("base", "gradient", "history"))
-        return run.keep(
+        arguments = dict(
+            step=passes.encoding.step, free=self.free, sums=self._sums, **self._counts(passes), **self._blocks(run),
+            **passes.named("positions", "results"), **self._named("base", "base_gradient", "history"),
+        )  # fmt: skip
+        return run.bind(
             "minimize/measure.cl", "measure", (self._n_chunks * shape.items, self._n_rows), (shape.items, 1),
-            *self._counts(passes), run.dtype.type(passes.encoding.step), passes.buffers["positions"], base, gradient,
-            history, self.free, passes.buffers["results"], *self._blocks(run), self._sums, width=self._width(run),
-            **self._macros(passes),
+            arguments, width=self._width(run), **self._macros(passes),
         )  # fmt: skip
 
-    def _counts(self, passes: AnyPasses) -> list[Argument]:
+    def _named(self, *names: str) -> dict[str, Buffer]:
+        """Choose buffers of what is kept, for kernels whose parameters have the same names."""
+        return {name: self.kept[name][0] for name in names}
+
+    def _counts(self, passes: AnyPasses) -> Arguments:
         """The integers of MEASURE_ARGUMENTS, cl/minimize/measure.clh."""
         names = passes.contents.names
-        counted = sum(1 << k for k, name in enumerate(PASS_TERMS) if name in names)
-        sizes = passes.n_atoms, passes.n_energies, self._shape.chunk, self._n_chunks, self._sharing, counted
-        return [np.int32(size) for size in sizes]
+        return dict(
+            n_atoms=passes.n_atoms, n_rows=passes.n_energies, chunk_size=self._shape.chunk, n_chunks=self._n_chunks,
+            sharing=self._sharing, counted=sum(1 << k for k, name in enumerate(PASS_TERMS) if name in names),
+        )  # fmt: skip
 
-    def _blocks(self, run: Run) -> list[Argument]:
+    def _blocks(self, run: Run) -> Arguments:
         """BLOCK_ARGUMENTS of cl/minimize/measure.clh."""
         if self._preconditioner is None:
-            return []
+            return {}
         n_blocks, order = self._preconditioner.n_blocks, run.upload(self._preconditioner.order, np.int32)
-        sizes = n_blocks, -(-n_blocks // self._n_chunks)
-        return [*map(np.int32, sizes), order, self.kept["inverses"][0], *self._preconditioned]
+        return dict(
+            n_blocks=n_blocks, blocks_of_chunk=-(-n_blocks // self._n_chunks), order=order, **self._named("inverses"),
+            **self._softened,
+        )  # fmt: skip
 
     def _width(self, run: Run) -> int:
         """Reals in a vector of the kernels that take blocks."""
         return block_width(run.device, run.precision, self._shape.items) if self._preconditioner else 1
 
-    def _launches(self, passes: AnyPasses, before: str, after: str) -> list[KeptLaunch]:
+    def _launches(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
         """Those of one iteration: an evaluation, its sums, a step."""
         run, shape = passes.run, self._shape
         n_groups = -(-passes.n_atoms // shape.moved)
-        sizes = passes.n_atoms, passes.n_energies, shape.moved, self._n_chunks, self._sharing, self._descent
-        step_on = run.keep(
-            "minimize/step.cl", "step_on", (n_groups * shape.items, 1), (shape.items, 1), *map(np.int32, sizes),
-            self._stopping, run.dtype.type(passes.encoding.step), self.free, passes.buffers["results"], self._sums,
-            *self._preconditioned, *self._moved(passes, before, after), ROUND=shape.round, **self._macros(passes),
+        arguments = dict(
+            n_atoms=passes.n_atoms, n_rows=passes.n_energies, n_chunks=self._n_chunks, sharing=self._sharing,
+            **self._softened, **self._stepped_by(passes, before, after),
+        )  # fmt: skip
+        step_on = run.bind(
+            "minimize/step.cl", "step_on", (n_groups * shape.items, 1), (shape.items, 1), arguments,
+            ROUND=shape.round, **self._macros(passes),
         )  # fmt: skip
         return [*self.evaluation, *self._evaluated, self._measure(passes), step_on, *self._stepped]
 
@@ -209,24 +223,29 @@ class Steps:
         is_one = passes.batch == 1 and not passes.run.is_shared
         return is_one and has_room and device.vendor == "NVIDIA"
 
-    def _joined(self, passes: AnyPasses, before: str, after: str) -> list[KeptLaunch]:
+    def _joined(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
         """The same, with the sums and the step in one launch: cl/minimize/iterate.cl."""
         run, shape = passes.run, self._shape
         n_groups = max(self._n_chunks, -(-passes.n_atoms // shape.moved))
-        done = self._done if before == "state" else self._done[::-1]
-        iterate = run.keep(
-            "minimize/iterate.cl", "iterate", (n_groups * shape.items, self._n_rows + 1), (shape.items, 1),
-            *self._counts(passes), np.int32(shape.moved), np.int32(self._descent), self._stopping,
-            run.dtype.type(passes.encoding.step), self.free, passes.buffers["results"], *self._blocks(run),
-            self._sums, *self._moved(passes, before, after), *done, ROUND=shape.round, **self._macros(passes),
+        done, done_next = self._done if before == "state" else self._done[::-1]
+        arguments = dict(
+            done=done, done_next=done_next, **self._counts(passes), **self._blocks(run),
+            **self._stepped_by(passes, before, after),
+        )  # fmt: skip
+        iterate = run.bind(
+            "minimize/iterate.cl", "iterate", (n_groups * shape.items, self._n_rows + 1), (shape.items, 1), arguments,
+            ROUND=shape.round, **self._macros(passes),
         )  # fmt: skip
         return [*self.evaluation, *self._evaluated, iterate, *self._stepped]
 
-    def _moved(self, passes: AnyPasses, before: str, after: str) -> list[Argument]:
-        """The last of STEP_ARGUMENTS, cl/minimize/step.clh: what a step changes."""
-        kept = [self.kept[name][0] for name in (before, after)]
-        names = "base", "gradient", "directions", "history"
-        return [*kept, passes.buffers["positions"], *(self.kept[name][0] for name in names)]
+    def _stepped_by(self, passes: AnyPasses, before: str, after: str) -> Arguments:
+        """STEP_ARGUMENTS of cl/minimize/step.clh, but for sizes and SOFTENED_ARGUMENTS."""
+        return dict(
+            moved=self._shape.moved, descent=self._descent, stopping=self._stopping, step=passes.encoding.step,
+            free=self.free, sums=self._sums, before=self.kept[before][0], after=self.kept[after][0],
+            **passes.named("positions", "results"),
+            **self._named("base", "base_gradient", "directions", "history"),
+        )  # fmt: skip
 
     def prepare(self, run: Run, evaluations: Sequence[int]) -> int:
         """Build the blocks of those structures whose turn it is, by the evaluations that each had so far.
@@ -242,7 +261,7 @@ class Steps:
         for _ in range(count):
             # A run keeps to one of the two: `load` alone makes the counters of joined launches 0.
             launches = self.both if run.beside else self.alone
-            run.launch_kept(launches[self.count % 2], n_seats)
+            run.launch_bound(launches[self.count % 2], n_seats)
             self.count += 1
 
     @property
@@ -263,7 +282,7 @@ class Steps:
             run.write(self.kept[name][0], values, seat * len(values))
         for counter in self._done if self._joins else ():
             run.clear(counter)
-        run.launch_kept(self.begin, 1, first=seat)
+        run.launch_bound(self.begin, 1, first=seat)
 
     def move(self, run: Run, source: int, target: int) -> None:
         """Move a structure to another seat."""

@@ -59,19 +59,25 @@ def entries_of(run: Run, task: Task) -> Entries:
     placed = run.empty(2 * n_pairs, np.uint32)
     if n_pairs:
         place = run.kernel("nonbond/tile_entries.cl", "place_pairs", width, **switches)
-        run.launch(place, (n_pairs,), (ITEMS,), np.int32(n_pairs), slot_of, task.pairs, placed)
+        run.launch(
+            place, (n_pairs,), (ITEMS,), dict(n_pairs=n_pairs, slot_of=slot_of, pairs=task.pairs, placed=placed)
+        )  # fmt: skip
     segments = segments_by_counting(run, placed, n_pairs, len(order), Role.BOTH, tile=tile)
     offsets = run.zeros(2 * n_tiles + 1, np.int32)
     fill = run.kernel("nonbond/tile_entries.cl", "tile_entries", width, **switches)
     assert segments.neighbours is not None
-    lists = segments.offsets, segments.neighbours, segments.pairs, placed, offsets
+    lists = dict(
+        n_tiles=n_tiles, starts=segments.offsets, neighbours=segments.neighbours, pair_of=segments.pairs,
+        placed=placed, offsets=offsets,
+    )  # fmt: skip
 
     def launch(writing: bool, entries: Buffer, *lanes: Buffer) -> None:
-        own = (*task.own, *lanes) if task.own else ()
-        run.launch(fill, (2 * n_tiles,), (1,), np.int32(n_tiles), np.int32(writing), *lists, entries, *own)
+        of_lanes = dict(zip(("lane_sigma2", "lane_charges"), lanes, strict=True)) if task.own else {}
+        arguments = dict(writing=writing, entries=entries, **lists, **task.own_arguments, **of_lanes)
+        run.launch(fill, (2 * n_tiles,), (1,), arguments)
 
     unused = run.empty(1)
-    launch(False, unused, unused, unused)
+    launch(False, run.empty(1, np.uint32), unused, unused)
     prefix_sum(run, offsets, 2 * n_tiles + 1)
     n_entries = int(run.download(offsets, 2 * n_tiles + 1, np.int32)[-1])
     entries = run.empty((width // tile + 1) * n_entries, np.uint32)

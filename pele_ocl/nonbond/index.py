@@ -36,11 +36,12 @@ def prefix_sum(run: Run, values: Buffer, n: int) -> None:
     block = 2 * group
     n_blocks = max(1, -(-n // block))
     totals = run.empty(n_blocks, np.int32)
-    run.launch(scan, (n_blocks * group,), (group,), np.int32(n), values, totals)
+    arguments = dict(n=n, values=values, totals=totals)
+    run.launch(scan, (n_blocks * group,), (group,), arguments)
     if n_blocks > 1:
         prefix_sum(run, totals, n_blocks)
         add = run.kernel("nonbond/scan.cl", "add_totals", GROUP=group)
-        run.launch(add, (n_blocks * group,), (group,), np.int32(n), values, totals)
+        run.launch(add, (n_blocks * group,), (group,), arguments)
 
 
 def sort_keys(run: Run, keys: Buffer, n: int) -> None:
@@ -49,18 +50,18 @@ def sort_keys(run: Run, keys: Buffer, n: int) -> None:
     sort, group = run.group_kernel("nonbond/ladder/bitonic.cl", "sort_blocks", local_reals=4, most=256)
     block = 2 * group
     n_blocks = max(1, -(-n // block))
-    shape, size = (n_blocks * group,), np.int32(n)
-    run.launch(sort, shape, (group,), size, keys)
+    shape, sorted_keys = (n_blocks * group,), dict(n=n, keys=keys)
+    run.launch(sort, shape, (group,), sorted_keys)
     span = 2 * block
     while span < 2 * n:
         step = run.kernel("nonbond/ladder/bitonic.cl", "merge_step", GROUP=group)
         comparators = (-(-n // span) * span // 2,)
-        run.launch(step, comparators, (ITEMS,), size, np.int32(span), np.int32(0), keys)
+        run.launch(step, comparators, (ITEMS,), dict(span=span, distance=0, **sorted_keys))
         distance = span // 4
         while distance >= block:
-            run.launch(step, comparators, (ITEMS,), size, np.int32(span), np.int32(distance), keys)
+            run.launch(step, comparators, (ITEMS,), dict(span=span, distance=distance, **sorted_keys))
             distance //= 2
-        run.launch(run.kernel("nonbond/ladder/bitonic.cl", "merge_blocks", GROUP=group), shape, (group,), size, keys)
+        run.launch(run.kernel("nonbond/ladder/bitonic.cl", "merge_blocks", GROUP=group), shape, (group,), sorted_keys)
         span *= 2
 
 
@@ -72,17 +73,18 @@ def segments_by_counting(run: Run, pairs: Buffer, n_pairs: int, n_atoms: int, ro
     n_keys = 2 * n_pairs if role == Role.BOTH else n_pairs
     n_segments = -(-n_atoms // tile)
     offsets = run.zeros(n_segments + 1, np.int32)
-    sizes = np.int32(n_pairs), np.int32(role), np.int32(tile)
+    listed = dict(n_pairs=n_pairs, role=role, tile=tile, pairs=pairs)
     if n_pairs:
-        run.launch(run.kernel("nonbond/pair_index.cl", "count_pairs"), (n_pairs,), (ITEMS,), *sizes, pairs, offsets)
+        count = run.kernel("nonbond/pair_index.cl", "count_pairs")
+        run.launch(count, (n_pairs,), (ITEMS,), dict(counts=offsets, **listed))
     prefix_sum(run, offsets, n_segments + 1)
     keys = run.empty(n_keys, np.uint64)
     if n_pairs:
         taken = run.zeros(n_segments, np.int32)
         fill = run.kernel("nonbond/pair_index.cl", "fill_segments")
-        run.launch(fill, (n_pairs,), (ITEMS,), *sizes, pairs, offsets, taken, keys)
+        run.launch(fill, (n_pairs,), (ITEMS,), dict(offsets=offsets, taken=taken, keys=keys, **listed))
         sort = run.kernel("nonbond/pair_index.cl", "sort_segments")
-        run.launch(sort, (n_segments,), (ITEMS,), np.int32(n_segments), offsets, keys)
+        run.launch(sort, (n_segments,), (ITEMS,), dict(n_segments=n_segments, offsets=offsets, keys=keys))
     return Segments(offsets, *_split(run, keys, n_keys, role == Role.BOTH))
 
 
@@ -90,18 +92,12 @@ def segments_by_sorting(run: Run, pairs: Buffer, n_pairs: int, n_atoms: int, rol
     """The same from sorted keys: atom above pair number."""
     keys, offsets = run.empty(n_pairs, np.uint64), run.zeros(n_atoms + 1, np.int32)
     if n_pairs:
-        run.launch(
-            run.kernel("nonbond/pair_index.cl", "make_keys"),
-            (n_pairs,),
-            (ITEMS,),
-            np.int32(n_pairs),
-            np.int32(role),
-            pairs,
-            keys,
-        )
+        make, find = (run.kernel("nonbond/pair_index.cl", name) for name in ("make_keys", "find_offsets"))
+        run.launch(make, (n_pairs,), (ITEMS,), dict(n_pairs=n_pairs, role=role, pairs=pairs, keys=keys))
         sort_keys(run, keys, n_pairs)
-        sizes = np.int32(n_pairs), np.int32(n_atoms)
-        run.launch(run.kernel("nonbond/pair_index.cl", "find_offsets"), (n_pairs + 1,), (ITEMS,), *sizes, keys, offsets)
+        run.launch(
+            find, (n_pairs + 1,), (ITEMS,), dict(n_pairs=n_pairs, n_atoms=n_atoms, keys=keys, offsets=offsets)
+        )  # fmt: skip
     return Segments(offsets, *_split(run, keys, n_pairs, False))
 
 
@@ -109,5 +105,6 @@ def _split(run: Run, keys: Buffer, n: int, rows: bool) -> tuple[Buffer, Buffer |
     """Lower and upper halves of the keys: pair numbers, and in rows the neighbours."""
     low, high = run.empty(n, np.int32), run.empty(n, np.uint32)
     if n:
-        run.launch(run.kernel("nonbond/pair_index.cl", "split_keys"), (n,), (ITEMS,), np.int32(n), keys, high, low)
+        split = run.kernel("nonbond/pair_index.cl", "split_keys")
+        run.launch(split, (n,), (ITEMS,), dict(n=n, keys=keys, high=high, low=low))
     return low, high if rows else None

@@ -60,7 +60,8 @@ class Listed:
         from ..opencl.run import Run
 
         run = Run(self.device, self.precision)
-        passes = self.passes(run, self.task, self.index, most)
+        passes = self.passes(run, self.task, self.index)
+        passes.make(most)
         run.finish()  # evaluations may go to another queue
         return ListPipeline(self.task.molecule.atoms, passes, explain, self.seconds)
 

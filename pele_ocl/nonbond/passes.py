@@ -15,9 +15,10 @@ from ..plan.passes import Passes
 from .task import Task
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
+    from ..opencl.signature import Arguments
 
 # Energies of a conformation that come to the host: those of all groups, or of as many parts of them.
 MOST_PARTS = 512
@@ -36,23 +37,28 @@ class ListPasses(Passes, Generic[Index]):
     # Variants whose kernels take no more than one conformation say so.
     most_conformations: ClassVar[int | None] = None
 
-    def __init__(self, run: Run, task: Task, index: Index, most: int) -> None:
-        """Make buffers for up to `most` conformations."""
-        molecule = task.molecule
-        super().__init__(run, molecule.encoding, task.n_atoms)
+    def __init__(self, run: Run, task: Task, index: Index) -> None:
+        super().__init__(run, task.molecule.encoding, task.n_atoms)
         self.task, self.index = task, index
+        self.first_energy = 3 * task.n_atoms if task.gradient else 0
+
+    def make(self, most: int) -> None:
+        """Make buffers for up to `most` conformations, then the launches; called once."""
+        molecule, run, limit = self.task.molecule, self.run, self.most_conformations
         self.n_slots = self._n_slots()
         self.n_groups = self._n_groups()
-        self.first_energy = 3 * task.n_atoms if task.gradient else 0
-        limit = self.most_conformations
-        self.allocate(self._common_sizes() | self._sizes(), most if limit is None else min(most, limit))
+        points = np.dtype(np.int32) if run.precision == "float32" else run.dtype  # point4 of cl/nonbond/pair.clh
+        self.allocate(
+            self._common_sizes() | self._sizes(), most if limit is None else min(most, limit), {"points": points}
+        )
         self.most_at_once = self.most_at_once if limit is None else min(self.most_at_once, limit)
         if not molecule.gb:
             self.buffers["traits"] = run.upload(molecule.traits.values[self._order()])
         first = [*self._place(), *self._clear()]
         pairs = self._pairs()
         last = self._add_energies() if self._are_many else []
-        self.launches = [*first, *pairs, *last]
+        self.launches = self.uncut = [*first, *pairs, *last]
+        self.most_uncut = self.run.most_uncut(self.launches)
         self._ends = len(first), len(first) + len(pairs)
 
     @classmethod
@@ -81,7 +87,7 @@ class ListPasses(Passes, Generic[Index]):
             np.multiply(results[:, :first], per_step, out=by_angstrom, dtype=np.float64)  # float32 might overflow
 
     @abstractmethod
-    def _pairs(self) -> list[KeptLaunch]:
+    def _pairs(self) -> list[BoundLaunch]:
         """The kernels over pairs."""
 
     @abstractmethod
@@ -92,7 +98,7 @@ class ListPasses(Passes, Generic[Index]):
         """Reals in each buffer of the variant's own, for one conformation."""
         return {}
 
-    def _clear(self) -> list[KeptLaunch]:
+    def _clear(self) -> list[BoundLaunch]:
         """The launches that come before the kernels over pairs."""
         return []
 
@@ -129,23 +135,25 @@ class ListPasses(Passes, Generic[Index]):
         """The buffer in which the groups leave their energies."""
         return self.buffers["energies" if self._are_many else "results"]
 
-    def _place(self) -> list[KeptLaunch]:
+    def _place(self) -> list[BoundLaunch]:
         """The launch that makes the records of the atoms."""
-        order = self._order()
-        constants = (self._constants(order), *self.named("roots", "traits")) if self.task.molecule.gb else ()
+        order, gb = self._order(), self.task.molecule.gb
+        arguments = dict(
+            n_slots=self.n_slots, n_atoms=self.task.n_atoms, order=self.run.upload(order, np.int32),
+            charges=self._charges(order), **self._in_steps, **self.named("positions", "points"),
+            **(dict(constants=self._constants(order), **self.named("roots", "traits")) if gb else {}),
+        )  # fmt: skip
         return [
-            self.run.keep(
-                "nonbond/place.cl", "place_atoms", (self.n_slots, 1), (ITEMS, 1), np.int32(self.n_slots),
-                np.int32(self.task.n_atoms), *self._in_steps, self.buffers["positions"],
-                self.run.upload(order, np.int32), self._charges(order), *constants, self.buffers["points"],
-                **self.encoding.macros, **self.task.macros,
+            self.run.bind(
+                "nonbond/place.cl", "place_atoms", (self.n_slots, 1), (ITEMS, 1), arguments, **self.encoding.macros,
+                **self.task.macros,
             )
         ]  # fmt: skip
 
     @property
-    def _in_steps(self) -> tuple[np.float64, ...]:
+    def _in_steps(self) -> Arguments:
         """STEP_ARGUMENT of cl/nonbond/point.clh."""
-        return () if self.encoding.is_fixed else (np.float64(1 / self.encoding.step),)
+        return {} if self.encoding.is_fixed else dict(inv_step=1 / self.encoding.step)
 
     def _charges(self, order: NDArray[np.intp]) -> Buffer:
         """The charges of the atoms in each slot."""
@@ -155,13 +163,13 @@ class ListPasses(Passes, Generic[Index]):
         """The traits of the atoms in each slot, but for Born radii."""
         return self.run.upload(self.task.molecule.traits.values[order])
 
-    def _add_energies(self) -> list[KeptLaunch]:
+    def _add_energies(self) -> list[BoundLaunch]:
         """The launch that adds up the energies of many groups."""
-        sizes = np.int32(self.n_groups), np.int32(self.first_energy), np.int32(self.n_results)
+        sizes = dict(n_groups=self.n_groups, first=self.first_energy, size=self.n_results)
         return [
-            self.run.keep(
-                "nonbond/energies.cl", "add_energies", (MOST_PARTS, 1), (ITEMS, 1), *sizes,
-                *self.named("energies", "results"), PARTS=MOST_PARTS,
+            self.run.bind(
+                "nonbond/energies.cl", "add_energies", (MOST_PARTS, 1), (ITEMS, 1),
+                dict(**sizes, **self.named("energies", "results")), PARTS=MOST_PARTS,
             )
         ]  # fmt: skip
 

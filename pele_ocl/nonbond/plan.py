@@ -18,7 +18,6 @@ from ..pairs import PairList, Pairs
 from ..plan.conformations import TooWideError
 from ..plan.evaluator import Evaluator, Failures
 from ..plan.found import Found
-from ..plan.moving import Moving
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
@@ -112,22 +111,23 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         start = time.perf_counter()
         flag("profile", profile)
         callback("progress", progress)
-        moving = Moving(self.atoms, positions)
+        given = self._given(positions)
         try:
-            return self._evaluate(moving, born_radii, profile, progress, start)
+            return self._evaluate(given, born_radii, profile, progress, start)
         except TooWideError:
-            wider = Nonbond(moving.atoms, progress=self.progress, **self._described())
+            wider = Nonbond(self._placed(given), progress=self.progress, **self._described())
         return wider.evaluate(born_radii=born_radii, profile=profile, progress=progress)
 
     def _evaluate(
-        self, moving: Moving, born_radii: ArrayLike | None, profile: bool, progress: Progress | None, start: float
+        self, given: Floats, born_radii: ArrayLike | None, profile: bool, progress: Progress | None, start: float
     ) -> NonbondResult:
         """Evaluate one conformation. Raises TooWideError where fixed-point coordinates do not reach so far."""
         failures = Failures(1)
         if born_radii is not None:
             born_radii = one_an_atom("born_radii", born_radii, len(self.atoms))
-        radii = self._radii_for(born_radii, moving.conformations if moving.is_moved else None, failures)
-        return self._evaluate_one(moving, profile, progress or self.progress, failures, radii, start)
+        moved = None if given is self.atoms.positions else given[np.newaxis]
+        radii = self._radii_for(born_radii, moved, failures)
+        return self._evaluate_one(given, profile, progress or self.progress, failures, radii, start)
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, born_radii: ArrayLike | None = None,

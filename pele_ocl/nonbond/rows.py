@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..opencl.shared import Role
 from .index import Segments, segments_by_counting
 from .ladder.scattered import EnergiesAlone
@@ -13,8 +11,9 @@ from .passes import AnyPasses, ListPasses
 from .task import Task
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.run import Run
+    from ..opencl.signature import Arguments
 
 GROUP, LANES = 128, 32  # work-items of a group, and of them to an atom
 # Of fewer atoms than this, whose longest list of neighbours is what takes time, there are twice as many to each; CPUs
@@ -28,13 +27,13 @@ MOST_WITHOUT_RECORDS = {"GPU": 16_000}
 class Rows(ListPasses[Segments]):
     """One launch over all atoms; energies alone are had from each pair once."""
 
-    def __init__(self, run: Run, task: Task, index: Segments, most: int) -> None:
+    def __init__(self, run: Run, task: Task, index: Segments) -> None:
+        super().__init__(run, task, index)
         times = 2 if task.n_atoms < FEW.get(run.device.kind, 0) else 1
         self._macros = {"LANES": times * LANES, **task.macros}
         _, self.group = run.group_kernel(
             "nonbond/rows.cl", "nonbond_rows", local_reals=3, most=times * GROUP, RECORDS=1, **self._macros
         )
-        super().__init__(run, task, index, most)
 
     @property
     def has_records(self) -> bool:
@@ -42,17 +41,17 @@ class Rows(ListPasses[Segments]):
         most = MOST_WITHOUT_RECORDS.get(self.run.device.kind, 0)
         return self._are_many or self.batch * self.task.n_atoms > most
 
-    def _place(self) -> list[KeptLaunch]:
+    def _place(self) -> list[BoundLaunch]:
         return super()._place() if self.has_records else []
 
     @property
-    def _records(self) -> list[Argument]:
-        """The records of the atoms, or what they are made of."""
+    def _records(self) -> Arguments:
+        """Records of the atoms, or what they are made of."""
         if self.has_records:
-            return list(self.named("points", "traits"))
+            return self.named("points", "traits")
         order, gb = self._order(), self.task.molecule.gb
-        of_radii = [self.buffers["roots"], self._constants(order)] if gb else [self.buffers["traits"]]
-        return [*self._in_steps, self.buffers["positions"], self._charges(order), *of_radii]
+        of_radii = dict(traits=self._constants(order), **self.named("roots")) if gb else self.named("traits")
+        return dict(atom_charges=self._charges(order), **self._in_steps, **self.named("positions"), **of_radii)
 
     @classmethod
     def prepare(cls, run: Run, task: Task) -> Segments:
@@ -65,14 +64,17 @@ class Rows(ListPasses[Segments]):
     def _n_groups(self) -> int:
         return -(-self.task.n_atoms * min(self._macros["LANES"], self.group) // self.group)
 
-    def _pairs(self) -> list[KeptLaunch]:
+    def _pairs(self) -> list[BoundLaunch]:
         assert self.index.neighbours is not None
-        own = (self.index.pairs, *self.task.own) if self.task.own else ()
+        own = dict(pair_of=self.index.pairs, **self.task.own_arguments) if self.task.own else {}
+        arguments = dict(
+            constants=self.task.molecule.traits.model, n_atoms=self.task.n_atoms, to=self.destination,
+            offsets=self.index.offsets, neighbours=self.index.neighbours, energies=self.energies, **own,
+            **self._records, **self.named("results"),
+        )  # fmt: skip
         return [
-            self.run.keep(
-                "nonbond/rows.cl", "nonbond_rows", (self.n_groups * self.group, 1), (self.group, 1),
-                self.task.molecule.traits.model, np.int32(self.task.n_atoms), self.destination, self.index.offsets,
-                self.index.neighbours, *own, *self._records, self.energies, self.buffers["results"],
+            self.run.bind(
+                "nonbond/rows.cl", "nonbond_rows", (self.n_groups * self.group, 1), (self.group, 1), arguments,
                 GROUP=self.group, RECORDS=int(self.has_records), **self._macros,
                 **({} if self.has_records else self.encoding.macros),
             )

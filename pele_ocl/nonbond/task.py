@@ -14,6 +14,7 @@ from .records import Molecule
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
+    from ..opencl.signature import Arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,11 @@ class Task:
     @property
     def n_atoms(self) -> int:
         return len(self.molecule.atoms)
+
+    @property
+    def own_arguments(self) -> Arguments:
+        """OWN_VALUES_ARGUMENTS of cl/nonbond/ladder/list.clh, none if all values are those of the atoms."""
+        return dict(zip(("sigma2", "charges"), self.own, strict=True)) if self.own else {}
 
     @property
     def macros(self) -> dict[str, int]:

@@ -12,8 +12,9 @@ from .passes import ListPasses
 from .task import Task
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.run import Run
+    from ..opencl.signature import Arguments
 
 # Work-items a compute unit, by kind of device. On a CPU more would even out what else the machine does, but each has a
 # gradient; on a GPU they hide each other's waiting.
@@ -43,27 +44,26 @@ class Tiled(ListPasses[Entries]):
     def _sizes(self) -> dict[str, int]:
         return {"gradients": 4 * self.n_groups * self.n_slots if self.task.gradient else 4}
 
-    def _pairs(self) -> list[KeptLaunch]:
-        listed, task, results = self.index, self.task, self.buffers["results"]
-        n_parts, gradients = np.int32(self.n_groups), self.buffers["gradients"]
-        compute = self._of_items(
-            "nonbond_tiled", self.n_groups, 1, task.molecule.traits.model, np.int32(listed.n_tiles), n_parts,
-            self.destination, listed.offsets, listed.entries, *listed.own, *self.named("points", "traits"),
-            self.energies, gradients,
+    def _pairs(self) -> list[BoundLaunch]:
+        listed, task = self.index, self.task
+        lane_sigma2, lane_charges = listed.own
+        arguments = dict(
+            constants=task.molecule.traits.model, n_tiles=listed.n_tiles, n_parts=self.n_groups, to=self.destination,
+            offsets=listed.offsets, entries=listed.entries, lane_sigma2=lane_sigma2, lane_charges=lane_charges,
+            energies=self.energies, **self.named("points", "traits", "gradients"),
         )  # fmt: skip
+        compute = self._of_items("nonbond_tiled", self.n_groups, 1, arguments)
         if not task.gradient:
             return [compute]
         # A work-item a part on a CPU, one an atom on a GPU.
         items, n_shares = (ITEMS, task.n_atoms) if self.run.device.kind == "GPU" else (1, self.n_groups)
-        sizes = np.int32(task.n_atoms), np.int32(self.n_slots), n_parts, np.int32(n_shares)
-        return [
-            compute,
-            self._of_items(
-                "add_gradients", n_shares, items, *sizes, self.destination, listed.slot_of, gradients, results
-            ),
-        ]
+        arguments = dict(
+            n_atoms=task.n_atoms, n_slots=self.n_slots, n_parts=self.n_groups, n_shares=n_shares, to=self.destination,
+            slot_of=listed.slot_of, **self.named("gradients", "results"),
+        )  # fmt: skip
+        return [compute, self._of_items("add_gradients", n_shares, items, arguments)]
 
-    def _of_items(self, name: str, n_items: int, items: int, *args: Argument) -> KeptLaunch:
-        """The launch of a kernel by n_items work-items, so many a group."""
+    def _of_items(self, name: str, n_items: int, items: int, arguments: Arguments) -> BoundLaunch:
+        """Bind a kernel of n_items work-items, so many a group."""
         width, macros = self.index.width, {**layout_of(self.index.width), **self.task.macros}
-        return self.run.keep("nonbond/tiled.cl", name, (n_items, 1), (items, 1), *args, width=width, **macros)
+        return self.run.bind("nonbond/tiled.cl", name, (n_items, 1), (items, 1), arguments, width=width, **macros)

@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pyopencl as cl
@@ -18,8 +19,9 @@ from ..paths import shipped
 from . import handles, notices, shared
 from .cache import Entry
 from .device import Device
-from .packing import ARGUMENT_INFO, Parameter, packed_source, parameters_of, signature_source
+from .packing import packed_source, signature_source
 from .refusals import device_errors
+from .signature import Parameter, parameters_of
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
 # of a user's objects may run while a thread builds, so it may build within.
@@ -33,6 +35,29 @@ GROUP_COMPLAINT = re.compile(
 )
 
 
+ARGUMENT_INFO = "-cl-kernel-arg-info"  # has compilers tell names and types of parameters
+
+
+@dataclass(frozen=True)
+class Program:
+    """Kernels built for a device, with their signatures.
+
+    signatures : by kernel; None if the runtime tells them, because the program was built from source
+    """
+
+    handle: cl.Program
+    signatures: Mapping[str, tuple[Parameter, ...]] | None = None
+
+    def signature(self, name: str) -> tuple[Parameter, ...]:
+        """Give the parameters of a kernel."""
+        return parameters_of(self.handle, name) if self.signatures is None else self.signatures[name]
+
+    def all_signatures(self) -> dict[str, tuple[Parameter, ...]]:
+        """Give the parameters of every kernel."""
+        names: Any = self.handle.get_info(cl.program_info.KERNEL_NAMES)
+        return {name: self.signature(name) for name in names.strip("\0").split(";")}
+
+
 class GroupTooLargeError(KernelBuildError):
     """A kernel that the device's compiler refused because its work-group is too large."""
 
@@ -40,18 +65,24 @@ class GroupTooLargeError(KernelBuildError):
 def get_program(
     device: Device, file: str, precision: str, width: int, portable: bool, defines: Mapping[str, int],
     packed: str | None = None,
-) -> cl.Program:  # fmt: skip
-    """The program of cl/`file`, built for the device and kept; parameters as of get_kernel.
+) -> Program:  # fmt: skip
+    """Give the program of cl/`file`, built for the device and kept; parameters as of get_kernel.
 
-    packed : the kernel that is to be packed; None where all are as they stand in the file
+    packed : the kernel to pack, whose signature stays that of the plain one; None for the file as it is
     """
     key = (file, precision, width, portable, packed, tuple(sorted(defines.items())))
     with BUILDING:
         if key not in device.programs:
             device.require_precision(precision)
-            options = _options(device, precision, width, portable, defines)
-            with notices.building(device.name):
-                device.programs[key] = _build(device, file, options, packed)
+            options, source = _options(device, precision, width, portable, defines), expanded_source(file, _source)
+            with notices.building(device.name), device_errors(device):
+                if packed is None:
+                    program = _build(device, file, source, options)
+                else:
+                    plain = _build(device, file, signature_source(source, packed), options).signature(packed)
+                    made = _build(device, file, packed_source(source, packed, plain), options)
+                    program = Program(made.handle, {packed: plain})
+                device.programs[key] = program
         return device.programs[key]
 
 
@@ -63,36 +94,26 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
     # Floating-point atomics and fences over the device are of OpenCL C 3.0, but for NVIDIA's, which are PTX.
     is_newer = defines.get("NATIVE_ATOMICS") or defines.get("FUSED")
     standard = "CL3.0" if is_newer and device.vendor != "NVIDIA" else "CL1.2"
-    options = [f"-cl-std={standard}", "-cl-mad-enable"]
+    options = [f"-cl-std={standard}", "-cl-mad-enable", ARGUMENT_INFO]
     if precision == "float32":
         options.append("-cl-denorms-are-zero")
     return options + [f"-D{name}={value}" for name, value in macros.items()]
 
 
-def _build(device: Device, file: str, options: list[str], packed: str | None) -> cl.Program:
-    source = expanded_source(file, _source)
-    if packed is not None:
-        asked = [*options, ARGUMENT_INFO]
-        # Not from the cache: runtimes tell the arguments of programs alone that were made from source.
-        signature = _build_source(device, file, signature_source(source, packed), asked, Entry(None))
-        with device_errors(device):
-            source = packed_source(source, packed, parameters_of(signature, packed))
-    return _build_source(device, file, source, options, Entry.of(device, source, options))
-
-
-def _build_source(device: Device, file: str, source: str, options: list[str], entry: Entry) -> cl.Program:
-    """The program of a source that was made from cl/`file`, from the cache where it is kept."""
-    binary = entry.read()
+def _build(device: Device, file: str, source: str, options: list[str]) -> Program:
+    """Build a source that was made from cl/`file`, or take the program from the cache."""
+    entry = Entry.of(device, source, options)
+    cached = entry.read()
     try:
         with BUILDING, _compiling():
-            if binary is not None:
+            if cached is not None:
                 try:
-                    kept: cl.Program = cl.Program(device.context, [device.handle], [binary]).build(options)
-                    return kept
+                    handle: cl.Program = cl.Program(device.context, [device.handle], [cached.binary]).build(options)
+                    return Program(handle, cached.signatures)
                 except cl.Error:  # not of this runtime after all
                     pass
             uncached: Any = False
-            program: cl.Program = cl.Program(device.context, source).build(options, cache_dir=uncached)
+            program = Program(cl.Program(device.context, source).build(options, cache_dir=uncached))
     except cl.Error as error:
         if "unknown target CPU" in str(error):
             raise KernelBuildError(
@@ -101,12 +122,12 @@ def _build_source(device: Device, file: str, source: str, options: list[str], en
             ) from error
         kind = GroupTooLargeError if is_about_the_group(error) else KernelBuildError
         raise kind(f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}") from error
-    entry.write(program)
+    entry.write(program.handle, program.all_signatures)
     return program
 
 
 def is_about_the_group(error: cl.Error) -> bool:
-    """Whether a smaller work-group may build where this error was raised; no other error is worth another build."""
+    """Tell if a smaller work-group may build after this error; no other error is worth another build."""
     return error.code in GROUP_CODES or GROUP_COMPLAINT.search(str(error)) is not None
 
 
@@ -133,24 +154,8 @@ def named_source(text: str) -> str:
     return name
 
 
-def signature(
-    device: Device, file: str, name: str, precision: str, width: int, defines: Mapping[str, int]
-) -> list[Parameter]:
-    """Give the parameters of kernel `name` of cl/`file`, as its compiler tells them."""
-    key = ("signature", file, name, precision, width, tuple(sorted(defines.items())))
-    with BUILDING:
-        if key not in device.signatures:
-            options = [*_options(device, precision, width, False, defines), ARGUMENT_INFO]
-            source = signature_source(expanded_source(file, _source), name)
-            # Not from the cache: runtimes tell the arguments of programs alone that were made from source.
-            program = _build_source(device, file, source, options, Entry(None))
-            with device_errors(device):
-                device.signatures[key] = parameters_of(program, name)
-        return device.signatures[key]
-
-
 def _source(file: str) -> str:
-    """The text of a kernel file, or of what the host shares with the kernels."""
+    """Read a kernel file, or make the header of a definition that host and kernels share."""
     if file in _TEXTS:
         return _TEXTS[file]
     if file.startswith(shared.FOLDER):

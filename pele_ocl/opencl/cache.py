@@ -1,18 +1,20 @@
-"""Compiled programs kept on disk from one run to the next.
+"""Compiled programs cached on disk from one run to the next.
 
-An entry is one file: a checksum, then the binary. It gets its name when it is complete, so that no process sees half of
-it and there is nothing to lock. Whatever goes wrong with the disk, the program is built from its source, and one note
-says so.
+An entry is one file: a checksum, a line with the signatures of all kernels, then the binary, from which runtimes do not
+tell signatures. It gets its name when it is complete, so that no process sees half of it and there is nothing to lock.
+If anything goes wrong with the disk, the program is built from its source, and one note says so.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import tempfile
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,9 @@ import pyopencl as cl
 
 from ..errors import CacheWarning
 from .device import Device
+from .signature import Parameter
+
+Signatures = Mapping[str, tuple[Parameter, ...]]
 
 # These keep what they build from a source by themselves.
 KEEPING_VENDORS = ("POCL", "NVIDIA")
@@ -28,14 +33,22 @@ CHECKSUM_BYTES = 32
 
 
 @dataclass(frozen=True)
+class Cached:
+    """Program in the cache: its binary, and the parameters of each kernel."""
+
+    binary: bytes
+    signatures: Signatures
+
+
+@dataclass(frozen=True)
 class Entry:
-    """The place of a program in the cache. `name` is None where the program is not kept."""
+    """Place of a program in the cache. name : None if the program is not cached"""
 
     name: str | None
 
     @classmethod
     def of(cls, device: Device, source: str, options: list[str]) -> Entry:
-        """The entry of a source built with options for a device by the driver of today."""
+        """Find the entry of a source built with options for a device by the driver of today."""
         if device.vendor in KEEPING_VENDORS or device.kind == "simulator":
             return cls(None)
         handle = device.handle
@@ -45,8 +58,8 @@ class Entry:
         )  # fmt: skip
         return cls(hashlib.sha256(repr(names).encode()).hexdigest())
 
-    def read(self) -> bytes | None:
-        """The binary; None where there is none, or a damaged one."""
+    def read(self) -> Cached | None:
+        """Read the program; None if there is none, or a damaged one."""
         if self.name is None:
             return None
         path = _folder() / self.name
@@ -57,25 +70,30 @@ class Entry:
         except OSError as error:
             _note(f"cannot be read ({error.strerror})")
             return None
-        binary = data[CHECKSUM_BYTES:]
-        if not binary or data[:CHECKSUM_BYTES] != self._checksum(binary):
+        content = data[CHECKSUM_BYTES:]
+        if not content or data[:CHECKSUM_BYTES] != self._checksum(content):
             _note(f"hold a damaged entry, {self.name[:8]}..., which is replaced")
             return None
-        return binary
+        told, binary = content.split(b"\n", 1)
+        return Cached(
+            binary,
+            {kernel: tuple(Parameter(*of) for of in parameters) for kernel, parameters in json.loads(told).items()},
+        )
 
-    def write(self, program: cl.Program) -> None:
-        """Keep a program that was just built from its source."""
+    def write(self, program: cl.Program, signatures: Callable[[], Signatures]) -> None:
+        """Cache a program that was just built from its source."""
         if self.name is None:
             return
         temporary = None
         try:
             binaries: Any = program.get_info(cl.program_info.BINARIES)
-            binary: bytes = binaries[0]
+            told = {kernel: [astuple(of) for of in parameters] for kernel, parameters in signatures().items()}
+            content = json.dumps(told).encode() + b"\n" + binaries[0]
             folder = _folder()
             folder.mkdir(parents=True, exist_ok=True)
             number, temporary = tempfile.mkstemp(dir=folder, prefix="new-")
             with os.fdopen(number, "wb") as file:
-                file.write(self._checksum(binary) + binary)
+                file.write(self._checksum(content) + content)
             os.replace(temporary, folder / self.name)
         except cl.Error:
             pass  # a runtime that gives no binaries
@@ -85,9 +103,9 @@ class Entry:
                     os.unlink(temporary)
             _note(f"cannot be written ({error.strerror})")
 
-    def _checksum(self, binary: bytes) -> bytes:
-        """SHA-256 of the entry's name and its binary, so that an entry under another's name is none."""
-        return hashlib.sha256(str(self.name).encode() + binary).digest()
+    def _checksum(self, content: bytes) -> bytes:
+        """SHA-256 of the entry's name and its content, so that an entry under another's name is none."""
+        return hashlib.sha256(str(self.name).encode() + content).digest()
 
 
 def _folder() -> Path:

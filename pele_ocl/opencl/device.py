@@ -26,8 +26,8 @@ from .memory import Buffer, BufferBytes
 from .runtimes import find_platforms, name_processors
 
 if TYPE_CHECKING:
+    from .building import Program
     from .kernel import Kernel
-    from .packing import Parameter
 
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
 
@@ -76,7 +76,7 @@ class Device:
 
     index : index in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
-    programs, kernels, signatures : built programs, their kernels and what these take, by file, name and options
+    programs, kernels : built programs and their kernels, by file, name and options
     buffers : the bytes of the device's buffers; mapped : those of host memory that the device reads and fills
     kept : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
     staging : such memory, kept for large reads and dropped alike; whoever reads takes it out meanwhile
@@ -87,9 +87,8 @@ class Device:
 
     index: int
     handle: cl.Device
-    programs: dict[Hashable, cl.Program] = field(default_factory=dict, repr=False)
+    programs: dict[Hashable, Program] = field(default_factory=dict, repr=False)
     kernels: dict[Hashable, Kernel] = field(default_factory=dict, repr=False)
-    signatures: dict[Hashable, list[Parameter]] = field(default_factory=dict, repr=False)
     buffers: BufferBytes = field(default_factory=BufferBytes, repr=False)
     mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
     kept: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
@@ -104,17 +103,17 @@ class Device:
     @property
     def context(self) -> cl.Context:
         """The context of all that is computed on the device."""
-        return self._queues[0]
+        return self.queues[0]
 
     @property
     def queue(self) -> cl.CommandQueue:
         """The queue that takes the times of what runs in it."""
-        return self._queues[1]
+        return self.queues[1]
 
     @property
     def plain_queue(self) -> cl.CommandQueue:
         """The queue that takes no times, and so launches faster."""
-        return self._queues[2]
+        return self.queues[2]
 
     @contextmanager
     def queue_aside(self) -> Iterator[cl.CommandQueue]:
@@ -132,8 +131,11 @@ class Device:
             self.spare.append(queue)
 
     @property
-    def _queues(self) -> tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]:
-        """The context and both queues, made by the thread that first needs them. Raises DeviceError after a fork."""
+    def queues(self) -> tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]:
+        """Context, `queue` and `plain_queue`, made by the thread that first needs them.
+
+        Raises DeviceError after a fork.
+        """
         if _forks != self.forks:
             raise DeviceError(
                 f"{self} was in use before this process was forked, and OpenCL does not survive a fork; start "

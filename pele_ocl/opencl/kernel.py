@@ -10,6 +10,8 @@ import pyopencl as cl
 
 from .building import BUILDING, get_program
 from .device import Device
+from .refusals import device_errors
+from .signature import Signature, types_of
 
 
 class Kernel:
@@ -19,11 +21,12 @@ class Kernel:
     arguments, enqueues, and gives it back. Objects are kept, because making one costs more than a launch. Threads may
     use a Kernel at the same time, and finalizers may give objects back.
 
-    launched : whether it has run on the device
+    signature : what it takes; of a packed kernel, what the plain one takes
+    launched : if it has run on the device
     """
 
-    def __init__(self, program: cl.Program, name: str, device: Device) -> None:
-        self.name, self.launched = name, False
+    def __init__(self, program: cl.Program, name: str, device: Device, signature: Signature) -> None:
+        self.name, self.signature, self.launched = name, signature, False
         self._program, self._vendor, self._handle = program, device.vendor, device.handle
         self._free = deque([cl.Kernel(program, name)])
 
@@ -74,5 +77,8 @@ def get_kernel(
     if kernel is None:
         with BUILDING:
             program = get_program(device, file, precision, width, portable, defines, name if packed else None)
-            kernel = device.kernels.setdefault(key, Kernel(program, name, device))
+            types = types_of(precision, defines.get("FIXED_BITS", 0), defines.get("DOUBLES", 0))
+            with device_errors(device):
+                signature = Signature(name, program.signature(name), types)
+                kernel = device.kernels.setdefault(key, Kernel(program.handle, name, device, signature))
     return kernel

@@ -7,6 +7,7 @@ import mmap
 import threading
 import weakref
 from collections import deque
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -18,7 +19,13 @@ Queue = cl.CommandQueue
 
 
 class Buffer(cl.Buffer):
-    """Memory of a device. PyOpenCL's own buffers take no weak references, so they cannot be counted."""
+    """Memory of a device. PyOpenCL's own buffers take no weak references, so they cannot be counted.
+
+    dtype : of its values; is_read_only : if kernels may only read it
+    """
+
+    dtype: np.dtype[Any]
+    is_read_only: bool
 
 
 def ask_for_large_pages(queue: Queue, buffer: Buffer) -> None:

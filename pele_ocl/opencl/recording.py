@@ -11,27 +11,35 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .kernel import Kernel, get_kernel
-from .launch import Argument, KeptLaunch
+from .launch import BoundLaunch
 from .memory import Buffer
 from .run import Run
 from .shared import ROW_BLOCK
+from .signature import Argument, Arguments
 
 
 @dataclass(eq=False)
 class Piece:
     """So many bytes that stand for a buffer: of the molecule, or of each of its structures.
 
-    values : which it has at the beginning; None where any will do
+    dtype : of its values
+    values : which it has at the beginning; None if any will do
     are_zero : whether all are 0 at the beginning
     is_shared : whether all structures of the molecule have it together, which kernels then only read
     first : byte of its region at which it begins, once that is laid out
     """
 
     size: int
+    dtype: np.dtype[Any]
     values: NDArray[Any] | None = None
     are_zero: bool = False
     is_shared: bool = False
     first: int = -1
+
+    @property
+    def is_read_only(self) -> bool:
+        """If kernels may only read it."""
+        return self.values is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +58,9 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class RecordedLaunch:
-    """A launch of a packed kernel with the arguments of one molecule; shape and group as of KeptLaunch."""
+    """A launch of a packed kernel with the arguments of one molecule; shape and group as of BoundLaunch."""
+
+    cost: ClassVar[float] = 0.0  # its time does not go by pairs
 
     kernel: Kernel
     shape: tuple[int, int]
@@ -88,18 +98,21 @@ class Recorder(Run):
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         array = np.ascontiguousarray(values, dtype or self.dtype)
         if id(array) not in self._uploaded:  # where launches share an array, it is there once
-            self._uploaded[id(array)] = self._piece(Piece(max(array.itemsize, array.nbytes), array, is_shared=True))
+            self._uploaded[id(array)] = self._piece(
+                Piece(max(array.itemsize, array.nbytes), array.dtype, array, is_shared=True)
+            )
         return cast(Buffer, self._uploaded[id(array)])
 
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         array = np.ascontiguousarray(values, dtype or self.dtype)
-        return cast(Buffer, self._piece(Piece(max(array.itemsize, array.nbytes), array)))
+        return cast(Buffer, self._piece(Piece(max(array.itemsize, array.nbytes), array.dtype, array)))
 
     def kept(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         return self.upload(make())
 
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
-        return cast(Buffer, self._piece(Piece(max(1, n) * np.dtype(dtype or self.dtype).itemsize)))
+        kind = np.dtype(dtype or self.dtype)
+        return cast(Buffer, self._piece(Piece(max(1, n) * kind.itemsize, kind)))
 
     def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
         buffer = self.empty(n, dtype)
@@ -115,11 +128,12 @@ class Recorder(Run):
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
         return get_kernel(self.device, file, name, self.precision, width, self.portable, True, **defines)
 
-    def keep_kernel(
-        self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], *args: Argument, pairs: float = 0.0,
-        divisible: int = 1,
-    ) -> KeptLaunch:  # fmt: skip
-        return cast(KeptLaunch, RecordedLaunch(kernel, *self._fitted(kernel, shape, group), args))
+    def bind_kernel(
+        self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
+        cost: float = 0.0, divisible: int = 1,
+    ) -> BoundLaunch:  # fmt: skip
+        args = kernel.signature.arguments(arguments)
+        return cast(BoundLaunch, RecordedLaunch(kernel, *self._fitted(kernel, shape, group), args))
 
     @property
     def slot(self) -> int:

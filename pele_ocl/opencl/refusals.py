@@ -10,8 +10,18 @@ from ..errors import DeviceError, DeviceMemoryError
 from .device import Device
 
 
+def refusal(device: Device, error: cl.Error) -> DeviceError:
+    """Say an error of OpenCL's as a sentence about the device."""
+    if isinstance(error, cl.MemoryError):
+        return DeviceMemoryError(f"{device} lacks free memory for this; choose another device")
+    return DeviceError(f"{device} refuses the work ({error}); choose another device or variant")
+
+
 class device_errors:  # noqa: N801  # used as a function; a generator would cost more than setting an argument
-    """Within the block, whatever OpenCL refuses is raised as DeviceError, a sentence about the device."""
+    """Raise whatever OpenCL refuses within the block as DeviceError.
+
+    Where each call counts, `try` and `refusal` do the same without calls of their own.
+    """
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -21,9 +31,5 @@ class device_errors:  # noqa: N801  # used as a function; a generator would cost
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        if error is None:
-            return
-        if isinstance(error, cl.MemoryError):
-            raise DeviceMemoryError(f"{self._device} lacks free memory for this; choose another device") from error
         if isinstance(error, cl.Error):
-            raise DeviceError(f"{self._device} refuses the work ({error}); choose another device or variant") from error
+            raise refusal(self._device, error) from error

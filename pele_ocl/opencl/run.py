@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +14,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..variant import Progress
 from .building import GroupTooLargeError
 from .kernel import Kernel, get_kernel
-from .launch import Argument, KeptLaunch, PreparedLaunch, set_arguments
+from .launch import BoundLaunch, PreparedLaunch, set_arguments
 from .memory import Buffer, Queue
-from .refusals import device_errors
+from .refusals import device_errors, refusal
+from .signature import Arguments
 from .timing import Event, elapsed_seconds, seconds_of
 from .transfers import Transfers
 
@@ -107,17 +109,18 @@ class Run(Transfers):
         return kernel.most_items
 
     def launch(
-        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Argument,
-        offset: tuple[int, ...] | None = None,
+        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], arguments: Arguments,
+        *, offset: tuple[int, ...] | None = None,
     ) -> None:  # fmt: skip
         """Launch over `shape` work-items, padded to whole groups; a group is cut to what the kernel allows.
 
+        arguments : by the names of the kernel's parameters
         offset : work-items that are left out before the first one, in each dimension
         """
         group = self._allowed(kernel, group)
         kernel_object = kernel.borrow()
         try:
-            set_arguments(self.device, kernel_object, args)
+            set_arguments(self.device, kernel_object, kernel.signature.arguments(arguments))
             event = self._enqueue(kernel, kernel_object, shape, group, offset)
             if self.profile:
                 self.events.append(event)
@@ -125,29 +128,31 @@ class Run(Transfers):
             kernel.give_back(kernel_object)
 
     def prepare(
-        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Argument
+        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], arguments: Arguments
     ) -> PreparedLaunch:
         """As `launch`, to be called once or more later: setting arguments takes longer than a short kernel runs."""
-        return PreparedLaunch(self, kernel, shape, self._allowed(kernel, group), args)
+        return PreparedLaunch(self, kernel, shape, self._allowed(kernel, group), kernel.signature.arguments(arguments))
 
-    def keep(
-        self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], *args: Argument, width: int = 1,
-        pairs: float = 0.0, divisible: int = 1, **defines: int,
-    ) -> KeptLaunch:  # fmt: skip
-        """A launch with its arguments set for good, on a kernel object of its own.
+    def bind(
+        self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
+        width: int = 1, cost: float = 0.0, divisible: int = 1, **defines: int,
+    ) -> BoundLaunch:  # fmt: skip
+        """Set the arguments of a launch for good, on a kernel object of its own.
 
         shape : work-items in the first two dimensions; the third is how many conformations are computed
-        pairs, divisible : of KeptLaunch
+        arguments : by the names of the kernel's parameters, which they are checked against
+        width, defines : of the kernel; cost, divisible : of BoundLaunch
         """
         kernel = self.kernel(file, name, width, **defines)
-        return self.keep_kernel(kernel, shape, group, *args, pairs=pairs, divisible=divisible)
+        return self.bind_kernel(kernel, shape, group, arguments, cost=cost, divisible=divisible)
 
-    def keep_kernel(
-        self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], *args: Argument, pairs: float = 0.0,
-        divisible: int = 1,
-    ) -> KeptLaunch:  # fmt: skip
-        """As `keep`, of a kernel that is built already."""
-        return KeptLaunch(self.device, kernel, *self._fitted(kernel, shape, group), args, pairs, divisible)
+    def bind_kernel(
+        self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
+        cost: float = 0.0, divisible: int = 1,
+    ) -> BoundLaunch:  # fmt: skip
+        """As `bind`, of a kernel that is built already."""
+        args = kernel.signature.arguments(arguments)
+        return BoundLaunch(self.device, kernel, *self._fitted(kernel, shape, group), args, cost, divisible)
 
     def _fitted(
         self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int]
@@ -156,8 +161,8 @@ class Run(Transfers):
         x, y = min(group[0], self._most_items(kernel)), group[1]
         return (whole_groups(shape[0], x), whole_groups(shape[1], y)), (x, y, 1)
 
-    def launch_kept(
-        self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None = None, first: int = 0
+    def launch_bound(
+        self, launches: Sequence[BoundLaunch], n_conformations: int, tell: Progress | None = None, first: int = 0
     ) -> None:
         """Launch one after the other for n_conformations from conformation `first` on.
 
@@ -166,71 +171,77 @@ class Run(Transfers):
         tell : called with the share of the pairs done. Then, and where a launch is long, each is waited for, in slabs,
             which begin with the first conformation
         """
-        most_pairs = max([kept.pairs for kept in launches], default=0.0) * n_conformations
-        if most_pairs and not first and (tell or most_pairs > LONG_LAUNCH_PAIRS):
+        most_cost = max([launch.cost for launch in launches], default=0.0) * n_conformations
+        if most_cost and not first and (tell or most_cost > LONG_LAUNCH_PAIRS):
             self._launch_slabs(launches, n_conformations, tell)
             return
         queue = self.queue
         with device_errors(self.device):
-            for kept in launches:
-                shape = (*kept.shape, n_conformations)
-                offset = (kept.offset, 0, first) if first or kept.offset else None
+            for launch in launches:
+                shape = (*launch.shape, n_conformations)
+                offset = (launch.offset, 0, first) if first or launch.offset else None
                 if self.profile:
-                    self._record_first(kept.kernel)
-                    self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group, offset))
+                    self._record_first(launch.kernel)
+                    self.events.append(
+                        cl.enqueue_nd_range_kernel(queue, launch.kernel_object, shape, launch.group, offset)
+                    )
                 else:
-                    cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group, offset)
+                    cl.enqueue_nd_range_kernel(queue, launch.kernel_object, shape, launch.group, offset)
 
     def through(
-        self, source: Buffer, values: NDArray[Any], launches: Sequence[KeptLaunch], target: Buffer, array: NDArray[Any]
+        self, source: Buffer, values: NDArray[Any], launches: Sequence[BoundLaunch], target: Buffer, array: NDArray[Any]
     ) -> tuple[Event, Event]:
         """Start to write values, launch for as many conformations as they have rows, and read an array.
 
-        As `start_write`, `launch_kept` and `start_read`, by the shortest way, for launches that are not cut.
+        As `start_write`, `launch_bound` and `start_read`, by the shortest way, for launches that are not cut.
         """
         queue, count = self.queue, len(values)
-        with device_errors(self.device):
+        try:
             written = cl.enqueue_copy(queue, source, values, is_blocking=False)
-            for kept in launches:
-                offset = (kept.offset, 0, 0) if kept.offset else None
-                cl.enqueue_nd_range_kernel(queue, kept.kernel_object, (*kept.shape, count), kept.group, offset)
+            for launch in launches:
+                offset = (launch.offset, 0, 0) if launch.offset else None
+                cl.enqueue_nd_range_kernel(queue, launch.kernel_object, (*launch.shape, count), launch.group, offset)
             read = cl.enqueue_copy(queue, array, target, is_blocking=False)
             queue.flush()
+        except cl.Error as error:
+            raise refusal(self.device, error) from error
         return written, read
 
-    def cuts(self, launches: Sequence[KeptLaunch], n_conformations: int) -> bool:
-        """Whether a launch for so many conformations is so long that it is cut."""
-        return max([kept.pairs for kept in launches], default=0.0) * n_conformations > LONG_LAUNCH_PAIRS
+    @staticmethod
+    def most_uncut(launches: Sequence[BoundLaunch]) -> int:
+        """Count the conformations up to which no launch is so long that it is cut."""
+        cost = max([launch.cost for launch in launches], default=0.0)
+        return int(LONG_LAUNCH_PAIRS / cost) if cost else sys.maxsize
 
-    def _launch_slabs(self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None) -> None:
-        pairs, all_pairs = 0.0, sum(kept.pairs for kept in launches)
-        for kept in launches:
-            for share in self._slabs_of(kept, n_conformations):
-                if tell is not None and kept.pairs:
-                    tell((pairs + kept.pairs * share) / all_pairs)
-            pairs += kept.pairs
+    def _launch_slabs(self, launches: Sequence[BoundLaunch], n_conformations: int, tell: Progress | None) -> None:
+        done, all_costs = 0.0, sum(launch.cost for launch in launches)
+        for launch in launches:
+            for share in self._slabs_of(launch, n_conformations):
+                if tell is not None and launch.cost:
+                    tell((done + launch.cost * share) / all_costs)
+            done += launch.cost
 
-    def _slabs_of(self, kept: KeptLaunch, n_conformations: int) -> Iterator[float]:
+    def _slabs_of(self, launch: BoundLaunch, n_conformations: int) -> Iterator[float]:
         """Launch slabs of the first dimension, wait for each, and give the share that is done."""
-        whole, done = kept.shape[0], 0
+        whole, done = launch.shape[0], 0
         slab = whole
-        if kept.divisible and kept.pairs:
-            share = min(1.0, FIRST_SLAB_PAIRS / (kept.pairs * n_conformations))
-            slab = whole_groups(int(whole * share), kept.group[0])
+        if launch.divisible and launch.cost:
+            share = min(1.0, FIRST_SLAB_PAIRS / (launch.cost * n_conformations))
+            slab = whole_groups(int(whole * share), launch.group[0])
         while done < whole:
             count = min(slab, whole - done)
-            shape = count, kept.shape[1], n_conformations
+            shape = count, launch.shape[1], n_conformations
             start = time.perf_counter()
-            self._record_first(kept.kernel)
+            self._record_first(launch.kernel)
             with device_errors(self.device):
-                offset = kept.offset + done, 0, 0
-                event = cl.enqueue_nd_range_kernel(self.queue, kept.kernel_object, shape, kept.group, offset)
+                offset = launch.offset + done, 0, 0
+                event = cl.enqueue_nd_range_kernel(self.queue, launch.kernel_object, shape, launch.group, offset)
                 event.wait()
             if self.profile:
                 self.events.append(event)
             done += count
             seconds = max(time.perf_counter() - start, 1e-6)
-            slab = whole_groups(int(count * min(8.0, SLAB_SECONDS / seconds)), kept.group[0])
+            slab = whole_groups(int(count * min(8.0, SLAB_SECONDS / seconds)), launch.group[0])
             yield done / whole
 
     def begin_step(self, name: str) -> None:

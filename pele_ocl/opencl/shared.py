@@ -1,7 +1,6 @@
-"""Structs and constants that the host shares with the kernels, each defined here alone.
+"""Structs and constants that host and kernels share, each defined here alone.
 
-A kernel file takes one by a line such as `#include "shared/pair_model"`; what stands there in C is made from the
-definition.
+A kernel file takes one by a line such as `#include "shared/pair_model"`; the header in C is made from the definition.
 """
 
 from __future__ import annotations
@@ -257,6 +256,18 @@ RING_STEPS = Struct(
 )
 
 
+STRUCTS = {  # by the headers that kernels include
+    "pair_model": PAIR_MODEL,
+    "list_model": LIST_MODEL,
+    "row": ROW,
+    "reaches": REACHES,
+    "destination": DESTINATION,
+    "potential_law": POTENTIAL_LAW,
+    "ring_steps": RING_STEPS,
+    "stopping": STOPPING,
+}
+
+
 def _defined(constants: Mapping[str, int]) -> str:
     return "\n".join(f"#define {name} {value}" for name, value in constants.items())
 
@@ -265,14 +276,8 @@ def _listed(enum: type[IntEnum]) -> str:
     return _defined({member.name: member.value for member in enum})
 
 
-HEADERS = {
-    "pair_model": PAIR_MODEL.in_c(),
-    "list_model": LIST_MODEL.in_c(),
-    "row": ROW.in_c() + "\n" + _defined({"ROW_BLOCK": ROW_BLOCK}),
-    "reaches": REACHES.in_c(),
-    "destination": DESTINATION.in_c(),
-    "potential_law": POTENTIAL_LAW.in_c(),
-    "ring_steps": RING_STEPS.in_c(),
+HEADERS = {header: struct.in_c() for header, struct in STRUCTS.items()} | {
+    "row_block": _defined({"ROW_BLOCK": ROW_BLOCK}),
     "follows": _listed(Follows),
     "role": _listed(Role),
     "scatter": _listed(Scatter),
@@ -281,7 +286,6 @@ HEADERS = {
     "n_terms": _defined({"N_TERMS": N_TERMS}),
     "ready_terms": _defined({"READY_TERMS": READY_TERMS, "NEGATIVE_TERMS": NEGATIVE_TERMS}),
     "boxes": _defined({"LEAF": LEAF, "MOMENTS": MOMENTS}),
-    "stopping": STOPPING.in_c(),
     "step_state": _listed(StepState) + "\n" + _defined({"N_STATE": N_STATE}),
     "stop": "\n".join(f"#define STOP_{reason.name} {reason.value}" for reason in Stop),
     "descent": _listed(Descent),

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .device import Device
 from .memory import LARGE, Buffer, Queue, ask_for_large_pages
-from .refusals import device_errors
+from .refusals import device_errors, refusal
 from .timing import Event
 
 MOST_KEPT = 2  # buffers that a device keeps
@@ -43,15 +43,15 @@ class Transfers:
     @property
     def queue(self) -> Queue:
         """The queue in which everything waits. Raises DeviceError after a fork."""
-        return self.beside or (self.device.queue if self.profile else self.device.plain_queue)
+        _, timing, plain = self.device.queues
+        return self.beside or (timing if self.profile else plain)
 
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         """A buffer of the values that kernels only read, in the run's precision where no other type is given."""
         array = np.ascontiguousarray(values, dtype or self.dtype)
         if array.size == 0:  # OpenCL has no empty buffers
             return self.empty(0, dtype)
-        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
-        return self._buffer(flags, array.nbytes, array)
+        return self._buffer(array.nbytes, array.dtype, array)
 
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         """As `upload`, of values that each structure of a molecule may have of its own."""
@@ -69,8 +69,9 @@ class Transfers:
 
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
         """An uninitialised buffer of n values, reals where no other type is given."""
-        size = max(1, n) * np.dtype(dtype or self.dtype).itemsize
-        buffer = self._buffer(cl.mem_flags.READ_WRITE, size)
+        kind = np.dtype(dtype or self.dtype)
+        size = max(1, n) * kind.itemsize
+        buffer = self._buffer(size, kind)
         if self.device.kind == "CPU" and size >= LARGE:
             with device_errors(self.device):
                 ask_for_large_pages(self.queue, buffer)
@@ -89,12 +90,15 @@ class Transfers:
                 self.queue, buffer, np.zeros(1, np.uint8), first, buffer.size - first if size is None else size
             )
 
-    def _buffer(self, flags: int, size: int, values: NDArray[Any] | None = None) -> Buffer:
-        """A new buffer of `size` bytes. Raises DeviceError where they are too many beside all others."""
+    def _buffer(self, size: int, dtype: np.dtype[Any], values: NDArray[Any] | None = None) -> Buffer:
+        """Make a buffer of `size` bytes, for reading alone if it has values. Raises DeviceError if memory is short."""
+        has = cl.mem_flags
+        flags = has.READ_WRITE if values is None else has.READ_ONLY | has.COPY_HOST_PTR
         self.allocated += size
         self.device.require_memory(size, size)
         with device_errors(self.device):
             buffer = Buffer(self.device.context, flags, size, hostbuf=values)
+        buffer.dtype, buffer.is_read_only = dtype, values is not None
         self.device.buffers.count(buffer, size)
         return buffer
 
@@ -151,8 +155,10 @@ class Transfers:
 
     def wait(self, event: Event) -> None:
         """Wait for an event."""
-        with device_errors(self.device):
+        try:
             event.wait()
+        except cl.Error as error:
+            raise refusal(self.device, error) from error
 
     def has_come(self, event: Event) -> bool:
         """Whether an event has come."""

@@ -24,7 +24,7 @@ MOST_ATOMS = 100_000_000  # a list of the pairs' first ranks takes 8 bytes an at
 
 @dataclass(frozen=True, eq=False)
 class AllPairs(ReadOnlyArrays):
-    """All pairs i < j of n_atoms atoms, row by row, without those that are excluded.
+    """All pairs i < j of n_atoms atoms, row by row, without excluded ones.
 
     n_atoms : atoms
     excluded : (m, 2) pairs that are left out, from 0, in any order
@@ -57,19 +57,19 @@ class AllPairs(ReadOnlyArrays):
         return f"AllPairs({len(self):,} pairs of {self.n_atoms:,} atoms{flagged})"
 
     def chunks(self, most: int) -> Iterator[PairList]:
-        """The pairs in order, `most` at a time; the last piece may be shorter, and none is empty."""
+        """Yield the pairs in order, `most` at a time; the last piece may be shorter, and none is empty."""
         for start in range(0, len(self), require_most(most)):
             yield self._between(start, min(start + most, len(self)))
 
     def _pairs(self, name: str) -> Codes:
-        """The pairs of a field, (m, 2), lower index first."""
+        """Return the pairs of a field, (m, 2), lower index first."""
         given = arguments.array(name, getattr(self, name), "iuf", "pairs of indices")
         if given.size and (given.ndim != 2 or given.shape[1] != 2):
             raise InputError(f"{name} has shape {given.shape}; (m, 2) is needed")
         return np.sort(whole_numbers(name, given.reshape(-1)).reshape(-1, 2), axis=1)
 
     def _ranks(self, name: str, pairs: Codes) -> Codes:
-        """The ranks of pairs among all pairs, excluded ones included, sorted and unique."""
+        """Rank pairs among all pairs, excluded ones included, sorted and unique."""
         i, j = pairs.T
         wrong = (i < 0) | (j >= self.n_atoms) | (i == j)
         if wrong.any():
@@ -80,7 +80,7 @@ class AllPairs(ReadOnlyArrays):
         return np.unique(self._starts[i] + j - i - 1)
 
     def _between(self, start: int, stop: int) -> PairList:
-        """Pairs number `start` to `stop` - 1 of those that are not excluded."""
+        """Return pairs number `start` to `stop` - 1 among the ones that are not excluded."""
         low, high = self._rank(start), self._rank(stop - 1) + 1
         rows = np.arange(self._row(low), self._row(high - 1) + 1)
         begin, end = np.maximum(self._starts[rows], low), np.minimum(self._starts[rows + 1], high)
@@ -95,7 +95,10 @@ class AllPairs(ReadOnlyArrays):
         return unchecked(self.n_atoms, first, second, flags)
 
     def _rank(self, number: int) -> int:
-        """Where a pair stands among all pairs: behind as many excluded ones as have at most `number` others before."""
+        """Rank a pair among all pairs.
+
+        It comes after as many excluded ones as have at most `number` others before.
+        """
         others_before = self._skipped - np.arange(len(self._skipped))
         return number + int(np.searchsorted(others_before, number, side="right"))
 

@@ -1,4 +1,4 @@
-"""The internal dielectric constant of each atom in PELE's variable-dielectric model, VDGBNP; data/vdgbnp.csv."""
+"""Internal dielectric constant of each atom in PELE's variable-dielectric model, VDGBNP; data/vdgbnp.csv."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class _Rule:
 
 
 def internal_dielectrics(atoms: Atoms) -> Floats:
-    """The internal dielectric constants of VDGBNP, (n,); a pair of atoms has the larger of its two.
+    """Look up the internal dielectric constants of VDGBNP, (n,); a pair of atoms has the larger of its two.
 
-    The atoms that are present decide on protonation and on terminal residues, whatever dialect names them; residues
+    The atoms that are present decide on protonation and on terminal residues, whatever dialect names them. Residues
     beside a gap, without the atoms of a terminal one, count as internal. Atoms that no rule names have 1.
 
     Raises InputError for atoms without labels.
@@ -50,7 +50,7 @@ def internal_dielectrics(atoms: Atoms) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _of_residue(residue: str, names: tuple[str, ...]) -> tuple[float, ...]:
-    """The constants of one residue's atoms; the first rule that names an atom holds."""
+    """Look up the constants of one residue's atoms; the first rule that names an atom holds."""
     common = canonical(names)
     known = frozenset([*residue_names(residue), "*"])
     holding = [r for r in _rules() if r.residue in known and r.has <= set(common) and r.lacks.isdisjoint(common)]

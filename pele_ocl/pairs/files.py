@@ -38,10 +38,10 @@ def read_pairs(
 ) -> PairList:
     """Read a list of pairs.
 
-    path : .h5 or .npz with the arrays `first` and `second` and, where wanted, `one_four`, `sigma2` (A^2) and
-        `charge_products` (e^2); or text (.txt, .dat, .csv) with a pair a line, columns apart by blanks or commas.
-        Without a line that names them, the columns of a text are first and second; a third one is one_four (0 or 1),
-        and four or five are first, second, sigma2, charge_products and one_four. `#` begins a comment
+    path : .h5 or .npz with the arrays `first` and `second` and, if wanted, `one_four`, `sigma2` (A^2) and
+        `charge_products` (e^2). Text (.txt, .dat, .csv) has a pair a line, columns apart by blanks or commas. Without a
+        line that names them, the columns of a text are first and second; a third one is one_four (0 or 1). Four or five
+        are first, second, sigma2, charge_products and one_four. `#` begins a comment
     n_atoms : atoms that the pairs are taken from
     base : number of the first atom in the file; write_pairs counts from 0
     labels : names of the atoms, for messages
@@ -98,7 +98,7 @@ def write_pairs(path: str | PathLike[str], pairs: Pairs) -> None:
 
 @contextmanager
 def writing_pairs(path: str | PathLike[str], pairs: Pairs) -> Iterator[None]:
-    """As write_pairs, for a file that must not stay without another: it is there once the block ends well."""
+    """Write as write_pairs, for a file that must not stay without another: it is there once the block ends well."""
     suffix = require_pairs_suffix(path)
     require_pairs(pairs)
     piece = next(pairs.chunks(1), None)
@@ -109,7 +109,7 @@ def writing_pairs(path: str | PathLike[str], pairs: Pairs) -> Iterator[None]:
 
 
 def require_pairs_suffix(path: str | PathLike[str]) -> str:
-    """The suffix of a file of pairs, in lower case; raises FormatError unless it is one of PAIR_SUFFIXES."""
+    """Return the suffix of a file of pairs, in lower case; raise FormatError unless it is one of PAIR_SUFFIXES."""
     suffix = arguments.file_path(path).suffix.lower()
     if suffix not in PAIR_SUFFIXES:
         raise FormatError(

@@ -1,4 +1,4 @@
-"""The pairs of atoms whose Lennard-Jones and Coulomb energies are not those of the sums over all pairs."""
+"""Pairs of atoms whose Lennard-Jones and Coulomb energies differ from the sums over all pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NonbondedPairs:
 
 
 def nonbonded_pairs(atoms: Atoms) -> NonbondedPairs:
-    """The pairs of atoms.bonded or, where that is None, those that follow from bonds, scales and combining rule."""
+    """Return the pairs of atoms.bonded or, without it, of bonds, scales and combining rule."""
     if atoms.bonded is not None:
         one_four = atoms.bonded.one_four
         return NonbondedPairs(np.concatenate([atoms.bonded.excluded, one_four.atoms]), one_four)
@@ -33,12 +33,12 @@ def nonbonded_pairs(atoms: Atoms) -> NonbondedPairs:
 
 
 def own_lj_pairs(atoms: Atoms) -> LennardJonesPairs:
-    """The pairs of atoms.bonded that have Lennard-Jones parameters of their own (NBFIX)."""
+    """Return the pairs of atoms.bonded that have Lennard-Jones parameters of their own (NBFIX)."""
     return LennardJonesPairs() if atoms.bonded is None else atoms.bonded.lj_pairs
 
 
 def lj_corrections(atoms: Atoms, pairs: LennardJonesPairs) -> tuple[Floats, Floats]:
-    """Sigma A and epsilon kcal/mol of pairs, (k, 2): their own, and those that sums over all pairs take for them."""
+    """Return sigma A and epsilon kcal/mol of pairs, (k, 2): their own, and the ones that sums over all pairs take."""
     assert atoms.lj_sigma is not None
     assert atoms.lj_epsilon is not None
     i, j = pairs.atoms.T
@@ -47,7 +47,7 @@ def lj_corrections(atoms: Atoms, pairs: LennardJonesPairs) -> tuple[Floats, Floa
 
 
 def has_scaled_pairs(atoms: Atoms) -> bool:
-    """Whether the energies of all 1-4 pairs are those of the atoms' own parameters times the scales atoms.one_four."""
+    """Tell if the energies of all 1-4 pairs follow from the atoms' own parameters and the scales atoms.one_four."""
     if atoms.bonded is None or atoms.lj_sigma is None or atoms.lj_epsilon is None:
         return True
     table = atoms.bonded.one_four

@@ -20,7 +20,7 @@ Indices = NDArray[np.signedinteger[Any]]  # int32 once they are in a list
 
 
 class Pairs(Protocol):
-    """Pairs of n_atoms atoms that come in pieces, so that no more of them than a device holds need exist at a time."""
+    """Pairs of n_atoms atoms that come in pieces, so that no more than a device holds exist at a time."""
 
     @property
     def n_atoms(self) -> int:
@@ -29,7 +29,7 @@ class Pairs(Protocol):
     def __len__(self) -> int: ...
 
     def chunks(self, most: int) -> Iterator[PairList]:
-        """The pairs in order, `most` at a time; the last piece may be shorter, and none is empty."""
+        """Yield the pairs in order, `most` at a time; the last piece may be shorter, and none is empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class PairList(ReadOnlyArrays):
     charge_products : (p,) e^2, in place of the product of the two charges, optional
     labels : names of the atoms, for messages alone
 
-    The arrays are copied and made read-only. Raises InputError for unequal lengths, numbers that are not whole or not
-    finite, atoms that do not exist, an atom paired with itself, and a pair that stands in the list twice.
+    The arrays are copied and made read-only. Raises InputError for unequal lengths and for numbers that are not whole
+    or not finite. Atoms that do not exist, an atom paired with itself, and a repeated pair are refused, too.
     """
 
     n_atoms: int
@@ -86,12 +86,12 @@ class PairList(ReadOnlyArrays):
         return f"PairList({len(self):,} pairs of {self.n_atoms:,} atoms{flagged}{own})"
 
     def chunks(self, most: int) -> Iterator[PairList]:
-        """The pairs in order as views, `most` at a time; the last piece may be shorter, and none is empty."""
+        """Yield the pairs in order as views, `most` at a time; the last piece may be shorter, and none is empty."""
         for start in range(0, len(self), require_most(most)):
             yield self._taken(slice(start, start + most))
 
     def shuffled(self, seed: int = 0) -> PairList:
-        """The same pairs in random order, half of them with their two atoms exchanged."""
+        """Shuffle the pairs, half of them with their two atoms exchanged."""
         rng = np.random.default_rng(arguments.whole_number("seed", seed))
         mixed = self._taken(rng.permutation(len(self)))
         exchange = rng.random(len(self)) < 0.5
@@ -134,7 +134,7 @@ class PairList(ReadOnlyArrays):
 
 
 class Fault(NamedTuple):
-    """The first pair, counted from 0, that no list may hold, and why."""
+    """First pair, counted from 0, that no list may hold, and why."""
 
     position: int
     sentence: str
@@ -143,7 +143,7 @@ class Fault(NamedTuple):
 def find_fault(
     n_atoms: int, first: Codes, second: Codes, *, base: int = 0, labels: Labels | None = None
 ) -> Fault | None:
-    """A pair of an atom that does not exist, of an atom with itself, or that stands there twice; None if all are right.
+    """Find a pair of a missing atom, of an atom with itself, or repeated; None if all are right.
 
     first, second : (p,) indices from 0
     base : number of the first atom in messages
@@ -194,7 +194,7 @@ def pair_codes(first: NDArray[Any], second: NDArray[Any]) -> Codes:
 
 
 def pairs_of(codes: Codes) -> tuple[Ints, Ints]:
-    """The lower and the higher atoms of codes, (p,) each."""
+    """Return the lower and the higher atoms of codes, (p,) each."""
     return (codes >> 32).astype(np.int32), (codes & 0xFFFFFFFF).astype(np.int32)
 
 

@@ -1,4 +1,4 @@
-"""Lists of pairs from positions and bonds: those within a cutoff, and all."""
+"""Lists of pairs from positions and bonds: within a cutoff, and all."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SWEEP_BLOCK = 4_000_000
 
 
 def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> PairList:
-    """Pairs of atoms closer than a cutoff, without those one or two bonds apart.
+    """List pairs of atoms closer than a cutoff, except pairs one or two bonds apart.
 
     atoms : positions and bonds matter
     cutoff : A, > 0; a pair at this very distance is not listed
     one_four : "exclude" leaves out pairs three bonds apart, as PELE's routine does; "scale" lists and flags them
 
-    Returns pairs i < j, sorted, so that the same atoms give the same list. The search takes about 50 bytes of host
-    memory a pair: a list of 100 million pairs 5 GB. Where the cutoff spans the molecule, all_pairs needs none.
+    Returns pairs i < j, sorted, so that equal atoms give an equal list. The search takes about 50 bytes of host memory
+    a pair: a list of 100 million pairs 5 GB. If the cutoff spans the molecule, all_pairs needs none.
 
     Raises InputError for a cutoff that is no positive, finite number.
     """
@@ -41,17 +41,17 @@ def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> 
 
 
 def all_pairs(atoms: Atoms, one_four: OneFour = "exclude") -> AllPairs:
-    """All pairs of atoms, without those one or two bonds apart; `one_four` as in pairs_within."""
+    """List all pairs of atoms, except pairs one or two bonds apart; `one_four` as in pairs_within."""
     excluded, scaled = _excluded(atoms, one_four)
     return AllPairs(len(atoms), excluded, scaled)
 
 
 def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude") -> PairList:
-    """A list from elsewhere under the rule of pairs_within: no pairs one or two bonds apart, the others as they stand.
+    """Apply the rule of pairs_within to another list: no pairs one or two bonds apart, the others unchanged.
 
     pairs : what it brings for its pairs stays; values of 1-4 pairs are taken as not yet scaled
     atoms : bonds matter
-    one_four : "exclude" leaves out pairs three bonds apart, "scale" flags them; those that the list flags count as such
+    one_four : "exclude" leaves out pairs three bonds apart, "scale" flags them; pairs that the list flags count as such
 
     Raises InputError for a list of other atoms.
     """
@@ -71,12 +71,12 @@ def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude")
 
 
 def require_cutoff(name: str, cutoff: float) -> float:
-    """The cutoff, or InputError unless it is positive and finite."""
+    """Return the cutoff; raise InputError unless it is positive and finite."""
     return arguments.number(name, cutoff, "a positive, finite distance in A", above=0)
 
 
 def bonded_left_out(atoms: Atoms, codes: Codes, one_four: OneFour) -> PairList:
-    """The list of sorted, unique codes, without what the bonds exclude."""
+    """Make the list of sorted, unique codes, without what the bonds exclude."""
     excluded, scaled = _excluded(atoms, one_four)
     kept = np.ones(len(codes), np.bool_)
     kept[_indices_of(codes, excluded)] = False
@@ -108,7 +108,7 @@ def _cells(positions: Floats, cutoff: float) -> Codes:
 
 
 def _sweep(positions: Floats, cutoff: float) -> Codes:
-    """Along the longest edge, each atom with those that follow within the cutoff; for atoms few and far between."""
+    """Pair each atom along the longest edge with the next ones within the cutoff; for atoms few and far between."""
     axis = int(np.argmax(np.ptp(positions, axis=0)))
     order = np.argsort(positions[:, axis], kind="stable")
     along = positions[order, axis]
@@ -147,7 +147,7 @@ def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
 
 
 def _are_among(codes: Codes, pairs: Ints) -> NDArray[np.bool_]:
-    """(p,) whether each code, in any order, is that of one of the pairs (k, 2)."""
+    """Tell (p,) for each code, in any order, if it is one of the pairs (k, 2)."""
     wanted = np.sort(pair_codes(pairs[:, 0], pairs[:, 1]))
     indices = np.minimum(np.searchsorted(wanted, codes), max(len(wanted) - 1, 0))
     found: NDArray[np.bool_] = wanted[indices] == codes if len(wanted) else np.zeros(len(codes), np.bool_)
@@ -155,7 +155,7 @@ def _are_among(codes: Codes, pairs: Ints) -> NDArray[np.bool_]:
 
 
 def _indices_of(codes: Codes, pairs: Ints) -> NDArray[np.intp]:
-    """The indices of pairs (k, 2) among sorted codes; pairs that are not there are left out."""
+    """Find the indices of pairs (k, 2) among sorted codes; missing pairs are left out."""
     wanted = pair_codes(pairs[:, 0], pairs[:, 1])
     indices = np.searchsorted(codes, wanted)
     there = indices < len(codes)

@@ -43,10 +43,10 @@ def pairs_split(atoms: Atoms, cutoffs: SplitCutoffs = SHORT_CUTOFFS, one_four: O
     cutoffs : SHORT_CUTOFFS, LONG_CUTOFFS or others
     one_four : as in pairs_within
 
-    PELE's manual gives the six distances. That the groups are residues, that a group is charged from 0.1 e on, and that
-    two groups are listed whole as soon as any two of their atoms are closer than the cutoff is inferred from its
-    lineage: cutting a neutral group in two would leave charges behind. All pairs within a residue are listed.
-    What PELE evaluates for the pairs that the long list has and the short one has not is not public either.
+    PELE's manual gives the six distances; the rest is inferred from its lineage. Groups are residues, and a group is
+    charged from 0.1 e on. Two groups are listed whole if any two of their atoms are closer than the cutoff. Cutting a
+    neutral group in two would leave charges. All pairs within a residue are listed. It is not public what PELE
+    evaluates for pairs in the long list alone.
 
     Returns pairs i < j, sorted; takes about 90 bytes of host memory a pair. Raises InputError for atoms without labels.
     """

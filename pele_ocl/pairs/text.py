@@ -37,7 +37,7 @@ _PARSERS: dict[str, tuple[Callable[[str], Any], Any, str]] = {
 
 
 def read_columns(path: InputFile) -> tuple[Columns, NDArray[np.int64]]:
-    """The columns of a text by name, and the line of each pair, from 1; n_pairs and n_atoms where its head says them.
+    """Read the columns of a text by name, and the line of each pair, from 1; n_pairs and n_atoms if its head says them.
 
     Raises FormatError, naming file and line, for rows of other lengths and words that are no numbers.
     """
@@ -68,7 +68,7 @@ def read_columns(path: InputFile) -> tuple[Columns, NDArray[np.int64]]:
 
 
 def _rows(block: list[str], start: int) -> tuple[list[list[str]], NDArray[np.int64]]:
-    """The words of each line that holds some, and its number; a comment counts if it names the columns."""
+    """Return the words of each line that holds some, and its number; a comment counts if it names the columns."""
     text = "".join(block)
     if "," in text:
         block = [line.replace(",", " ") for line in block]
@@ -87,7 +87,7 @@ def _uncommented(line: str) -> str:
 
 
 def _column_names(words: list[str]) -> list[str] | None:
-    """The words, if they are names of columns."""
+    """Return the words, if they are names of columns."""
     return words if words and words[0] in _NAMES and set(words) <= _NAMES else None
 
 
@@ -106,7 +106,7 @@ def _parsed(
 
 
 def _array(name: str, words: Sequence[str]) -> NDArray[Any]:
-    """The numbers that words spell; raises ValueError, KeyError or OverflowError where one spells none."""
+    """Parse the numbers that words spell; raise ValueError, KeyError or OverflowError if one spells none."""
     parse, dtype, _ = _PARSERS[name]
     values = np.array(list(map(parse, words)), dtype)
     if not np.isfinite(values).all():

@@ -15,7 +15,7 @@ from .conformations import Encoding
 from .found import Found, norm2
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
     from ..opencl.timing import Event
@@ -34,18 +34,24 @@ class Passes(ABC):
     batch : conformations that are computed together; most_at_once : what it could be at most
     n_results : reals of a conformation that the host reads
     buffers : by name; "positions" (batch, 3 n) and "results" (batch, n_results) among them
+    uncut, most_uncut : launches that may follow one another at once, for up to so many conformations
     """
 
-    launches: Sequence[KeptLaunch]
+    launches: Sequence[BoundLaunch]
+    uncut: Sequence[BoundLaunch] = ()
+    most_uncut: int = 0
 
     def __init__(self, run: Run, encoding: Encoding, n_atoms: int) -> None:
-        """Subclasses make their tables, then call `allocate`, and set `launches` last."""
         self.run, self.encoding, self.n_atoms = run, encoding, n_atoms
+        self.buffers: dict[str, Buffer] = {}
 
-    def allocate(self, sizes: Mapping[str, int], most: int) -> None:
+    def allocate(
+        self, sizes: Mapping[str, int], most: int, types: Mapping[str, np.dtype[Any]] | None = None
+    ) -> None:  # fmt: skip
         """Make buffers for up to `most` conformations.
 
         sizes : reals of one conformation in each buffer; "results" must be among them
+        types : of buffers that hold other numbers, of the size of a real
         """
         run, n_atoms, encoding = self.run, self.n_atoms, self.encoding
         self.n_results = sizes["results"]
@@ -54,7 +60,8 @@ class Passes(ABC):
         fit = min(MOST_CONFORMATIONS, BATCH_BYTES // bytes_each, fit_in_buffer)
         self.most_at_once = max(1, fit)
         self.batch = min(most, self.most_at_once)
-        self.buffers = {name: run.empty(self.batch * size) for name, size in sizes.items()}
+        kinds = types or {}
+        self.buffers.update({name: run.empty(self.batch * size, kinds.get(name)) for name, size in sizes.items()})
         self.buffers["positions"] = run.empty(self.batch * 3 * n_atoms, encoding.dtype)
 
     @property
@@ -71,20 +78,15 @@ class Passes(ABC):
 
         Returns events to keep; when the last one has come all is done.
         """
-        launches = None if run.profile or tell is not None else self.at_once(len(positions))
-        if launches is not None:
-            return run.through(self.buffers["positions"], positions, launches, self.buffers["results"], results)
+        if not run.profile and tell is None and len(positions) <= self.most_uncut:
+            return run.through(self.buffers["positions"], positions, self.uncut, self.buffers["results"], results)
         read = run.start_write(self.buffers["positions"], positions)
         self.launch(run, len(positions), tell)
         return read, run.start_read(results, self.buffers["results"])
 
-    def at_once(self, n_conformations: int) -> Sequence[KeptLaunch] | None:
-        """Give the launches for so many conformations that can follow one another uncut, or None."""
-        return None if self.run.cuts(self.launches, n_conformations) else self.launches
-
     def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
         """Make all passes for the first n_conformations on the device."""
-        run.launch_kept(self.launches, n_conformations, tell)
+        run.launch_bound(self.launches, n_conformations, tell)
 
     def seconds(self, run: Run) -> Mapping[str, float]:
         """Seconds of a run's kernels by name, "kernel" among them."""
@@ -94,9 +96,9 @@ class Passes(ABC):
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
         """Write results (m, n_results) where they belong: in part `part` of what is found."""
 
-    def named(self, *names: str) -> list[Buffer]:
-        """Buffers by name."""
-        return [self.buffers[name] for name in names]
+    def named(self, *names: str) -> dict[str, Buffer]:
+        """Choose buffers, for kernels whose parameters have the same names."""
+        return {name: self.buffers[name] for name in names}
 
     def is_plausible(self, results: NDArray[Any], part: slice, found: Found) -> bool:
         """Whether all results are finite and all Born radii positive."""

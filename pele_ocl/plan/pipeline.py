@@ -164,8 +164,13 @@ class Pipeline(Evaluator):
         encoding = self.passes.encoding
         offsets = self._offsets[: len(encoded)] if encoding.is_fixed else encoded
         given = conformations[part].reshape(offsets.shape)
-        if self._shift(given, offsets) < self._squared_reach:
-            return  # each coordinate is within reach where all together are; not so with NaN
+        if offsets.shape[1] < LEAST:
+            np.subtract(given, self._shifts, out=offsets)
+            squares = norm2(offsets) if self._by_squares else np.inf
+        else:
+            squares = self._shifted_in_parts(given, offsets)
+        if squares < self._squared_reach:
+            return  # each coordinate is within reach if all together are; not so with NaN
         lowest, highest = encoding.base - encoding.reach, encoding.base + encoding.reach
         least, most = np.minimum.reduce(offsets, axis=None), np.maximum.reduce(offsets, axis=None)
         if not (least >= lowest and most <= highest):  # neither is true of NaN
@@ -179,19 +184,15 @@ class Pipeline(Evaluator):
         if encoding.is_fixed:
             encoding.encode(offsets, encoded)
 
-    def _shift(self, given: NDArray[Any], offsets: NDArray[Any]) -> float:
-        """Take the shifts off positions (m, 3 n); the sum of their squares, or infinity where it would not tell."""
+    def _shifted_in_parts(self, given: NDArray[Any], offsets: NDArray[Any]) -> float:
+        """Take the shifts off many positions (m, 3 n); the sum of their squares, or infinity if it would not tell."""
 
         def shift(columns: slice) -> float:
             of_part = self._shifts[:, : columns.stop - columns.start]  # the same three for every atom
-            return self._squares(np.subtract(given[:, columns], of_part, out=offsets[:, columns]))
+            shifted = np.subtract(given[:, columns], of_part, out=offsets[:, columns])
+            return norm2(shifted) if self._by_squares else np.inf
 
-        if offsets.shape[1] < LEAST:  # as in one part, without the time for slices
-            return self._squares(np.subtract(given, self._shifts, out=offsets))
         return sum(in_parts(offsets.shape[1], shift))
-
-    def _squares(self, offsets: NDArray[Any]) -> float:
-        return norm2(offsets) if self._by_squares else np.inf
 
     def decode(self, encoded: NDArray[Any]) -> Floats:
         """Positions (m, n, 3) A from the encoded ones of the passes, (m, 3 n), counted from the molecule's middle."""
@@ -231,7 +232,8 @@ class Pipeline(Evaluator):
         chunk.run.wait(staging.events[-1])
         staging.events = ()
         self.take(staging.results[: part.stop - part.start], part, conformations, found, failures)
-        failures.check(part.stop)
+        if failures.reasons:
+            failures.check(part.stop)
 
     def take(
         self, results: NDArray[Any], part: slice, conformations: NDArray[Any], found: Found, failures: Failures

@@ -10,17 +10,17 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import callback, choice, flag, whole_number
-from ..atoms import Atoms, Floats
-from ..errors import DeviceError
+from ..arguments import callback, choice, flag, numbers, whole_number
+from ..atoms import Atoms, Floats, placed
+from ..errors import DeviceError, InputError
 from ..solvent_model import SolventModel
 from ..variant import Progress, Variant
 from .conformations import as_conformations
 from .evaluator import Evaluator, Failures, untold
 from .found import Found
-from .moving import Moving
 from .selection import Automatic, select
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class Plan(ABC, Generic[R, B]):
             device=device, size=size, per_atom=per_atom,
         )  # fmt: skip
         self.device, self.variant, self._choice = selection.device, selection.variant, selection.choice
+        self._title = str(self.device)
         self._most_together = max(1, CHUNK_ATOMS // len(atoms))
         self._idle: list[Evaluator] = []
         self._lock = threading.Lock()
@@ -112,26 +113,39 @@ class Plan(ABC, Generic[R, B]):
         devices without float64 a molecule may become twice as wide as it was and 128 A more.
         """
         start = time.perf_counter()
-        flag("profile", profile)
-        callback("progress", progress)
-        return self._evaluate_one(Moving(self.atoms, positions), profile, progress, Failures(1), None, start)
+        if profile is not False or progress is not None:
+            flag("profile", profile)
+            callback("progress", progress)
+        return self._evaluate_one(self._given(positions), profile, progress, Failures(1), None, start)
+
+    def _given(self, positions: ArrayLike | None) -> Floats:
+        """Check the shape of positions (n, 3) A, which may still be no numbers; the atoms' own by default."""
+        own = self.atoms.positions
+        given = own if positions is None else numbers("positions", positions)
+        if given.shape != own.shape:
+            raise InputError(f"positions have shape {given.shape}; ({len(own)}, 3) is needed")
+        return given
 
     def _evaluate_one(
-        self, moving: Moving, profile: bool, progress: Progress | None, failures: Failures, radii: Floats | None,
+        self, given: Floats, profile: bool, progress: Progress | None, failures: Failures, radii: Floats | None,
         start: float,
     ) -> R:  # fmt: skip
-        """Evaluate one conformation. radii : that `Evaluator.take_radii` takes; start : of the time that is "total" """
+        """Evaluate positions (n, 3) A that `_given` checked.
+
+        radii : for `Evaluator.take_radii`; start : of the time that is "total"
+        """
+        conformations = given[np.newaxis]
         if profile or progress is not None:
-            found, seconds = self._compute(moving.conformations, profile, progress, failures, radii)
-            return self._result(moving.atoms, found, {**seconds, "total": time.perf_counter() - start})
-        self._check_places(moving.conformations)
+            found, seconds = self._compute(conformations, profile, progress, failures, radii)
+            return self._result(self._placed(given), found, {**seconds, "total": time.perf_counter() - start})
+        self._check_places(conformations)
         evaluator = self._borrow(1)
         try:
             if radii is not None:
                 evaluator.take_radii(radii)
-            evaluator.start(moving.conformations, failures)
+            evaluator.start(conformations, failures)
             found = self._found(1)  # while the device computes
-            moving.make()
+            atoms = self._placed(given)
             seconds = dict(evaluator.finish(found, failures))
         except DeviceError:
             raise  # counters may stand where a launch left them, so nobody else gets the evaluator
@@ -141,7 +155,11 @@ class Plan(ABC, Generic[R, B]):
         self._give_back(evaluator)
         self._amend(found)
         seconds["total"] = time.perf_counter() - start
-        return self._result(moving.atoms, found, seconds)
+        return self._result(atoms, found, seconds)
+
+    def _placed(self, given: Floats) -> Atoms:
+        """Put the atoms at positions that the evaluator finds to be numbers, or found so."""
+        return self.atoms if given is self.atoms.positions else placed(self.atoms, given)
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,

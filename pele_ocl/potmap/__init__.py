@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
 
 from .. import arguments
 from ..atoms import Atoms, require_atoms
@@ -16,6 +20,7 @@ from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
 from ..variant import PRECISIONS, Progress
 from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
 from .options import MapOptions, PlannedMap
+from .plan import MapPlan
 from .problem import MapProblem
 from .result import PotmapResult
 from .room import MeshRoom
@@ -26,7 +31,7 @@ from .variants import FIELD_VARIANTS, METHODS, VARIANTS, choose_variant, tuned_c
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-__all__ = ["METHODS", "VARIANTS", "PotmapResult", "choose_variant", "potmap"]
+__all__ = ["METHODS", "VARIANTS", "Potmap", "PotmapResult", "choose_variant", "potmap"]
 
 
 def potmap(
@@ -54,55 +59,107 @@ def potmap(
 
     phi(g) = k / dielectric * sum_i q_i / |g - r_i|          (docs/theory/potmap.md, eq. 1)
 
-    atoms : Atoms with charges; those outside the grid count as well
-    method : "direct", all atoms; "cutoff", those within `cutoff` A of a point; "mesh", near atoms one by one and the
-        others by a mesh, to `accuracy`; "msm", the same by sums on lattices, without salt; "auto", direct or mesh,
+    atoms : Atoms with charges; atoms outside the grid count as well
+    method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point. "mesh", near atoms one by one and the
+        others by a mesh, to `accuracy`; "msm", likewise by sums on lattices, without salt. "auto", direct or mesh,
         whichever costs less
     smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
-    accuracy : of methods mesh and auto, the error by norm: 0.1 to 1e-7, in float32 to 1e-6; of msm to 1e-5; 1e-4 by
+    accuracy : of methods mesh and auto, the error by norm: 0.1 to 1e-7, in float32 to 1e-6. msm goes to 1e-5. 1e-4 by
         default
     variant : key of VARIANTS, or "auto"
     device : where to compute, as in `solvent`; a sequence of several shares the work
     dielectric : relative permittivity; with distance_dependent, of r Angstrom: dielectric * r
-    ionic_strength : of a 1:1 salt, mol/L; with dielectric and temperature it gives kappa, the inverse Debye length
-        in 1/A, which may be given in its place
+    ionic_strength : of a 1:1 salt, mol/L. With dielectric and temperature it gives kappa, the inverse Debye length in
+        1/A, which may be given instead
     min_distance : A; closer points get the potential of this distance
     field : whether to compute the electric field, too
-    unit : of units.POTENTIAL_UNITS; kT/e is that of `temperature`
+    unit : of units.POTENTIAL_UNITS; kT/e belongs to `temperature`
     temperature : K
     progress : called with the share done, 0 to 1
 
-    Returns a PotmapResult, whose `error` is measured where the method approximates. Cost: atoms * points, with a mesh
-    atoms + points * log(points). Raises InputError for options that do not fit, or where a point of the grid stands on
-    an atom and there is no min_distance, and DeviceError where the device cannot do it.
+    Returns a PotmapResult, whose `error` is measured if the method approximates. Cost: atoms * points, with a mesh
+    atoms + points * log(points). Raises InputError for options that do not fit. A grid point on an atom without
+    min_distance is an InputError, too. Raises DeviceError if the device cannot do it.
     """
-    start = time.perf_counter()
     options = MapOptions(
         method, cutoff, smooth, accuracy, variant, precision, device, dielectric, distance_dependent, ionic_strength,
         kappa, min_distance, field, unit, temperature,
     )  # fmt: skip
     arguments.callback("progress", progress)
-    plan = planned(atoms, grid, options)
-    require_apart(atoms, grid, min_distance, precision)
-    computed = compute_accurately(plan.problem, plan.variant, plan.devices, progress)
-    return PotmapResult(
-        map=plan.map_of(computed.values[0]),
-        field=computed.values[1:] if field else None,
-        n_atoms=len(atoms),
-        device=plan.device,
-        variant=plan.variant,
-        precision=precision,
-        seconds={"kernel": computed.seconds, "total": time.perf_counter() - start},
-        method=plan.method,
-        error=computed.error,
-        accuracy=computed.accuracy,
-        atoms=atoms,
-        model=plan.problem.model,
-    )
+    return Potmap._with(atoms, grid, options).evaluate(progress=progress)
+
+
+class Potmap:
+    """Potential map of one molecule on one grid, prepared once; options as in `potmap`.
+
+    Kernels, tables of a mesh and memory are kept on the devices from one evaluation to the next.
+
+    atoms : at the positions of the first map; grid : Grid; method : direct, cutoff, msm or mesh
+    variant : key of VARIANTS, never "auto"; devices : Devices that share the work
+    """
+
+    def __init__(self, atoms: Atoms, grid: Grid, **options: Any) -> None:
+        """Check the options and choose a method. Raises InputError and DeviceError as `potmap` does."""
+        unknown = sorted(set(options) - {field.name for field in fields(MapOptions)})
+        if unknown:
+            raise TypeError(f"Potmap() has no option {unknown[0]!r}; options are those of potmap()")
+        self._begin(atoms, grid, MapOptions(**options))
+
+    @classmethod
+    def _with(cls, atoms: Atoms, grid: Grid, options: MapOptions) -> Potmap:
+        made = cls.__new__(cls)
+        made._begin(atoms, grid, options)
+        return made
+
+    def _begin(self, atoms: Atoms, grid: Grid, options: MapOptions) -> None:
+        self.atoms, self.grid, self._options = atoms, grid, options
+        self._planned = planned(atoms, grid, options)
+        self.method, self.variant, self.devices = self._planned.method, self._planned.variant, self._planned.devices
+        self._map = MapPlan(self._planned.problem, self.variant, self.devices)
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Potmap({len(self.atoms):,} atoms, {self.grid!r}, {self.variant}, {self._planned.device})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by description; a device by its title."""
+        return Potmap._with, (self.atoms, self.grid, replace(self._options, device=self.devices))
+
+    def evaluate(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> PotmapResult:
+        """Compute the map.
+
+        positions : (n, 3) A of all atoms; those of `atoms` if None. progress : called with the share done, 0 to 1
+
+        Returns a PotmapResult. Raises InputError if a grid point is on an atom and there is no min_distance, or if
+        atoms moved too far for the method. Threads take turns.
+        """
+        start = time.perf_counter()
+        arguments.callback("progress", progress)
+        atoms, options = self.atoms if positions is None else self.atoms.moved(positions), self._options
+        require_apart(atoms, self.grid, options.min_distance, options.precision)
+        with self._lock:
+            problem = self._map.problem.moved(atoms)
+            if problem.box is not self._map.problem.box:
+                require_able(self.method, problem)
+            computed = compute_accurately(self._map, problem, progress)
+        return PotmapResult(
+            map=self._planned.map_of(computed.values[0]),
+            field=computed.values[1:] if options.field else None,
+            n_atoms=len(atoms),
+            device=self._planned.device,
+            variant=self.variant,
+            precision=options.precision,
+            seconds={"kernel": computed.seconds, "total": time.perf_counter() - start},
+            method=self.method,
+            error=computed.error,
+            accuracy=computed.accuracy,
+            atoms=atoms,
+            model=problem.model,
+        )
 
 
 def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
-    """The map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does."""
+    """Plan the map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does."""
     _check(atoms, grid, options)
     precision = options.precision
     salt = options.kappa
@@ -152,7 +209,7 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
 def _devices(
     device: Device | int | str | Sequence[Device | int | str] | None, variant: str, precision: str
 ) -> list[Device]:
-    """The devices that share the work; raises for those that cannot do it."""
+    """List the devices that share the work; raise for one that cannot do it."""
     from ..opencl.device import get_cpu_device, get_device
 
     chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
@@ -182,7 +239,7 @@ def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None
 
 
 def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float:
-    """The inverse Debye length, 1/A, of a salt."""
+    """Compute the inverse Debye length, 1/A, of a salt."""
     if not arguments.is_finite(ionic_strength) or ionic_strength < 0:
         raise InputError(f"the ionic strength is {arguments.described(ionic_strength)}; it cannot be negative")
     PotentialModel(dielectric)  # checks it

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ..variant import Progress
 from .error import MapError, Sample
 from .mesh import mesh_evaluations, table_waves
+from .plan import MapPlan
 from .problem import MapProblem
-from .slabs import compute, evaluations_per_second
+from .slabs import evaluations_per_second
 from .split_methods import SPLIT_METHODS, finer_accuracy
 from .variants import VARIANTS
 
@@ -40,7 +41,7 @@ class Computed:
 
 
 def method_for(problem: MapProblem, devices: Sequence[Device]) -> str:
-    """The method that takes least time on the devices, by rule, "direct" or "mesh"."""
+    """Choose the method that takes least time on the devices, by rule, "direct" or "mesh"."""
     if SPLIT_METHODS["mesh"].lacks(problem) or not problem.n_atoms:
         return "direct"
     rate = sum(map(evaluations_per_second, devices))
@@ -51,9 +52,10 @@ def method_for(problem: MapProblem, devices: Sequence[Device]) -> str:
 
 
 def _tries(problem: MapProblem) -> Iterator[MapProblem]:
-    """The problem with each accuracy that may be tried, one after the other.
+    """Yield the problem with each accuracy that may be tried, one after the other.
 
-    Beside a molecule its parts cancel, and the error is a larger share of the rest: finer meshes are likely to follow.
+    Beside a molecule its parts cancel, and the error is a larger part of the rest. So finer meshes are likely to
+    follow.
     """
     yield problem
     for _ in range(0 if problem.n_near else FINER_TRIES):
@@ -64,25 +66,27 @@ def _tries(problem: MapProblem) -> Iterator[MapProblem]:
         yield problem
 
 
-def compute_accurately(
-    problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None
-) -> Computed:
-    """As `slabs.compute`; a mesh or lattices that miss their accuracy are followed by the next finer ones."""
-    method, wanted, seconds = VARIANTS[variant].method, problem.accuracy, 0.0
+def compute_accurately(plan: MapPlan, problem: MapProblem | None = None, progress: Progress | None = None) -> Computed:
+    """Compute a map; a mesh or lattices that miss their accuracy are followed by the next finer ones.
+
+    problem : of the plan's atoms at other positions. The plan keeps what was taken in the end.
+    """
+    method, seconds = VARIANTS[plan.variant].method, 0.0
+    plan.problem = problem or plan.problem
     sample: Sample | None = None
 
     def begin_sample() -> None:
         nonlocal sample
-        sample = sample or Sample(problem, devices[0])
+        sample = sample or Sample(plan.problem, plan.devices[0])
 
     while True:
-        summed = compute(problem, variant, devices, progress, begin_sample)
+        summed = plan.compute(progress=progress, meanwhile=begin_sample)
         seconds += summed.seconds
         if summed.squares is None:
             return Computed(summed.values, seconds)
         assert sample is not None
         error = sample.error(summed.values[0], summed.squares)
-        finer = finer_accuracy(method, problem) if error.norm > wanted else None
+        finer = finer_accuracy(method, plan.problem) if error.norm > plan.wanted else None
         if finer is None:
-            return Computed(summed.values, seconds, error, problem.accuracy if method in SPLIT_METHODS else 0.0)
-        problem = replace(problem, accuracy=finer)
+            return Computed(summed.values, seconds, error, plan.problem.accuracy if method in SPLIT_METHODS else 0.0)
+        plan.refine(finer)

@@ -22,7 +22,7 @@ SLACK = 0.01
 
 @dataclass(frozen=True, eq=False)
 class BinGrid:
-    """The bins around a map, whatever atoms stand in them.
+    """Bins around a map, whatever atoms are in them.
 
     block : points of a group along x, y, z
     edge : of a bin, A; reach : how far from a point atoms count, A
@@ -52,11 +52,11 @@ class BinGrid:
         return cls(block, edge, reach, corner, lowest, shape, packed4(*offsets.T, dtype=np.int32))
 
     def serves(self, problem: MapProblem) -> bool:
-        """Whether it is the one of a problem that is the same but for the positions of its atoms."""
+        """Tell if it fits a problem that differs only in the positions of its atoms."""
         return _reach(problem) == self.reach
 
     def middles(self, slab: MapSlab) -> list[Ints]:
-        """For each axis, the bin of the middle of each group's points in a slab."""
+        """Find for each axis the bin of the middle of each group's points in a slab."""
         found = []
         for dimension, (spacing, half) in enumerate(
             zip(slab.problem.grid.spacing, _halves(slab.problem, self.block), strict=True)
@@ -69,7 +69,7 @@ class BinGrid:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """The atoms that the points of a map can reach, bin after bin.
+    """Atoms that the points of a map can reach, bin after bin.
 
     starts : (n_bins + 1,) the first atom of each, x fastest
     atoms4, rests4 : (n, 4) of the problem, in this order
@@ -86,7 +86,7 @@ class Bins:
 
     @classmethod
     def of(cls, problem: MapProblem, grid: BinGrid) -> Bins:
-        """The atoms of a problem in the bins of a grid that serves it."""
+        """Sort the atoms of a problem into the bins of a grid that serves it."""
         kept, starts = _homes(problem, grid)
         atoms4, rests4 = (each.take(kept, axis=0) for each in (problem.atoms4, problem.rests4))
         columns = problem.positions.T if problem.n_atoms else np.zeros((3, 1))
@@ -96,14 +96,14 @@ class Bins:
 
 
 def _reach(problem: MapProblem) -> float:
-    """How far from a point atoms count, A: what a longer cutoff reaches is empty."""
+    """Return the distance from a point within which atoms count, A: a longer cutoff reaches empty space."""
     assert problem.model.cutoff is not None
     low, high = problem.box
     return min(problem.model.cutoff, float(np.linalg.norm(high - low)))
 
 
 def _sparse_edge(problem: MapProblem) -> float:
-    """The edge of bins that hold a few atoms each, A."""
+    """Return the edge of bins that hold a few atoms each, A."""
     low, high = problem.box
     volume = float(np.prod(np.maximum(high - low, LEAST_EDGE)))
     return float(np.cbrt(volume * SPARSE / max(1, problem.n_atoms)))
@@ -116,7 +116,7 @@ def _halves(problem: MapProblem, block: tuple[int, int, int]) -> Floats:
 
 
 def _homes(problem: MapProblem, grid: BinGrid) -> tuple[NDArray[np.intp], Ints]:
-    """The atoms that stand in the bins, in the order of these, and (n_bins + 1,) where those of each begin."""
+    """Sort the atoms inside the bins by bin, and find (n_bins + 1,) the first of each."""
     cells, inside, shape = [], np.ones(problem.n_atoms, bool), grid.shape
     for along, corner, low, n in zip(problem.positions.T, problem.corner, grid.lowest, shape, strict=True):
         bins = along - corner
@@ -131,7 +131,7 @@ def _homes(problem: MapProblem, grid: BinGrid) -> tuple[NDArray[np.intp], Ints]:
 
 
 def sorted_by_cell(cells: Sequence[NDArray[np.integer]], shape: NDArray[np.int64]) -> tuple[NDArray[np.intp], Ints]:
-    """The order of atoms by their cells, x fastest, and (n_cells + 1,) where those of each begin.
+    """Sort atoms by their cells, x fastest, and find (n_cells + 1,) the first of each cell.
 
     cells : along x, y and z, of each atom; atoms of a cell stay in their order
     """
@@ -145,7 +145,7 @@ def sorted_by_cell(cells: Sequence[NDArray[np.integer]], shape: NDArray[np.int64
 
 
 def reached(halves: Floats, cutoff: float, edge: float) -> NDArray[np.int64]:
-    """Bins (n, 3) that may hold an atom within the cutoff of a box, wherever in bin 0 the middle of the box is.
+    """List bins (n, 3) that may hold an atom within the cutoff of a box with its middle anywhere in bin 0.
 
     halves : (3,) half edges of the box, A; edge : of a bin, A
     """
@@ -154,7 +154,7 @@ def reached(halves: Floats, cutoff: float, edge: float) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=8)
 def _reached(half_edges: tuple[float, ...], cutoff: float, edge: float) -> NDArray[np.int64]:
-    """As reached, kept for further frames; not to be written to."""
+    """List bins as reached does, kept for further frames; not to be written to."""
     halves = np.array(half_edges)
     most = int(np.ceil((cutoff + halves.max()) / edge)) + 1
     axis = np.arange(-most, most + 1)

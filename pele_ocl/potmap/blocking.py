@@ -1,4 +1,4 @@
-"""How `blocked` and `cutoff` are laid out on a device: pure functions of what the device is and what the map needs."""
+"""Layout of `blocked` and `cutoff` on a device: pure functions of the device and the map."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_ROW_POINTS = 64
 
 @dataclass(frozen=True)
 class Blocking:
-    """How the points of a map are cut into blocks: those of a work-item, and the work-items of a group.
+    """Blocks that the points of a map are cut into: points of a work-item, and work-items of a group.
 
     width : reals in a vector
     points : (vectors along x, slices along z) that a work-item owns
@@ -42,10 +42,10 @@ class Blocking:
     def of(
         cls, kind: str, vendor: str, width: int, precision: str, bare: bool, shape: tuple[int, int, int]
     ) -> Blocking:
-        """The blocking for a device of this kind and vendor, whose vectors hold `width` reals.
+        """Choose the blocking for a device of this kind and vendor, whose vectors hold `width` reals.
 
         bare : plain Coulomb potential; else the sums and roots of a point need more registers
-        shape : (nx, ny, nz) of the map, of which as little as possible should be padding
+        shape : (nx, ny, nz) of the map, which should be padded as little as possible
         """
         if kind == "CPU":
             if not bare:
@@ -66,7 +66,7 @@ class Blocking:
 
     @staticmethod
     def choices(machine: Machine, n_evaluations: int) -> Sequence[Settings]:
-        """The settings that `tune` tries on a machine."""
+        """List the settings that `tune` tries on a machine."""
         if machine.kind == "CPU":
             return [{"points": points} for points in product((1, 2, 4, 8), (4, 8, 16))]
         if machine.precision == "float64":
@@ -87,7 +87,7 @@ class Blocking:
 
     @property
     def defines(self) -> dict[str, int]:
-        """The macros of the kernels."""
+        """Macros of the kernels."""
         x, y, z = self.group
         return {
             "GROUP_X": x, "GROUP_Y": y, "GROUP_Z": z, "POINTS_X": self.points[0], "POINTS_Z": self.points[1],

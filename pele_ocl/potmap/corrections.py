@@ -1,9 +1,9 @@
 """Corrections of float32 maps at the grid points within 1 A of an atom.
 
-The kernels compute with coordinates rounded to float32. A coordinate of 100 A is rounded by up to 4e-6 A; 0.01 A from
-an atom this changes the potential by a share of 4e-4, which would be the largest error of the map. A kernel adds, at
-each of these points, the potential at the true distance minus the potential at the distance that the others used:
-the difference of two float32 coordinates so close to each other is not rounded.
+The kernels compute with coordinates rounded to float32. A coordinate of 100 A is rounded by up to 4e-6 A. At 0.01 A
+from an atom this changes the potential by 4e-4 of its value, the map's largest error. At each of these points a kernel
+adds the potential at the true distance minus that at the rounded one. The difference of two float32 coordinates so
+close to each other is not rounded.
 """
 
 from __future__ import annotations
@@ -41,15 +41,18 @@ def correct(run: Run, slab: MapSlab) -> None:
     within = replace(slab, problem=replace(problem, model=replace(problem.model, cutoff=reach)))
     atoms, rests = (each.take(cubes.atoms, axis=0) for each in (problem.atoms4, problem.rests4))
     of_points = slab.rests(run)
-    run.held += of_points
+    run.held += of_points.values()
     run.launch(
-        kernel, (EDGE**3, len(cubes.places) - 1), (GROUP, 1), *within.arguments(problem.n_atoms), *of_points,
-        run.hold(cubes.places, np.int32), run.hold(atoms), run.hold(rests),
+        kernel, (EDGE**3, len(cubes.places) - 1), (GROUP, 1),
+        dict(
+            within.arguments(problem.n_atoms), **of_points, cubes=run.hold(cubes.places, np.int32),
+            atoms=run.hold(atoms), rests=run.hold(rests),
+        ),
     )  # fmt: skip
 
 
 def _reach(problem: MapProblem) -> float:
-    """How far from an atom points are corrected, A."""
+    """Return the distance from an atom within which points are corrected, A."""
     spacing = problem.grid.spacing
     size = float(np.max(spacing * problem.grid.shape))
     return min(max(REACH, REACH_SHARE * size), REACH_STEPS * float(spacing.min()))
@@ -57,11 +60,11 @@ def _reach(problem: MapProblem) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Cubes:
-    """The cubes of a slab's points that atoms reach.
+    """Cubes of a slab's points that atoms reach.
 
-    places : (n + 1, 4) the first point of each along x, y, z, counted in the slab, and where its atoms begin; the last
-        row has only where they end
-    atoms : which atoms reach them, those of one cube after the other, each cube's in their order
+    places : (n + 1, 4) the first point of each along x, y, z, counted in the slab, and the place of its first atom. The
+        last row has only the end of the atoms
+    atoms : which atoms reach them, cube after cube, each cube's in their order
     """
 
     places: Ints
@@ -86,7 +89,7 @@ class Cubes:
 
 
 def _reached(slab: MapSlab, reach: float) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
-    """The atoms that reach points of a slab, and (n, 3) the first and the last of these along x, y, z, in the slab."""
+    """Find the atoms that reach points of a slab, and (n, 3) the first and last of these along x, y, z."""
     problem = slab.problem
     shape = np.array([*problem.grid.shape[:2], slab.last - slab.first])
     places: Floats = (problem.positions - problem.corner) / problem.grid.spacing - (0, 0, slab.first)

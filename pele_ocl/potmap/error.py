@@ -1,4 +1,4 @@
-"""The error of a map, measured at some of its points by direct sums over all atoms in float64."""
+"""Error of a map, measured at some of its points by direct sums over all atoms in float64."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FEWER_BESIDE_A_GPU = 30  # times, where the host has sent the atoms sooner than 
 
 @dataclass(frozen=True)
 class MapError:
-    """The measured error of a map, relative to direct sums over all atoms in float64.
+    """Measured error of a map, relative to direct sums over all atoms in float64.
 
-    norm : root mean square of the errors over that of the whole map
+    norm : root mean square of the errors over the whole map's
     largest : the largest error seen, in the map's unit; a single point may be ten times as far off and more
     points : at which the map was compared, at random
     uncertainty : standard error of `norm`
@@ -40,14 +40,14 @@ class MapError:
     uncertainty: float
 
     def as_json(self) -> dict[str, float]:
-        """By name."""
+        """Return the errors by name."""
         return {
             "norm": self.norm, "largest": self.largest, "points": self.points, "uncertainty": self.uncertainty
         }  # fmt: skip
 
 
 class Sample:
-    """Some points of a map, drawn at random, and the potential there by direct sums over all atoms in float64.
+    """Points of a map, drawn at random, and the potential there by direct sums over all atoms in float64.
 
     problem : of the map; device : that computes the sums, where it has float64 and they are many
     """
@@ -62,7 +62,7 @@ class Sample:
         return self._sums()
 
     def error(self, values: NDArray[Any], squares: float) -> MapError:
-        """The error of a map's values (nz, ny, nx); docs/theory/mesh.md, section 5.
+        """Measure the error of a map's values (nz, ny, nx); docs/theory/mesh.md, section 5.
 
         squares : the sum of the squares of all values
         """
@@ -88,7 +88,7 @@ def exact_potentials(problem: MapProblem, indices: NDArray[np.int64], device: De
 
 
 def sum_of_squares(values: NDArray[Any]) -> float:
-    """Of all values (nz, ny, nx), whose planes are added up in float64."""
+    """Sum the squares of all values (nz, ny, nx), whose planes are added up in float64."""
     return sum((float(np.vdot(plane, plane)) for plane in values), 0.0)
 
 
@@ -102,9 +102,11 @@ def _on_device(device: Device, problem: MapProblem, points: Floats) -> Callable[
     sums = run.empty(n_parts * n_points)
     kernel = run.kernel("potmap/direct.cl", "potential_at", width, **problem.switches)
     run.launch(
-        kernel, (n_points // width, n_parts), (32 if width == 1 else 1, 1), problem.law,
-        *map(np.int32, (n_points, n_atoms, PART)), run.hold(padded.T), run.hold(problem.positions.T),
-        run.hold(problem.charges), sums,
+        kernel, (n_points // width, n_parts), (32 if width == 1 else 1, 1),
+        dict(
+            law=problem.law, n_points=n_points, n_atoms=n_atoms, per_part=PART, points=run.hold(padded.T),
+            atoms=run.hold(problem.positions.T), charges=run.hold(problem.charges), potentials=sums,
+        ),
     )  # fmt: skip
     run.submit()
 
@@ -116,7 +118,7 @@ def _on_device(device: Device, problem: MapProblem, points: Floats) -> Callable[
 
 
 def _on_host(problem: MapProblem, points: Floats) -> Floats:
-    """The same with NumPy."""
+    """Sum directly with NumPy."""
     potentials = np.zeros(len(points))
     step = max(1, AT_ONCE // len(points))
     for start in range(0, problem.n_atoms, step):

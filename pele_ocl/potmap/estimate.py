@@ -1,4 +1,4 @@
-"""How long a map will take, from a small part of it, and how much memory on a device."""
+"""Estimates of a map's time, from a small part of it, and of its memory on a device."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _largest_slab(problem: MapProblem, device: Device) -> tuple[int, int, int]:
 
 
 def middle_part(grid: Grid, points: float) -> Grid:
-    """About so many points of a grid: slices from its middle, or rows of as many slices as blocks of points fill."""
+    """Cut out about so many points of a grid: slices from its middle, or rows of a block's depth."""
     nx, ny, nz = grid.shape
     fewest = min(nz, FILLED_SLICES)
     rows = int(min(ny, max(1, points / (nx * fewest))))

@@ -1,4 +1,4 @@
-"""The potential of a point charge by its distance, on the host; cl/potmap.clh has the same law for the kernels."""
+"""Potential of a point charge by its distance, on the host; cl/potmap.clh has this law for the kernels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _screened(r: Floats, model: PotentialModel) -> Floats:
 
 
 def _switch(r: Floats, model: PotentialModel) -> Floats | float:
-    """The factor that takes a smooth potential to 0 at the cutoff; 1 for others."""
+    """Return the factor that takes a smooth potential to 0 at the cutoff; 1 for others."""
     if not model.smooth or model.cutoff is None:
         return 1.0
     factor: Floats = np.maximum(1 - (r / model.cutoff) ** 2, 0) ** 2

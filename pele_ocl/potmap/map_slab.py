@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from ..errors import InputError
 from .problem import MapProblem
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
 
@@ -57,15 +56,16 @@ class MapSlab:
         """Points with the padding."""
         return self.shape[0] * self.shape[1] * self.shape[2]
 
-    def rests(self, run: Run) -> list[Buffer]:
-        """The shares of the points' coordinates along x, y, z that rounding took, on the device."""
+    def rests(self, run: Run) -> dict[str, Buffer]:
+        """Upload the parts of the points' coordinates along x, y, z that rounding took."""
         firsts = (0, 0, self.first)
-        return [run.upload(self.problem.axis_rests(d, firsts[d], n)) for d, n in enumerate(self.shape)]
+        names = ("rest_x", "rest_y", "rest_z")
+        return {name: run.upload(self.problem.axis_rests(d, firsts[d], self.shape[d])) for d, name in enumerate(names)}
 
-    def arguments(self, n_atoms: int) -> tuple[Argument, ...]:
-        """The kernels' MAP_ARGUMENTS."""
-        sizes = (np.int32(n) for n in (n_atoms, *self.shape))
-        return self.problem.law, *sizes, *self.buffers, self.map
+    def arguments(self, n_atoms: int) -> dict[str, Any]:
+        """Return the kernels' MAP_ARGUMENTS."""
+        (nx, ny, nz), (x, y, z) = self.shape, self.buffers
+        return dict(law=self.problem.law, n_atoms=n_atoms, nx=nx, ny=ny, nz=nz, x=x, y=y, z=z, map=self.map)
 
     def download(self, run: Run, values: NDArray[np.floating]) -> None:
         """Fill values (components, slices, ny, nx), which lack the padding, in C order each."""
@@ -85,7 +85,8 @@ class MapSlab:
         n_slices = self.last - self.first
         sums = run.empty(n_slices * ny)
         kernel = run.kernel("potmap/squares.cl", "row_squares", run.device.vector_width(run.precision))
-        run.launch(kernel, (ny, n_slices), (8, 1), *map(np.int32, (nx, ny, *self.shape[:2])), self.map, sums)
+        pitches = dict(pitch_x=self.shape[0], pitch_y=self.shape[1])
+        run.launch(kernel, (ny, n_slices), (8, 1), dict(n_points=nx, n_rows=ny, map=self.map, sums=sums, **pitches))
         rows = run.download(sums, n_slices * ny).reshape(n_slices, ny)
         totals: Floats = rows.sum(axis=1, dtype=np.float64)
         return totals

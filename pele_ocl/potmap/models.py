@@ -21,9 +21,9 @@ COMBINATIONS = ("avg", "min", "max", "stdev")
 
 @dataclass(frozen=True, eq=False)
 class ModelMaps:
-    """The result of `potmap_models`.
+    """Result of `potmap_models`.
 
-    maps : each of COMBINATIONS -> Map; stdev is that of the models themselves, with their number below the sum
+    maps : each of COMBINATIONS -> Map; stdev belongs to the models themselves, with their number below the sum
     last : PotmapResult of the last model
     n_models : how many there were
     seconds : "kernel" and "total" of all models
@@ -36,7 +36,7 @@ class ModelMaps:
 
 
 def potmap_models(models: Iterable[Atoms], grid: Grid, **options: Any) -> ModelMaps:
-    """Maps of all models on one grid in one pass, of which no more than the sums are kept.
+    """Compute maps of all models on one grid in one pass, and keep no more than the sums.
 
     models : Atoms of each model; options as in `potmap`, but `field`
 

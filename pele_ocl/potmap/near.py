@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +11,11 @@ from .map_slab import MapSlab
 from .problem import MapProblem
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument
     from ..opencl.run import Run
 
 
 class NearTables:
-    """The bins around a map and what groups of points walk of them, for atoms at any positions.
+    """Bins around a map, and the ones that groups of points walk, for atoms at any positions.
 
     grid : the bins
     """
@@ -24,16 +23,18 @@ class NearTables:
     def __init__(self, run: Run, problem: MapProblem, block: tuple[int, int, int]) -> None:
         """block : points of a group along x, y, z"""
         self.grid = grid = BinGrid.of(problem, block)
-        self._places = (
-            run.vector4(*grid.corner, grid.edge), run.int4(*grid.shape.tolist()), np.int32(len(grid.offsets)),
-            run.upload(grid.offsets, np.int32),
+        self._places = dict(
+            corner=run.vector4(*grid.corner, grid.edge), n_bins=run.int4(*grid.shape.tolist()),
+            n_offsets=len(grid.offsets), offsets=run.upload(grid.offsets, np.int32),
         )  # fmt: skip
         self._slab: tuple[int, ...] = ()
-        self._arguments: tuple[Argument, ...] = ()
+        self._arguments: dict[str, Any] = {}
 
-    def arguments(self, run: Run, slab: MapSlab) -> tuple[Argument, ...]:
-        """Of cl/potmap/ladder/cutoff.cl, from the points' rests on, kept for further maps of the slab."""
+    def arguments(self, run: Run, slab: MapSlab) -> dict[str, Any]:
+        """Arguments of cl/potmap/ladder/cutoff.cl that tell of a slab and its bins, kept for its further maps."""
         if self._slab != (slab.first, *slab.shape):
-            middles = [run.upload(each, np.int32) for each in self.grid.middles(slab)]
-            self._arguments, self._slab = (*slab.rests(run), *self._places, *middles), (slab.first, *slab.shape)
+            names = ("middle_x", "middle_y", "middle_z")
+            middles = (run.upload(each, np.int32) for each in self.grid.middles(slab))
+            self._arguments = {**slab.rests(run), **self._places, **dict(zip(names, middles, strict=True))}
+            self._slab = (slab.first, *slab.shape)
         return self._arguments

@@ -1,4 +1,4 @@
-"""The options of `potmap`, and what they make of atoms and a grid."""
+"""Options of `potmap`, and what they make of atoms and a grid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MapOptions:
-    """The options of `potmap`, as it explains them, with its defaults."""
+    """Options of `potmap`, as it explains them, with its defaults."""
 
     method: str = "direct"
     cutoff: float = 12.0
@@ -56,7 +56,7 @@ class PlannedMap:
 
     @property
     def device(self) -> str:
-        """The names of the devices."""
+        """Names of the devices."""
         return " + ".join(map(str, self.devices))
 
     def map_of(self, values: NDArray[np.floating], what: str = "") -> Map:

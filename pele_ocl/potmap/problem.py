@@ -1,4 +1,4 @@
-"""The input of a map for the kernels: lengths from a local origin, charges with every factor folded in."""
+"""Input of a map for the kernels: lengths from a local origin, charges with every factor folded in."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ NEAR = 4.0  # A, from a map within which atoms are near it
 class MapProblem:
     """Charged atoms and a grid.
 
-    All lengths are from a point in the middle of the grid, so that float32 keeps its digits wherever the molecule lies.
+    All lengths are from a point in the middle of the grid. So float32 keeps its digits wherever the molecule lies.
 
     positions : (n, 3) A, one coordinate of all atoms after the other in memory, where NumPy is several times as fast
-    charges : (n,) in the map's unit times Angstrom; rounded : the same as the kernels have them; atoms without charge
-        are left out of all three
+    charges : (n,) in the map's unit times Angstrom; rounded : the charges as the kernels have them. Atoms without
+        charge are left out of positions and both
     corner : (3,) the first point, A; box : (3,) the lowest and the highest coordinates of all atoms and points, A, and
-        of atoms that move by `margin`
+        of atoms moved by `margin`
     accuracy : by norm, of methods that have one; room : of the devices for a mesh
-    near : coefficients of the near part within the model's cutoff, where that is all that is wanted; `outer` and
-        `inner` of the kernels' Law
+    near : coefficients of the near part within the model's cutoff, if no other part is wanted; `outer` and `inner` of
+        the kernels' Law
     margin : A, by which atoms may move in further frames before a mesh has no room for them
     """
 
@@ -56,7 +56,7 @@ class MapProblem:
         cls, atoms: Atoms, grid: Grid, model: PotentialModel, factor: float, field: bool, precision: str,
         accuracy: float = 0.0, room: MeshRoom = ANY_ROOM,
     ) -> MapProblem:  # fmt: skip
-        """The problem for some atoms and a grid.
+        """Make the problem for some atoms and a grid.
 
         factor : potential of a unit charge at 1 A in the map's unit, the dielectric left out
         """
@@ -68,7 +68,7 @@ class MapProblem:
         return cls(grid, corner, positions, charges, rounded, model, field, precision, box, accuracy, room=room)
 
     def moved(self, atoms: Atoms) -> MapProblem:
-        """The same with the same atoms at other positions; its box is the same object where that has room for them."""
+        """Move the atoms to other positions. The box stays one object if it has room for them."""
         positions = _charged_positions(atoms, self.grid, self.corner)[0]
         low, high = _box_around(positions, *self.box)
         if np.array_equal(low, self.box[0]) and np.array_equal(high, self.box[1]):
@@ -76,11 +76,11 @@ class MapProblem:
         return self._at(positions)
 
     def in_float64(self) -> MapProblem:
-        """The same with nothing rounded."""
+        """Return the problem with nothing rounded."""
         return replace(self, precision="float64", rounded=self.charges)
 
     def with_margin(self, margin: float) -> MapProblem:
-        """The same with room for atoms that move by so much, A."""
+        """Return the problem with room for atoms that move by so much, A."""
         return replace(self, margin=margin)._at(self.positions)
 
     def _at(self, positions: Floats) -> MapProblem:
@@ -115,7 +115,7 @@ class MapProblem:
         return self._exact_axis(dimension, first, count).astype(self.precision)
 
     def axis_rests(self, dimension: int, first: int, count: int) -> NDArray[np.floating]:
-        """The shares of coordinates that rounding took from `axis`."""
+        """Return the parts of coordinates that rounding took from `axis`."""
         exact = self._exact_axis(dimension, first, count)
         rests: Floats = exact - exact.astype(self.precision)
         return rests.astype(self.precision)
@@ -135,7 +135,7 @@ class MapProblem:
 
     @cached_property
     def law(self) -> np.void:
-        """The kernels' Law."""
+        """Law of the kernels."""
         cutoff = self.model.cutoff or np.inf
         outer, inner = self.near or (np.zeros(0), np.zeros(0))
         return POTENTIAL_LAW.pack(
@@ -150,7 +150,7 @@ class MapProblem:
 
     @property
     def switches(self) -> dict[str, int]:
-        """The macros of cl/potmap/law.clh."""
+        """Macros of cl/potmap/law.clh."""
         model = self.model
         return {
             "DISTANCE_DEPENDENT": int(model.distance_dependent),
@@ -165,7 +165,7 @@ class MapProblem:
 
     @property
     def bare(self) -> bool:
-        """Whether the plain Coulomb potential is all that is wanted."""
+        """True if the plain Coulomb potential is all that is wanted."""
         return self.switches == {**dict.fromkeys(self.switches, 0), "RUN": RUN}
 
     @property
@@ -183,7 +183,7 @@ def packed4(*columns: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
 
 
 def _charged_positions(atoms: Atoms, grid: Grid, corner: Floats) -> tuple[Floats, NDArray[np.bool_] | slice]:
-    """The positions of a problem's atoms, and which of all atoms these are."""
+    """Return the positions of a problem's atoms, and which of all atoms these are."""
     has_charge = atoms.charges != 0
     charged = slice(None) if has_charge.all() else has_charge
     positions: Floats = np.subtract(atoms.positions[charged], grid.origin, order="F")
@@ -192,7 +192,7 @@ def _charged_positions(atoms: Atoms, grid: Grid, corner: Floats) -> tuple[Floats
 
 
 def _box_around(positions: Floats, first: Floats, last: Floats) -> tuple[Floats, Floats]:
-    """The lowest and the highest coordinates of atoms (n, 3) and of the lowest and the highest corner of a box."""
+    """Find the lowest and the highest coordinates of atoms (n, 3) and of the two corners of a box."""
     columns = positions.T if len(positions) else np.empty((3, 0))
     low = np.array([column.min(initial=start) for column, start in zip(columns, first, strict=True)])
     high = np.array([column.max(initial=end) for column, end in zip(columns, last, strict=True)])

@@ -1,4 +1,4 @@
-"""The result of `potmap`."""
+"""Result of `potmap`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PotmapResult:
         return f"PotmapResult({self.n_atoms:,} atoms, {self.map!r}, {self.variant})"
 
     def _repr_html_(self) -> str:
-        """The page of `write_page` in a notebook; text where it cannot be made."""
+        """Show the page of `write_page` in a notebook; text if it cannot be made."""
         from ..view import about_model, painted
 
         if self.atoms is None or self.model is None:
@@ -59,7 +59,7 @@ class PotmapResult:
 
     @property
     def unit(self) -> str:
-        """Of units.POTENTIAL_UNITS."""
+        """Unit of the map, of units.POTENTIAL_UNITS."""
         return self.map.unit
 
     @property

@@ -1,4 +1,4 @@
-"""The room that devices have for a mesh."""
+"""Room that devices have for a mesh."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CPU_NODES, GPU_NODES = 1 << 21, 1 << 25
 
 @dataclass(frozen=True)
 class MeshRoom:
-    """The largest mesh that each of the devices can take.
+    """Largest mesh that each of the devices can take.
 
     length : of a transform, at most; nodes : in all, without padding
     one_level : nodes with padding up to which meshes of two levels are not considered
@@ -32,7 +32,10 @@ class MeshRoom:
 
     @classmethod
     def of(cls, devices: Sequence[Device], precision: str) -> MeshRoom:
-        """Half of a device's memory, as the map needs some, too; lines lie in local memory, a power of two of room."""
+        """Take half of a device's memory, as the map needs some, too.
+
+        Lines lie in local memory, a power of two of room.
+        """
         size = np.dtype(precision).itemsize
         numbers = min(int(device.handle.local_mem_size) for device in devices) // (LINE_REALS * size)
         nodes = [

@@ -1,14 +1,13 @@
-"""The work of a map, cut so that it fits the devices: slabs of slices, chunks of atoms, one host thread a device.
+"""Work of a map, cut to fit the devices: slabs of slices, chunks of atoms, one thread a device.
 
-How it is cut never changes a bit of the result: each point adds whole runs of atoms, in their order, to its total.
+Its cuts never change a bit of the result, as each point adds whole runs of atoms in their order.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import Future
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..variant import Progress
-from .corrections import correct
-from .map_slab import MapSlab
 from .problem import RUN, MapProblem
-from .variants import VARIANTS, Steps
+from .variants import Steps
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -37,18 +34,21 @@ def first_evals(device: Device) -> float:
 
 
 def evaluations_per_second(device: Device) -> float:
-    """Of the direct sum, about: a unit of a GPU does 4 in a clock, a core of a CPU with vectors of eight 2."""
+    """Estimate the rate of the direct sum.
+
+    A unit of a GPU does 4 in a clock, a core of a CPU with vectors of eight 2.
+    """
     return (4.0 if device.kind == "GPU" else 2.2) * device.compute_units * device.clock
 
 
 class Work:
-    """The slices of a problem that are still to be done, and the map they are written to; shared by the threads.
+    """Slices of a problem that are still to be done, and the map they are written to; shared by the threads.
 
     squares : (nz,) sums of the squared potentials of each slice, of variants that approximate
     meanwhile : what is wanted besides, which the first worker does whose device computes
 
-    Each worker has an equal share of the slices to begin with, so that like devices end together; one that has done its
-    own takes half of what is left to the slowest.
+    Each worker begins with an equal share of the slices, so that like devices end together. One that has done its own
+    takes half of the slowest one's rest.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class Work:
     def take(self, worker: int, depth: int, block: int = 1) -> tuple[int, int] | None:
         """First and last + 1 of the next slices for this worker; None where nothing is left.
 
-        At most `depth`, in whole blocks, and so that what is left of its share falls into equal parts: a short last
-        launch would leave most of a device idle.
+        It takes at most `depth`, in whole blocks. The rest of its share falls into equal parts. A short last launch
+        would leave most of a device idle.
         """
         with self._lock:
             if not self._left[worker]:
@@ -90,7 +90,7 @@ class Work:
         self._making = start_making(self.values)
 
     def slices(self, first: int, last: int) -> NDArray[np.floating]:
-        """The values (components, slices, ny, nx) of some slices, to be written to."""
+        """Return the values (components, slices, ny, nx) of some slices, to be written to."""
         for part in self._making:
             part.result()
         return self.values[:, first:last]
@@ -104,94 +104,14 @@ class Work:
             work()
 
     def note(self, slices: int, n_atoms: int) -> None:
-        """So many atoms have been added to so many slices."""
+        """Note that so many atoms have been added to so many slices."""
         with self._lock:
             self._done += slices / self.problem.grid.shape[2] * (n_atoms / self.problem.n_atoms)
             if self.progress is not None:
                 self.progress(min(self._done, 1.0))
 
 
-@dataclass(frozen=True, eq=False)
-class Summed:
-    """Values (components, nz, ny, nx) of a map.
-
-    seconds : of the kernels on the device that was busy longest
-    squares : sum of the squared potentials, where the variant approximates any; else None
-    """
-
-    values: NDArray[np.floating]
-    seconds: float
-    squares: float | None = None
-
-
-def compute(
-    problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None,
-    meanwhile: Callable[[], None] | None = None,
-) -> Summed:  # fmt: skip
-    """The map of a problem, which the devices share; meanwhile : done beside it, of variants that approximate"""
-    work = Work(problem, progress, len(devices), meanwhile if VARIANTS[variant].approximates else None)
-    if problem.n_atoms == 0:
-        return Summed(np.zeros_like(work.values), 0.0)
-    seconds = _shared_out(work, variant, devices)
-    return Summed(work.values, seconds, float(work.squares.sum()) if VARIANTS[variant].approximates else None)
-
-
-def _shared_out(work: Work, variant: str, devices: Sequence[Device]) -> float:
-    """Do the work on the devices; the seconds of the one that was busy longest."""
-    if all(device.kind != "CPU" for device in devices):
-        work.start()
-    if len(devices) == 1:
-        return _compute_on(devices[0], 0, variant, work)
-    with ThreadPoolExecutor(len(devices)) as pool:
-        try:
-            workers = range(len(devices))
-            return max(pool.map(lambda device, worker: _share_of(device, worker, variant, work), devices, workers))
-        finally:
-            work.stopped = True  # where the wait was interrupted
-
-
-def _share_of(device: Device, worker: int, variant: str, work: Work) -> float:
-    """As _compute_on; what stops one device stops the others."""
-    try:
-        return _compute_on(device, worker, variant, work)
-    except BaseException:
-        work.stopped = True
-        raise
-
-
-def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
-    """One device's share of the slabs; the seconds of its kernels."""
-    from ..opencl.run import Run
-
-    problem, evals = work.problem, first_evals(device)
-    setup = Run(device, problem.precision)
-    steps, seconds = VARIANTS[variant].run(setup, problem), 0.0
-    while (slices := work.take(worker, _depth(device, problem, evals, steps), steps.pad[2])) is not None:
-        first, last = slices
-        run = Run(device, problem.precision)
-        slab = MapSlab.on(run, problem, first, last, steps.pad)
-        done = 0
-        while done < problem.n_atoms and not work.stopped:
-            left = problem.n_atoms - done
-            count = min(left, _chunk(slab.n_points, evals)) if steps.atoms_a_point is None else left
-            launch = Run(device, problem.precision)
-            steps.add(launch, slab, done, done + count)
-            if done + count == problem.n_atoms and VARIANTS[variant].is_corrected(problem.precision):
-                launch.submit()  # the host prepares what comes next
-                correct(launch, slab)
-            work.do_meanwhile(launch)
-            took = launch.kernel_seconds
-            seconds += took
-            done += count
-            work.note(last - first, count)
-            evals = slab.n_points * (steps.atoms_a_point or count) * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
-        if VARIANTS[variant].approximates:
-            work.squares[first:last] = slab.squares(run)
-        slab.download(run, work.slices(first, last))
-    return seconds + setup.kernel_seconds
-
-
-def _depth(device: Device, problem: MapProblem, evals: float, steps: Steps) -> int:
+def slab_depth(device: Device, problem: MapProblem, evals: float, steps: Steps) -> int:
     """Slices of the next slab: as many as one launch and the device's memory allow, whole blocks of them."""
     pad, atoms_a_point = steps.pad, steps.atoms_a_point or problem.n_atoms
     nx, ny = (-(-n // p) * p for n, p in zip(problem.grid.shape[:2], pad[:2], strict=True))
@@ -200,6 +120,6 @@ def _depth(device: Device, problem: MapProblem, evals: float, steps: Steps) -> i
     return max(1, int(points / (nx * ny)) // pad[2]) * pad[2]
 
 
-def _chunk(n_points: int, evals: float) -> int:
-    """Atoms of the next launch, whole runs of them."""
+def atoms_a_launch(n_points: int, evals: float) -> int:
+    """Atoms of a launch of direct sums, whole runs of them."""
     return max(1, int(evals / n_points) // RUN) * RUN

@@ -1,4 +1,4 @@
-"""The methods that split the potential into a near and a far part, and whose parameters follow from an accuracy."""
+"""Methods that split the potential into a near and a far part, with parameters that follow from an accuracy."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .problem import MapProblem
 
 @dataclass(frozen=True)
 class SplitMethod:
-    """How a method keeps an accuracy.
+    """Functions by which a method keeps an accuracy.
 
-    choices : of cutoffs, those that a problem allows and whose nodes the devices have room for
+    choices : of cutoffs, all that a problem allows and whose nodes the devices have room for
     tighter : the next smaller accuracy that a problem may have; None where there is none
     finest : the smallest accuracy, by precision
     has_salt : whether it does Debye screening
-    reals : numbers that it needs on a device for a problem and a slab of so many points along x, y, z, about
+    reals : about how many numbers it needs on a device for a problem and a slab's points along x, y, z
     """
 
     choices: Callable[[MapProblem], Sequence[object]]
@@ -28,7 +28,7 @@ class SplitMethod:
     reals: Callable[[MapProblem, tuple[int, int, int]], float]
 
     def lacks(self, problem: MapProblem) -> str:
-        """The part of a problem that it cannot do, in words; empty where it can do all."""
+        """Say what part of a problem it cannot do, in words; empty if it can do all."""
         if problem.model.distance_dependent:
             return "no dielectric that depends on the distance"
         if problem.model.min_distance:
@@ -51,7 +51,7 @@ SPLIT_METHODS = {
 
 
 def require_able(method: str, problem: MapProblem) -> None:
-    """Raise InputError for what a method cannot do; those that do not split the potential can do all."""
+    """Raise InputError for what a method cannot do; methods that do not split the potential can do all."""
     split = SPLIT_METHODS.get(method)
     if split is None or not (lacks := split.lacks(problem)):
         return
@@ -60,6 +60,6 @@ def require_able(method: str, problem: MapProblem) -> None:
 
 
 def finer_accuracy(method: str, problem: MapProblem) -> float | None:
-    """The accuracy to try next where a method's map missed its own; None where there is none."""
+    """Return the accuracy to try next if a method's map missed its own; None if there is none."""
     split = SPLIT_METHODS.get(method)
     return None if split is None else split.tighter(problem)

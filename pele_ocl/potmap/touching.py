@@ -14,7 +14,7 @@ APART_FLOAT32 = 5e-7
 
 
 def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str) -> None:
-    """Raise InputError where a point stands on a charged atom and no minimum distance holds the potential finite."""
+    """Raise InputError if a point lies on a charged atom and no minimum distance holds the potential finite."""
     distance = APART
     if precision == "float32":
         distance = max(distance, APART_FLOAT32 * float(np.max(grid.last - grid.origin)))

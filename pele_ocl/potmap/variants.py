@@ -1,7 +1,7 @@
-"""The ways to compute a map: a table of variants and the host steps of each.
+"""Ways to compute a map: a table of variants and the host steps of each.
 
-Host steps take a Run and a MapProblem, make the kernels ready, and return Steps: the block of points to which slabs are
-padded, and a function that adds atoms first to last - 1 to a slab on the device.
+Host steps take a Run and a MapProblem, make the kernels ready, and return a SlabMethod. It has the block of points to
+which slabs are padded. It has a function that adds atoms first to last - 1 to a slab on the device.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Add = Callable[["Run", MapSlab, int, int], None]
 
 @dataclass(frozen=True)
 class Steps:
-    """The host steps of a variant for a slab.
+    """Host steps of a variant for a slab.
 
-    pad : points along x, y, z of which the slab's are multiples
+    pad : points along x, y, z that divide the slab's
     add : adds atoms to the map of a slab
     atoms_a_point : that count for a point, about, where it wants all atoms of the problem at once; else None
     moved : the host steps of the same atoms at other positions, which take over what is ready; None where nothing is
@@ -67,7 +67,7 @@ class MapVariant(Variant[HostSteps]):
     has_rests: bool = False
 
     def is_corrected(self, precision: str) -> bool:
-        """Whether the points next to atoms are to be put right behind it."""
+        """Tell if the points next to atoms are to be put right after it."""
         return precision == "float32" and not self.has_rests
 
 
@@ -83,7 +83,7 @@ def sequential(run: Run, problem: MapProblem) -> Steps:
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         slice_ = run.empty(slab.shape[0] * slab.shape[1])
         atoms = run.hold(problem.atoms4[first:last])
-        run.launch(kernel, (1,), (1,), *slab.arguments(last - first), atoms, slice_)
+        run.launch(kernel, (1,), (1,), dict(slab.arguments(last - first), atoms=atoms, slice=slice_))
 
     return Steps((1, 1, 1), add)
 
@@ -99,13 +99,12 @@ def scatter(run: Run, problem: MapProblem) -> Steps:
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         sums = run.zeros(slab.n_points)
-        law, _, *arguments, map_ = slab.arguments(last - first)
         atoms = run.empty(4 * RUN)
         for start in range(first, last, RUN):
             count = min(RUN, last - start)
             run.write(atoms, problem.atoms4[start : start + count])
-            run.launch(scatter, (count, slab.shape[2]), (8, 1), law, np.int32(count), *arguments, sums, atoms)
-            run.launch(add_run, (slab.n_points,), (64,), np.int32(slab.n_points), sums, map_)
+            run.launch(scatter, (count, slab.shape[2]), (8, 1), dict(slab.arguments(count), map=sums, atoms=atoms))
+            run.launch(add_run, (slab.n_points,), (64,), dict(n_points=slab.n_points, sums=sums, map=slab.map))
 
     return Steps((1, 1, 1), add)
 
@@ -116,23 +115,24 @@ def gather(run: Run, problem: MapProblem) -> Steps:
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         atoms = run.hold(problem.atoms4[first:last])
-        run.launch(kernel, slab.shape, GROUP, *slab.arguments(last - first), atoms)
+        run.launch(kernel, slab.shape, GROUP, dict(slab.arguments(last - first), atoms=atoms))
 
     return Steps((1, 1, 1), add)
 
 
 def constant(run: Run, problem: MapProblem) -> Steps:
-    """A launch for each slice and chunk of atoms; the chunk, with dz^2 in place of z, lies in constant memory."""
+    """Launch each slice and chunk of atoms; the chunk, with dz^2 in place of z, lies in constant memory."""
     kernel = _kernel(run, problem, "constant")
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         for start, end in _constant_chunks(run, first, last):
             chunk = problem.atoms4[start:end].copy()
-            arguments, atoms = slab.arguments(end - start), run.empty(chunk.size)
+            atoms = run.empty(chunk.size)
+            arguments = dict(slab.arguments(end - start), atoms=atoms)
             for k, z in enumerate(slab.axes[2]):
                 chunk[:, 2] = (z - problem.atoms4[start:end, 2]) ** 2
                 run.write(atoms, chunk)
-                run.launch(kernel, slab.shape[:2], (16, 16), *arguments, np.int32(k), atoms)
+                run.launch(kernel, slab.shape[:2], (16, 16), dict(arguments, k=k))
 
     return Steps((1, 1, 1), add)
 
@@ -158,7 +158,7 @@ def rows(algorithm: str, points: int, grouped: bool, run: Run, problem: MapProbl
         items = (slab.shape[0] // points, *slab.shape[1:])
         for start, end in _constant_chunks(run, first, last):
             atoms = run.hold(problem.atoms4[start:end])
-            run.launch(kernel, items, group, *slab.arguments(end - start), atoms)
+            run.launch(kernel, items, group, dict(slab.arguments(end - start), atoms=atoms))
 
     return Steps((points * group_x, group[1], 1) if grouped else (points, 1, 1), add)
 
@@ -170,7 +170,8 @@ def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> 
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         atoms = run.hold(problem.atoms4[first:last])
-        run.launch(kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(last - first), atoms)
+        arguments = dict(slab.arguments(last - first), atoms=atoms)
+        run.launch(kernel, blocking.items(slab.shape), blocking.group, arguments)
 
     return Steps(blocking.pad, add)
 
@@ -187,20 +188,23 @@ def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> Ste
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         if len(bins.atoms4):
             run.launch(
-                kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(len(bins.atoms4)),
-                *tables.arguments(run, slab), run.vector4(*bins.low), run.vector4(*bins.high), starts, atoms, rests,
+                kernel, blocking.items(slab.shape), blocking.group,
+                dict(
+                    slab.arguments(len(bins.atoms4)), **tables.arguments(run, slab), lowest=run.vector4(*bins.low),
+                    highest=run.vector4(*bins.high), starts=starts, atoms=atoms, rests=rests,
+                ),
             )  # fmt: skip
 
     return Steps(blocking.pad, add, bins.walked, partial(cutoff, kept=tables))
 
 
 def msm(run: Run, problem: MapProblem) -> Steps:
-    """The far part from lattices, each twice as coarse as the one before."""
+    """Compute the far part from lattices, each twice as coarse as the one before."""
     return _far_and_near(Lattices, run, problem)
 
 
 def mesh(run: Run, problem: MapProblem) -> Steps:
-    """The far part from a mesh."""
+    """Compute the far part from a mesh."""
     return _far_and_near(FarMesh, run, problem)
 
 
@@ -208,9 +212,9 @@ def _far_and_near(
     make: Callable[[Run, MapProblem], Nodes], run: Run, problem: MapProblem, kept: Nodes | None = None,
     near_steps: HostSteps = cutoff,
 ) -> Steps:  # fmt: skip
-    """The far part from nodes, the near part as `cutoff` has it.
+    """Compute the far part from nodes, the near part as `cutoff` does.
 
-    make : gives the nodes; kept : those of other positions, which may serve
+    make : gives the nodes; kept : nodes for other positions, which may serve
     """
     ready = kept if kept is not None and kept.holds(problem.positions) else make(run, problem)
     near = replace(ready.near, positions=problem.positions, box=problem.box)
@@ -235,13 +239,13 @@ def _blocking(run: Run, problem: MapProblem) -> Blocking:
 
 
 def _tuned(run: Run, problem: MapProblem, blocking: Blocking) -> Blocking:
-    """The blocking of `blocked`, or what was measured to be better; not where that would pad this map more."""
+    """Choose the blocking of `blocked`, or a better measured one; not if it would pad this map more."""
     tuned = tuned_choice(problem, run.device).applied("blocked", blocking)
     return tuned if tuned.padded(problem.grid.shape) <= blocking.padded(problem.grid.shape) else blocking
 
 
 def tuned_choice(problem: MapProblem, device: Device) -> Choice:
-    """The choice that was measured to be best for a map like this; only plain potentials are measured."""
+    """Return the choice that was measured to be best for a map like this; only plain potentials are measured."""
     if not problem.bare:
         return RULES
     return remembered("potmap", VARIANTS, device, problem.precision, problem.evaluations)
@@ -300,5 +304,5 @@ METHODS = (*_DEFAULTS, "auto")
 
 
 def choose_variant(method: str) -> str:
-    """The variant that `auto` stands for."""
+    """Return the variant that `auto` stands for."""
     return _DEFAULTS[method]

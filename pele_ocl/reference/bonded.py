@@ -1,4 +1,4 @@
-"""Bonded terms and 1-4 pairs, defined; equation numbers are those of docs/theory/bonded.md."""
+"""Bonded terms and 1-4 pairs, defined; equation numbers of docs/theory/bonded.md."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Part(NamedTuple):
 def bonded_terms(
     atoms: Atoms, model: SolventModel | None = None, cutoff: float | None = None, one_four: bool = True
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """By term, energies (n,) kcal/mol of the atoms, which share each equally, and gradients (n, 3) kcal/mol/A.
+    """Compute by term energies (n,) kcal/mol of the atoms, which share each equally, and gradients (n, 3) kcal/mol/A.
 
-    Of Lennard-Jones pairs with parameters of their own the term is what they add to the sum over all pairs.
+    For Lennard-Jones pairs with own parameters the term is what they add to the sum over all pairs.
 
     cutoff : A, of pairs; one_four : whether 1-4 pairs count
     """
@@ -83,7 +83,7 @@ def distance(x: Floats) -> tuple[Floats, Floats]:
 
 
 def angle(x: Floats) -> tuple[Floats, Floats]:
-    """Eqs. 2 and 3: angles (m,) rad of three atoms (m, 3, 3) A, and their slopes (m, 3, 3) rad/A."""
+    """Eqs. 2 and 3: angles (m,) rad of three atoms (m, 3, 3) A, and slopes (m, 3, 3) rad/A."""
     first, second = x[:, 0] - x[:, 1], x[:, 2] - x[:, 1]
     normal = np.cross(first, second)
     sine = np.linalg.norm(normal, axis=1)
@@ -95,7 +95,7 @@ def angle(x: Floats) -> tuple[Floats, Floats]:
 
 
 def torsion(x: Floats) -> tuple[Floats, Floats]:
-    """Eqs. 4 to 6: torsions (m,) rad of four atoms (m, 4, 3) A, and their slopes (m, 4, 3) rad/A; 0 on a line."""
+    """Eqs. 4 to 6: torsions (m,) rad of four atoms (m, 4, 3) A, and slopes (m, 4, 3) rad/A. Both are 0 on a line."""
     f, g, h = x[:, 0] - x[:, 1], x[:, 1] - x[:, 2], x[:, 3] - x[:, 2]
     a, b = np.cross(f, g), np.cross(h, g)
     a2, b2, length = (a**2).sum(axis=1), (b**2).sum(axis=1), np.linalg.norm(g, axis=1)
@@ -110,7 +110,7 @@ def torsion(x: Floats) -> tuple[Floats, Floats]:
 
 
 def spline_weights(t: Floats, size: int) -> tuple[Floats, Floats]:
-    """Weights of the values at 0, 1, ..., size - 1 in their periodic cubic spline at t, and their slopes, (m, size)."""
+    """Compute weights of the values at 0, 1, ..., size - 1 in their periodic cubic spline at t, and slopes, (m, size)."""
     ring = np.eye(size)
     ahead, behind = np.roll(ring, 1, axis=1), np.roll(ring, -1, axis=1)
     knots = np.linalg.solve(4 * ring + ahead + behind, 3 * (ahead - behind))  # slopes at the values

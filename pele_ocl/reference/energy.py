@@ -1,4 +1,4 @@
-"""The whole implicit-solvent energy and its gradient, defined; equation numbers are those of docs/theory/energy.md."""
+"""Whole implicit-solvent energy and its gradient, defined; equation numbers of docs/theory/energy.md."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TERMS = (*PAIR_TERMS, "gb_self", "nonpolar")
 
 @dataclass(frozen=True, eq=False)
 class Energy:
-    """The result of the definition: by term, energies of the atoms, (n,) kcal/mol, and gradients, (n, 3) kcal/mol/A."""
+    """Result of the definition: by term, energies of the atoms, (n,) kcal/mol, and gradients, (n, 3) kcal/mol/A."""
 
     per_atom: dict[str, Floats]
     gradients: dict[str, Floats]
@@ -64,7 +64,7 @@ def energy(
 ) -> Energy:
     """Bonded terms, Lennard-Jones, Coulomb, GB and nonpolar energy, shared equally by their atoms, and their gradients.
 
-    fixed_radii : (n,) Born radii, A, that stay as they are; by default those of the positions, which follow them
+    fixed_radii : (n,) Born radii, A, that stay as they are; by default they follow the positions
     one_four : what becomes of 1-4 pairs, whose Lennard-Jones and Coulomb energies are terms of their own; GB takes all
     cutoff : A; pairs beyond count in no pair term, but in the Born radii
     """
@@ -169,7 +169,7 @@ def hct_slope(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, n
 
 
 def neck_slope(r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
-    """The derivative by r of the neck integrals of `reference.solvent.neck_term`, 1/A^2."""
+    """Derive the neck integrals of `reference.solvent.neck_term` by r, 1/A^2."""
     x, size, there = necks_at(r, necks, kinds, others)
     slope: Floats = np.where(there, -size * (2 * x + 1.8 * x**5) / (1 + x**2 + 0.3 * x**6) ** 2, 0.0)
     return slope
@@ -181,12 +181,12 @@ def radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: SolventMode
 
 
 def hct_radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: SolventModel) -> Floats:
-    """The derivative of eq. 13 of docs/theory/solvent.md."""
+    """Derive eq. 13 of docs/theory/solvent.md."""
     return born**2
 
 
 def obc_radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: SolventModel) -> Floats:
-    """The derivative of eqs. 5 and 6 of docs/theory/solvent.md."""
+    """Derive eqs. 5 and 6 of docs/theory/solvent.md."""
     alpha, beta, gamma = coefficients(spheres, model)
     tanh = np.tanh(alpha * psi - beta * psi**2 + gamma * psi**3)
     slope: Floats = (
@@ -205,7 +205,7 @@ RADIUS_SLOPES = {
 def _pairs(
     positions: Floats, cutoff: float | None
 ) -> Iterator[tuple[NDArray[np.intp], Floats, Floats, NDArray[np.bool_]]]:
-    """Rows of pairs: atoms i, vectors from all j to them, distances (1 from an atom to itself), and which count."""
+    """Yield rows of pairs: atoms i, vectors from all j, distances (1 from an atom to itself), and which count."""
     for start in range(0, len(positions), ROWS):
         rows = np.arange(start, min(start + ROWS, len(positions)))
         d = positions[rows, None] - positions[None]
@@ -217,7 +217,7 @@ def _pairs(
 
 
 def _kept(n: int, rows: NDArray[np.intp], excluded: Ints) -> NDArray[np.bool_]:
-    """Which pairs of the rows are not excluded, (rows, n)."""
+    """Mark the pairs of the rows that are not excluded, (rows, n)."""
     kept = np.ones((len(rows), n), bool)
     for i, j in (excluded.T, excluded.T[::-1]):
         here = (i >= rows[0]) & (i <= rows[-1])

@@ -1,4 +1,4 @@
-"""Greedy placement of ions, defined step by step; equation numbers are those of docs/theory/ions.md."""
+"""Greedy placement of ions, defined step by step; equation numbers of docs/theory/ions.md."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def place_ions(
     charges : (m,) e, in the order of placement
     ion_distance : A, between two ions
 
-    Returns the points, (k, 3) indices along x, y, z, the potentials before each ion, (k,) kcal/mol/e, and the potential
-    (nz, ny, nx) with all of them; k < m where no allowed point was left.
+    Returns the points, (k, 3) indices along x, y, z, and the potentials before each ion, (k,) kcal/mol/e. Returns the
+    potential (nz, ny, nx) with all of them, too; k < m if no allowed point was left.
     """
     potential, allowed = potential.astype(np.float64), allowed.copy()
     points, before = [], []

@@ -1,4 +1,4 @@
-"""Nonbonded energy and gradient over a pair list, defined; equation numbers are those of docs/theory/nonbond.md."""
+"""Nonbonded energy and gradient over a pair list, defined; equation numbers of docs/theory/nonbond.md."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def potential(r2: Floats, model: PotentialModel) -> Floats:
 
 
 def slope(r2: Floats, model: PotentialModel) -> Floats:
-    """-(d potential / dr) / r in e/A^3: times the vector from the charge to the point, the field of a unit charge."""
+    """-(d potential / dr) / r in e/A^3. Times the vector from charge to point it is a unit charge's field."""
     r = np.sqrt(np.maximum(r2, model.min_distance**2))
     power = 2 if model.distance_dependent else 1
     bare = np.exp(-model.kappa * r) / r**power
@@ -46,7 +46,7 @@ def potmap(atoms: Atoms, grid: Grid, model: PotentialModel | None = None) -> Flo
 
 
 def field(atoms: Atoms, grid: Grid, model: PotentialModel | None = None) -> Floats:
-    """The electric field, minus the gradient of the potential: (3, nz, ny, nx) in kcal/mol/e/A, along x, y and z."""
+    """Compute the electric field, minus the potential's gradient: (3, nz, ny, nx) in kcal/mol/e/A, along x, y and z."""
     components: Floats = _summed(atoms, grid, model or PotentialModel(), True)[1:]
     return components
 

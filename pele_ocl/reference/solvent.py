@@ -1,4 +1,4 @@
-"""Born radii and implicit-solvent energy, defined; equation numbers are those of docs/theory/solvent.md."""
+"""Born radii and implicit-solvent energy, defined; equation numbers of docs/theory/solvent.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEGATIVE_TERMS = 5  # of the series of negative spheres as sander has it
 
 
 def sphere_ends(r: Floats, rho: Floats, s: Floats, rgb_max: float | None) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Where spheres begin and end for atoms, A, and whether they count: as in `hct_term`."""
+    """Find the ends of spheres for atoms, A, and tell which count, as in `hct_term`."""
     limit = np.inf if rgb_max is None else rgb_max
     begin, end = np.maximum(rho, np.abs(r - s)), np.minimum(r + s, limit)
     counts = (rho < end) & (begin < limit)
@@ -27,7 +27,7 @@ def sphere_ends(r: Floats, rho: Floats, s: Floats, rgb_max: float | None) -> tup
 def negative_terms(r: Floats, s: Floats, rgb_max: float | None, slope: bool) -> tuple[Floats, NDArray[np.bool_]]:
     """sander's HCT terms (1/A) of spheres of s < 0, or their slopes by r (1/A^2), and which pairs have these.
 
-    They are twice the series of eq. 4, cut after NEGATIVE_TERMS terms, where all of the sphere is within rgb_max (A).
+    They are twice the series of eq. 4, cut after NEGATIVE_TERMS terms, if all of the sphere is within rgb_max (A).
     """
     k = np.arange(1, NEGATIVE_TERMS + 1)
     factors = 2 * k / (2 * k + 1)
@@ -38,7 +38,7 @@ def negative_terms(r: Floats, s: Floats, rgb_max: float | None, slope: bool) -> 
 
 
 def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, negative_series: bool = False) -> Floats:
-    """Eq. 2: the HCT term of spheres of scaled radius s at distances r for atoms of offset radius rho, A; 1/A.
+    """Eq. 2: HCT term of spheres of scaled radius s at distances r, for offset radii rho, A; 1/A.
 
     rgb_max : A, within which of an atom spheres count; None for all of them
     negative_series : whether spheres of s < 0 have sander's series, of SolventModel
@@ -63,7 +63,7 @@ def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, ne
 def necks_at(
     r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """r - d0 (A) and m0 (1/A) of the necks that atoms of these kinds take from others at distances r; which exist."""
+    """Find r - d0 (A) and m0 (1/A) of the necks between atoms of these kinds at distances r; mark existing ones."""
     there = r < necks.radii[kinds] + necks.radii[others] + REACH
     return r - necks.distances[others, kinds], necks.sizes[others, kinds], there
 

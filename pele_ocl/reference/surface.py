@@ -1,4 +1,4 @@
-"""LCPO surface areas, defined; equation numbers are those of docs/theory/surface.md."""
+"""LCPO surface areas, defined; equation numbers of docs/theory/surface.md."""
 
 from __future__ import annotations
 

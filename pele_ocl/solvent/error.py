@@ -134,22 +134,26 @@ class SampledRadii:
         n, spheres = len(atoms), model.spheres(atoms)
         n_vectors = -(-n // width)
         spare = n_vectors * width - n  # of the last vector: spheres of no radius where the last atom is
-        columns = [run.empty(n + spare) for _ in range(3)]
+        columns = {axis: run.empty(n + spare) for axis in "xyz"}
         self._staged, self._positions = run.host_array((3 * n,)), run.empty(3 * n)
         self._sample, self._born = run.empty(n_sample, np.int32), run.empty(n_sample)
-        necks = NeckTables.of(run, spheres.necks, *_slots(n, spare), width).arguments if spheres.necks else []
+        necks = NeckTables.of(run, spheres.necks, *_slots(n, spare), width).arguments if spheres.necks else {}
         constants = run.vector4(*model.radius_constants) if spheres.constants is None else run.upload(spheres.constants)
         macros = {"GROUP": group, **series_macros(PRECISION), **model.integral_definitions, **model.radius_definitions}
         self._launches = [
-            run.keep(
-                "solvent/sample.cl", "position_columns", (n + spare, 1), (group, 1), np.int32(n), np.int32(n + spare),
-                self._positions, *columns, width=width, **macros,
+            run.bind(
+                "solvent/sample.cl", "position_columns", (n + spare, 1), (group, 1),
+                dict(n_atoms=n, n_places=n + spare, positions=self._positions, **columns), width=width, **macros,
             ),
-            run.keep(
-                "solvent/sample.cl", "sampled_radii", (group * n_sample, 1), (group, 1), np.int32(n_vectors),
-                packed_reaches(run, spheres, model), *necks, *columns,
-                run.upload(np.append(spheres.scaled, np.zeros(spare))), run.upload(_padded(spheres.rho, spare)),
-                self._sample, constants, run.upload(spheres.radii), self._born, width=width, divisible=0, **macros,
+            run.bind(
+                "solvent/sample.cl", "sampled_radii", (group * n_sample, 1), (group, 1),
+                dict(
+                    n_vectors=n_vectors, reaches=packed_reaches(run, spheres, model),
+                    s=run.upload(np.append(spheres.scaled, np.zeros(spare))),
+                    rho=run.upload(_padded(spheres.rho, spare)), sample=self._sample, radius_constants=constants,
+                    radii=run.upload(spheres.radii), born=self._born, **necks, **columns,
+                ),
+                width=width, divisible=0, **macros,
             ),
         ]  # fmt: skip
 
@@ -163,7 +167,7 @@ class SampledRadii:
         in_parts(len(given), stage)
         self._run.write(self._positions, self._staged)
         self._run.write(self._sample, sample.astype(np.int32))
-        self._run.launch_kept(self._launches, 1)
+        self._run.launch_bound(self._launches, 1)
         return self._run.download(self._born, len(sample)).astype(np.float64)
 
 

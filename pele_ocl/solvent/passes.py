@@ -23,8 +23,9 @@ from .layout import SolventLayout
 from .result import TERMS
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.run import Run
+    from ..opencl.signature import Arguments
 
 ITEMS = 64  # of a work-group where tiles do not matter
 MOST_JOINED = 128  # tiles of all conformations up to which all passes are one launch
@@ -39,42 +40,44 @@ class SolventPasses(TiledPasses):
     born, energy : launches of the two steps; joined : all of them in as few launches as can be, or none
     """
 
-    born: Sequence[KeptLaunch]
+    born: Sequence[BoundLaunch]
 
     def __init__(
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel, encoding: Encoding,
-        most: int, accuracy: float, energies: bool,
+        accuracy: float, energies: bool,
     ) -> None:  # fmt: skip
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
         super().__init__(run, atoms, tiles, encoding, model, spheres)
         self.layout, self.accuracy = layout, accuracy
         self.energies, self.n_columns = energies, RADII + (len(TERMS) if energies else 0)
-        sizes = {"inverses": tiles.n_slots, "results": self.n_columns * len(atoms), **self._sizes()}
         self.surface = Surface.of(run, atoms, tiles, model) if energies else None
+
+    def make(self, most: int) -> None:
+        """Make buffers for up to `most` conformations, then the launches; called once."""
+        tiles = self.tiles
+        sizes = {"inv_born": tiles.n_slots, "results": self.n_columns * len(self.atoms), **self._sizes()}
         sizes |= self.surface.sizes if self.surface else {}
-        if energies:
-            n_chunks, _ = layout.chunks(len(tiles))
+        if self.energies:
+            n_chunks, _ = self.layout.chunks(len(tiles))
             sizes["potential"] = n_chunks * tiles.n_slots
         self.allocate(sizes, most)
         self.placing = [self.place()]
         self.born = self._born()
         surface = self._surface()
-        self.energy_of_pairs = [self._potential(), self._pair_energies()] if energies else []
+        self.energy_of_pairs = [self._potential(), self._pair_energies()] if self.energies else []
         self.energy = [*self._before_energy(), *self.energy_of_pairs, *surface]
-        joined = self._joined() if energies else []
+        joined = self._joined() if self.energies else []
         self.joined = [*joined, *surface] if joined else []
+        self.uncut, self.most_uncut = self.joined, self.most_joined if self.joined else 0
 
     @property
     def pairs(self) -> float:
         """Ordered pairs of a conformation, the cost of a step."""
         return float(len(self.atoms)) ** 2
 
-    def at_once(self, n_conformations: int) -> Sequence[KeptLaunch] | None:
-        return self.joined if self.joined and n_conformations <= self.most_joined else None
-
     def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
         if self.joined and not run.profile and tell is None and n_conformations <= self.most_joined:
-            run.launch_kept(self.joined, n_conformations)
+            run.launch_bound(self.joined, n_conformations)
             return
         steps = 2 if self.energies else 1
         self.launch_radii(run, n_conformations, tell and (lambda share: tell(share / steps)))
@@ -83,14 +86,14 @@ class SolventPasses(TiledPasses):
     def launch_radii(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
         """Make the steps to the Born radii alone."""
         run.begin_step("place")
-        run.launch_kept(self.placing, n_conformations)
+        run.launch_bound(self.placing, n_conformations)
         run.begin_step("born")
         self._launch_born(run, n_conformations, tell)
 
     def launch_energy(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
         """Make the step from Born radii to energies."""
         run.begin_step("energy")
-        run.launch_kept(self.energy, n_conformations, tell)
+        run.launch_bound(self.energy, n_conformations, tell)
 
     def seconds(self, run: Run) -> Mapping[str, float]:
         place, energy = (run.launched_seconds(run.step(name)) for name in ("place", "energy"))
@@ -116,7 +119,7 @@ class SolventPasses(TiledPasses):
         """Reals in each buffer of the variant's own, for one conformation."""
 
     @abstractmethod
-    def _born(self) -> list[KeptLaunch]:
+    def _born(self) -> list[BoundLaunch]:
         """The launches that end in Born radii."""
 
     @property
@@ -124,63 +127,69 @@ class SolventPasses(TiledPasses):
         """Conformations up to which all passes are one launch."""
         return MOST_JOINED // len(self.tiles)
 
-    def _joined(self) -> list[KeptLaunch]:
+    def _joined(self) -> list[BoundLaunch]:
         """The launch of all passes but that of the surface, where a variant has one."""
         return []
 
-    def _before_energy(self) -> list[KeptLaunch]:
+    def _before_energy(self) -> list[BoundLaunch]:
         """The launches that make ready for the potential, where those of the Born radii do not."""
         return []
 
     def _launch_born(self, run: Run, n_conformations: int, tell: Progress | None) -> None:
-        run.launch_kept(self.born, n_conformations, tell)
+        run.launch_bound(self.born, n_conformations, tell)
 
     def _born_seconds(self, run: Run) -> float:
         return run.launched_seconds(run.step("born"))
 
-    def of_atoms(
-        self, name: str, *inputs: Argument, outputs: Sequence[str] = ("results",), **defines: int
-    ) -> KeptLaunch:
-        """The launch of a kernel of cl/solvent/atoms.cl."""
+    def of_atoms(self, name: str, arguments: Arguments) -> BoundLaunch:
+        """Bind a kernel of cl/solvent/atoms.cl. arguments : its own, not those of all kernels there"""
         shares, spheres = self.layout.shares, self.spheres
+        common = dict(n_atoms=len(self.atoms), charges=spheres.charges, order=spheres.order, counts=spheres.counts)
         return self.each_slot(
-            "solvent/atoms.cl", name, np.int32(len(self.atoms)), *inputs, spheres.charges, spheres.order,
-            spheres.counts, *self.named(*outputs), shares=shares, SHARES=shares, ENERGIES=int(self.energies),
-            **self.gb_macros, **defines,
+            "solvent/atoms.cl", name, dict(**common, **self.named("results"), **arguments), shares=shares,
+            SHARES=shares, ENERGIES=int(self.energies), **self.gb_macros,
         )  # fmt: skip
 
-    def _potential(self) -> KeptLaunch:
+    def _potential(self) -> BoundLaunch:
         """The GB potential in parts, in charges scaled as `scaled_charges` are."""
         layout, model, spheres, n_tiles = self.layout, self.model, self.spheres, len(self.tiles)
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
-        columns = self.named("x", "y", "z") if layout.width > 1 else []
-        return self.run.keep(
-            "solvent/energy.cl", "gb_potential", layout.shape(self.tiles, n_chunks), layout.group, np.int32(n_tiles),
-            np.int32(tiles_per_chunk), *self.potential_model, self.buffers["points"], *columns,
-            *self.named("inverses", "origins", "extents"),
-            spheres.counts, self.buffers["potential"], width=layout.width, pairs=self.pairs, TILE=layout.tile,
-            VECTORS=layout.vectors, SCREENED=int(model.kappa > 0),
+        arguments = dict(
+            n_tiles=n_tiles, tiles_per_chunk=tiles_per_chunk, counts=spheres.counts, **self.potential_model,
+            **self.columns, **self.named("points", "inv_born", "origins", "extents", "potential"),
+        )  # fmt: skip
+        return self.run.bind(
+            "solvent/energy.cl", "gb_potential", layout.shape(self.tiles, n_chunks), layout.group, arguments,
+            width=layout.width, cost=self.pairs, TILE=layout.tile, VECTORS=layout.vectors,
+            SCREENED=int(model.kappa > 0),
         )  # fmt: skip
 
     @property
-    def potential_model(self) -> list[Argument]:
-        """The solvent as the potential takes it, in charges scaled as `scaled_charges` are."""
-        return list(map(self.run.dtype.type, (1, self.model.outside, self.model.kappa)))
+    def columns(self) -> Arguments:
+        """COLUMN_ARGUMENTS of cl/common/tiles.clh."""
+        return self.named("x", "y", "z") if self.layout.width > 1 else {}
 
-    def _surface(self) -> list[KeptLaunch]:
+    @property
+    def potential_model(self) -> Arguments:
+        """The solvent as the potential takes it, in charges scaled as `scaled_charges` are."""
+        return dict(inv_inside=1, inv_outside=self.model.outside, kappa=self.model.kappa)
+
+    def _surface(self) -> list[BoundLaunch]:
         """The nonpolar energies where they follow from the surface."""
         surface, n_heavy = self.surface, self.surface.n_heavy if self.surface else 0
         if surface is None:
             return []
         return [
             surface.energies(self, False),
-            self.run.keep(
-                "solvent/surface.cl", "keep_surface", (n_heavy, 1), (ITEMS, 1), np.int32(len(self.atoms)),
-                np.int32(n_heavy), np.int32(self.n_columns), np.int32(TERMS.index("nonpolar")), surface.atoms,
-                *self.named("pulls", "results"),
+            self.run.bind(
+                "solvent/surface.cl", "keep_surface", (n_heavy, 1), (ITEMS, 1),
+                dict(
+                    n_atoms=len(self.atoms), n_heavy=n_heavy, n_columns=self.n_columns,
+                    column=TERMS.index("nonpolar"), atoms=surface.atoms, **self.named("pulls", "results"),
+                ),
             ),
         ]  # fmt: skip
 
-    def _pair_energies(self) -> KeptLaunch:
+    def _pair_energies(self) -> BoundLaunch:
         n_chunks, _ = self.layout.chunks(len(self.tiles))
-        return self.of_atoms("pair_energies", np.int32(n_chunks), self.buffers["potential"])
+        return self.of_atoms("pair_energies", dict(n_parts=n_chunks, **self.named("potential")))

@@ -128,19 +128,12 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         each = []
         for device in self.devices:
             run = Run(device, self.precision)
-            each.append(
-                VARIANTS[self.variant].run(
-                    run,
-                    self.atoms,
-                    self._tiles,
-                    self.layout,
-                    self.model,
-                    self._encoding,
-                    m,
-                    self.accuracy or DEFAULT,
-                    self._energies,
-                )
-            )
+            passes = VARIANTS[self.variant].run(
+                run, self.atoms, self._tiles, self.layout, self.model, self._encoding, self.accuracy or DEFAULT,
+                self._energies,
+            )  # fmt: skip
+            passes.make(m)
+            each.append(passes)
             run.finish()  # evaluations may go to another queue
         return Pipeline(self.atoms, shared(each), partial(_explain, self.model))
 

@@ -62,12 +62,12 @@ class SharedPasses(Passes):
             passes = self.each[k]
             runs[k].write(passes.buffers["positions"], positions)
             passes.launch_radii(runs[k], m, _half(tell, k, 0))
-            found = runs[k].download(passes.buffers["inverses"], m * n_slots).reshape(m, n_slots)
+            found = runs[k].download(passes.buffers["inv_born"], m * n_slots).reshape(m, n_slots)
             inverses[:, self._slots[k]] = found[:, self._slots[k]]
 
         def energies(k: int) -> None:
             passes = self.each[k]
-            runs[k].write(passes.buffers["inverses"], inverses)
+            runs[k].write(passes.buffers["inv_born"], inverses)
             passes.launch_energy(runs[k], m, _half(tell, k, 1))
 
         def read(k: int) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .passes import SolventPasses
 from .tree_sums import TreeShape, TreeSums
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import BoundLaunch
 
 
 class Tree(SolventPasses):
@@ -30,12 +28,13 @@ class Tree(SolventPasses):
     def _sizes(self) -> dict[str, int]:
         return self.tree.sizes("sums")
 
-    def _born(self) -> list[KeptLaunch]:
+    def _born(self) -> list[BoundLaunch]:
         spheres = self.spheres
-        radii = self.of_atoms(
-            "radii_of_sums", np.int32(self.tree.n_parts), *self.solvent_constants(), self.buffers["sums"], spheres.rho,
-            spheres.intrinsic, outputs=("inverses", "results"),
+        arguments = dict(
+            n_parts=self.tree.n_parts, rho=spheres.rho, radii=spheres.intrinsic, **self.solvent_constants(),
+            **self.named("sums", "inv_born"),
         )  # fmt: skip
+        radii = self.of_atoms("radii_of_sums", arguments)
         return [*self.tree.launches(self, "sums"), radii]
 
     def narrow(self, first: int, end: int) -> None:

@@ -16,7 +16,9 @@ from ..tiles import Tiles
 from .accuracy import far_radii, tolerance
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
+    from ..opencl.memory import Buffer
+    from ..opencl.signature import Arguments
 
 SMALL_BOX = 64  # slots; in groups the moments of larger boxes are a work-group's work
 BOX_GROUP = 128  # work-items of it
@@ -95,16 +97,16 @@ class TreeSums:
             sums: self.n_parts * self.tiles.n_slots, "middles": 4 * middles * n_boxes, "moments": 4 * MOMENTS * n_boxes,
         }  # fmt: skip
 
-    def launches(self, passes: TiledPasses, sums: str) -> list[KeptLaunch]:
+    def launches(self, passes: TiledPasses, sums: str) -> list[BoundLaunch]:
         """The launches that leave the Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
         levels = passes.run.upload(self.firsts, np.int32)
         most = tolerance(self.accuracy, self.model)
-        numbers = map(np.int32, (len(self.tiles), self.firsts[-1], len(self.counts) - 1))
-        walk = [  # TREE_ARGUMENTS of cl/solvent/tree.clh
-            *numbers, levels, passes.run.dtype.type(most), *passes.reaches, passes.buffers["spheres"],
-            passes.spheres.rho, *passes.named("series", "origins", "extents"), passes.spheres.counts,
-            *passes.named("middles", "moments", sums),
-        ]  # fmt: skip
+        walk = dict(  # TREE_ARGUMENTS of cl/solvent/tree.clh
+            n_tiles=len(self.tiles), n_boxes=self.firsts[-1], trunk_level=len(self.counts) - 1, levels=levels,
+            tolerance=most, atoms=passes.buffers["spheres"], rho=passes.spheres.rho, counts=passes.spheres.counts,
+            sums=passes.buffers[sums], **passes.reaches,
+            **passes.named("series", "origins", "extents", "middles", "moments"),
+        )  # fmt: skip
         walked = self._groups(passes, walk) if self.shape.groups else self._vectors(passes, walk)
         return [*self._boxes(passes, levels), walked]
 
@@ -112,34 +114,39 @@ class TreeSums:
         far = {"FAR_A": far_radii(self.accuracy), "TERMS_A": TERMS}
         return {**passes.integral_macros, **far, "TILE": self.tiles.size}
 
-    def _boxes(self, passes: TiledPasses, levels: Argument) -> list[KeptLaunch]:
+    def _boxes(self, passes: TiledPasses, levels: Buffer) -> list[BoundLaunch]:
         """The upward pass: small boxes a work-item each, large ones a group."""
         n_levels, spheres, width = len(self.counts), passes.spheres, min(self.shape.width, LEAF)
         large = min(n_levels, (SMALL_BOX // LEAF).bit_length()) if self.shape.groups else n_levels
+        x, y, z = passes.named("x", "y", "z").values()
+        arguments = dict(
+            n_tiles=len(self.tiles), n_boxes=self.firsts[-1], levels=levels, reaches=spheres.reaches, x_of=x, y_of=y,
+            z_of=z, s_of=spheres.scaled, columns=spheres.coefficient_columns,
+            **passes.named("origins", "middles", "moments"),
+        )  # fmt: skip
         return [
-            passes.run.keep(
+            passes.run.bind(
                 "solvent/boxes.cl", "box_moments", ((self.firsts[end] - self.firsts[level]) * lanes, 1), (lanes, 1),
-                np.int32(len(self.tiles)), np.int32(level), np.int32(self.firsts[level]), np.int32(self.firsts[-1]),
-                levels, spheres.reaches, *passes.named("x", "y", "z"), spheres.scaled, spheres.coefficient_columns,
-                *passes.named("origins", "middles", "moments"), width=width, LANES=lanes, **self._macros(passes),
+                dict(first_level=level, first_box=self.firsts[level], **arguments), width=width, LANES=lanes,
+                **self._macros(passes),
             )
             for level, end, lanes in ((0, large, 1), (large, n_levels, BOX_GROUP))
             if end > level
         ]  # fmt: skip
 
-    def _vectors(self, passes: TiledPasses, walk: list[Argument]) -> KeptLaunch:
+    def _vectors(self, passes: TiledPasses, walk: Arguments) -> BoundLaunch:
         width = self.shape.width
-        return passes.run.keep(
-            "solvent/tree.cl", "born_sums_tree", (len(self.tiles), self.n_parts), (1, 1), *walk,
-            *passes.named("x", "y", "z"), width=width, pairs=self._cost, VECTORS=self.tiles.size // width,
+        return passes.run.bind(
+            "solvent/tree.cl", "born_sums_tree", (len(self.tiles), self.n_parts), (1, 1),
+            {**walk, **passes.named("x", "y", "z")}, width=width, cost=self._cost, VECTORS=self.tiles.size // width,
             MOST_OPEN=self._most_open(LOOKS), **self._macros(passes),
         )  # fmt: skip
 
-    def _groups(self, passes: TiledPasses, walk: list[Argument]) -> KeptLaunch:
+    def _groups(self, passes: TiledPasses, walk: Arguments) -> BoundLaunch:
         own, tile = self.shape.own, self.tiles.size
-        return passes.run.keep(
+        return passes.run.bind(
             "solvent/tree_groups.cl", "born_sums_tree_groups", (-(-len(self.tiles) // own) * tile, self.n_parts),
-            (tile, 1), *walk, pairs=self._cost, OWN=own, MOST_OPEN=self._most_open(tile),
+            (tile, 1), walk, cost=self._cost, OWN=own, MOST_OPEN=self._most_open(tile),
             **self._macros(passes),
         )  # fmt: skip
 

@@ -12,9 +12,9 @@ from ..atoms import Floats
 from ..gb_models import Necks
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
+    from ..opencl.signature import Arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,9 @@ class NeckTables:
         return cls(none + 1, run.upload(kinds, np.int32), run.upload(table))
 
     @property
-    def arguments(self) -> list[Argument]:
-        """In the order of NECK_ARGUMENTS."""
-        return [np.int32(self.n_kinds), self.kinds, self.necks]
+    def arguments(self) -> Arguments:
+        """NECK_ARGUMENTS."""
+        return dict(n_kinds=self.n_kinds, kinds=self.kinds, necks=self.necks)
 
 
 def _by_kinds(necks: Necks) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from .series import series_macros
 from .tables import SphereTables
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.run import Run
+    from ..opencl.signature import Arguments
 
 
 class TiledPasses(Passes):
@@ -32,42 +33,46 @@ class TiledPasses(Passes):
         super().__init__(run, encoding, len(atoms))
         self.atoms, self.tiles, self.model, self.spheres = atoms, tiles, model, spheres
 
-    def allocate(self, sizes: Mapping[str, int], most: int) -> None:
+    def allocate(
+        self, sizes: Mapping[str, int], most: int, types: Mapping[str, np.dtype[Any]] | None = None
+    ) -> None:  # fmt: skip
         """As in Passes, with the buffers of placed atoms."""
         slots, boxes = self.tiles.n_slots, len(self.tiles)
         placed = {
             "spheres": 4 * slots, "points": 4 * slots, "x": slots, "y": slots, "z": slots, "series": 8 * slots,
             "origins": 4 * boxes, "extents": 4 * boxes,
         }  # fmt: skip
-        super().allocate({**placed, **sizes}, most)
+        super().allocate({**placed, **sizes}, most, types)
 
-    def place(self) -> KeptLaunch:
+    def place(self) -> BoundLaunch:
         """The launch that brings positions to the tiles."""
+        arguments = dict(n_atoms=len(self.atoms), step=self.encoding.step, positions=self.buffers["positions"])
         return self.each_slot(
-            "common/place.cl", "place_tiles", np.int32(len(self.atoms)), self.run.dtype.type(self.encoding.step),
-            self.buffers["positions"], *self.place_arguments(), **self.encoding.macros,
+            "common/place.cl", "place_tiles", {**arguments, **self.place_arguments()}, **self.encoding.macros
         )  # fmt: skip
 
-    def place_arguments(self) -> list[Argument]:
+    def place_arguments(self) -> Arguments:
         """PLACE_ARGUMENTS of cl/common/place.clh."""
         spheres = self.spheres
-        return [
-            self.encoding.origin_step, spheres.order, spheres.largest_s, spheres.scaled, spheres.charges,
-            spheres.coefficients,
-            *self.named("spheres", "points", "x", "y", "z", "series", "origins", "extents"),
-        ]  # fmt: skip
+        return dict(
+            origin_step=self.encoding.origin_step, order=spheres.order, largest_s=spheres.largest_s, s=spheres.scaled,
+            charges=spheres.charges, coefficients=spheres.coefficients,
+            **self.named("spheres", "points", "x", "y", "z", "series", "origins", "extents"),
+        )  # fmt: skip
 
-    def each_slot(self, file: str, name: str, *args: Argument, shares: int = 1, **defines: int) -> KeptLaunch:
-        """The launch of a kernel of a work-group a tile, of so many work-items a slot."""
+    def each_slot(
+        self, file: str, name: str, arguments: Arguments, shares: int = 1, **defines: int
+    ) -> BoundLaunch:  # fmt: skip
+        """Bind a kernel of a work-group a tile, with so many work-items a slot. arguments : all but n_tiles"""
         tile = self.tiles.size
         shape, group = (self.tiles.n_slots, shares), (tile, shares)
-        return self.run.keep(file, name, shape, group, np.int32(len(self.tiles)), *args, TILE=tile, **defines)
+        return self.run.bind(file, name, shape, group, {"n_tiles": len(self.tiles), **arguments}, TILE=tile, **defines)
 
     @property
-    def reaches(self) -> list[Argument]:
-        """How far spheres reach, and NECK_ARGUMENTS of cl/physics/neck.clh where the model has necks."""
+    def reaches(self) -> Arguments:
+        """How far spheres reach, and NECK_ARGUMENTS of cl/physics/neck.clh if the model has necks."""
         necks = self.spheres.necks
-        return [self.spheres.reaches, *(necks.arguments if necks else ())]
+        return dict(reaches=self.spheres.reaches, **(necks.arguments if necks else {}))
 
     @property
     def integral_macros(self) -> dict[str, int]:
@@ -79,9 +84,10 @@ class TiledPasses(Passes):
         """The build definitions of kernels that compute Born radii or their slopes."""
         return self.model.radius_definitions
 
-    def solvent_constants(self) -> tuple[Argument, np.void]:
-        """The solvent model as kernels of single atoms take it, cl/energy/terms.clh."""
-        model, by_atom = self.model, self.spheres.constants
-        return by_atom or self.run.vector4(*model.radius_constants), self.run.vector4(
-            model.outside, model.kappa, 4 * np.pi * model.ace_tension, model.probe_radius
+    def solvent_constants(self) -> Arguments:
+        """The solvent model for kernels of single atoms, cl/energy/terms.clh: RADIUS_CONSTANTS and the solvent."""
+        model, vector4 = self.model, self.run.vector4
+        return dict(
+            radius_constants=self.spheres.constants or vector4(*model.radius_constants),
+            solvent=vector4(model.outside, model.kappa, 4 * np.pi * model.ace_tension, model.probe_radius),
         )

@@ -15,7 +15,7 @@ from ..solvent_model import SolventModel
 from ..tiles import Tiles
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
     from .passes import TiledPasses
@@ -64,15 +64,17 @@ class Surface:
         """Reals in the buffer of its own, for one conformation."""
         return {"pulls": 4 * self.n_heavy}
 
-    def energies(self, passes: TiledPasses, gradient: bool) -> KeptLaunch:
+    def energies(self, passes: TiledPasses, gradient: bool) -> BoundLaunch:
         """The launch that fills "pulls"; positions must be in the tiles."""
         run, tiles = passes.run, passes.tiles
         items, width = shape_for(run)
         groups = len(tiles) if items == 1 else items * self.n_heavy
-        return run.keep(
-            "common/surface.cl", "lcpo_energies", (groups, 1), (items, 1), np.int32(len(tiles)),
-            np.int32(self.n_heavy), *passes.named("x", "y", "z", "origins", "extents"), self.largest,
-            self.starts, self.slots, self.radii, self.traits, passes.buffers["pulls"], width=width,
+        arguments = dict(
+            n_tiles=len(tiles), n_heavy=self.n_heavy, largest=self.largest, starts=self.starts, slots=self.slots,
+            radii=self.radii, traits=self.traits, **passes.named("x", "y", "z", "origins", "extents", "pulls"),
+        )  # fmt: skip
+        return run.bind(
+            "common/surface.cl", "lcpo_energies", (groups, 1), (items, 1), arguments, width=width,
             TILE=tiles.size, GROUP=items, NEIGHBOURS=NEIGHBOURS, TILES_AROUND=TILES_AROUND, GRADIENT=int(gradient),
         )  # fmt: skip
 

@@ -43,7 +43,7 @@ class FrameEnergies:
     terms : Terms of shape (m, n_terms), kcal/mol; NaN where a frame failed
     errors : why frames failed, by their number
     surface_area : (m,) A^2; None without an LCPO surface
-    n_imaged : how many frames were imaged, of those that this run computed
+    n_imaged : how many of the frames that this run computed were imaged
     """
 
     frames: NDArray[np.int64]
@@ -78,7 +78,7 @@ def energy_over(
 ) -> FrameEnergies:
     """Energies of all frames of a trajectory, read in pieces while the device computes.
 
-    Memory is that of a few pieces, and 8 bytes a frame and term for the result.
+    Memory is a few pieces', and 8 bytes a frame and term for the result.
 
     atoms : a plan, such as Energy(atoms, gradient=False), or Atoms, for which that plan is made
     trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
@@ -87,9 +87,8 @@ def energy_over(
     resume : True to go on with an `output` that an interrupted run of the same settings left
     progress : called with the share of the frames done, 0 to 1
 
-    A frame that fails has NaN in its terms and the reason in `errors`, as a frame whose bonds are torn does. Raises
-    FormatError and InputError as `trajectory` does, and FormatError for an output of other settings, or that is one of
-    the files that are read.
+    A frame that fails, such as one with torn bonds, has NaN in its terms and the reason in `errors`. Raises FormatError
+    and InputError as `trajectory` does. Raises FormatError for an output of other settings, or one that is also read.
     """
     plan = Energy(atoms, gradient=False) if isinstance(atoms, Atoms) else atoms
     output = None if output is None else file_path(output, "output")
@@ -137,10 +136,10 @@ def recorded(
     resume: bool, settings: Settings, tell: Callable[[float], None] | None = None,
     over: ResultsOver = results_over,
 ) -> Iterator[Part[Evaluated]]:  # fmt: skip
-    """The results of frames as `results_over` has them, each written to `output` when it is there.
+    """Yield the results of frames as `results_over` does, each written to `output` if it is given.
 
-    Where a run is resumed, the first part has what was there already; tell : with the number of all frames done
-    over : takes the place of `results_over`
+    If a run is resumed, the first part has the results that were there already. tell : with the number of all frames
+    done; over : takes the place of `results_over`
     """
     if output is None:
         yield from over(frames, evaluate, workers=workers, tell=tell)
@@ -169,9 +168,9 @@ def recorded(
 
 
 def evaluate_with(plan: AnyPlan, per_residue: bool = False) -> Evaluate[Evaluated]:
-    """The function that evaluates positions by a plan and keeps the energies, and the surface area if there is one.
+    """Make the function that evaluates positions by a plan and keeps the energies and, if any, the surface area.
 
-    per_residue : whether to keep those of residues, too, which a plan per atom has
+    per_residue : keep energies of residues, too, which a plan per atom has
     """
 
     def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
@@ -186,7 +185,9 @@ def evaluate_with(plan: AnyPlan, per_residue: bool = False) -> Evaluate[Evaluate
 
 
 def workers_of(plan: AnyPlan) -> int:
-    """How many pieces a plan's device is given at a time: a GPU would wait while the host ends one and begins another.
+    """Return the number of pieces that a plan's device is given at a time.
+
+    A GPU would wait while the host ends one and begins another.
 
     A CPU is busy in both cases.
     """
@@ -194,7 +195,7 @@ def workers_of(plan: AnyPlan) -> int:
 
 
 def plan_settings(plan: AnyPlan) -> dict[str, object]:
-    """The options of a plan that decide on its results."""
+    """Collect the options of a plan that decide on its results."""
     found: dict[str, object] = {"quantity": plan.quantity, "terms": list(plan.names)}
     if isinstance(plan, Energy):
         further = {"further_terms_sha256": sha256_of(plan.further_terms)} if plan.further_terms else {}
@@ -209,7 +210,7 @@ def plan_settings(plan: AnyPlan) -> dict[str, object]:
 
 
 def _accuracy(plan: Energy | Solvent) -> dict[str, object]:
-    """The accuracy of Born radii, where they are approximate."""
+    """Return the accuracy of Born radii, if they are approximate."""
     return {} if plan.accuracy is None else {"accuracy": plan.accuracy}
 
 

@@ -57,7 +57,7 @@ def settings_of(plan: Planned, frames: Trajectory, more: Mapping[str, object]) -
 
 
 def sha256_of(value: object) -> str:
-    """The SHA-256 of everything that energies depend on in atoms or terms, labels and notes left out."""
+    """Hash everything that energies depend on in atoms or terms, labels and notes left out, by SHA-256."""
     digest = hashlib.sha256()
     _add(digest, value)
     return digest.hexdigest()
@@ -88,14 +88,14 @@ def _add(digest: _Digest, value: object) -> None:
 
 
 def _fields(value: DataclassInstance) -> dict[str, object]:
-    """The fields of a dataclass that energies depend on, by name."""
+    """Return the fields of a dataclass that energies depend on, by name."""
     return {f.name: getattr(value, f.name) for f in fields(value) if f.name not in ("labels", "notes", "cell_angles")}
 
 
 def fingerprint(path: Path | MemoryFile) -> dict[str, object]:
-    """Name, size and the SHA-256 of both ends of a file; to read all of it would take as long as to compute.
+    """Return name, size and SHA-256 of both ends of a file. To read all of it would take as long as to compute.
 
-    Of frames in memory it is the SHA-256 of all.
+    Frames in memory are hashed whole.
     """
     if isinstance(path, MemoryFile):
         whole = hashlib.sha256()
@@ -108,7 +108,7 @@ def fingerprint(path: Path | MemoryFile) -> dict[str, object]:
 
 
 def content_of(path: Path) -> list[tuple[object, ...]]:
-    """Size and SHA-256 of both ends of a file, or of each file of a folder behind its name; [] where there is none."""
+    """List size and SHA-256 of both ends of a file, or of a folder's files, each after its name; [] if there is none."""
     if path.is_file():
         return [_size_and_ends(path)]
     return [(str(of.relative_to(path)), *_size_and_ends(of)) for of in sorted(path.rglob("*")) if of.is_file()]

@@ -1,4 +1,4 @@
-"""The frames of several files that are wanted, counted from 0 across all files in their order."""
+"""Choice of frames in several files, counted from 0 across all files in their order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORD = re.compile(r"\s*([-+]?\d+)?\s*")
 
 
 def frames_slice(frames: FrameWords) -> slice:
-    """The slice that START:STOP:STEP, one number, a slice or None (all frames) stands for.
+    """Return the slice that START:STOP:STEP, one number, a slice or None (all frames) stands for.
 
     Raises InputError for other words, and for a step that is not 1 or more.
     """
@@ -44,7 +44,7 @@ def _parsed(words: str) -> slice | int:
 
 
 def parts_of(frames: range, counts: Sequence[int]) -> list[tuple[int, range]]:
-    """The frames as parts of the files: (index of the file, frames of that file), without empty ones.
+    """Divide the frames into parts of the files: (index of the file, frames of that file), without empty ones.
 
     frames : rising, counted over all files; counts : frames of each file
     """

@@ -1,4 +1,4 @@
-"""Nonbonded energies of frames of which each has a pair list of its own."""
+"""Nonbonded energies of frames, each with a pair list of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .streaming import Evaluate, Evaluated
 def listing_anew(
     plan: Nonbond, list_of: Callable[[Atoms], Pairs], plan_of: Callable[[Atoms, Pairs], Nonbond]
 ) -> Evaluate[Evaluated]:
-    """The function that evaluates each frame over the pairs that a list for it has; `n_pairs` is a column of its own.
+    """Make the function that evaluates each frame over the pairs of its own list; `n_pairs` is a column of its own.
 
     plan : of the molecule at its own positions; list_of : the pairs of atoms; plan_of : a plan of atoms and pairs
 

@@ -29,13 +29,13 @@ from .superposing import Superposition
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrameMaps:
-    """The potential over the frames of a trajectory, at every point of a grid.
+    """Potential over the frames of a trajectory, at every point of a grid.
 
-    mean, sd, min, max : Map; sd is that of the frames themselves, with their number below the sum
+    mean, sd, min, max : Map; sd belongs to the frames themselves, with their number below the sum
     frames : (m,) numbers of the frames that count, from 0 across all files
     rmsd : (m,) A, of the atoms by which each was superposed from the reference; None where they were not
     errors : why other frames failed, by their number
-    result : PotmapResult of the mean; its `error` is that of all frames' maps together
+    result : PotmapResult of the mean; its `error` is all frames' maps' together
     seconds : of it all
     """
 
@@ -57,7 +57,7 @@ class FrameMaps:
 
     @property
     def maps(self) -> dict[str, Map]:
-        """The four maps by the names that VMD's volmap and our files have for them."""
+        """Four maps by the names that VMD's volmap and our files have for them."""
         return {"avg": self.mean, "min": self.min, "max": self.max, "stdev": self.sd}
 
 
@@ -76,20 +76,20 @@ def potmap_over(
 ) -> FrameMaps:
     """Mean, standard deviation, minimum and maximum of the potential over all frames, in one pass.
 
-    Memory is that of a map and its statistics, 28 bytes a point, on the device, and of a piece of frames.
+    On the device a map and its statistics take memory, 28 bytes a point; on the host a piece of frames does.
 
     atoms : whose charges count and, with `align`, on whose positions frames are superposed
     trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
         `select`, `topology` and `image`
     grid : one for all frames; it stays where it is while they are superposed
-    align : the atoms by which each frame is superposed, in the words of `selection`, or True for the alpha carbons of
-        a protein, else the heavy atoms; False to take frames as they stand
+    align : the atoms by which each frame is superposed, in the words of `selection`. True takes the alpha carbons of a
+        protein, else the heavy atoms; False takes frames as they are
     progress : called with the share of the frames done, 0 to 1
     options : of `potmap`, but `field` and `progress`
 
-    A frame with an atom on a point of the grid, or nowhere, is left out, and the reason is in `errors`. Where the
-    method approximates, each frame is compared with direct sums at some points. Raises FormatError and InputError as
-    `trajectory` and `potmap` do, and InputError where no frame counts.
+    A frame with an atom on a grid point, or nowhere, is left out, with its reason in `errors`. If the method
+    approximates, each frame is compared with direct sums at some points. Raises FormatError and InputError as
+    `trajectory` and `potmap` do, and InputError if no frame counts.
     """
     start = time.perf_counter()
     require_atoms(atoms)
@@ -121,8 +121,10 @@ def potmap_over(
 
 
 def each_frame(over: Trajectory, superpose: Superposition | None) -> Iterator[tuple[int, Floats, float, str]]:
-    """The number of each frame, its positions (n, 3) A, superposed where that is wanted, how far off they are, and why
-    the frame cannot be used, "" where it can.
+    """Yield number, positions, distance and fault of each frame.
+
+    Positions (n, 3) A are superposed if that is wanted, and the distance tells how far off they are. The fault is the
+    reason why the frame cannot be used, or "".
     """
 
     def superposed(pieces: Iterator[Piece]) -> Iterator[tuple[range, Floats, Floats, list[str]]]:

@@ -1,4 +1,4 @@
-"""The potential at chosen atoms in all frames of a trajectory."""
+"""Potential at chosen atoms in all frames of a trajectory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .streaming import ahead
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FramePotentials:
-    """The potential at atoms, of all charges but the atom's own, in frames.
+    """Potential at atoms, of all charges but the atom's own, in frames.
 
     frames : (m,) their numbers, from 0 across all files; atoms : (k,) indices in the molecule
     values : (m, k) in `unit`; NaN where a frame failed
@@ -55,18 +55,18 @@ def potentials_over(
     progress: Progress | None = None,
     **options: Any,
 ) -> FramePotentials:
-    """The potential at chosen atoms in each frame, of all charges of the molecule but the atom's own.
+    """Compute the potential at chosen atoms in each frame, of all charges of the molecule but the atom's own.
 
-    Atoms bonded to an atom count as all others do, so that neighbours in the molecule make up most of a value: compare
-    values of one atom over time, or of one kind of atom.
+    Atoms bonded to an atom count as all others do, so neighbours make up most of a value. Compare values of one atom
+    over time, or of one kind of atom.
 
     at : the atoms, as `pele_ocl.trajectory` selects them
     trajectory, frames, select, topology, image : as in `potmap_over`
     progress : called with the share of the frames done
     options : of `potmap`, with the methods direct and cutoff, but `field` and `progress`
 
-    Memory is 8 bytes a value, and that of a few pieces of frames. A frame that fails has NaN. Raises FormatError and
-    InputError as `trajectory` and `potmap` do.
+    Memory is 8 bytes a value, and a few pieces of frames. A frame that fails has NaN. Raises FormatError and InputError
+    as `trajectory` and `potmap` do.
     """
     require_atoms(atoms)
     callback("progress", progress)

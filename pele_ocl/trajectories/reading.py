@@ -1,4 +1,4 @@
-"""The frames of trajectory files, read in pieces."""
+"""Frames of trajectory files, read in pieces."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Piece:
     torn: Mapping[int, str] = field(default_factory=dict)
 
     def usable(self) -> Positions:
-        """The positions, with NaN in frames that cannot be used, so that whatever evaluates them leaves them out."""
+        """Return the positions, with NaN in unusable frames, so that whatever evaluates them leaves them out."""
         if not self.torn:
             return self.positions
         positions = self.positions.copy()
@@ -50,14 +50,14 @@ class Piece:
 
 
 class Trajectory:
-    """Frames of one or several files, one behind the other, as arrays of bounded size.
+    """Frames of one or several files, one after the other, as arrays of bounded size.
 
     Iteration yields positions (m, n, 3) A, m up to `chunk`, as often as it is begun. They are float64, or float32 where
     a file holds no more digits.
 
     paths : of the files, or the one MemoryFile of frames in memory; inputs : the files and the topology
     counts : frames in each
-    frames : the numbers of those that are read, from 0 across all files
+    frames : the numbers of the ones to read, from 0 across all files
     n_atoms : of the positions that are handed out; n_file_atoms : of the frames in the files
     image : "auto" where frames with a unit cell are imaged, as soon as their atoms' bonds are known, or "none"
     """
@@ -67,7 +67,7 @@ class Trajectory:
         frames: FrameWords = None, select: Selection | None = None, topology: str | PathLike[str] | None = None,
         chunk: int | None = None, image: Image = "auto",
     ) -> None:  # fmt: skip
-        """Open each file once and count its frames; parameters and errors as those of `trajectory`."""
+        """Open each file once and count its frames; parameters and errors as `trajectory`'s."""
         if atoms is not None:
             instance("atoms", atoms, Atoms, "Atoms")
         choice("image", image, IMAGES)
@@ -104,7 +104,7 @@ class Trajectory:
         return f"Trajectory({len(self):,} frames of {self.n_atoms:,} atoms, {self._named()})"
 
     def pieces(self, first: int = 0, size: Callable[[], int] | None = None) -> Iterator[Piece]:
-        """The frames in pieces.
+        """Yield the frames in pieces.
 
         first : how many of the chosen frames are left out at the start
         size : asked before each piece how many frames it may have; by default `chunk`
@@ -118,7 +118,7 @@ class Trajectory:
                 first += len(frames)
 
     def positions(self, frames: range) -> Positions:
-        """Positions (len(frames), n, 3) A of a part of `frames`, NaN in those that cannot be used."""
+        """Read positions (len(frames), n, 3) A of a part of `frames`, NaN in unusable ones."""
         return self.piece(frames).usable()
 
     def piece(self, frames: range) -> Piece:
@@ -133,13 +133,13 @@ class Trajectory:
             self._kept.close()
 
     def part(self, frames: range) -> Trajectory:
-        """The same with a part of `frames` alone."""
+        """Return the trajectory with a part of `frames` alone."""
         part = copy(self)
         part.frames, part._kept = frames, None
         return part
 
     def of(self, contract: FrameContract) -> Trajectory:
-        """The same frames, held to another contract, with its atoms and anchors and the own choice of `image`."""
+        """Hold the frames to another contract, with its atoms and anchors and the own choice of `image`."""
         of = copy(self)
         of._contract, of._kept = contract.with_image(self.image), None
         of._angles = contract.atoms.cell_angles
@@ -147,12 +147,12 @@ class Trajectory:
 
     @property
     def has_contract(self) -> bool:
-        """Whether the atoms of the frames, and so their bonds, are known."""
+        """True if the atoms of the frames, and so their bonds, are known."""
         return self._contract is not None
 
     @property
     def atoms_sha256(self) -> str:
-        """The SHA-256 of the atoms' choice, "all" where there is none."""
+        """SHA-256 of the atoms' choice, "all" if there is none."""
         if isinstance(self._atoms, slice) and self._atoms == slice(None):
             return "all"
         return hashlib.sha256(np.arange(self.n_file_atoms, dtype=np.int64)[self._atoms].tobytes()).hexdigest()
@@ -178,7 +178,7 @@ class Trajectory:
         return n_atoms, counts, partial
 
     def _choice(self, select: Selection | None, atoms: Atoms | None, names: Described | None) -> tuple[AtomChoice, int]:
-        """The atoms of a frame that are wanted, and how many; names : of the topology, where there is one."""
+        """Choose the atoms of a frame, and count them; names : of the topology, if there is one"""
         n = self.n_file_atoms
         if names is not None and names.n_atoms != n:
             raise FormatError(
@@ -195,7 +195,7 @@ class Trajectory:
         return slice(int(chosen[0]), int(chosen[-1]) + 1) if is_run else chosen, len(chosen)
 
     def _own(self, atoms: Atoms) -> Atoms:
-        """The atoms of the positions that are handed out, of atoms that may be all those of the files."""
+        """Take the atoms of the positions that are handed out, from atoms that may be all the files'."""
         return atoms if len(atoms) == self.n_atoms else atoms[self._atoms]
 
     def _open(self, path: Path | MemoryFile) -> FrameFile:
@@ -225,7 +225,7 @@ class Trajectory:
         return positions, int(imaged.sum()), torn
 
     def _read(self, file: FrameFile, frames: range) -> tuple[Positions, Floats | None]:
-        """Positions and cells of frames of one file, read a few at a time where that takes more memory than they do."""
+        """Read positions and cells of frames of one file, a few at a time if that takes much memory."""
         if not file.takes_more and self.n_atoms == self.n_file_atoms:
             return file.read(frames, self._atoms), file.cells
         step = max(1, READ_ATOMS // self.n_file_atoms)
@@ -238,7 +238,7 @@ class Trajectory:
         return (blocks[0] if len(blocks) == 1 else np.concatenate(blocks)), joined
 
     def _check_atoms(self, n: int, n_selected: int | None) -> None:
-        """Raise unless the structure's n atoms are those of the frames, or those that are selected."""
+        """Raise unless the structure's n atoms are the frames', or the selected ones."""
         if n in (self.n_file_atoms, n_selected):
             return
         if n_selected is not None:
@@ -280,20 +280,20 @@ def trajectory(
 ) -> Trajectory:
     """Frames of trajectory files, to be iterated over in pieces (m, n, 3) A: memory does not grow with their number.
 
-    paths : one file or several, in their order: .nc .dcd .xtc .trr .mdcrd .h5, and .pdb or .cif of several models; or
-        frames in memory: an array (m, n, 3) A, or a Trajectory of MDTraj or a Universe or an AtomGroup of MDAnalysis,
-        with their unit cells
+    paths : one file or several, in their order: .nc .dcd .xtc .trr .mdcrd .h5, and .pdb or .cif of several models.
+        Frames in memory do, too. They are an array (m, n, 3) A, a Trajectory of MDTraj, or a Universe or an AtomGroup
+        of MDAnalysis, with unit cells
     atoms : the molecule that the frames are of, whose number of atoms they must have
     frames : "START:STOP:STEP", a slice, or one number; counted from 0 across all files
     select : the atoms of each frame that are wanted, in the words of `selection` ("not water", "index 0:331") about
-        `topology` or `atoms`, or (k,) indices, (n,) booleans or a slice
+        `topology` or `atoms`. Indices (k,), booleans (n,) or a slice do, too
     topology : a structure file or topology of all atoms of the frames, for names in `select`, where `atoms` are fewer
     chunk : frames of a piece; by default about a million atoms
-    image : "auto" to make the molecules of `atoms` whole, and put them side by side, in frames that have a unit cell,
-        or "none" to take frames as they stand (docs/trajectories.md)
+    image : "auto" to make the molecules of `atoms` whole, and put them side by side, in frames with a unit cell. "none"
+        takes frames as they are (docs/trajectories.md)
 
-    Raises FormatError for files that are missing, damaged, cut off or of other atoms, and InputError for frames and
-    selections that are none, and for .xtc and .trr where MDTraj is not installed.
+    Raises FormatError for files that are missing, damaged, cut off or of other atoms. Raises InputError for frames and
+    selections that are none, and for .xtc and .trr without MDTraj.
     """
     return Trajectory(paths, atoms, frames, select, topology, chunk, image)
 

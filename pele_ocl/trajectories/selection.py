@@ -1,4 +1,4 @@
-"""The atoms of a trajectory's frames that are wanted: by index, or by a text in the words of docs/selection.md."""
+"""Choice of atoms in a trajectory's frames: by index, or by a text in the words of docs/selection.md."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def selected_atoms(select: Selection, n_atoms: int, names: Described | None) -> 
 
 
 def described_file(path: str | PathLike[str]) -> Described:
-    """The atoms of a structure file or a topology. Raises FormatError where it cannot be read."""
+    """Describe the atoms of a structure file or a topology. Raises FormatError if it cannot be read."""
     found = read_topology(path).parameters if is_topology(path) else read_structure_or_atoms(path)
     if isinstance(found, Structure):
         return Described(len(found.labels), found.labels, found.positions)
@@ -56,5 +56,5 @@ def described_file(path: str | PathLike[str]) -> Described:
 
 
 def described_atoms(atoms: Atoms) -> Described | None:
-    """The atoms with all that is known of them, None where they have no names."""
+    """Describe the atoms with all that is known of them, None if they have no names."""
     return None if atoms.labels is None else Described(len(atoms), atoms.labels, atoms.positions, atoms.types)

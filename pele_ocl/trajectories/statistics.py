@@ -11,7 +11,7 @@ from .streaming import Evaluated
 
 
 class Statistics:
-    """Sums of columns of real numbers over frames; those that failed do not count.
+    """Sums of columns of real numbers over frames; failed ones do not count.
 
     n : frames that count; n_failed : the others
     """
@@ -46,7 +46,7 @@ class Statistics:
         self.n += m
 
     def columns(self) -> Mapping[str, Mapping[str, float]]:
-        """Of each column "mean", "sd" (that of the frames themselves), "min" and "max"; empty where no frame counts."""
+        """Return "mean", "sd" (of the frames themselves), "min" and "max" of each column; empty if no frame counts."""
         if not self.n:
             return {}
         deviation: NDArray[np.float64] = np.sqrt(self._squares / self.n)

@@ -46,7 +46,7 @@ Evaluate = Callable[[Positions, Progress | None], T]
 
 @dataclass(frozen=True, eq=False)
 class Part(Generic[T]):
-    """The results of neighbouring frames.
+    """Results of neighbouring frames.
 
     frames : their numbers; is_earlier : whether an earlier run computed them
     """
@@ -57,7 +57,7 @@ class Part(Generic[T]):
 
 
 class ResultsOver(Protocol):
-    """The interface of `results_over`."""
+    """Interface of `results_over`."""
 
     def __call__(
         self, frames: Trajectory, evaluate: Evaluate[T], *, first: int = 0, workers: int = 1,
@@ -66,7 +66,7 @@ class ResultsOver(Protocol):
 
 
 class Pace:
-    """How many frames a piece has: as many as a device computes in about a second, up to a few chunks of it."""
+    """Number of frames in a piece: as many as a device computes in about a second, or a few chunks."""
 
     def __init__(self, n_atoms: int) -> None:
         self._chunk = max(1, CHUNK_ATOMS // n_atoms)
@@ -86,7 +86,7 @@ def results_over(
     frames: Trajectory, evaluate: Evaluate[T], *, first: int = 0, workers: int = 1,
     tell: Callable[[float], None] | None = None,
 ) -> Iterator[Part[T]]:  # fmt: skip
-    """The results of frames in their order; memory is that of a few pieces.
+    """Yield the results of frames in their order; memory is a few pieces.
 
     first : how many frames are left out at the start
     workers : pieces that are evaluated at a time
@@ -114,7 +114,7 @@ def results_over(
 
 
 def evaluated(piece: Piece, evaluate: Evaluate[T], progress: Progress | None) -> T:
-    """The results of a piece; frames that cannot be used fail by the reason that the piece has."""
+    """Evaluate a piece; unusable frames fail by the reason that the piece has."""
     results = evaluate(piece.usable(), progress)
     if isinstance(results, Evaluated):
         return cast(T, replace(results, errors={**results.errors, **piece.torn}, n_imaged=piece.n_imaged))
@@ -124,7 +124,7 @@ def evaluated(piece: Piece, evaluate: Evaluate[T], progress: Progress | None) ->
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
-    """The items, each made in another thread while the one before is in use."""
+    """Yield the items, each made in another thread while the one before is in use."""
     with ThreadPoolExecutor(1) as other:
         coming = other.submit(next, items, None)
         while (item := coming.result()) is not None:

@@ -1,4 +1,4 @@
-"""Frames turned and moved so that chosen atoms lie on those of a reference as well as they can."""
+"""Frames turned and moved so that chosen atoms lie on a reference's as well as they can."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _THIN = 1e-3  # A, root mean square from a line, of atoms that leave a turn arou
 
 
 class Superposition:
-    """The turn and move of least square distances: W. Kabsch, Acta Cryst. A 34, 827 (1978).
+    """Turn and move of least square distances: W. Kabsch, Acta Cryst. A 34, 827 (1978).
 
     chosen : (k,) indices of the atoms by which frames are superposed; words : how they were chosen
     """
@@ -56,7 +56,7 @@ class Superposition:
 
 
 def _chosen(reference: Atoms, align: Selection | bool) -> tuple[str, NDArray[np.intp]]:
-    """The words of a selection, or a name for it, and the indices (k,) of its atoms."""
+    """Return the words of a selection, or a name for it, and the indices (k,) of its atoms."""
     names = described_atoms(reference)
     if not isinstance(align, bool):
         words = align if isinstance(align, str) else "the selection"

@@ -1,4 +1,4 @@
-"""The choices that were measured to be best on this machine, for `auto` and the layouts of kernels."""
+"""Choices that were measured to be best on this machine, for `auto` and the layouts of kernels."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def remembered(
     quantity: str, variants: Mapping[str, Variant[S]], device: Device, precision: str, size: int,
     without: Sequence[str] = (),
 ) -> Choice:  # fmt: skip
-    """The choice that was measured to be best for the size nearest to this one; RULES where none near is known.
+    """Return the choice that was measured to be best for the size nearest to this one; RULES if none near is known.
 
     A size is near within a factor of REACH: far from what was measured, the rules know better.
 
     quantity : key of SIZES; size : in its unit
-    variants : those of the quantity; a choice that they do not offer is not taken
+    variants : of the quantity; a choice that they do not offer is not taken
     without : variants that cannot do what is wanted
     """
     tried = _tried.get()
@@ -60,7 +60,7 @@ def choices_for(variants: Mapping[str, Variant[S]], device: Device, precision: s
 
 @contextmanager
 def trying(quantity: str, choice: Choice) -> Iterator[None]:
-    """Within the block a quantity is computed by this choice, and all others by the rules."""
+    """Compute a quantity by this choice within the block, and all others by the rules."""
     token = _tried.set((quantity, choice))
     try:
         yield
@@ -69,7 +69,7 @@ def trying(quantity: str, choice: Choice) -> Iterator[None]:
 
 
 def describe(device: Device) -> str:
-    """The line that says by what `auto` chooses on a device."""
+    """Write the line that says by what `auto` chooses on a device."""
     path = tuning_path()
     if path is None:
         return f"built-in rules, {VARIABLE} is off"

@@ -1,7 +1,7 @@
 """A choice of a variant and its layout, and the quantities for which there are choices.
 
-Rules without figures of any machine (`choose_variant`, `of` of the layouts) pick a good one; `pele-ocl tune` measures
-which is best of those that the variants offer (`Variant.choices`).
+Rules without figures of any machine (`choose_variant`, `of` of the layouts) pick a good one. `pele-ocl tune` measures
+the best one that the variants offer (`Variant.choices`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Choice:
         return " ".join([self.variant or "rules", *values])
 
     def applied(self, variant: str, layout: L) -> L:
-        """The layout of a variant as this choice has it; that of the rules where the choice is another variant."""
+        """Apply this choice to the layout of a variant; the rules' if the choice is another variant."""
         if variant != self.variant or not self.settings:
             return layout
         return replace(layout, **dict(self.settings))

@@ -27,7 +27,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 @dataclass(frozen=True)
 class Finding:
-    """The best choice for one size.
+    """Best choice for one size.
 
     size : in the unit of SIZES
     choice : RULES where nothing was faster by more than the noise
@@ -49,7 +49,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Entry:
-    """The findings of one device, and the versions they were measured with.
+    """Findings of one device, and the versions they were measured with.
 
     kernels : the first digits of the SHA-256 of all kernel files
     """
@@ -63,19 +63,19 @@ class Entry:
     findings: tuple[Finding, ...]
 
     def is_of(self, device: Device | Entry) -> bool:
-        """Whether it was measured on this device with the driver that it has now."""
+        """Tell if it was measured on this device with its present driver."""
         name = device.device if isinstance(device, Entry) else device.name
         return (self.device, self.platform, self.driver) == (name, device.platform, device.driver)
 
     @property
     def is_current(self) -> bool:
-        """Whether it was measured with this pele-ocl and its kernels."""
+        """True if it was measured with this pele-ocl and its kernels."""
         return (self.pele_ocl, self.kernels) == versions()
 
 
 @lru_cache(maxsize=1)
 def versions() -> tuple[str, str]:
-    """The version of pele-ocl and the digest of its kernel files."""
+    """Return the version of pele-ocl and the digest of its kernel files."""
     from .. import __version__
 
     folder = shipped("cl")
@@ -98,7 +98,7 @@ def merged(known: Iterable[Entry], new: Entry) -> list[Entry]:
 
 
 def from_json(text: str) -> tuple[Entry, ...]:
-    """The entries of a tuning file. Raises ValueError, or RecursionError, for anything else than such a file."""
+    """Read the entries of a tuning file. Raises ValueError, or RecursionError, for anything else than such a file."""
     content = _object(json.loads(text, parse_int=_integer, parse_constant=_refused), "the file")
     if content.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT}")

@@ -1,4 +1,4 @@
-"""The tuning file, which remembers what `pele-ocl tune` measured: read once, checked, and replaced as a whole."""
+"""Tuning file, which remembers what `pele-ocl tune` measured: read once, checked, and replaced as a whole."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TuningWarning(UserWarning):
 
 
 def tuning_path() -> Path | None:
-    """The file's path, whether it exists or not; None where PELE_OCL_TUNING is off."""
+    """Return the file's path, even if it does not exist; None if PELE_OCL_TUNING is off."""
     given = os.environ.get(VARIABLE, "").strip()
     if given.lower() == "off":
         return None
@@ -38,7 +38,7 @@ def tuning_path() -> Path | None:
 
 
 def require_path() -> Path:
-    """As tuning_path. Raises InputError where the file is switched off."""
+    """Return tuning_path's path. Raises InputError if the file is switched off."""
     path = tuning_path()
     if path is None:
         raise InputError(f"{VARIABLE} is off, so there is no tuning file; unset it, or set it to a path")
@@ -65,7 +65,7 @@ def _read(path: Path) -> tuple[Entry, ...]:
 
 
 def _read_now(path: Path) -> tuple[Entry, ...]:
-    """The file as it is at this moment; nothing where there is none. Raises ValueError with the reason."""
+    """Read the file as it is at this moment; nothing if there is none. Raises ValueError with the reason."""
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):  # which might never end
             raise ValueError("it is no regular file")
@@ -115,7 +115,7 @@ def forget(devices: Sequence[Device] = ()) -> bool:
 
 
 def prepare_folder() -> Path:
-    """The file's path, its folder made; to be called before anything is measured.
+    """Return the file's path, its folder made; to be called before anything is measured.
 
     Raises InputError or FormatError where it could not be written.
     """
@@ -132,9 +132,9 @@ def prepare_folder() -> Path:
 
 @contextmanager
 def _locked() -> Iterator[Path]:
-    """The file's path, for this process alone until the block ends.
+    """Yield the file's path, for this process alone until the block ends.
 
-    The lock is the operating system's on a file beside it, which stays: a process that dies gives its lock back.
+    The lock is the operating system's on a file beside it, which stays. A process that dies gives its lock back.
     """
     from filelock import FileLock, Timeout
 
@@ -151,7 +151,7 @@ def _locked() -> Iterator[Path]:
 
 
 def _known(path: Path) -> tuple[Entry, ...]:
-    """The entries in the file; none where it cannot be used, which was warned of when it was first read."""
+    """Read the entries in the file; none if it cannot be used, as its first reading warned."""
     try:
         return _read_now(path)
     except ValueError:

@@ -58,11 +58,11 @@ class Painted:
     about: str
 
     def page(self) -> str:
-        """The page, HTML."""
+        """Write the page, HTML."""
         return page_of(self.atoms, self.surface, self.colouring, self.map_, self.title, self.about)
 
     def framed_page(self) -> str:
-        """The page within a frame, as a notebook shows it."""
+        """Write the page within a frame, as a notebook shows it."""
         return framed(self.page())
 
     def save_page(self, path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
@@ -79,7 +79,7 @@ def painted(
     atoms: Atoms, map_: Map | None = None, residue_values: Mapping[str, float] | None = None, *, unit: str = "",
     end: float | None = None, title: str = "", about: str = "",
 ) -> Painted:  # fmt: skip
-    """The molecule's surface, coloured by a map or by values of residues; parameters as those of write_page."""
+    """Colour the molecule's surface by a map or by values of residues; parameters as write_page's."""
     require_atoms(atoms)
     if (map_ is None) == (residue_values is None):
         raise InputError("a surface is coloured by a map or by residue values; give one of them")
@@ -116,7 +116,7 @@ def write_page(
     title, about : above and below the picture
     inputs : files that are read, which `path` must not be
 
-    Raises InputError where plotly is not installed, the map does not reach the surface or a residue is not there, and
+    Raises InputError if plotly is not installed, the map does not reach the surface or a residue is missing. Raises
     FormatError for another suffix than .html or a folder that cannot be written to.
     """
     require_page(arguments.file_path(path))
@@ -131,7 +131,7 @@ def draw_surface(
 ) -> None:  # fmt: skip
     """Draw the molecule's surface in colours, from the front and from the back, into a PNG file.
 
-    Parameters and errors are those of write_page, with matplotlib in place of plotly and .png in place of .html.
+    Parameters and errors are write_page's, with matplotlib in place of plotly and .png in place of .html.
     """
     from ..formats.maps.pictures import require_png
 

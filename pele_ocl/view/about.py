@@ -12,12 +12,12 @@ NOT_POISSON_BOLTZMANN = (
 
 
 def quantity_of(map_: Map) -> str:
-    """Name the values of a map for a bar of colours: the law that `potmap` puts in the title, else "potential"."""
+    """Name the values of a map for a bar of colours: the law in the title from `potmap`, or "potential"."""
     return next((law for law in LAWS if law in map_.title), "potential")
 
 
 def about_model(model: PotentialModel) -> str:
-    """The sentences of a map that `potmap` made with these settings."""
+    """Describe in sentences a map that `potmap` made with these settings."""
     if model.distance_dependent:
         medium = f"with the permittivity {model.dielectric:g} r at the distance of r Å"
     elif model.dielectric == 1:
@@ -30,7 +30,7 @@ def about_model(model: PotentialModel) -> str:
 
 
 def about_file(name: str, title: str) -> str:
-    """The sentences of a map that was read from a file, by its name and the title in it."""
+    """Describe in sentences a map that was read from a file, by its name and the title in it."""
     says = f", which calls it “{title}”" if title else ""
     return (
         f"The map was read from {name}{says}. What its values mean is the matter of the program that made it: APBS "

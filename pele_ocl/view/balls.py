@@ -14,7 +14,7 @@ _NONE = np.int64(2**63 - 1)
 
 
 def nearest_ball(grid: Grid, centres: Floats, radii: Floats, reach: float) -> tuple[NDArray[np.float32], Ints]:
-    """The distance of each point to the nearest ball's surface, negative within, and which ball that is.
+    """Find the distance of each point to the nearest ball's surface, negative within, and which ball that is.
 
     centres : (n, 3) A, at least max(radii) + reach + a step within the grid; radii : (n,) A, one ball or more
     reach : A, how far from a ball its distance counts

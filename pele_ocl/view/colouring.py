@@ -1,4 +1,4 @@
-"""The values by which a surface is coloured, and the range of colours."""
+"""Values by which a surface is coloured, and the range of colours."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ class Colouring(ReadOnlyArrays):
 
     @property
     def place(self) -> str:
-        """Where the values are taken, in words; "" for on the surface itself."""
+        """Place of the values, in words; "" on the surface itself."""
         return f"{self.outside:g} Å outside the surface" if self.outside else ""
 
     @property
     def label(self) -> list[str]:
-        """The lines beside a bar of colours: the quantity, where it is taken, its unit."""
+        """Lines beside a bar of colours: the quantity, the place of its values, its unit."""
         return [line for line in (self.quantity, self.place, self.unit) if line]
 
     @property
     def known(self) -> Floats:
-        """The values that there are."""
+        """Values that there are."""
         known: Floats = self.values[~np.isnan(self.values)]
         return known
 
     @property
     def missing(self) -> float:
-        """The share of vertices without a value."""
+        """Fraction of vertices without a value."""
         return float(np.isnan(self.values).mean())
 
     def rgb(self) -> Floats:
@@ -70,7 +70,7 @@ class Colouring(ReadOnlyArrays):
 
 
 def by_map(surface: Surface, map_: Map, end: float | None = None) -> Colouring:
-    """The map 1.4 A outside the surface, where the middle of a probe is that touches it.
+    """Colour by the map 1.4 A outside the surface, at the middle of a probe that touches it.
 
     A potential in a uniform medium ranks places there much as one does with the molecule's own permittivity.
 
@@ -91,8 +91,8 @@ def by_residues(
 
     values : by the residue's name, `A:LEU4` or `A:LEU:4`
 
-    Raises InputError for atoms without labels, a residue that the molecule lacks, and where no residue at the surface
-    has a value.
+    Raises InputError for atoms without labels, a residue that the molecule lacks, and values for no residue at the
+    surface.
     """
     if atoms.labels is None:
         raise InputError("residue values need atoms with labels; these have none")
@@ -114,7 +114,7 @@ def by_residues(
 
 
 def _round_end(values: Floats) -> float:
-    """Where the colours end: a round number."""
+    """Choose the end of the colours: a round number."""
     magnitudes = np.abs(values[~np.isnan(values)])
     end = float(np.percentile(magnitudes, _PERCENTILE)) or float(magnitudes.max()) or 1.0
     return float(f"{min(max(end, LEAST_END), MOST_END):.0e}")

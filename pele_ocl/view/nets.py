@@ -1,8 +1,8 @@
-"""The surface of value 0 in numbers on a grid, by naive surface nets (Gibson, MICCAI 1998, 888).
+"""Surface of value 0 in numbers on a grid, by naive surface nets (Gibson, MICCAI 1998, 888).
 
-Every cell that the surface passes through has one vertex, the mean of the places where its edges meet the surface;
-every edge of the grid that meets it gives a quadrilateral of the four cells around, which is two triangles. Unlike
-marching cubes it needs no table of cases, and its triangles are of even size.
+Every cell that the surface passes through has one vertex, the mean of its edges' points on the surface. Every edge of
+the grid that meets it gives a quadrilateral of the four cells around, which is two triangles. Unlike marching cubes it
+needs no table of cases, and its triangles are of even size.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def surface_net(values: NDArray[np.floating]) -> tuple[Floats, Ints]:
 
     values : (nz, ny, nx), finite; a surface that leaves the grid ends there
 
-    Returns vertices (n_vertices, 3), fractional indices along x, y, z, and faces (n_faces, 3), the vertices of each
-    triangle counter-clockwise as seen from where values are positive.
+    Returns vertices (n_vertices, 3), fractional indices along x, y, z, and faces (n_faces, 3). The vertices of each
+    triangle go counter-clockwise, seen from the side of positive values.
     """
     inside = values < 0
     cells = _crossed(inside)
@@ -36,7 +36,7 @@ def surface_net(values: NDArray[np.floating]) -> tuple[Floats, Ints]:
 
 
 def _crossed(inside: NDArray[np.bool_]) -> tuple[NDArray[np.intp], ...]:
-    """The cells whose corners are not all on one side, as three arrays of indices k, j, i."""
+    """Find the cells whose corners are not all on one side, as three arrays of indices k, j, i."""
     n_inside = np.zeros(np.maximum(np.array(inside.shape) - 1, 0), np.uint8)
     for corner in _CORNERS:
         n_inside += inside[tuple(slice(at, at + n) for at, n in zip(corner, n_inside.shape, strict=True))]
@@ -44,7 +44,7 @@ def _crossed(inside: NDArray[np.bool_]) -> tuple[NDArray[np.intp], ...]:
 
 
 def _vertices(values: NDArray[np.floating], cells: tuple[NDArray[np.intp], ...]) -> Floats:
-    """The vertex of each cell, (n, 3) fractional indices along x, y, z."""
+    """Find the vertex of each cell, (n, 3) fractional indices along x, y, z."""
     low = np.stack(cells, axis=1)
     at = {corner: values[tuple((low + corner).T)].astype(np.float64) for corner in _CORNERS}
     total, count = np.zeros((len(low), 3)), np.zeros(len(low))
@@ -60,7 +60,7 @@ def _vertices(values: NDArray[np.floating], cells: tuple[NDArray[np.intp], ...])
 
 
 def _faces(inside: NDArray[np.bool_], number: Ints, axis: int) -> Ints:
-    """The triangles across the edges of the grid along an axis, 0 for z, of which all four cells exist."""
+    """Make the triangles across the edges of the grid along an axis, 0 for z, if all four cells exist."""
     order = (axis, (axis + 1) % 3, (axis + 2) % 3)
     turned, cells = inside.transpose(order), number.transpose(order)
     before, behind = turned[:-1, 1:-1, 1:-1], turned[1:, 1:-1, 1:-1]

@@ -1,4 +1,4 @@
-"""The direction from which a molecule is looked at."""
+"""Direction from which a molecule is looked at."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def principal_axes(positions: Floats) -> Floats:
 
 
 def _signed(axis: Floats) -> Floats:
-    """The axis or its opposite, whichever has its largest component positive: one way for one molecule."""
+    """Return the axis or its opposite, whichever has its largest component positive: one way for one molecule."""
     return axis if axis[np.abs(axis).argmax()] > 0 else -axis

@@ -52,7 +52,7 @@ def save_page(path: str | PathLike[str], page: str, inputs: Iterable[str | PathL
 def page_of(
     atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None, title: str, about: str
 ) -> str:  # fmt: skip
-    """The page, HTML; map_ : through which it has slices, None for none; about : what the values are, in sentences.
+    """Write the page, HTML; map_ : for its slices, None for none; about : what the values are, in sentences
 
     Raises InputError where plotly is not installed.
     """
@@ -86,7 +86,7 @@ def _line(text: str) -> str:
 
 
 def _facts(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None) -> str:
-    """The line below the title."""
+    """Write the line below the title."""
     of = f" of the {colouring.quantity} {colouring.place}" if colouring.place else ""
     facts = [
         f"{len(atoms):,} atoms",
@@ -104,7 +104,7 @@ def _facts(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | Non
 
 
 def _data(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None) -> dict[str, object]:
-    """The object that page.js draws."""
+    """Collect the object that page.js draws."""
     used, names = np.unique(surface.nearest, return_inverse=True)
     axes = principal_axes(atoms.positions)
     return {
@@ -137,7 +137,7 @@ def _vector(xyz: Floats) -> dict[str, float]:
 
 
 def _names(atoms: Atoms, which: Iterable[int]) -> list[str]:
-    """The names of atoms, as HTML."""
+    """Return the names of atoms, as HTML."""
     if atoms.labels is None:
         return [f"atom {i + 1}" for i in which]
     return [html.escape(_line(atoms.labels.atom(i))) for i in which]
@@ -155,7 +155,7 @@ def _atoms(atoms: Atoms) -> dict[str, object]:
 
 
 def _stride(map_: Map) -> int:
-    """Of the points along each axis, every how many-th is in the page."""
+    """Choose the stride along each axis by which points of the map are in the page."""
     stride = 1
     while np.prod([-(-n // stride) for n in map_.grid.shape]) > _MOST_POINTS:
         stride += 1

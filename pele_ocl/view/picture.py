@@ -41,7 +41,7 @@ def save_picture(
 
 
 def picture_of(atoms: Atoms, surface: Surface, colouring: Colouring, title: str, about: str) -> Figure:
-    """The figure: the surface along its shortest axis, and turned by half about the vertical; a bar of colours."""
+    """Draw the surface along its shortest axis, and turned by half about the vertical; a bar of colours."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
     from matplotlib.figure import Figure
@@ -79,7 +79,7 @@ def picture_of(atoms: Atoms, surface: Surface, colouring: Colouring, title: str,
 
 
 def _sentences(about: str, colouring: Colouring) -> list[str]:
-    """The lines below: the values on the surface, and what they are."""
+    """Write the lines below: the values on the surface, and what they are."""
     values = colouring.known
     where = f"{colouring.place[:1].upper()}{colouring.place[1:]}" if colouring.place else "On the surface"
     spans = f"{where} {_number(values.min())} to {_number(values.max())} {colouring.unit}".rstrip()

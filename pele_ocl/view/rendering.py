@@ -1,7 +1,7 @@
 """A shaded view of a surface as pixels, by a depth buffer.
 
-Triangles of a molecular surface are a few pixels wide: each is sampled at places no more than a pixel apart, and the
-place nearest to the viewer gives the pixel its colour.
+Triangles of a molecular surface are a few pixels wide. Each is sampled at places no more than a pixel apart. The place
+nearest to the viewer gives the pixel its colour.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PARTS = 32  # of the triangles, by size: each has as many samples as its larges
 
 @dataclass(frozen=True)
 class Frame:
-    """The pixels of a view: width by height, scale : pixels an Angstrom; left, low : A, the lower left corner."""
+    """Pixels of a view: width by height; scale : pixels an Angstrom; left, low : A, the lower left corner"""
 
     left: float
     low: float
@@ -40,7 +40,7 @@ class Frame:
 
 
 def render(surface: Surface, rgb: Floats, axes: Floats, frame: Frame) -> Floats:
-    """Pixels (height, width, 3) from 0 to 1, white behind the surface, the lowest row first.
+    """Draw pixels (height, width, 3) from 0 to 1, white around the surface, the lowest row first.
 
     rgb : (n_vertices, 3) colours; axes : rows to the right, up and to the viewer
     """
@@ -93,7 +93,7 @@ def _shaded(rgb: Floats, normals: Floats) -> Floats:
 
 
 def _outlined(colour: Floats, depth: Floats) -> Floats:
-    """The picture with a dark line where the surface ends or passes behind itself."""
+    """Draw a dark line in the picture at the surface's ends and around its parts in front of others."""
     padded = np.pad(depth, 1, constant_values=-np.inf)
     around = [padded[1:-1, :-2], padded[1:-1, 2:], padded[:-2, 1:-1], padded[2:, 1:-1]]
     with np.errstate(invalid="ignore"):  # white minus white

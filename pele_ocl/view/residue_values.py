@@ -27,10 +27,10 @@ class ResidueValues:
 
 
 def read_residue_values(path: str | PathLike[str]) -> ResidueValues:
-    """The values of a CSV file.
+    """Read the values of a CSV file.
 
-    Of a decomposition by residue these are the means of TOTAL in the section DELTAS, kcal/mol. Of any other file they
-    stand in two columns under a line `residue,value` or `residue,value [unit]`; # begins a comment.
+    In a decomposition by residue these are the means of TOTAL in the section DELTAS, kcal/mol. In any other file they
+    are two columns under a line `residue,value` or `residue,value [unit]`; # begins a comment.
 
     Raises FormatError, with file and line, for what cannot be read, and for a decomposition by pairs.
     """
@@ -47,7 +47,7 @@ def read_residue_values(path: str | PathLike[str]) -> ResidueValues:
 
 
 def _rows(source: InputFile) -> Iterator[_Row]:
-    """The rows with the line on which each ends; a quoted cell may have several lines."""
+    """Yield the rows with the line on which each ends; a quoted cell may have several lines."""
     reader = csv.reader(lines(source, "CSV"))
     try:
         for row in reader:
@@ -57,7 +57,7 @@ def _rows(source: InputFile) -> Iterator[_Row]:
 
 
 def _deltas(source: InputFile, rows: list[_Row]) -> Iterator[_Row]:
-    """The rows of the section DELTAS as name and mean total."""
+    """Yield the rows of the section DELTAS as name and mean total."""
     start = next((k for k, (_, row) in enumerate(rows) if row[:1] == ["DELTAS:"]), None)
     if start is None:
         raise FormatError(f"{source}: has no section DELTAS; give a decomposition of a binding energy")

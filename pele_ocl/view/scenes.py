@@ -1,4 +1,4 @@
-"""Session scripts of PyMOL, ChimeraX and VMD: a structure, its surface in colours of a map, the ramp with its unit.
+"""Session scripts of PyMOL, ChimeraX and VMD: a structure, its surface in colours of a map, its ramp with unit.
 
 Each script finds its files beside itself, by relative paths; it moves to its folder where the program does not.
 """
@@ -52,12 +52,12 @@ class Program:
 
 
 def scene_path(program: str, structure: str | PathLike[str], maps: Sequence[Path]) -> tuple[Path, Path]:
-    """The script that a program gets, and the map among `maps` that it shows: the script stands beside that.
+    """Choose the script of a program, and the map among `maps` that it shows: the script lies beside it.
 
     program : a key of PROGRAMS; structure : the file of the molecule
 
-    Raises FormatError where the program reads none of the maps, or not the structure, and for names that no script can
-    hold.
+    Raises FormatError if the program reads none of the maps, or not the structure. Names that no script can hold are
+    refused, too.
     """
     of = PROGRAMS[program]
     suffix, path = structure_suffix(structure), Path(structure)
@@ -98,7 +98,7 @@ def write_scene(
 
 
 def _relative(path: str | PathLike[str], folder: Path) -> str:
-    """The path from a folder, with slashes. Raises FormatError for a name that no script holds as it is.
+    """Return the path from a folder, with slashes. Raises FormatError for a name that no script holds as it is.
 
     Programs obey some characters even within quotes and comments: PyMOL begins a command at each semicolon.
     """

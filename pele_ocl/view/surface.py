@@ -1,8 +1,8 @@
-"""The molecular surface: solvent-excluded, as a probe that rolls over the atoms leaves it (Richards 1977).
+"""Molecular surface: solvent-excluded, as a probe that rolls over the atoms leaves it (Richards 1977).
 
-Where the probe's middle can be is outside the balls of radius + probe around the atoms; what the probe cannot reach is
-what lies at least the probe's radius within. Both distances are taken on a grid: the first to the atoms, the second to
-the vertices of the first surface.
+The probe's middle can be anywhere outside the balls of radius + probe around the atoms. It cannot reach points at least
+its radius within these balls. Both distances are taken on a grid. The first is to the atoms, the second to the vertices
+of the first surface.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Surface(ReadOnlyArrays):
 
 
 def molecular_surface(atoms: Atoms, most: int = 150_000) -> Surface:
-    """The solvent-excluded surface of all atoms, with van der Waals radii by element.
+    """Make the solvent-excluded surface of all atoms, with van der Waals radii by element.
 
-    most : vertices; a molecule that would have more gets a coarser grid, and a probe of at least one and a half steps
+    most : vertices; a molecule that would have more gets a coarser grid, and a probe of 1.5 steps at least
 
     Raises InputError where there is no atom.
     """
@@ -89,7 +89,7 @@ def molecular_surface(atoms: Atoms, most: int = 150_000) -> Surface:
 
 
 def surface_at(positions: Floats, radii: Floats, spacing: float) -> Surface | None:
-    """The surface of spheres (n, 3) and (n,) A by a grid of this spacing, A; None where it has too many points."""
+    """Make the surface of spheres (n, 3) and (n,) A by a grid of this spacing, A; None if it has too many points."""
     probe = max(PROBE, 1.5 * spacing)
     margin = float(radii.max()) + probe + 4 * spacing
     low, high = positions.min(axis=0) - margin, positions.max(axis=0) + margin
@@ -108,7 +108,7 @@ def surface_at(positions: Floats, radii: Floats, spacing: float) -> Surface | No
 
 
 def _onto(vertices: Floats, centres: Floats, radii: Floats) -> Floats:
-    """The vertices (n, 3) moved onto a sphere each, along its radius."""
+    """Move the vertices (n, 3) onto a sphere each, along its radius."""
     out = vertices - centres
     moved: Floats = centres + out * (radii / np.linalg.norm(out, axis=1))[:, None]
     return moved
@@ -124,7 +124,7 @@ def element_radii(atoms: Atoms) -> Floats:
 
 
 def _nearest(index: Floats, grid: Grid, owners: Ints, positions: Floats, radii: Floats) -> Ints:
-    """The nearest sphere of each vertex, among those nearest to the corners of its cell."""
+    """Find the nearest sphere of each vertex, among the spheres nearest to the corners of its cell."""
     low, vertices = np.floor(index).astype(np.int64), grid.position(index)
     best, nearest = np.full(len(index), np.inf), np.zeros(len(index), np.int32)
     for corner in np.ndindex(2, 2, 2):

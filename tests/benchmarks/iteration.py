@@ -53,7 +53,7 @@ def show(name: str, options: argparse.Namespace) -> None:
         steps = plan._steps_of(pipeline.passes)
         Pool(run, pipeline, steps, start, Failures(1, record=True))._iterate(FIRST)
         print(f"{name}, {len(atoms)} atoms, {plan.energy.variant} on {plan.energy.device}")
-        evaluation = best(run, lambda: run.launch_kept(steps.evaluation, 1), options.count)
+        evaluation = best(run, lambda: run.launch_bound(steps.evaluation, 1), options.count)
         iteration = best(run, lambda: steps.iterate(run, 1, 1), options.count)
         for label, (whole, host) in {"evaluation": evaluation, "iteration": iteration}.items():
             print(f"  {label:20s} {whole:8.1f} us, of the host {host:6.1f} us")

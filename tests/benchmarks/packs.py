@@ -26,20 +26,20 @@ from pele_ocl.minimize.pack import Member
 from pele_ocl.minimize.packs import LOOK, Packs
 from pele_ocl.minimize.steps import Steps
 from pele_ocl.opencl.device import get_device
-from pele_ocl.opencl.launch import KeptLaunch
+from pele_ocl.opencl.launch import BoundLaunch
 from pele_ocl.opencl.run import Run
 from pele_ocl.units import KJ_PER_MOL_NM
 
 REPEATS = 6
 
 
-def show(run: Run, launches: Sequence[KeptLaunch], count: int) -> None:
+def show(run: Run, launches: Sequence[BoundLaunch], count: int) -> None:
     """Print the microseconds of each launch for one of `count` molecules."""
     for kept in launches:
         run.finish()
         begin = time.perf_counter()
         for _ in range(REPEATS):
-            run.launch_kept([kept], count)
+            run.launch_bound([kept], count)
         run.finish()
         taken = (time.perf_counter() - begin) / REPEATS / count
         print(f"  {kept.kernel.name:20s} {1e6 * taken:7.2f} us", flush=True)

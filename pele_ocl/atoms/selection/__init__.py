@@ -1,4 +1,4 @@
-"""Choice of atoms by a text: `protein and not resname NAP`, in words of MDAnalysis and VMD, or a mask of AMBER.
+"""Choice of atoms by a text: `protein and not resname NAP`, in words of MDAnalysis and VMD, or an AMBER mask.
 
 docs/selection.md lists the words.
 """
@@ -37,12 +37,12 @@ class Selection:
 
     @property
     def needs_types(self) -> bool:
-        """Whether it chooses by atom types, which force fields give."""
+        """True if it chooses by atom types, which force fields give."""
         return "type" in self._words
 
     @property
     def needs_names(self) -> bool:
-        """Whether it chooses by names of atoms or residues, not by index alone."""
+        """True if it chooses by names of atoms or residues, not by index alone."""
         return bool(self._words & ({*ALONE, *NAMED, "resid", "resnum", "byres"} - {"all"}))
 
     def mask(self, atoms: Atoms | Labels, positions: ArrayLike | None = None) -> Bools:
@@ -52,7 +52,7 @@ class Selection:
     def mask_and_unknown(
         self, atoms: Atoms | Labels, positions: ArrayLike | None = None
     ) -> tuple[Bools, tuple[str, ...]]:
-        """The mask, and a sentence for each name in the text that no atom has."""
+        """Return the mask, and a sentence for each name in the text that no atom has."""
         return self._chosen(_described(atoms, positions))
 
     def mask_of(self, described: Described) -> Bools:
@@ -70,7 +70,7 @@ class Selection:
         return mask, tuple(parser.unknown)
 
     def whole_residues(self, labels: Labels, mask: Bools) -> Bools:
-        """(n,) True for all atoms of the residues of which an atom is chosen."""
+        """Extend a mask (n,) to all atoms of each residue with a chosen atom."""
         return whole_residues(Described(len(labels), labels), mask)
 
 
@@ -80,20 +80,20 @@ def _parsed(text: str) -> Parser | MaskParser:
 
 
 def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = None) -> Bools:
-    """The atoms that a text chooses, (n,) True for each.
+    """Mark the atoms that a text chooses, (n,) True for each.
 
     atoms : Atoms, or the Labels of n atoms
     text : `protein and not resname NAP`, say, or a mask of AMBER, `:1-50@CA`; docs/selection.md lists the words
-    positions : (n, 3) A, for distances; by default those of Atoms
+    positions : (n, 3) A, for distances; by default the Atoms' own
 
-    Raises InputError for a text that is no selection, with the place of the word that is wrong, for one that chooses
-    no atom, and for what it names and the atoms lack: labels, types or positions.
+    Raises InputError for a text that is no selection, with the place of the wrong word, or chooses no atom. If it names
+    labels, types or positions that the atoms lack, InputError says so.
     """
     return Selection(text).mask(atoms, positions)
 
 
 def _described(atoms: Atoms | Labels, positions: ArrayLike | None) -> Described:
-    """The atoms as the words see them."""
+    """Describe the atoms as the words see them."""
     if not isinstance(atoms, Labels):
         arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels,")
     there = None if positions is None else arguments.positions_of(positions)

@@ -1,4 +1,4 @@
-"""The kinds of residues, and how many of each a molecule has."""
+"""Kinds of residues, and how many of each a molecule has."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _NAMED = 6  # kinds of ligands or ions in a sentence
 
 
 def residue_kinds(labels: Labels) -> Strings:
-    """The kind of each residue, (n_residues,) of KINDS.
+    """Find the kind of each residue, (n_residues,) of KINDS.
 
     protein: amino acids and caps of their chains; nucleic: nucleotides; ion: other residues of one atom; ligand: the
-    rest. Names decide, those of protonation states and of other programs included; of other names, a residue with the
-    backbone of an amino acid (N, CA, C, O) is protein where it stands within a chain: its neighbour in the file is
-    protein or has that backbone, too, and the next number.
+    rest. Names decide; protonation states and other programs' names are known, too. A residue of another name is
+    protein if it has the backbone of an amino acid (N, CA, C, O) within a chain. Then its neighbour in the file is
+    protein or has such a backbone, too, and the next number.
     """
     if not len(labels):
         return np.empty(0, "<U7")
@@ -54,7 +54,7 @@ def _within_chains(labels: Labels, is_protein: Bools) -> Bools:
 
 
 def _kind(name: str, alone: bool, has_sugar: bool) -> str:
-    """The kind of a residue by its name, whether it is a single atom, and whether it has a sugar."""
+    """Find the kind of a residue by its name, by being a single atom, and by having a sugar."""
     if is_water(name):
         return "water"
     if is_nucleotide(name, has_sugar):
@@ -66,7 +66,7 @@ def _kind(name: str, alone: bool, has_sugar: bool) -> str:
 
 @dataclass(frozen=True)
 class Composition:
-    """How many residues of each kind a molecule has; ligands and ions by name."""
+    """Numbers of residues of each kind in a molecule; ligands and ions by name."""
 
     protein: int = 0
     nucleic: int = 0
@@ -76,7 +76,7 @@ class Composition:
 
     @classmethod
     def of(cls, labels: Labels | None) -> Composition:
-        """The composition of a molecule; that of nothing where there are no labels."""
+        """Count the composition of a molecule; nothing if there are no labels."""
         if labels is None or not len(labels):
             return cls()
         kinds = residue_kinds(labels).tolist()
@@ -89,7 +89,7 @@ class Composition:
         return cls(counts["protein"], counts["nucleic"], named["ligand"], named["ion"], counts["water"])
 
     def as_json(self) -> dict[str, int | dict[str, int]]:
-        """The counts by the names of the fields."""
+        """Return the counts by the names of the fields."""
         return asdict(self)
 
     def parts(self) -> list[str]:

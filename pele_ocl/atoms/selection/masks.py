@@ -30,12 +30,15 @@ _DEEPEST = 100  # levels of parentheses
 
 
 def begins_mask(text: str) -> bool:
-    """Whether a text begins like a mask: behind parentheses and `!` with `:`, `@` or a lone `*`, as no word does."""
+    """Tell if a text begins like a mask.
+
+    A mask has `:`, `@` or a lone `*` after parentheses and `!`, as no word does.
+    """
     return _BEGINS.match(text) is not None
 
 
 def is_mask(text: str) -> bool:
-    """Whether all of a text is a mask, and not a selection in words that holds masks in parentheses."""
+    """Tell if all of a text is a mask, and not a selection in words that holds masks in parentheses."""
     return begins_mask(text) and _OPERATOR.search(text) is None
 
 
@@ -43,7 +46,7 @@ class MaskParser:
     """One reading of a mask; `choice` is what it says.
 
     words : "type" and "name" where the mask needs types and names of atoms
-    empty : what it did not find when it was applied; unknown : those of it that are names of something
+    empty : what it did not find when it was applied; unknown : the ones among them that name something
     """
 
     def __init__(self, text: str) -> None:
@@ -57,7 +60,7 @@ class MaskParser:
             raise self._wrong("& or | is needed before it" if self._next() in ":@!(*" else "it belongs to no mask")
 
     def _next(self) -> str:
-        """The next character behind blanks, "" at the end."""
+        """Return the next character after blanks, "" at the end."""
         while self._at < len(self._text) and self._text[self._at].isspace():
             self._at += 1
         return self._text[self._at : self._at + 1]
@@ -93,7 +96,7 @@ class MaskParser:
         return found
 
     def _behind(self, character: str) -> Choice:
-        """The choice that a character begins."""
+        """Parse the choice that a character begins."""
         if character == "!":
             self._at += 1
             negated = self._one()
@@ -119,7 +122,7 @@ class MaskParser:
         raise self._wrong("a mask such as :1-50, :LIG or @CA is needed there")
 
     def _list(self, kind: str) -> Choice:
-        """The choice of `:` or `@` and what stands behind it, up to the next sign."""
+        """Parse the choice of `:` or `@` and what follows it, up to the next sign."""
         start = self._at
         self._at += 1
         column, what = (_residue_names, "no residue is called") if kind == "residue" else (_names, "no atom is called")
@@ -166,7 +169,7 @@ class MaskParser:
         return chosen
 
     def _distant(self, group: Choice) -> Choice:
-        """The atoms or residues (`<:`) within a distance of a choice, or beyond it (`>:`)."""
+        """Parse the atoms or residues (`<:`) within a distance of a choice, or beyond it (`>:`)."""
         is_within = self._next() == "<"
         self._at += 1
         kind = self._next()

@@ -14,7 +14,7 @@ _LEAST_EDGE = 2.0  # A; of a cell
 
 
 def near(positions: Floats, group: Bools, distance: float) -> Bools:
-    """The atoms (n,) that are `distance` (A) or less from an atom of the group, the group among them.
+    """Find the atoms (n,) that are `distance` (A) or less from an atom of the group, the group among them.
 
     positions : (n, 3) A; group : (n,)
     """
@@ -54,17 +54,17 @@ class _Cells:
         self._starts = np.cumsum(self._counts) - self._counts
 
     def around(self, points: Floats) -> Bools:
-        """Whether points (k, 3) lie within the grid."""
+        """Tell which points (k, 3) lie within the grid."""
         inside: Bools = ((points >= self._low) & (points <= self._high)).all(axis=1)
         return inside
 
     def of(self, points: Floats) -> NDArray[np.int64]:
-        """The cells (k, 3) of points in the grid."""
+        """Return the cells (k, 3) of points in the grid."""
         cells: NDArray[np.int64] = np.floor((points - self._low) / self._edge).astype(np.int64)
         return cells
 
     def offsets(self, *, sure: bool) -> list[NDArray[np.int64]]:
-        """Steps (3,) to the cells in reach all of whose points are near for sure, or to the others, nearest first."""
+        """List steps (3,) to the cells in reach with all points near for sure, or to the others, nearest first."""
         reach = int(np.ceil(self._distance / self._edge))
         steps = np.indices((2 * reach + 1,) * 3).reshape(3, -1).T - reach
         nearest = np.linalg.norm(np.maximum(np.abs(steps) - 1, 0), axis=1) * self._edge
@@ -73,7 +73,7 @@ class _Cells:
         return list(steps[wanted][np.argsort(farthest[wanted], kind="stable")])
 
     def reached(self, cells: NDArray[np.int64]) -> tuple[Bools, Bools]:
-        """Whether all positions in cells (k, 3) are near a point for sure, and whether some may be that are not."""
+        """Tell for cells (k, 3) if all positions are near a point for sure, and if some may be."""
         occupied = np.argwhere(self._counts.reshape(self._shape))
         marks = []
         for sure in (True, False):
@@ -85,7 +85,7 @@ class _Cells:
         return marks[0], marks[1] & ~marks[0]
 
     def hits(self, positions: Floats, cells: NDArray[np.int64]) -> Bools:
-        """Whether positions (k, 3) are near one of the points of cells (k, 3), one cell each."""
+        """Tell if positions (k, 3) are near one of the points of cells (k, 3), one cell each."""
         inside = self._inside(cells)
         keys = np.where(inside, self._keys(cells), 0)
         starts, counts = self._starts[keys], np.where(inside, self._counts[keys], 0)

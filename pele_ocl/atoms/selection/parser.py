@@ -50,19 +50,19 @@ class Token:
 
     @property
     def word(self) -> str:
-        """The word in the form of the grammar: operators may be in capitals."""
+        """Word in the form of the grammar: operators may be in capitals."""
         return self.text.lower() if self.text.lower() in _OPERATORS else self.text
 
     @property
     def value(self) -> str:
-        """The name without its quotes."""
+        """Name without its quotes."""
         return self.text[1:-1] if self.is_quoted else self.text
 
 
 class Parser:
     """One reading of a text; `choice` is what it says.
 
-    empty : what its words did not find when it was applied; unknown : those of it that are names of something
+    empty : what its words did not find when it was applied; unknown : the ones among them that name something
     """
 
     def __init__(self, text: str) -> None:
@@ -81,15 +81,15 @@ class Parser:
 
     @property
     def words(self) -> set[str]:
-        """The words of the text."""
+        """Words of the text."""
         return {token.text for token in self._tokens} | self._of_masks
 
     def _peek(self) -> str:
-        """The next word, "" at the end."""
+        """Return the next word, "" at the end."""
         return self._tokens[self._at].word if self._at < len(self._tokens) else ""
 
     def _take(self, needed: str) -> Token:
-        """The next token, or InputError where the text ends."""
+        """Take the next token; raise InputError if the text ends."""
         if self._at == len(self._tokens):
             last = self._tokens[-1]
             raise InputError(f"the selection {self._text!r} ends behind {last.text!r}, where {needed} is needed")
@@ -100,7 +100,7 @@ class Parser:
         return InputError(f"the selection {self._text!r} has {token.text!r} at character {token.place}; {why}")
 
     def _misplaced(self, token: Token) -> InputError:
-        """The error for a word that cannot stand where it does."""
+        """Make the error for a word that is misplaced."""
         if token.text == '"':
             return self._wrong(token, "a second quotation mark is needed")
         if token.text == ")":
@@ -133,7 +133,7 @@ class Parser:
         return found
 
     def _behind(self, token: Token) -> Choice:
-        """The choice that a word begins."""
+        """Parse the choice that a word begins."""
         if token.word == "not":
             negated = self._one()
             return lambda atoms: ~negated(atoms)
@@ -165,7 +165,7 @@ class Parser:
         return inner
 
     def _masked(self, opening: Token) -> Choice:
-        """The mask of AMBER behind a parenthesis, up to the one that closes it."""
+        """Parse AMBER's mask after a parenthesis, up to the one that closes it."""
         end, depth = opening.place, 1
         while end < len(self._text):
             depth += {"(": 1, ")": -1}.get(self._text[end], 0)
@@ -180,7 +180,7 @@ class Parser:
         return mask.choice
 
     def _related(self, token: Token) -> Choice:
-        """Whole residues, or the surroundings, of the choice behind the word."""
+        """Parse whole residues, or the surroundings, of the choice that follows the word."""
         distance = 0.0 if token.text == "byres" else self._distance(self._take("a distance in A"))
         if token.text == "within":
             of = self._take("'of'")
@@ -232,7 +232,7 @@ class Parser:
         return self._noted(lambda atoms: with_numbers(*column(atoms), ranges), f"no atom has that {token.text}", None)
 
     def _compared(self, token: Token) -> tuple[Number, Number]:
-        """The range of `resid >= 5`."""
+        """Parse the range of `resid >= 5`."""
         operator = self._take("an operator").text
         value = self._take(f"a number for {token.text!r}")
         if not re.fullmatch(r"-?\d{1,9}", value.text):
@@ -258,7 +258,7 @@ class Parser:
         return first, last
 
     def _noted(self, choice: Choice, what: str, column: Callable[[Described], Strings] | None) -> Choice:
-        """The same choice; that it finds nothing is kept for the message."""
+        """Return the choice, and keep for the message that it finds nothing."""
 
         def noted(atoms: Described) -> Bools:
             found = choice(atoms)

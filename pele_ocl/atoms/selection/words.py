@@ -1,4 +1,4 @@
-"""The words of selections that name atoms by what they are, and the atoms that each stands for."""
+"""Words of selections that name atoms by what they are, and the atoms that each stands for."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NUCLEIC_BACKBONE = (
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """The n atoms that a selection chooses from, and all that is known of them.
+    """Description of the n atoms that a selection chooses from, as far as it is known.
 
     labels : None where they have none; positions : (n, 3) A; types : (n,) of a force field
     """
@@ -52,7 +52,7 @@ class Described:
 
     @property
     def names(self) -> Labels:
-        """The labels, or InputError where there are none."""
+        """Labels; raises InputError if there are none."""
         if self.labels is None:
             raise InputError("these atoms have no names of atoms and residues; choose them by 'index'")
         return self.labels
@@ -168,6 +168,6 @@ def with_numbers(numbers: Ints, codes: Strings | None, ranges: Sequence[tuple[Nu
 
 
 def present(column: NDArray[Any]) -> str:
-    """The distinct values of a column for messages."""
+    """List the distinct values of a column for messages."""
     values = [str(value) for value in np.unique(column).tolist() if str(value)]
     return ", ".join(values[:12]) + (f" and {len(values) - 12} more" if len(values) > 12 else "")

@@ -1,4 +1,4 @@
-"""The ladder of Fourier transforms beside libraries, on a cube of random complex numbers."""
+"""Ladder of Fourier transforms beside libraries, on a cube of random complex numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Timing:
 
     points : along an edge; seconds : of the kernels, or of the library's call with the data in place
     rate : floating-point operations a second by the usual count, 5 N log2 N of N numbers
-    over_scipy : its time over that of scipy.fft, where that is installed; error : by norm, against NumPy in float64
+    over_scipy : its time over scipy.fft's, if that is installed; error : by norm, against NumPy in float64
     bounds, exact : as bounds.Timing has them; peers have none
     """
 

@@ -70,12 +70,13 @@ class FarGroups:
         run = self._run = Run(binding.device, binding.precision, False)
         self._charges = scaled_charges(atoms, binding.model, binding.precision)[self._order]
         self._model = packed_model(binding.model, binding.precision)
-        self._tables = [run.upload(wells(atoms)[self._order])]
-        self._tables += [
-            run.upload(table, np.int32) for table in (index[self._order], self._starts, self._groups.sides)
-        ]
-        own = inverse_dielectrics(atoms, binding.model)[self._order]
-        self._exclusions = [run.upload(first, np.int32), run.upload(own), run.upload(partners, np.int32)]
+        tables: dict[str, NDArray[np.integer]] = dict(
+            groups=index[self._order], starts=self._starts, sides=self._groups.sides, excluded_starts=first,
+            excluded=partners,
+        )  # fmt: skip
+        self._tables = {name: run.upload(table, np.int32) for name, table in tables.items()}
+        self._tables["wells"] = run.upload(wells(atoms)[self._order])
+        self._tables["inverses"] = run.upload(inverse_dielectrics(atoms, binding.model)[self._order])
         self._kernel = run.kernel("binding/far.cl", "far_groups", **definitions(atoms, binding.model))
 
     def energies(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:
@@ -93,13 +94,14 @@ class FarGroups:
         sizes = np.diff(self._starts)
         centroids = np.add.reduceat(ordered, self._starts[:-1], axis=1) / sizes[:, np.newaxis]
         radii = np.stack([born, born_of_parts], axis=-1)[:, self._order]
-        cutoffs2 = (run.dtype.type(cutoff**2) for cutoff in (NEUTRAL, MIXED, CHARGED))
         sums = run.zeros(m * n * 2)
-        run.launch(
-            self._kernel, (n, m), (_ITEMS, 1), np.int32(len(groups)), np.int32(n), self._model,
-            run.upload(_with_column(ordered, self._charges)), run.upload(radii),
-            run.upload(_with_column(centroids, groups.charged)), *self._tables, *cutoffs2, *self._exclusions, sums,
+        arguments = dict(
+            n_groups=len(groups), n_atoms=n, model=self._model, born=run.upload(radii), energies=sums,
+            points=run.upload(_with_column(ordered, self._charges)),
+            centroids=run.upload(_with_column(centroids, groups.charged)), neutral2=NEUTRAL**2, mixed2=MIXED**2,
+            charged2=CHARGED**2, **self._tables,
         )  # fmt: skip
+        run.launch(self._kernel, (n, m), (_ITEMS, 1), arguments)
         found: Floats = run.download(sums, m * n * 2).reshape(m, n, 2).astype(np.float64).sum(axis=1)
         return found
 

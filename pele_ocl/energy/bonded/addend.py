@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms, OneFourPairs
 from ...solvent_model import SolventModel
-from ..terms.term import Addend
+from ..terms.term import Addend, Part, TermContext
 from .groups import Groups
 from .tasks import Tasks
 
 if TYPE_CHECKING:
     from ...opencl.kernel import Kernel
-    from ...opencl.launch import Argument, KeptLaunch
-    from ..passes import AnyPasses
+    from ...opencl.launch import BoundLaunch
+    from ...opencl.signature import Arguments
 
 # Atoms and work-items of a group. Fewer atoms in a group mean more groups, and more terms that two of them compute.
 ATOMS_CPU, ITEMS_CPU = 128, 1
@@ -73,79 +73,78 @@ class BondedTerms(Addend):
     def names(self) -> tuple[str, ...]:
         return self._names
 
-    def sizes(self, passes: AnyPasses) -> Mapping[str, int]:
-        size, items = self._shape(passes)
+    def sizes(self, context: TermContext) -> Mapping[str, int]:
+        size, items = self._shape(context)
         groups = self._groups_of(size, items == 1)
-        return {} if self._local_slots(passes, groups) else {"bonded_slots": 4 * groups.n_slots}
+        return {} if self._local_slots(context, groups) else {"bonded_slots": 4 * groups.n_slots}
 
-    def begins(self, passes: AnyPasses) -> bool:
-        return self._shape(passes)[1] % passes.tiles.size == 0
+    def runs_first(self, context: TermContext) -> bool:
+        return self._shape(context)[1] % context.tiles.size == 0
 
-    def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
-        run, encoding = passes.run, passes.encoding
-        most_items = self._shape(passes)[1]
-        begins, tile, n_tiles = self.begins(passes), passes.tiles.size, len(passes.tiles)
-        least = tile if begins else 1
-        places = {"TILE": tile} if begins else {}
+    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+        run, runs_first = context.run, self.runs_first(context)
+        tile, n_tiles, most_items = context.tiles.size, len(context.tiles), self._shape(context)[1]
+        least = tile if runs_first else 1
+        places = {"TILE": tile} if runs_first else {}
 
         def build(lots: int) -> Kernel:
             items = lots * least
             return run.kernel(
-                "energy/terms/bonded.cl", "bonded_terms", GEOMETRIC=0, **places, **self.macros(passes, items),
-                **encoding.macros, **passes.result_macros,
+                "energy/terms/bonded.cl", "bonded_terms", GEOMETRIC=0, **places, **self._macros(context, items),
+                **context.macros,
             )  # fmt: skip
 
         kernel, lots = run.built_to_fit(most_items // least, build, least)
         items = lots * least
-        n_groups = self.n_groups(passes) + (-(-n_tiles * tile // items) if begins else 0)
-        return [
-            run.keep_kernel(
-                kernel, (n_groups * items, 1), (items, 1),
-                np.int32(self._n_atoms), run.dtype.type(encoding.step), *passes.named("positions", "results"),
-                *([np.int32(n_tiles), *passes.place_arguments()] if begins else []),
-                *self.arguments(passes, index, items),
-            )
-        ]  # fmt: skip
+        part = self.part(context, index, items)
+        n_groups = part.n_groups + (-(-n_tiles * tile // items) if runs_first else 0)
+        arguments = dict(
+            n_atoms=self._n_atoms, step=context.encoding.step, positions=context.buffers["positions"],
+            results=context.buffers["results"], **(dict(n_tiles=n_tiles, **context.place()) if runs_first else {}),
+            **part.arguments,
+        )  # fmt: skip
+        return [run.bind_kernel(kernel, (n_groups * items, 1), (items, 1), arguments)]
 
-    def n_groups(self, passes: AnyPasses) -> int:
-        """Work-groups of bonded terms."""
-        return -(-self._n_atoms // self._shape(passes)[0])
+    def part(self, context: TermContext, index: int, items: int) -> Part:
+        n_groups = -(-self._n_atoms // self._shape(context)[0])
+        return Part(n_groups, self._arguments(context, index, items), self._macros(context, items))
 
-    def macros(self, passes: AnyPasses, items: int) -> dict[str, int]:
-        """The build definitions of cl/energy/terms/bonded.clh for groups of so many work-items."""
-        size = self._shape(passes)[0]
+    def _macros(self, context: TermContext, items: int) -> dict[str, int]:
+        """Build definitions of cl/energy/terms/bonded.clh for groups of so many work-items."""
+        size = self._shape(context)[0]
         return {
-            "ATOMS": size, "ITEMS": items, "BONDED_TERMS": len(self._names), "BEGINS": int(self.begins(passes)),
-            "LOCAL_SLOTS": self._local_slots(passes, self._groups_of(size, items == 1)),
-            "PER_ATOM": int(passes.options.per_atom),
+            "ATOMS": size, "ITEMS": items, "BONDED_TERMS": len(self._names), "BEGINS": int(self.runs_first(context)),
+            "LOCAL_SLOTS": self._local_slots(context, self._groups_of(size, items == 1)),
+            "PER_ATOM": int(context.options.per_atom),
         }  # fmt: skip
 
-    def arguments(self, passes: AnyPasses, index: int, items: int) -> list[Argument]:
+    def _arguments(self, context: TermContext, index: int, items: int) -> Arguments:
         """BONDED_ARGUMENTS of cl/energy/terms/bonded.clh, for groups of so many work-items."""
-        run, groups = passes.run, self._groups_of(self._shape(passes)[0], items == 1)
-        fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
-        slots = passes.buffers.get("bonded_slots") or run.empty(0)
-        cutoff = passes.options.cutoff
-        cutoff2 = np.finfo(run.dtype).max if cutoff is None else run.dtype.type(cutoff**2)
-        return [
-            np.int32(passes.n_energies), np.int32(index), np.int32(groups.n_slots), cutoff2,
-            run.upload(groups.starts, np.int32), run.upload(groups.members, np.int32),
-            run.upload(groups.places, np.int32), run.upload(groups.details, np.int32),
-            run.upload(self.tasks.parameters, fine), run.upload(groups.slot_starts, np.int32), slots,
-        ]  # fmt: skip
+        run, groups = context.run, self._groups_of(self._shape(context)[0], items == 1)
+        fine = run.dtype if context.encoding.is_fixed else np.dtype(np.float64)
+        slots = context.buffers.get("bonded_slots") or run.empty(0)
+        cutoff = context.options.cutoff
+        return dict(
+            n_energies=context.n_energies, first_term=index, n_slots=groups.n_slots,
+            cutoff2=np.finfo(run.dtype).max if cutoff is None else cutoff**2,
+            kind_starts=run.upload(groups.starts, np.int32), members=run.upload(groups.members, np.int32),
+            places=run.upload(groups.places, np.int32), details=run.upload(groups.details, np.int32),
+            constants=run.upload(self.tasks.parameters, fine), slot_starts=run.upload(groups.slot_starts, np.int32),
+            all_slots=slots,
+        )  # fmt: skip
 
-    def _shape(self, passes: AnyPasses) -> tuple[int, int]:
-        """Atoms and work-items of a group."""
-        is_cpu = passes.run.device.kind == "CPU"
+    def _shape(self, context: TermContext) -> tuple[int, int]:
+        """Choose atoms and work-items of a group."""
+        is_cpu = context.run.device.kind == "CPU"
         size, items = (ATOMS_CPU, ITEMS_CPU) if is_cpu else (ATOMS_GPU, ITEMS_GPU)
-        return max(size, passes.tiles.size), min(items, passes.run.device.largest_group)
+        return max(size, context.tiles.size), min(items, context.run.device.largest_group)
 
-    def _local_slots(self, passes: AnyPasses, groups: Groups) -> int:
-        """Slots in a group's local memory, in one of few sizes, each a kernel of its own; 0 where it has too little."""
+    def _local_slots(self, context: TermContext, groups: Groups) -> int:
+        """Count a group's slots in local memory, in one of few sizes, each a kernel of its own; 0 if it lacks room."""
         if groups.shared:
             return groups.size * len(self._names)
         slots = 1 << max(8, (groups.most_slots - 1).bit_length())
-        run, n_energies = passes.run, groups.size * len(self._names)
+        run, n_energies = context.run, groups.size * len(self._names)
         taken = run.dtype.itemsize * (4 * slots + n_energies) + 4 * (n_energies + 1)
         return slots if taken <= min(LOCAL_BYTES, run.device.handle.local_mem_size) else 0
 

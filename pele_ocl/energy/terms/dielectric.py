@@ -12,13 +12,11 @@ from ...pairs import nonbonded_pairs
 from ...pairs.dielectric import inverse_dielectrics
 from ...solvent_model import SolventModel
 from ...tiled.tables import scaled_charges
-from .term import Addend
+from .term import ITEMS, Addend, TermContext
 
 if TYPE_CHECKING:
-    from ...opencl.launch import KeptLaunch
-    from ..passes import AnyPasses
+    from ...opencl.launch import BoundLaunch
 
-ITEMS = 64  # of a work-group
 MOST = 1e30  # A^2; no pair is so far
 _TERMS = ("coulomb", "coulomb_14", "gb_pair")
 
@@ -26,7 +24,7 @@ _TERMS = ("coulomb", "coulomb_14", "gb_pair")
 class DielectricCorrections(Addend):
     """Coulomb and GB energies with the lesser 1/eps of each pair, less what the passes have with one constant for all."""
 
-    joins: ClassVar[bool] = True
+    merges_names: ClassVar[bool] = True
 
     def __init__(self, atoms: Atoms, model: SolventModel, names: Sequence[str], cutoff: float | None) -> None:
         """names : of the terms that count; cutoff : of the pairs, A; None for all"""
@@ -53,21 +51,25 @@ class DielectricCorrections(Addend):
     def names(self) -> tuple[str, ...]:
         return self._names
 
-    def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
-        run, encoding, n, tiles = passes.run, passes.encoding, len(passes.atoms), passes.tiles
+    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+        run, n, tiles = context.run, len(context.atoms), context.tiles
         terms = [index + self._names.index(name) if name in self._names else -1 for name in _TERMS]
         slots = np.empty(n, np.int64)
         slots[tiles.order[tiles.used]] = np.flatnonzero(tiles.used)
-        charges = scaled_charges(passes.atoms, self._model, run.precision)
+        charges = scaled_charges(context.atoms, self._model, run.precision)
+        starts = np.searchsorted(self._first, np.arange(n + 1))
+        arguments = dict(
+            n_atoms=n, n_slots=tiles.n_slots, n_special=len(self._special), n_rows=context.n_energies,
+            step=context.encoding.step, cutoff2=self._cutoff2,
+            atoms=run.upload(np.column_stack([charges, self._inverses])), special=run.upload(self._special, np.int32),
+            slots=run.upload(slots, np.int32), starts=run.upload(starts, np.int32),
+            partners=run.upload(self._second, np.int32), scaled=run.upload(self._products),
+            **dict(zip(("coulomb_term", "scaled_term", "gb_term"), terms, strict=True)),
+            **{name: context.buffers[name] for name in ("positions", "born", "results")},
+        )  # fmt: skip
         return [
-            run.keep(
-                "energy/terms/dielectric.cl", "correct_dielectric", (n * ITEMS, 1), (ITEMS, 1), np.int32(n),
-                np.int32(tiles.n_slots), np.int32(len(self._special)), np.int32(passes.n_energies),
-                *map(np.int32, terms), run.dtype.type(encoding.step), run.dtype.type(self._cutoff2),
-                passes.buffers["positions"], run.upload(np.column_stack([charges, self._inverses])),
-                run.upload(self._special, np.int32), run.upload(slots, np.int32),
-                run.upload(np.searchsorted(self._first, np.arange(n + 1)), np.int32),
-                run.upload(self._second, np.int32), run.upload(self._products), passes.buffers["born"],
-                passes.buffers["results"], ITEMS=ITEMS, SCREENED=0, **encoding.macros, **passes.result_macros,
+            run.bind(
+                "energy/terms/dielectric.cl", "correct_dielectric", (n * ITEMS, 1), (ITEMS, 1), arguments, ITEMS=ITEMS,
+                SCREENED=0, **context.macros,
             )
         ]  # fmt: skip

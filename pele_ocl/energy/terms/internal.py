@@ -13,13 +13,10 @@ from ...arguments import array, numbers
 from ...atoms import Atoms, Floats, require_atoms
 from ...errors import InputError
 from ...frozen import frozen
-from .term import Term
+from .term import Term, TermContext
 
 if TYPE_CHECKING:
-    from ...opencl.launch import KeptLaunch
-    from ..passes import AnyPasses
-
-ITEMS = 64  # of a work-group
+    from ...opencl.launch import BoundLaunch
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +72,17 @@ class InternalRestraint(Term):
         np.add.at(gradient, self._atoms(), (2 * k * beyond)[:, None, None] * slopes)
         return energies, gradient
 
-    def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
-        run, encoding, n, members = passes.run, passes.encoding, len(passes.atoms), self._atoms()
+    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+        run, encoding, n, members = context.run, context.encoding, len(context.atoms), self._atoms()
         fine = run.dtype if encoding.is_fixed else np.dtype(np.float64)
         places = np.argsort(members.ravel(), kind="stable")
         starts = np.searchsorted(members.ravel()[places], np.arange(n + 1))
+        arguments = dict(
+            atoms=run.upload(members, np.int32), parameters=run.upload(self._parameters(), fine),
+            starts=run.upload(starts, np.int32), places=run.upload(places, np.int32),
+        )  # fmt: skip
         return [
-            run.keep(
-                "energy/terms/internal.cl", "restrain_internal", (n, 1), (ITEMS, 1), np.int32(n),
-                np.int32(passes.n_energies), np.int32(index), run.dtype.type(encoding.step),
-                passes.buffers["positions"], run.upload(members, np.int32), run.upload(self._parameters(), fine),
-                run.upload(starts, np.int32), run.upload(places, np.int32), passes.buffers["results"],
-                MEMBERS=self.members, **encoding.macros, **passes.result_macros,
-            )
+            context.bind("energy/terms/internal.cl", "restrain_internal", index, arguments, MEMBERS=self.members)
         ]  # fmt: skip
 
     def _atoms(self) -> NDArray[np.int64]:

@@ -8,20 +8,18 @@ import numpy as np
 
 from ...atoms import Atoms
 from ...pairs import lj_corrections, own_lj_pairs
-from .term import Addend
+from .term import Addend, TermContext
 
 if TYPE_CHECKING:
-    from ...opencl.launch import KeptLaunch
-    from ..passes import AnyPasses
+    from ...opencl.launch import BoundLaunch
 
-ITEMS = 64  # of a work-group
 MOST = 1e30  # A^2; no pair is so far
 
 
 class LennardJonesCorrections(Addend):
     """The Lennard-Jones energy of pairs by their own parameters, less what the passes have by those of their atoms."""
 
-    joins: ClassVar[bool] = True
+    merges_names: ClassVar[bool] = True
 
     def __init__(self, atoms: Atoms, cutoff: float | None) -> None:
         """cutoff : of the pairs, A; None for all"""
@@ -45,15 +43,10 @@ class LennardJonesCorrections(Addend):
     def names(self) -> tuple[str, ...]:
         return ("lennard_jones",)
 
-    def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
-        run, encoding, n = passes.run, passes.encoding, len(passes.atoms)
-        starts = np.searchsorted(self._first, np.arange(n + 1))
-        return [
-            run.keep(
-                "energy/terms/lj_pairs.cl", "correct_lj_pairs", (n, 1), (ITEMS, 1), np.int32(n),
-                np.int32(passes.n_energies), np.int32(index), run.dtype.type(encoding.step),
-                run.dtype.type(self._cutoff2), passes.buffers["positions"], run.upload(starts, np.int32),
-                run.upload(self._second, np.int32), run.upload(self._parameters), passes.buffers["results"],
-                GEOMETRIC=0, **encoding.macros, **passes.result_macros,
-            )
-        ]  # fmt: skip
+    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+        run, starts = context.run, np.searchsorted(self._first, np.arange(len(context.atoms) + 1))
+        arguments = dict(
+            cutoff2=self._cutoff2, starts=run.upload(starts, np.int32), partners=run.upload(self._second, np.int32),
+            parameters=run.upload(self._parameters),
+        )  # fmt: skip
+        return [context.bind("energy/terms/lj_pairs.cl", "correct_lj_pairs", index, arguments, GEOMETRIC=0)]

@@ -12,13 +12,10 @@ from ...arguments import array, number, positions_of
 from ...atoms import Atoms, Floats, require_atoms
 from ...errors import InputError
 from ...frozen import frozen
-from .term import Term
+from .term import Term, TermContext
 
 if TYPE_CHECKING:
-    from ...opencl.launch import KeptLaunch
-    from ..passes import AnyPasses
-
-ITEMS = 64  # of a work-group
+    from ...opencl.launch import BoundLaunch
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,23 +63,16 @@ class PositionalRestraint(Term):
         require_atoms(atoms)
         return 0.0 if self.flat else 2 * self._constants(atoms)
 
-    def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
-        run, encoding, atoms = passes.run, passes.encoding, passes.atoms
+    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+        run, encoding, atoms = context.run, context.encoding, context.atoms
         shifted = self._references(atoms) - encoding.shift(*atoms.bounds())
         if np.abs(shifted - encoding.base).max() > encoding.reach:
             raise InputError("the positions that atoms are restrained to lie far from the molecule; use float64")
         references = np.empty(shifted.shape, encoding.dtype)
         encoding.encode(shifted, references)
-        n = len(atoms)
-        passes.buffers[f"reference of {self.name}"] = there = run.upload_each(references, encoding.dtype)
-        return [
-            run.keep(
-                "energy/terms/restraint.cl", "restrain", (n, 1), (ITEMS, 1), np.int32(n), np.int32(passes.n_energies),
-                np.int32(index), run.dtype.type(encoding.step), passes.buffers["positions"],
-                there, run.upload(self._constants(atoms)), run.dtype.type(self.flat),
-                passes.buffers["results"], **encoding.macros, **passes.result_macros,
-            )
-        ]  # fmt: skip
+        context.buffers[f"reference of {self.name}"] = there = run.upload_each(references, encoding.dtype)
+        arguments = dict(references=there, constants=run.upload(self._constants(atoms)), flat=self.flat)
+        return [context.bind("energy/terms/restraint.cl", "restrain", index, arguments)]
 
     def _references(self, atoms: Atoms) -> Floats:
         """x0 of all atoms, (n, 3)."""

@@ -1,53 +1,109 @@
-"""The interface of a further term of the energy."""
+"""Interface of a term of the energy beside the passes over pairs."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ...atoms import Atoms, Floats
+from ...plan.conformations import Encoding
+from ...tiles import Tiles
+from ..options import Options
 
 if TYPE_CHECKING:
-    from ...opencl.launch import KeptLaunch
-    from ..passes import AnyPasses
+    from ...opencl.launch import BoundLaunch
+    from ...opencl.memory import Buffer
+    from ...opencl.run import Run
+    from ...opencl.signature import Arguments
+
+ITEMS = 64  # of a work-group of a kernel with a work-item an atom
+
+
+@dataclass(frozen=True, eq=False)
+class TermContext:
+    """Queue, positions and outputs with which a term launches its kernels.
+
+    run : makes buffers and binds launches
+    buffers : by name, "positions" and "results" among them, and those of `sizes`; none before sizes are known
+    n_energies : energies of each term of the passes, of atoms or tiles
+    macros : build definitions of cl/energy/results.clh and of how positions are encoded
+    tiles, place : for a term that runs first: the tiles, and PLACE_ARGUMENTS of cl/common/place.clh
+    """
+
+    run: Run
+    atoms: Atoms
+    encoding: Encoding
+    options: Options
+    buffers: dict[str, Buffer]
+    n_energies: int
+    macros: Mapping[str, int]
+    tiles: Tiles
+    place: Callable[[], Arguments]
+
+    def bind(self, file: str, name: str, index: int, arguments: Arguments, **defines: int) -> BoundLaunch:
+        """Bind a kernel of a work-item an atom.
+
+        index : of its first term, as `Addend.launches` has it
+        arguments : all but n_atoms, n_rows, term, step, positions and results
+        """
+        n = len(self.atoms)
+        common = dict(n_atoms=n, n_rows=self.n_energies, term=index, step=self.encoding.step)
+        buffers = {of: self.buffers[of] for of in ("positions", "results")}
+        return self.run.bind(
+            file, name, (n, 1), (ITEMS, 1), dict(**common, **buffers, **arguments), **self.macros, **defines
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Part that a term has in a launch: its work-groups, arguments and build definitions."""
+
+    n_groups: int
+    arguments: Arguments
+    macros: Mapping[str, int]
 
 
 class Addend(ABC):
-    """Kernels that add named terms to the energy behind the passes, or begin before them; cl/energy/results.clh.
+    """Kernels that add named terms to the energy after the passes, or run before them; cl/energy/results.clh.
 
     Each kernel adds its gradient to `gradient` of the results, in the order of the atoms, and writes energies by term.
 
-    movable : whether its energy stays the same where all atoms move together
-    grouped : whether the energies go to `grouped` of the results, of atoms only where these are wanted; otherwise those
-        of atoms go to `further`
-    joins : whether its energies count in terms of the same names that are there already
+    movable : if its energy stays the same when all atoms move together
+    grouped : if the energies go to `grouped` of the results, of atoms only if these are wanted; else energies of atoms
+        go to `further`
+    merges_names : if its energies count in terms of the same names that are there already
     """
 
     movable: ClassVar[bool] = True
     grouped: ClassVar[bool] = False
-    joins: ClassVar[bool] = False
+    merges_names: ClassVar[bool] = False
 
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Its terms."""
 
-    def sizes(self, passes: AnyPasses) -> Mapping[str, int]:
-        """Reals of one conformation in buffers of its own, by name."""
+    def sizes(self, context: TermContext) -> Mapping[str, int]:
+        """Count the reals of one conformation in buffers of its own, by name."""
         return {}
 
-    def begins(self, passes: AnyPasses) -> bool:
-        """Whether its one launch is the first of all, begins the gradient and brings positions to the tiles."""
+    def runs_first(self, context: TermContext) -> bool:
+        """Tell if its one launch is the first of all, begins the gradient and brings positions to the tiles."""
         return False
 
+    def part(self, context: TermContext, index: int, items: int) -> Part:
+        """Give its part in a launch of all passes with so many work-items a group. Only of a term that runs first."""
+        raise NotImplementedError(f"{type(self).__name__} does not run first")
+
     def stiffness(self, atoms: Atoms) -> Floats | float:
-        """How stiffly it holds each atom to its place, (n,) kcal/mol/A^2, which only makes minimisation faster."""
+        """Tell how stiffly it holds each atom to its place, (n,) kcal/mol/A^2, which only makes minimisation faster."""
         return 0.0
 
     @abstractmethod
-    def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
-        """The launches that add the terms. index : of the first of them in `further` or `grouped`"""
+    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+        """Bind the launches that add the terms. index : of the first of them in `further` or `grouped`"""
 
 
 class Term(Addend):

@@ -66,8 +66,8 @@ def bonded_tables(
 ) -> Bonded:
     """All bonded terms of a System.
 
-    bonds : (m, 2) bonded atoms, i < j; a harmonic bond of other atoms is a Urey-Bradley term, and a torsion whose atoms
-        are no chain an improper
+    bonds : (m, 2) bonded atoms, i < j. A harmonic bond of other atoms is a Urey-Bradley term. A torsion whose atoms are
+        no chain is an improper
     one_four, excluded, lj_pairs : pairs, as they are to stand in the result
 
     Raises InputError for a CustomTorsionForce that is not harmonic.
@@ -134,9 +134,10 @@ def _periodic(forces: Forces) -> Floats:
 
 
 def _ryckaert_bellemans(forces: Forces) -> Floats:
-    """(m, 7) likewise, of sums of c_m cos^m psi with psi = phi - pi, each as torsions of n 0 to 5.
+    """Rows (m, 7) likewise, of sums of c_m cos^m psi with psi = phi - pi, each as torsions of n 0 to 5.
 
-    c cos(n psi) = c (-1)^n (1 + cos(n phi)) - c (-1)^n; the constants, with a term of n = 0, add up to the same energy.
+    c cos(n psi) = c (-1)^n (1 + cos(n phi)) - c (-1)^n. The constants, with a term of n = 0, add up to the energy of
+    the sum.
     """
     found = forces.rows("RBTorsionForce", "getNumTorsions", "getTorsionParameters", 10)
     signs = np.array([1, -1, 1, -1, 1, -1])
@@ -174,7 +175,7 @@ def wrapping_notes(forces: Forces) -> Iterator[str]:
 
 
 def _columns(force: CustomTorsionForce) -> tuple[float, int, int]:
-    """The factor of k and the columns of k and theta0; raises InputError for an energy that is not harmonic."""
+    """Return the factor of k and the columns of k and theta0; raise InputError for an unharmonic energy."""
     names = [force.getPerTorsionParameterName(p) for p in range(force.getNumPerTorsionParameters())]
     factor = _HARMONIC.get(form(force.getEnergyFunction()))
     if factor is None or sorted(names) != ["k", "theta0"]:
@@ -186,7 +187,7 @@ def _columns(force: CustomTorsionForce) -> tuple[float, int, int]:
 
 
 def _cmaps(forces: Forces) -> tuple[tuple[Floats, ...], CMaps]:
-    """The maps, and the terms with their numbers."""
+    """Collect the maps, and the terms with their numbers."""
     maps: list[Floats] = []
     rows: list[list[int]] = []
     for force in forces.of("CMAPTorsionForce"):

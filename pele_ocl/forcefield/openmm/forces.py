@@ -1,4 +1,4 @@
-"""The forces of an OpenMM System by class, and their parameters as plain numbers."""
+"""Forces of an OpenMM System by class, and their parameters as plain numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KCAL_PER_KJ = 1 / JOULE_PER_CALORIE
 
 @dataclass(frozen=True)
 class Forces:
-    """The forces of a System by the name of their class."""
+    """Forces of a System by the name of their class."""
 
     by_class: dict[str, list[Force]]
 
@@ -41,7 +41,7 @@ class Forces:
 
 
 def form(expression: str) -> frozenset[str]:
-    """The parts of a custom energy, in any order and without blanks; the digits of pi are left out."""
+    """Split a custom energy into its parts, in any order and without blanks; the digits of pi are left out."""
     parts = re.sub(r"\s", "", expression).split(";")
     return frozenset(part for part in parts if part and not part.startswith("pi=3.14"))
 
@@ -56,8 +56,7 @@ def terms(force: Force, count: str, get: str, width: int) -> Floats:
 def plain(values: Sequence[float | tuple[float, ...]]) -> list[float]:
     """Numbers, quantities and tuples of them as one flat list of numbers.
 
-    A force gives its quantities in OpenMM's own units, so that their values are taken: to convert them takes ten times
-    as long.
+    A force gives its quantities in OpenMM's own units. So their values are taken: converting takes ten times as long.
     """
     flat: list[float] = []
     for value in values:

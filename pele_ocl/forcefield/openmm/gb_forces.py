@@ -45,10 +45,10 @@ class GBParameters:
 def gb_parameters(
     forces: Forces, topology: Topology, labels: Labels, bonds: Ints, charges: Floats, radii: str | None = None
 ) -> GBParameters:
-    """The GB parameters of a System.
+    """Read the GB parameters of a System.
 
-    charges : (n,) e, with which those of the GB force have to agree
-    radii : a name in RADII_SETS; by default those of the GB force, or mbondi2 where there is none
+    charges : (n,) e, with which the GB force's have to agree
+    radii : a name in RADII_SETS; by default the GB force's, or mbondi2 without such a force
 
     Raises InputError for two GB forces, a CustomGBForce that is none of openmm.app's, and other charges.
     """

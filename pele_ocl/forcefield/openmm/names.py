@@ -1,4 +1,4 @@
-"""The names of the force fields that OpenMM brings, and the files behind them."""
+"""Names of the force fields that OpenMM brings, and the files that they mean."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _NAMED = {
 
 
 def is_named(name: str) -> bool:
-    """Whether a force field's name, or the first of several with commas, is one of OpenMM's, or an XML file."""
+    """Tell if the name of a force field is an XML file or OpenMM's; of several with commas the first counts."""
     first = name.split(",")[0].strip()
     return first.lower().endswith(".xml") or _tidy(first) in _NAMED
 
 
 def names() -> list[str]:
-    """The names of force fields that OpenMM brings."""
+    """List the names of force fields that OpenMM brings."""
     return list(_NAMED)
 
 
 def files_of(name: str) -> tuple[str, ...]:
-    """The files of OpenMM's that a name stands for; none for another name."""
+    """List the files of OpenMM's that a name stands for; none for another name."""
     return _NAMED.get(_tidy(name), ())
 
 

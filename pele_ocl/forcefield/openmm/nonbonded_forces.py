@@ -57,7 +57,7 @@ class _LennardJones:
     """sigma (n,) nm and epsilon (n,) kJ/mol of particles with their rule, and what does not follow from them.
 
     types : (n,) of the particles; by_type : sigma and epsilon of pairs of types, (t, t) each; own : (k, 2) pairs of
-        types that have parameters of their own
+        types with own parameters
     """
 
     sigma: Floats
@@ -69,7 +69,7 @@ class _LennardJones:
 
 
 def nonbonded_parameters(forces: Forces, n: int) -> Nonbonded:
-    """The nonbonded parameters of a System of n particles.
+    """Read the nonbonded parameters of a System of n particles.
 
     Raises InputError for other numbers of NonbondedForce than one, and custom forces of another energy.
     """
@@ -109,7 +109,7 @@ def _notes(cut: bool) -> tuple[str, ...]:
 
 
 def _custom(customs: list[CustomNonbondedForce], particles: Floats) -> _LennardJones:
-    """The Lennard-Jones parameters of a CustomNonbondedForce, the only one."""
+    """Read the Lennard-Jones parameters of a CustomNonbondedForce, the only one."""
     force = customs[0]
     if len(customs) > 1 or particles[:, 2].any() or force.getNumInteractionGroups():
         raise InputError(
@@ -175,7 +175,7 @@ def _require_same_exclusions(custom: CustomNonbondedForce, exceptions: Floats) -
 
 
 def _exceptions(rows: Floats, forces: Forces) -> Floats:
-    """(k, 5) atoms, charge product, sigma and epsilon of each exception, those of a CustomBondForce among them."""
+    """Read atoms, charge product, sigma and epsilon of each exception, (k, 5), a CustomBondForce's among them."""
     rows = rows.copy()
     place = {_pair(i, j): k for k, (i, j) in enumerate(rows[:, :2].astype(int).tolist())}
     for force in forces.of("CustomBondForce"):

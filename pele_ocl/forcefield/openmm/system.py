@@ -1,4 +1,4 @@
-"""From an OpenMM System to Atoms: each force is read, passed over with a note, or refused by its name."""
+"""Conversion of an OpenMM System to Atoms: each force is read, noted and passed over, or refused by its name."""
 
 from __future__ import annotations
 
@@ -35,18 +35,17 @@ _PASSED_OVER = {
 
 
 def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii: str | None = None) -> Atoms:
-    """The atoms of an OpenMM System with all its parameters, in its order; needs the extra `openmm`.
+    """Make the atoms of an OpenMM System with all its parameters, in its order; needs the extra `openmm`.
 
     topology, system : of openmm.app and openmm, as `createSystem` made them
     positions : (n, 3), a Quantity, or numbers in nm
-    radii : name of a set, as `with_radii` has them; by default the radii of the System's Generalized Born force, or
-        mbondi2 where it has none
+    radii : name of a set, as `with_radii` has them; by default the System's GB force's, or mbondi2 without one
 
-    Read are harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP, the
-    NonbondedForce with its exceptions, Lennard-Jones as openmm.app writes it for CHARMM (with NBFIX) and GROMACS,
-    GBSAOBC and openmm.app's own GB forces. Of a GB force radii and scales are taken, not its model and dielectrics:
-    `notes` name them, and SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3) chooses. Box and cutoffs
-    are not used, which a note says. Raises InputError for any other force, by its name.
+    It reads harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP, and the
+    NonbondedForce with its exceptions. It also reads Lennard-Jones as openmm.app writes it for CHARMM (with NBFIX) and
+    GROMACS, GBSAOBC and openmm.app's own GB forces. A GB force gives radii and scales, not its model and dielectrics.
+    `notes` name these, and SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3) chooses. Box and cutoffs are
+    not used, as a note says. Raises InputError for any other force, by its name.
     """
     library = extra("openmm", "an OpenMM System")
     instance("system", system, library.System, "an OpenMM System")
@@ -90,7 +89,7 @@ def in_angstrom(positions: ArrayLike, n: int) -> Floats:
 
 
 def labels_of_topology(topology: Topology) -> Labels:
-    """The names in an OpenMM Topology; residue numbers that are none are counted from 1."""
+    """Read the names in an OpenMM Topology; residues without a number are counted from 1."""
     residues = list(topology.residues())
     atoms = [atom for residue in residues for atom in residue.atoms()]
     if [atom.index for atom in atoms] != list(range(len(atoms))):
@@ -123,7 +122,7 @@ def _number(text: object, otherwise: int) -> int:
 
 
 def _forces(system: System) -> Forces:
-    """The forces by class; raises InputError for one that is not known."""
+    """Sort the forces by class; raise InputError for one that is not known."""
     found = defaultdict(list)
     for force in system.getForces():
         name = type(force).__name__

@@ -29,9 +29,9 @@ _SCRIPTS = ("Script", "InitializationScript")
 
 
 def load(name: str, radii: str | None = None, allow_scripts: bool = False) -> XmlForceField:
-    """The force field of a name, of an XML file, or of several with commas between them: `amber14,ligand.xml`.
+    """Load the force field of a name, of an XML file, or of several with commas: `amber14,ligand.xml`.
 
-    radii : the name of a set of GB radii; by default the radii of a Generalized Born force in the files, or mbondi2
+    radii : the name of a set of GB radii; by default the Generalized Born force's in the files, or mbondi2
     allow_scripts : whether the Python scripts of files that are not OpenMM's own are run
 
     Raises InputError where OpenMM is not installed, for unknown names and files, and for scripts that are not allowed.
@@ -49,7 +49,7 @@ class XmlForceField(ForceField):
     """A force field of OpenMM's XML files, with bonded terms of its own.
 
     files : names of files that OpenMM brings, or paths
-    set_of_radii : the GB radii that atoms get; None for those of the files
+    set_of_radii : the GB radii that atoms get; None for the files' own
     """
 
     files: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class XmlForceField(ForceField):
 
 
 def _files(name: str) -> tuple[str, ...]:
-    """The files of a name; raises InputError for one that is unknown or not there."""
+    """List the files of a name; raise InputError for one that is unknown or missing."""
     brought = files_of(name)
     if brought:
         return brought
@@ -119,7 +119,7 @@ def _files(name: str) -> tuple[str, ...]:
 
 
 def _brought() -> Path:
-    """The folder of the files that OpenMM brings."""
+    """Find the folder of the files that OpenMM brings."""
     return Path(str(extra("openmm.app", "a force field of OpenMM").__file__)).parent / "data"
 
 

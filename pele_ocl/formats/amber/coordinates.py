@@ -23,9 +23,9 @@ _HEADS = 2  # a title and the number of atoms
 
 
 def place(topology: Topology, path: str | PathLike[str], frame: int | None = None) -> Atoms:
-    """The atoms of a topology at the coordinates of a file, plain or gzip; its first bytes say which kind it is.
+    """Place the atoms of a topology at the coordinates of a file, plain or gzip. Its first bytes say which kind it is.
 
-    frame : number from 1 of a frame of a NetCDF trajectory; by default the first, of which a note tells
+    frame : number from 1 of a frame of a NetCDF trajectory; by default the first, as a note tells
 
     Raises FormatError, with the line, where the file cannot be read, has other atoms or no such frame.
     """
@@ -47,7 +47,7 @@ def place(topology: Topology, path: str | PathLike[str], frame: int | None = Non
 
 
 def is_netcdf(path: str | PathLike[str]) -> bool:
-    """Whether the file at a path is NetCDF, of which one frame is read; False for an InputFile."""
+    """Tell if the file at a path is NetCDF, to read one frame from; False for an InputFile."""
     try:
         with open("" if isinstance(path, InputFile) else path, "rb") as stream:
             return stream.read(len(HDF5)).startswith((HDF5, *MAGICS))
@@ -56,12 +56,17 @@ def is_netcdf(path: str | PathLike[str]) -> bool:
 
 
 def _opened(file: InputFile | Path) -> BinaryIO:
-    """The plain content of a file that was read, or the file itself."""
+    """Open the plain content of a file that was read, or the file itself."""
     return io.BytesIO(plain_bytes(file)) if isinstance(file, InputFile) else open(file, "rb")
 
 
 def _text_positions(topology: Topology, file: InputFile | Path, data: bytes) -> Floats:
-    """Positions of a restart: a title, the number of atoms, and x, y, z of two atoms a line; the rest is not needed."""
+    """Read the positions of a restart: title, number of atoms, then x, y, z of two atoms a line.
+
+    The rest is not needed.
+
+    The rest is not needed.
+    """
     lines = [line.rstrip() for line in data.splitlines()]
     while lines and not lines[-1]:
         lines.pop()
@@ -116,7 +121,7 @@ def _netcdf_positions(
 def _netcdf4_positions(
     topology: Topology, where: str, stream: BinaryIO, frame: int | None
 ) -> tuple[Floats, tuple[str, ...]]:
-    """As _netcdf_positions, of NetCDF 4."""
+    """Read positions as _netcdf_positions does, from NetCDF 4."""
     with opened_coordinates(where, stream) as found:
         number, notes = _chosen(where, frame, found.n_frames)
         _refuse_other_number(topology, where, found.n_atoms)
@@ -124,7 +129,7 @@ def _netcdf4_positions(
 
 
 def _chosen(where: str, frame: int | None, n_frames: int) -> tuple[int, tuple[str, ...]]:
-    """The number of a frame, and the note that there are others."""
+    """Return the number of a frame, and the note that there are others."""
     number = 1 if frame is None else frame
     if not 1 <= number <= n_frames:
         raise FormatError(f"{where}: holds no frame {number}; the frames are 1 to {n_frames:,}")

@@ -52,9 +52,9 @@ class Variable(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where three numbers of a frame stand.
+    """Place of three numbers of a frame.
 
-    start : from the frame's beginning, or from that of the file where there is one for all
+    start : from the frame's beginning; from the file's if one place serves all frames
     """
 
     start: int
@@ -62,7 +62,7 @@ class Place(NamedTuple):
     factor: float
 
     def read(self, rows: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """The numbers (m, 3) in rows (m, length) of bytes, of a frame each or of the file; NaN where it ends before."""
+        """Read the numbers (m, 3) in rows (m, length) of bytes, one row a frame or the file; NaN if it ends before."""
         size = 3 * self.dtype.itemsize
         raw = rows[:, self.start : self.start + size]
         if raw.shape[1] < size:
@@ -71,13 +71,13 @@ class Place(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """Where the frames of a file stand, and what their numbers mean.
+    """Places of the frames of a file, and the meaning of their numbers.
 
     n_frames : as the file announces them; None while it is being written, when all whole ones count
     n_atoms, dtype : of the coordinates (n_atoms, 3) of a frame
     begin, stride : of the first frame, and from one to the next, in bytes; start : of the coordinates in a frame
     factor : from the numbers to A
-    cell : where lengths and angles of the unit cell stand, and of what type; None where there is none
+    cell : places and types of the lengths and angles of the unit cell; None without one
     """
 
     n_frames: int | None
@@ -91,11 +91,11 @@ class Frames(NamedTuple):
 
     @property
     def has_one_cell(self) -> bool:
-        """Whether the cell stands once in the file, and not in each frame."""
+        """True if the file has one cell, and not one in each frame."""
         return self.cell is not None and self.stride == 3 * self.n_atoms * self.dtype.itemsize
 
     def cell_of(self, stream: BinaryIO, number: int) -> NDArray[np.float64] | None:
-        """The cell (3, 3) A of a frame, counted from 0; None where there is none."""
+        """Read the cell (3, 3) A of a frame, counted from 0; None if there is none."""
         if self.cell is None:
             return None
         begin = 0 if self.has_one_cell else self.begin + number * self.stride
@@ -108,12 +108,12 @@ class Frames(NamedTuple):
         return found if np.isfinite(found).all() else None
 
     def counted(self, n_bytes: int) -> int:
-        """The number of frames in a file of so many bytes."""
+        """Count the frames in a file of so many bytes."""
         return max(0, n_bytes - self.begin) // self.stride if self.n_frames is None else self.n_frames
 
 
 def read_frames(where: str, stream: BinaryIO) -> Frames:
-    """The header of a file; where : path, for messages.
+    """Read the header of a file; where : path, for messages.
 
     Raises FormatError for a damaged one, and where there are no coordinates of atoms in A.
     """
@@ -143,7 +143,7 @@ def read_frames(where: str, stream: BinaryIO) -> Frames:
 
 
 def _cell(variables: dict[str, Variable], begin: int, in_records: bool) -> tuple[Place, Place] | None:
-    """Where the cell stands, from the beginning of a record or of the file; None where there is none of this kind."""
+    """Find the cell, from the beginning of a record or file; None if there is none of this kind."""
     found = [variables.get(name) for name in ("cell_lengths", "cell_angles")]
     places = []
     for variable in found:
@@ -157,7 +157,7 @@ def _cell(variables: dict[str, Variable], begin: int, in_records: bool) -> tuple
 
 
 def _factor(where: str, found: Variable) -> float:
-    """The factor from stored numbers to A."""
+    """Return the factor from stored numbers to A."""
     unit = found.attributes.get("units", "angstrom")
     if str(unit).strip("\0 ").lower() not in ("angstrom", "angstroms", "a"):
         raise FormatError(f"{where}: the coordinates are in {quoted(str(unit))}; angstrom are needed")
@@ -168,7 +168,7 @@ def _factor(where: str, found: Variable) -> float:
 
 
 class _Reader:
-    """The items of a header, one after the other."""
+    """Items of a header, one after the other."""
 
     def __init__(self, where: str, stream: BinaryIO) -> None:
         self.where, self.stream = where, stream
@@ -185,7 +185,7 @@ class _Reader:
         return self.number(8 if self.version == 5 else 4)
 
     def take(self, n_bytes: int) -> bytes:
-        """The next bytes, and the padding to a multiple of 4 is passed over."""
+        """Take the next bytes, and pass over the padding to a multiple of 4."""
         if self.at + n_bytes > self.end:
             raise FormatError(f"{self.where}: the header ends too early, at byte {self.end:,}; is it complete?")
         padded = -(-n_bytes // 4) * 4
@@ -196,7 +196,7 @@ class _Reader:
         return self.take(self.size()).decode("latin-1")
 
     def count(self, tag: int) -> int:
-        """The length of the list that begins here."""
+        """Read the length of the list that begins here."""
         found, length = self.number(4), self.size()
         if found not in (0, tag) or (found == 0 and length) or length > _MOST_NAMES:
             raise FormatError(f"{self.where}: byte {self.at:,}: no NetCDF header; the file is damaged")
@@ -237,11 +237,11 @@ _ANGSTROM = {"angstrom": 1.0, "angstroms": 1.0, "a": 1.0, "nanometer": 10.0, "na
 
 
 class Coordinates:
-    """The coordinates of an HDF5 file that is open.
+    """Coordinates of an HDF5 file that is open.
 
     n_frames, n_atoms : a dataset (n, 3), as a restart has, is one frame
     dtype : of the numbers
-    offset : where in the file they stand, in order, as NumPy has them; None where they are compressed or in chunks
+    offset : place in the file of the numbers, in order, as NumPy has them; None for compressed or chunked ones
     factor : from the numbers to A, by the `unit` or `units` and the `scale_factor` of the dataset
     """
 
@@ -274,7 +274,7 @@ class Coordinates:
         self.factor = _ANGSTROM[unit.lower()] * float(np.ravel(values.attrs.get("scale_factor", 1.0))[0])
 
     def read(self, start: int, stop: int, step: int = 1) -> NDArray[Any]:
-        """The numbers of some frames, (m, n_atoms, 3). Raises FormatError where they are damaged."""
+        """Read the numbers of some frames, (m, n_atoms, 3). Raises FormatError if they are damaged."""
         try:
             found = np.asarray(self._values[start:stop:step] if self._values.ndim == 3 else self._values[()])
         except OSError as error:
@@ -282,7 +282,7 @@ class Coordinates:
         return found.reshape(-1, self.n_atoms, 3)
 
     def cells(self, start: int, stop: int, step: int = 1) -> NDArray[np.float64] | None:
-        """The unit cells (m, 3, 3) A of some frames, NaN where one has none; None where the file has no cells."""
+        """Read the unit cells (m, 3, 3) A of some frames, NaN if one has none; None if the file has no cells."""
         numbers = []
         for values in self._cell:
             if getattr(values, "shape", ())[-1:] != (3,) or len(values.shape) > 2:
@@ -303,7 +303,7 @@ class Coordinates:
 
 
 def _offset(values: h5py.Dataset) -> int | None:
-    """Where in the file the numbers of a dataset stand, in order, as NumPy has them."""
+    """Find the place in the file of a dataset's numbers, if they are in order, as NumPy has them."""
     import h5py
 
     is_known = values.id.get_type() == h5py.h5t.py_create(values.dtype)
@@ -312,7 +312,7 @@ def _offset(values: h5py.Dataset) -> int | None:
 
 @contextmanager
 def opened_coordinates(where: str, source: Path | BinaryIO) -> Iterator[Coordinates]:
-    """The coordinates of an HDF5 file, which is closed when the block ends; where : path, for messages."""
+    """Open the coordinates of an HDF5 file, and close it when the block ends; where : path, for messages."""
     found = Coordinates(where, source)
     try:
         yield found

@@ -1,4 +1,4 @@
-"""The text of an AMBER topology: its sections, their values in columns of a fixed width, and how many there are.
+"""Text of an AMBER topology: its sections, their values in columns of a fixed width, and their numbers.
 
 Fortran writes columns of a fixed width: fields may touch, and blanks do not separate them.
 """
@@ -31,10 +31,10 @@ _EXPONENT[list(b"dD")] = ord("E")  # Fortran's double precision: 1.0D+00
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """The fields of some lines.
+    """Fields of some lines.
 
     where : "x.parm7" and the like, for messages; what : the content, "section CHARGE"
-    text : the lines, the first of which has the number `first_line`
+    text : the lines; the first of them has the number `first_line`
     per_line, width : fields of a line, and characters of a field
     """
 
@@ -47,7 +47,7 @@ class Fields:
 
     @cached_property
     def cells(self) -> Bytes:
-        """The characters of the fields, (m, width); lines that are short are filled with blanks.
+        """Characters of the fields, (m, width); short lines are filled with blanks.
 
         Raises FormatError for a line with more than its fields.
         """
@@ -67,7 +67,7 @@ class Fields:
         return np.concatenate([even.reshape(-1, self.width), filled.reshape(n, self.width)])
 
     def _even_lines(self, widest: int) -> tuple[Bytes, bytes]:
-        """The lines from the first on that are full and end in \\n, (m, widest), and the text behind them."""
+        """Take the leading lines that are full and end in \\n, (m, widest), and the text after them."""
         end = widest + 1
         whole = np.frombuffer(self.text, np.uint8)[: len(self.text) // end * end].reshape(-1, end)
         full = (whole[:, -1] == _NEWLINE) & (whole[:, -2] != _BLANK)
@@ -81,11 +81,13 @@ class Fields:
         return len(self.cells)
 
     def at(self, index: int) -> str:
-        """Where a field stands, for messages: `x.parm7:41: section CHARGE`."""
+        """Name the place of a field for messages: `x.parm7:41: section CHARGE`."""
         return f"{self.where}:{self.first_line + index // self.per_line}: {self.what}"
 
     def whole_numbers(self) -> Integers:
-        """The fields as whole numbers; raises FormatError for a field that is none, or ends before its last column."""
+        """Return the fields as whole numbers; raise FormatError for a field that is none, or ends before its last
+        column.
+        """
         cells = self.cells
         columns = np.ascontiguousarray(cells.T)  # a column at a time is five times faster
         values: Integers = np.zeros(len(cells), "i8" if self.width > 9 else "i4")
@@ -108,7 +110,9 @@ class Fields:
         return np.where(minus, -values, values).astype(np.int64)
 
     def numbers(self) -> Floats:
-        """The fields as numbers, in Fortran's forms; raises FormatError as whole_numbers, and for NaN and infinity."""
+        """Return the fields as numbers, in Fortran's forms; raise FormatError as whole_numbers, and for NaN and
+        infinity.
+        """
         cells = self.cells
         self._refuse(~_IN_NUMBERS[cells].all(axis=1) | (cells[:, -1] == _BLANK), "a number", _is_number)
         texts = _as_bytes(_EXPONENT[cells])
@@ -121,7 +125,7 @@ class Fields:
         return values
 
     def texts(self) -> Strings:
-        """The fields as texts without blanks around them; raises FormatError for characters other than ASCII's."""
+        """Return the fields as texts without blanks around them; raise FormatError for characters other than ASCII's."""
         self._refuse(~_IN_TEXTS[self.cells].all(axis=1), "a text in ASCII", lambda text: False)
         found: Strings = np.char.strip(_as_bytes(self.cells)).astype(f"U{self.width}")
         return found
@@ -147,7 +151,7 @@ def _as_bytes(cells: Bytes) -> NDArray[np.bytes_]:
 
 
 def _is_number(text: bytes) -> bool:
-    """Whether a field holds a finite number, in Python's eyes."""
+    """Tell if a field holds a finite number, in Python's eyes."""
     try:
         return bool(np.isfinite(float(text))) and b"_" not in text
     except ValueError:
@@ -162,7 +166,9 @@ _GROMACS = re.compile(rb"^\s*(\[\s*\w+\s*\]|#include\b|#define\b)", re.MULTILINE
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """One section. line : that of %FLAG; kind : "a", "i" or "e" for texts, whole numbers and numbers; "" for others."""
+    """One section. line : number of its %FLAG line; kind : "a", "i" or "e" for texts, whole numbers and numbers; "" for
+    others.
+    """
 
     name: str
     line: int
@@ -172,7 +178,7 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Sections:
-    """The sections of a file by name; a name with values of the right kind and number, or a FormatError.
+    """Sections of a file by name; a name with values of the right kind and number, or a FormatError.
 
     file : path, for messages; n_lines : lines of the file
     """
@@ -185,7 +191,7 @@ class Sections:
         return name in self.found
 
     def section(self, name: str) -> Section:
-        """The section; raises FormatError where the file lacks it."""
+        """Return a section; raise FormatError if the file lacks it."""
         if name not in self.found:
             last = max(self.found.values(), key=lambda section: section.line).name
             raise FormatError(
@@ -194,19 +200,19 @@ class Sections:
         return self.found[name]
 
     def whole_numbers(self, name: str, count: int | None = None) -> Integers:
-        """The values of a section of whole numbers. count : how many there must be; None for any number"""
+        """Read the values of a section of whole numbers. count : how many there must be; None for any number"""
         return self._checked(name, "i", count).whole_numbers()
 
     def numbers(self, name: str, count: int | None = None) -> Floats:
-        """The values of a section of numbers."""
+        """Read the values of a section of numbers."""
         return self._checked(name, "e", count).numbers()
 
     def texts(self, name: str, count: int | None = None) -> Strings:
-        """The values of a section of texts, without blanks around them."""
+        """Read the values of a section of texts, without blanks around them."""
         return self._checked(name, "a", count).texts()
 
     def optional_texts(self, name: str, count: int) -> Strings | None:
-        """The values of a section of texts, the last of which may be blank; None where the file lacks it."""
+        """Read the values of a section of texts, whose last may be blank; None if the file lacks it."""
         if name not in self:
             return None
         texts = self.texts(name)
@@ -215,7 +221,7 @@ class Sections:
         )
 
     def at(self, name: str, index: int) -> str:
-        """Where a value stands, for messages: `x.parm7:41: section CHARGE`."""
+        """Name the place of a value for messages: `x.parm7:41: section CHARGE`."""
         return self.section(name).fields.at(index)
 
     def _checked(self, name: str, kind: str, count: int | None) -> Fields:
@@ -229,7 +235,7 @@ class Sections:
 
 
 def read_sections(file: InputFile) -> Sections:
-    """The sections of a file, plain or gzip.
+    """Read the sections of a file, plain or gzip.
 
     Raises FormatError for other files, a GROMACS topology among them, and for a section that is there twice.
     """
@@ -251,7 +257,7 @@ def read_sections(file: InputFile) -> Sections:
 
 
 def _flags(data: bytes) -> list[int]:
-    """Where the lines %FLAG begin."""
+    """Find the beginnings of the lines %FLAG."""
     found = [0] if data.startswith(b"%FLAG") else []
     at = data.find(b"\n%FLAG")
     while at >= 0:
@@ -261,7 +267,7 @@ def _flags(data: bytes) -> list[int]:
 
 
 def _section(file: str, text: bytes, line: int) -> Section:
-    """The section of a text that begins with %FLAG, on that line of the file."""
+    """Make the section of a text that begins with %FLAG, on that line of the file."""
     head, _, body = text.partition(b"\n")
     name = head[5:].strip().decode("ascii", "replace")
     first, kind, per_line, width = line + 1, "", 1, 80
@@ -319,7 +325,7 @@ class Counts(NamedTuple):
 
 
 def read_counts(sections: Sections) -> tuple[Counts, tuple[str, ...]]:
-    """The numbers, and notes about the box, the cap and extra points.
+    """Read the numbers, and notes about the box, the cap and extra points.
 
     Raises FormatError where a number is impossible, and for files of perturbation, locally enhanced sampling, AMOEBA,
     polarizabilities and 12-6-4 terms.

@@ -44,7 +44,7 @@ class PairTypes:
 
 
 def read_types(sections: Sections, counts: Counts) -> Integers:
-    """The type of each atom, (n,) from 0; raises FormatError for types that are not there."""
+    """Read the type of each atom, (n,) from 0; raise FormatError for missing types."""
     types = sections.whole_numbers("ATOM_TYPE_INDEX", counts.atoms)
     wrong = (types < 1) | (types > counts.types)
     if wrong.any():
@@ -78,7 +78,10 @@ def read_pair_types(sections: Sections, counts: Counts, types: Integers, kind: s
 
 
 def _indices(sections: Sections, counts: Counts, used: NDArray[np.bool_]) -> Integers:
-    """The number of each pair's A and B, (t, t) from 1; negative for a 10-12 term, whose coefficients are 0."""
+    """Read the number of each pair's A and B, (t, t) from 1.
+
+    It is negative for a 10-12 term, whose coefficients are 0.
+    """
     flat = sections.whole_numbers("NONBONDED_PARM_INDEX", counts.types**2)
     most = counts.types * (counts.types + 1) // 2
     wrong = (flat > most) | (flat < -counts.hbond_types)
@@ -111,7 +114,7 @@ def _refuse_values(sections: Sections, index: Integers, *columns: tuple[str, Flo
 
 
 def combining_rule(pairs: PairTypes) -> tuple[Combining, NDArray[np.intp]]:
-    """The rule by which pairs follow from each type's parameters, and (k, 2) types of those that do not (NBFIX)."""
+    """Find the rule by which pairs follow from each type's parameters, and (k, 2) types of exceptions (NBFIX)."""
     used = np.unique(pairs.types)
     rule, astray = rule_of(pairs.sigma[np.ix_(used, used)], pairs.epsilon[np.ix_(used, used)])
     return rule, used[astray]
@@ -135,13 +138,13 @@ def read_terms(
     sections: Sections, counts: Counts, tables: Sequence[tuple[str, int]], n_members: int, n_types: int,
     *, numbered: bool = False,
 ) -> Terms:  # fmt: skip
-    """The terms of several sections, one behind the other.
+    """Read the terms of several sections, one after the other.
 
     tables : names of sections, and how many terms each holds
     n_members, n_types : atoms of a term, and sets of parameters there are
     numbered : whether atoms have their numbers from 1, as in CHARMM's sections; else the file has 3 times the index
 
-    Raises FormatError, with the line, for atoms and parameters that are not there, and for an atom twice in a term.
+    Raises FormatError, with the line, for missing atoms and parameters, and for an atom twice in a term.
     """
     found = [_read_table(sections, counts.atoms, *table, n_members, n_types, numbered) for table in tables]
     return Terms(*(np.concatenate([getattr(t, name) for t in found]) for name in ("atoms", "negative", "types")))
@@ -171,7 +174,7 @@ def _read_table(
 
 
 def read_parameters(sections: Sections, names: Sequence[str], n_types: int, terms: Terms) -> Floats:
-    """The parameters of each term, (m, p). names : a section of n_types values for each parameter"""
+    """Read the parameters of each term, (m, p). names : a section of n_types values for each parameter"""
     sets = [sections.numbers(name, n_types) for name in names]
     return np.column_stack([values[terms.types] for values in sets])
 
@@ -180,7 +183,7 @@ _LARGEST_MAP = 1000  # points a side
 
 
 def read_urey_bradley(sections: Sections, counts: Counts) -> UreyBradley:
-    """The Urey-Bradley terms; none where the file has no section of them."""
+    """Read the Urey-Bradley terms; none if the file has no section of them."""
     if "CHARMM_UREY_BRADLEY_COUNT" not in sections:
         return UreyBradley()
     n_terms, n_types = _numbers_of(sections, "CHARMM_UREY_BRADLEY_COUNT", 2)
@@ -207,7 +210,7 @@ def read_harmonic_impropers(sections: Sections, counts: Counts) -> HarmonicImpro
 
 
 def read_cmaps(sections: Sections, counts: Counts) -> tuple[CMaps, tuple[Floats, ...]]:
-    """The CMAP terms of ff19SB or CHARMM and their maps; none where the file has no section of them."""
+    """Read the CMAP terms of ff19SB or CHARMM and their maps; none if the file has no section of them."""
     prefix = next((prefix for prefix in ("", "CHARMM_") if f"{prefix}CMAP_COUNT" in sections), None)
     if prefix is None:
         return CMaps(), ()
@@ -232,7 +235,7 @@ def _map(sections: Sections, name: str, size: int) -> Floats:
 
 
 def _numbers_of(sections: Sections, name: str, count: int) -> list[int]:
-    """The numbers of things that a section states."""
+    """Read the numbers of things that a section states."""
     values = sections.whole_numbers(name, count)
     if values.min() < 0:
         raise FormatError(f"{sections.at(name, int(np.argmin(values)))}: {values.min()} things cannot be")
@@ -296,7 +299,7 @@ def _terms(
 
 
 def _whole_turns(phases: Floats) -> Floats:
-    """Phases with 0 and pi in place of what is nearly that, as sander takes them: LEaP writes pi as 3.141594."""
+    """Round phases near 0 and pi to these, as sander does: LEaP writes pi as 3.141594."""
     halves = np.round(phases / np.pi)
     return np.where(np.abs(phases - halves * np.pi) < _NEARLY, halves % 2 * np.pi, phases)
 
@@ -315,7 +318,7 @@ def _refuse_periods(sections: Sections, counts: Counts) -> None:
 def _one_four(
     sections: Sections, counts: Counts, torsions: Terms, charges: Floats, pairs: PairTypes
 ) -> tuple[OneFourPairs, tuple[str, ...]]:
-    """The 1-4 pairs, each once, with scaled parameters.
+    """Collect the 1-4 pairs, each once, with scaled parameters.
 
     A torsion has one between its ends unless its third or fourth atom has a minus. A scale factor of 0 means no energy.
     """

@@ -22,7 +22,9 @@ _SAME_MASS = 0.1  # u; hydrogens that were made heavier are no other element the
 
 
 def read_labels(sections: Sections, counts: Counts) -> Labels:
-    """The labels; numbers, chains and insertion codes of residues where the file has them, else numbers from 1.
+    """Read the labels.
+
+    Numbers, chains and insertion codes of residues are the file's; if it has none, numbers count from 1.
 
     Raises FormatError, with section and line, where residues do not follow one another.
     """
@@ -78,7 +80,7 @@ def _elements(sections: Sections, counts: Counts, names: Strings, residue_names:
 
 
 def _by_mass(mass: float) -> str:
-    """The element of a mass (u), "" where none has it."""
+    """Find the element of a mass (u), "" if none has it."""
     symbols = [gemmi.Element(k) for k in range(1, _HEAVIEST + 1)]
     nearest = min(symbols, key=lambda symbol: abs(symbol.weight - mass))
     return str(nearest.name) if abs(nearest.weight - mass) < _SAME_MASS else ""
@@ -94,15 +96,15 @@ _OCTAHEDRON = 109.4712206344907  # degrees
 
 
 def read_topology(path: str | PathLike[str]) -> Topology:
-    """The topology of a file with %FLAG sections, of AMBER 7 or later, plain or gzip.
+    """Read the topology of a file with %FLAG sections, of AMBER 7 or later, plain or gzip.
 
-    Everything that gives an energy is read: bonds, angles, torsions, impropers, 1-4 pairs with the scale factors of
-    their torsions, exclusions, pairs with Lennard-Jones parameters of their own (NBFIX), CMAP, and of CHARMM's files
-    Urey-Bradley terms, harmonic impropers and Lennard-Jones parameters of 1-4 pairs. GB radii and scale factors are the
-    file's RADII and SCREEN; a file without has none. Sections may stand in any order.
+    Everything that gives an energy is read. These are bonds, angles, torsions, impropers, 1-4 pairs with the scale
+    factors of their torsions, exclusions and CMAP. Pairs with Lennard-Jones parameters of their own (NBFIX) belong to
+    it. CHARMM's files add Urey-Bradley terms, harmonic impropers and Lennard-Jones parameters of 1-4 pairs. GB radii
+    and scale factors are the file's RADII and SCREEN; a file without has none. Sections may come in any order.
 
-    Raises FormatError, with section and line, where the file is damaged, contradicts itself, or has energies that are
-    not done: 10-12 and 12-6-4 terms, polarizabilities, AMOEBA, perturbation.
+    Raises FormatError, with section and line, if the file is damaged or contradicts itself. Energies that are not done
+    are refused: 10-12 and 12-6-4 terms, polarizabilities, AMOEBA, perturbation.
     """
     file = read_file(path)
     sections = read_sections(file)
@@ -114,7 +116,7 @@ def read_topology(path: str | PathLike[str]) -> Topology:
 
 
 def read_names(path: str | PathLike[str]) -> Atoms:
-    """The atoms of a topology by their names alone, at the origin, without charges or other parameters.
+    """Read the atoms of a topology by names alone, at the origin, without charges or other parameters.
 
     Enough to choose atoms of a trajectory's frames. Raises FormatError where these sections cannot be read.
     """
@@ -127,7 +129,7 @@ def read_names(path: str | PathLike[str]) -> Atoms:
 
 
 def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
-    """The atoms, all of them at the origin."""
+    """Make the atoms, all of them at the origin."""
     charges = sections.numbers("CHARGE", counts.atoms) / CHARGE_UNIT
     types = read_types(sections, counts)
     pairs = read_pair_types(sections, counts, types)
@@ -159,7 +161,7 @@ def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
 
 
 def _cell_angles(sections: Sections) -> tuple[float, float, float] | None:
-    """The angles of the box, of which the file has beta alone: all are 90, or those of a truncated octahedron.
+    """Read the angles of the box, whose file has beta alone. Either all are 90, or a truncated octahedron's.
 
     NaN for other boxes.
     """
@@ -171,9 +173,11 @@ def _cell_angles(sections: Sections) -> tuple[float, float, float] | None:
 
 
 def _radii(sections: Sections, counts: Counts) -> tuple[Floats | None, Floats | None, str]:
-    """RADII, SCREEN and the name of their set; no radii where they are missing or all 0, as in files for vacuum.
+    """Read RADII, SCREEN and the name of their set.
 
-    The name is the word in brackets behind the sentence of RADIUS_SET: bondi, mbondi, mbondi2, mbondi3; or "file".
+    There are no radii if both are missing or 0, as in files for vacuum.
+
+    The name is the word in brackets after the sentence of RADIUS_SET: bondi, mbondi, mbondi2, mbondi3; or "file".
     """
     radii, scales = (sections.numbers(name, counts.atoms) if name in sections else None for name in ("RADII", "SCREEN"))
     if radii is None or not radii.any():

@@ -31,11 +31,11 @@ __all__ = [
 def read_map(path: str | PathLike[str]) -> Map:
     """Read a map on orthogonal axes; the suffix says which format.
 
-    Other programs' files are read as well: any order of the axes and any number type of MRC, DX with any number of
-    values a line. `unit` is "" where the file does not say it.
+    Other programs' files are read as well: MRC with any axes' order and number type, DX with any line length. `unit` is
+    "" if the file does not say it.
 
-    Raises FormatError, naming the file and, in a text, the line, for whatever cannot be read, for axes that are not
-    orthogonal, and for values that are not finite.
+    Raises FormatError, naming the file and, in a text, the line, for whatever cannot be read. Skew axes and values that
+    are not finite are refused, too.
     """
     suffix = require_map_suffix(file_path(path))
     try:
@@ -49,7 +49,7 @@ def read_map(path: str | PathLike[str]) -> Map:
 
 
 def read_extra_maps(path: str | PathLike[str]) -> dict[str, Map]:
-    """The maps of a file beside the one that read_map reads, by name; raises FormatError for what cannot be read."""
+    """Read the maps of a file beside read_map's, by name; raise FormatError for what cannot be read."""
     read = map_format(require_map_suffix(path)).read_extra
     return {} if read is None else read(read_file(path))
 
@@ -75,8 +75,8 @@ def write_map(
     inputs : files that are read, which `path` must not be
     progress : called with the share written, 0 to 1
 
-    Raises FormatError for an unknown suffix, a folder that cannot be written to or further maps for a format that
-    holds one; InputError for values that are not finite, or a unit that cannot be converted.
+    Raises FormatError for an unknown suffix, a read-only folder or further maps for a format that holds one. Raises
+    InputError for values that are not finite, or a unit that cannot be converted.
     """
     require_map(map_)
     callback("progress", progress)
@@ -102,7 +102,7 @@ def write_map(
 
 
 def as_written(path: str | PathLike[str], map_: Map, unit: str | None = None) -> Map:
-    """The map in the unit that write_map writes to a file: `unit`, else the format's, else its own.
+    """Convert the map to the unit that write_map writes to a file: `unit`, else the format's, else its own.
 
     Raises FormatError for an unknown suffix, InputError for a unit that cannot be converted.
     """
@@ -111,7 +111,7 @@ def as_written(path: str | PathLike[str], map_: Map, unit: str | None = None) ->
 
 
 def require_map_suffix(path: str | PathLike[str], several: bool = False) -> str:
-    """The suffix of a map file, in lower case; raises FormatError unless it is a key of MAPS.
+    """Return the suffix of a map file, in lower case; raise FormatError unless it is a key of MAPS.
 
     several : whether the format must hold more than one map
     """
@@ -125,7 +125,7 @@ def require_map_suffix(path: str | PathLike[str], several: bool = False) -> str:
 
 
 def holds_several(path: str | PathLike[str]) -> bool:
-    """Whether a file with this suffix holds more than one map."""
+    """Tell if a file with this suffix holds more than one map."""
     return map_format(require_map_suffix(path)).read_extra is not None
 
 

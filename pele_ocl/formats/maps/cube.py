@@ -31,7 +31,7 @@ def write_cube(path: Path, map_: Map, details: Details) -> None:
 
 
 def read_cube(file: InputFile) -> Map:
-    """The map of a file with one value a point.
+    """Read the map of a file with one value a point.
 
     Lengths are in bohr; in Angstrom if the numbers of points are negative, as Gaussian's manual has it.
 
@@ -76,7 +76,7 @@ def _lengths(values: Floats, digits: int) -> str:
 
 
 def _atom_lines(atoms: Atoms | None, map_: Map) -> list[str]:
-    """The atoms, or one of no element: VMD and PyMOL take a file without atoms for one of orbitals."""
+    """Write the atoms, or one of no element: VMD and PyMOL take a file without atoms for one of orbitals."""
     if atoms is None or len(atoms) == 0:
         return [_atom_line("X", 0.0, map_.grid.origin)]
     elements = ["X"] * len(atoms) if atoms.labels is None else atoms.labels.elements.tolist()
@@ -88,7 +88,7 @@ def _atom_line(element: str, charge: float, position: Floats) -> str:
 
 
 def _fields(path: Path, at: int, line: str, allowed: tuple[int, ...]) -> list[float]:
-    """The numbers of a line of the head."""
+    """Read the numbers of a line of the head."""
     numbers = [number(word) for word in line.split()]
     if len(numbers) not in allowed or None in numbers:
         wanted = " or ".join(map(str, allowed))

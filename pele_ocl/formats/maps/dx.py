@@ -2,9 +2,9 @@
 
 `origin` is the position of the first value. Comments stand at the top alone, as VMD takes no others.
 
-Own code, as no library does this job as well: GridDataFormats 1.2.0 does not come back from a file that was cut short,
-takes NaN and steps that are not orthogonal, and writes three times slower (1.7 million values: 5.6 s, here 1.7 s); it
-reads as fast. The tests compare with it.
+Own code, as no library does this job as well. GridDataFormats 1.2.0 does not come back from a truncated file, and takes
+NaN and skew steps. It writes three times slower (1.7 million values: 5.6 s, here 1.7 s); it reads as fast. The tests
+compare with it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def write_dx_gz(path: Path, map_: Map, details: Details) -> None:
 
 
 def read_dx(file: InputFile) -> Map:
-    """The map of a file in text form, plain or gzip.
+    """Read the map of a file in text form, plain or gzip.
 
     Raises FormatError for binary data, axes that are not orthogonal, several numbers a point, and damage.
     """

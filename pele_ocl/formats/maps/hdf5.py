@@ -31,7 +31,7 @@ def write_hdf5(path: Path, map_: Map, details: Details) -> None:
 
 @np.errstate(invalid="ignore")  # values that are no numbers are refused later
 def read_hdf5(file: InputFile) -> Map:
-    """The map of the dataset `potential`, or of the only dataset there is.
+    """Read the map of the dataset `potential`, or of the only dataset there is.
 
     Raises FormatError for what is not HDF5, or has no map or several, none of them `potential`.
     """
@@ -40,7 +40,7 @@ def read_hdf5(file: InputFile) -> Map:
 
 
 def read_extra_hdf5(file: InputFile) -> dict[str, Map]:
-    """The other maps of the file, by the names of their datasets."""
+    """Read the other maps of the file, by the names of their datasets."""
     with opened_hdf5(file) as opened:
         main = _main(file, opened)
         return {name: _map(file, opened, name) for name in _names(opened) if name != main}
@@ -52,7 +52,7 @@ def _names(opened: h5py.File) -> list[str]:
 
 
 def _main(file: InputFile, opened: h5py.File) -> str:
-    """The name of the map that counts: `potential`, or the only one."""
+    """Name the map that counts: `potential`, or the only one."""
     names = _names(opened)
     if DATASET not in names and len(names) != 1:
         raise FormatError(f"{file}: has no dataset '{DATASET}' of three dimensions, (nz, ny, nx)")

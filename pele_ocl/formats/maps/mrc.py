@@ -1,12 +1,11 @@
 """MRC2014 and CCP4: a header of 256 words, then the values in binary, x fastest.
 
-The position of the first value stands in ORIGIN, words 50 to 52, which holds any origin; the whole numbers NSTART,
-words 5 to 7, stay 0. Words are counted from 1, as the standard counts them:
-https://www.ccpem.ac.uk/mrc_format/mrc2014.php
+ORIGIN, words 50 to 52, has the position of the first value and holds any origin. The whole numbers NSTART, words 5 to
+7, stay 0. Words are counted from 1, as the standard counts them: https://www.ccpem.ac.uk/mrc_format/mrc2014.php
 
-Own code, as no library does this job as well: gemmi 0.7.5 ignores ORIGIN and turns the values round the cell by NSTART;
-mrcfile 1.5.4 would be one more dependency of every installation for a header of 1024 bytes. The tests compare with
-both.
+Own code, as no library does this job as well. ORIGIN is ignored by gemmi 0.7.5, which turns the values round the cell
+by NSTART. One more dependency of every installation, mrcfile 1.5.4, would be too much for a header of 1024 bytes. The
+tests compare with both.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ def write_mrc(path: Path, map_: Map, details: Details) -> None:
 
 @np.errstate(invalid="ignore")  # values that are no numbers are refused later
 def read_mrc(file: InputFile) -> Map:
-    """The map of a file in either byte order, with its axes in any order, of modes 0, 1, 2, 6 and 12.
+    """Read the map of a file in either byte order, with any order of axes. Modes 0, 1, 2, 6 and 12 are known.
 
-    Where ORIGIN is 0, NSTART counts.
+    If ORIGIN is 0, NSTART counts.
 
     Raises FormatError for other modes, cells that are not orthogonal, and damage.
     """
@@ -113,7 +112,7 @@ def _header(map_: Map, details: Details) -> bytes:
 
 
 def _values(file: InputFile, words: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The values as they lie in the file: (sections, rows, columns)."""
+    """Return the values as they lie in the file: (sections, rows, columns)."""
     shape = tuple(int(n) for n in words[2::-1])
     extended = int(words[23])
     if min(shape) < 1 or extended < 0:

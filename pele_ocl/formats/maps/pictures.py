@@ -34,7 +34,7 @@ _MINUS = "\N{MINUS SIGN}"
 
 @dataclass(frozen=True)
 class _Slice:
-    """A plane of a map, drawn with the axis `across` to the right and `up` upward; `at` is where it cuts `normal`."""
+    """Plane of a map, drawn with the axis `across` to the right and `up` upward; it cuts `normal` at `at`."""
 
     values: NDArray[np.floating]  # (n up, n across)
     across: int
@@ -53,12 +53,12 @@ class _Slice:
 def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | PathLike[str]] = ()) -> None:
     """Draw the three central slices of a map with a bar of colours into a PNG file.
 
-    The colours are symmetric about zero, or begin there if no value is below, and end near the 97th percentile of the
-    magnitudes in the slices; the picture says where, how much lies beyond, and what the whole map spans.
+    The colours are symmetric about zero, or begin there if no value is below. They end near the 97th percentile of the
+    magnitudes in the slices. The picture says this end, how much lies beyond, and the range of the whole map.
 
     inputs : files that are read, which `path` must not be
 
-    Raises PeleError where matplotlib is not installed, FormatError for another suffix than .png or a folder that
+    Raises PeleError if matplotlib is not installed. Raises FormatError for another suffix than .png or a folder that
     cannot be written to.
     """
     require_map(map_)
@@ -86,7 +86,7 @@ def require_png(path: str | PathLike[str]) -> None:
 
 
 def _figure(map_: Map) -> Figure:
-    """The slices side by side at one scale, Angstrom for Angstrom."""
+    """Draw the slices side by side at one scale, Angstrom for Angstrom."""
     from matplotlib.figure import Figure
 
     slices = [_central(map_, normal) for normal in (2, 1, 0)]
@@ -138,7 +138,7 @@ def _shown(text: str) -> str:
 
 
 def _note(map_: Map, start: float, end: float, beyond: float) -> str:
-    """The sentences below the picture: the range of the whole map, and the values of the lines."""
+    """Write the sentences below the picture: the range of the whole map, and the values of the lines."""
     least, most = (_number(float(value)) for value in (map_.values.min(), map_.values.max()))
     sentence, sign = f"The whole map spans {least} to {most} {_shown(map_.unit)}".rstrip(), "±" if start else ""
     if beyond:
@@ -156,7 +156,7 @@ def _number(value: float) -> str:
 
 
 def _central(map_: Map, normal: int) -> _Slice:
-    """The slice through the middle of the map, across the axis `normal`."""
+    """Cut the slice through the middle of the map, across the axis `normal`."""
     middle = map_.grid.shape[normal] // 2
     across, up = (axis for axis in (0, 1, 2) if axis != normal)
     axes, half = map_.grid.axes(), map_.grid.spacing / 2
@@ -173,7 +173,7 @@ def _central(map_: Map, normal: int) -> _Slice:
 
 
 def _range(slices: list[NDArray[np.floating]]) -> float:
-    """Where the colours end: a round number."""
+    """Choose the end of the colours: a round number."""
     magnitudes = np.abs(np.concatenate([values.ravel() for values in slices]))
     return float(f"{float(np.percentile(magnitudes, _PERCENTILE)) or float(magnitudes.max()) or 1.0:.0e}")
 

@@ -1,4 +1,4 @@
-"""Maps as text: numbers in and out, in pieces, steps along axes, and lines of the title, the unit and the origin."""
+"""Maps as text: numbers in and out, in pieces, steps along axes, and lines of title, unit and origin."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def texts(rows: NDArray[Any], per_line: int, form: str, indent: str = "") -> Ite
 
 
 def read_numbers(text: Iterator[str], n: int, path: Path, line: int) -> tuple[Floats, list[str]]:
-    """The next n numbers, (n,), however many a line has, and the words behind them that were read as well.
+    """Read the next n numbers, (n,), however many a line has, and the words after them that were read as well.
 
     line : number of the next line, for messages
 
@@ -69,7 +69,7 @@ def orthogonal_spacing(path: Path, steps: Floats) -> Floats:
 
 
 def _carefully(block: list[str], left: int, n: int, path: Path, line: int) -> Floats:
-    """The first `left` words of a block of lines as numbers, word by word."""
+    """Read the first `left` words of a block of lines as numbers, word by word."""
     values: list[float] = []
     for number_of_line, words in enumerate(map(str.split, block), line):
         for word in words[: left - len(values)]:
@@ -88,12 +88,12 @@ _APBS_UNIT = re.compile(r"POTENTIAL \((?P<unit>kT/e)\)")
 
 
 def unit_line(map_: Map) -> str:
-    """The line `unit: kT/e at 298.15 K`."""
+    """Write the line `unit: kT/e at 298.15 K`."""
     return f"unit: {one_line(map_.full_unit)}"
 
 
 def title_line(map_: Map) -> str:
-    """The title as one line that cannot be taken for the unit's."""
+    """Write the title as one line that cannot be taken for the unit's."""
     title = one_line(map_.title)
     return f"({title})" if title.startswith("unit:") else title
 
@@ -127,5 +127,5 @@ def understood(lines: Iterable[str]) -> dict[str, Any]:
 
 
 def one_line(text: str) -> str:
-    """The text with single blanks, and control characters as escapes: it may come from any file."""
+    """Write a text, which may come from any file, with single blanks and escaped control characters."""
     return printable(" ".join(text.split()))

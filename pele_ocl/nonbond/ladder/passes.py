@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-import numpy as np
-
 from ..passes import ListPasses
 from ..task import Task
 
 if TYPE_CHECKING:
-    from ...opencl.launch import Argument
+    from ...opencl.signature import Arguments
 
 GROUP = 128
 
@@ -26,7 +24,9 @@ class LadderPasses(ListPasses[Index]):
     def _are_many(self) -> bool:
         return True  # in a buffer of their own, that the kernels stay as plain as can be
 
-    def _list_arguments(self, task: Task) -> tuple[Argument, ...]:
+    def _list_arguments(self, task: Task) -> Arguments:
         """LIST_ARGUMENTS of cl/nonbond/ladder/list.clh."""
-        model = task.molecule.traits.model
-        return model, np.int32(task.n_pairs), task.pairs, *task.own, *self.named("points", "traits")
+        return dict(
+            model=task.molecule.traits.model, n_pairs=task.n_pairs, pairs=task.pairs, **task.own_arguments,
+            **self.named("points", "traits"),
+        )  # fmt: skip

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from ...opencl.shared import Scatter
 from ..passes import ITEMS
 from ..task import Task
 from .passes import GROUP, Index, LadderPasses
 
 if TYPE_CHECKING:
-    from ...opencl.launch import KeptLaunch
+    from ...opencl.launch import BoundLaunch
     from ...opencl.memory import Buffer
     from ...opencl.run import Run
 
@@ -28,22 +26,23 @@ class PairPasses(LadderPasses[Index]):
     scatter: ClassVar[Scatter]
     more_macros: ClassVar[dict[str, int]] = {}
 
-    def __init__(self, run: Run, task: Task, index: Index, most: int) -> None:
+    def __init__(self, run: Run, task: Task, index: Index) -> None:
+        super().__init__(run, task, index)
         # On most GPUs float64 is slow, and is taken where it is asked for alone.
         doubles = run.precision == "float64" or (run.device.kind == "CPU" and run.device.has_float64)
         self._macros = {"SCATTER": int(self.scatter), "DOUBLES": int(doubles), **self.more_macros, **task.macros}
         _, self.group = run.group_kernel(
             "nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=6, most=GROUP, **self._macros
         )
-        super().__init__(run, task, index, most)
 
     def _n_groups(self) -> int:
         return max(1, -(-self.task.n_pairs // (self.group * PAIRS_AN_ITEM)))
 
-    def _launch_pairs(self, task: Task, gradient: Buffer) -> KeptLaunch:
-        return self.run.keep(
+    def _launch_pairs(self, task: Task, gradient: Buffer) -> BoundLaunch:
+        return self.run.bind(
             "nonbond/ladder/pairs.cl", "nonbond_pairs", (self.n_groups * self.group, 1), (self.group, 1),
-            *self._list_arguments(task), self.buffers["energies"], gradient, GROUP=self.group, **self._macros,
+            dict(gradient=gradient, **self._list_arguments(task), **self.named("energies")), GROUP=self.group,
+            **self._macros,
         )  # fmt: skip
 
 
@@ -58,10 +57,10 @@ class Scattered(PairPasses[None]):
     def for_task(cls, task: Task) -> type[Scattered]:
         return cls if task.gradient else EnergiesAlone
 
-    def _clear(self) -> list[KeptLaunch]:
+    def _clear(self) -> list[BoundLaunch]:
         return [cleared(self)] if self.task.gradient else []
 
-    def _pairs(self) -> list[KeptLaunch]:
+    def _pairs(self) -> list[BoundLaunch]:
         return [self._launch_pairs(self.task, self.buffers["results"])]
 
 
@@ -100,9 +99,9 @@ class AtomicNative(Scattered):
         run.device.require_float_atomics(run.precision)
 
 
-def cleared(passes: LadderPasses[Any]) -> KeptLaunch:
+def cleared(passes: LadderPasses[Any]) -> BoundLaunch:
     """The launch that fills the gradient with zeros."""
     n = passes.first_energy
-    return passes.run.keep(
-        "nonbond/ladder/clear.cl", "clear", (n, 1), (ITEMS, 1), np.int32(n), passes.buffers["results"]
+    return passes.run.bind(
+        "nonbond/ladder/clear.cl", "clear", (n, 1), (ITEMS, 1), dict(n=n, gradient=passes.buffers["results"])
     )

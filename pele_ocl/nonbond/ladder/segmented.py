@@ -15,7 +15,7 @@ from .passes import GROUP
 from .scattered import EnergiesAlone, PairPasses
 
 if TYPE_CHECKING:
-    from ...opencl.launch import KeptLaunch
+    from ...opencl.launch import BoundLaunch
     from ...opencl.run import Run
 
 
@@ -39,12 +39,12 @@ class Segmented(PairPasses[Lists]):
     sorting: ClassVar[bool] = False
     kernel: ClassVar[str] = "segment_sums"
 
-    def __init__(self, run: Run, task: Task, index: Lists, most: int) -> None:
+    def __init__(self, run: Run, task: Task, index: Lists) -> None:
+        super().__init__(run, task, index)
         self._adding = {"SORTED_FIRSTS": int(self.sorting)}
         _, self.adders = run.group_kernel(
             "nonbond/ladder/segments.cl", self.kernel, local_reals=3, most=GROUP, **self._adding
         )
-        super().__init__(run, task, index, most)
 
     @classmethod
     def prepare(cls, run: Run, task: Task) -> Lists:
@@ -62,14 +62,17 @@ class Segmented(PairPasses[Lists]):
     def _sizes(self) -> dict[str, int]:
         return {"stored": 3 * self.task.n_pairs}
 
-    def _pairs(self) -> list[KeptLaunch]:
+    def _pairs(self) -> list[BoundLaunch]:
         stored, firsts, seconds = self.buffers["stored"], self.index.firsts, self.index.seconds
-        sizes = np.int32(self.task.n_atoms), np.int32(self.task.n_pairs)
-        lists = firsts.pairs, firsts.offsets, seconds.pairs, seconds.offsets
+        arguments = dict(
+            n_atoms=self.task.n_atoms, n_pairs=self.task.n_pairs, stored=stored, firsts=firsts.pairs,
+            first_offsets=firsts.offsets, seconds=seconds.pairs, second_offsets=seconds.offsets,
+            gradient=self.buffers["results"],
+        )  # fmt: skip
         shape, group = self._adders()
-        add = self.run.keep(
-            "nonbond/ladder/segments.cl", self.kernel, (shape, 1), (group, 1), *sizes, stored, *lists,
-            self.buffers["results"], GROUP=self.adders, **self._adding,
+        add = self.run.bind(
+            "nonbond/ladder/segments.cl", self.kernel, (shape, 1), (group, 1), arguments, GROUP=self.adders,
+            **self._adding,
         )  # fmt: skip
         return [self._launch_pairs(self.index.task, stored), add]
 
@@ -103,8 +106,9 @@ def _sorted_by_first(run: Run, task: Task) -> tuple[Task, Segments]:
     firsts = segments_by_sorting(run, task.pairs, n, task.n_atoms, Role.FIRSTS)
     pairs, own = run.empty(2 * n, np.uint32), tuple(run.empty(n) for _ in task.own)
     permute = run.kernel("nonbond/pair_index.cl", "permute_pairs")
-    run.launch(permute, (n,), (ITEMS,), np.int32(n), firsts.pairs, task.pairs, pairs)
+    sizes = dict(n_pairs=n, order=firsts.pairs)
+    run.launch(permute, (n,), (ITEMS,), dict(pairs=task.pairs, permuted=pairs, **sizes))
     permute = run.kernel("nonbond/pair_index.cl", "permute_reals")
     for before, after in zip(task.own, own, strict=True):
-        run.launch(permute, (n,), (ITEMS,), np.int32(n), firsts.pairs, before, after)
+        run.launch(permute, (n,), (ITEMS,), dict(values=before, permuted=after, **sizes))
     return replace(task, pairs=pairs, own=own), firsts

@@ -9,7 +9,7 @@ from .passes import LadderPasses
 from .scattered import cleared
 
 if TYPE_CHECKING:
-    from ...opencl.launch import KeptLaunch
+    from ...opencl.launch import BoundLaunch
     from ...opencl.run import Run
 
 
@@ -23,13 +23,16 @@ class Sequential(LadderPasses[None]):
     def _n_groups(self) -> int:
         return 1
 
-    def _clear(self) -> list[KeptLaunch]:
+    def _clear(self) -> list[BoundLaunch]:
         return [cleared(self)] if self.task.gradient else []
 
-    def _pairs(self) -> list[KeptLaunch]:
+    def _pairs(self) -> list[BoundLaunch]:
         return [
-            self.run.keep(
+            self.run.bind(
                 "nonbond/ladder/sequential.cl", "nonbond_sequential", (1, 1), (1, 1),
-                *self._list_arguments(self.task), *self.named("energies", "results"), **self.task.macros,
+                dict(
+                    gradient=self.buffers["results"], **self.named("energies"), **self._list_arguments(self.task)
+                ),
+                **self.task.macros,
             )
         ]  # fmt: skip

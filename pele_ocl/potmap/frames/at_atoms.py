@@ -1,4 +1,4 @@
-"""The potential at atoms of a molecule, of all its charges but the atom's own."""
+"""Potential at atoms of a molecule, of all its charges but the atom's own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_ATOMS = 1 << 20  # of all frames that are computed at a time
 
 
 class AtomPotentials:
-    """The potential at chosen atoms, by direct sums over all others: those bonded to them count as all do.
+    """Potential at chosen atoms, by direct sums over all others: bonded atoms count as all do.
 
     phi_i = k / dielectric * sum_{j != i} q_j / |r_i - r_j|          (docs/theory/potmap.md, section 8)
 
@@ -52,7 +52,7 @@ class AtomPotentials:
         return values, errors
 
     def _fault(self, positions: NDArray[np.floating]) -> str:
-        """Why positions are none."""
+        """Say why positions are none."""
         try:
             self._atoms.moved(positions)
         except InputError as error:
@@ -76,8 +76,11 @@ class AtomPotentials:
             k = len(chosen)
             found = run.empty(m * k)
             run.launch(
-                kernel, (k, m), (min(32, k), 1), problem.law, np.int32(n), np.int32(k), run.upload(chosen, np.int32),
-                there, found,
+                kernel, (k, m), (min(32, k), 1),
+                dict(
+                    law=problem.law, n_atoms=n, n_chosen=k, chosen=run.upload(chosen, np.int32), atoms=there,
+                    potentials=found,
+                ),
             )  # fmt: skip
             parts.append(run.download(found, m * k).reshape(m, k))
         return np.concatenate(parts, axis=1).astype(np.float64)

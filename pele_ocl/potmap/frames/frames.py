@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +15,17 @@ from ...atoms import Atoms, Floats
 from ...errors import InputError
 from ...grid import Grid
 from .. import planned
-from ..error import SEED, MapError, Sample, exact_potentials, sum_of_squares
+from ..accuracy import compute_accurately
+from ..error import SEED, MapError, exact_potentials, sum_of_squares
 from ..models import COMBINATIONS, ModelMaps
 from ..options import MapOptions
+from ..plan import MapPlan
 from ..problem import MapProblem
 from ..result import PotmapResult
-from ..split_methods import SPLIT_METHODS, finer_accuracy, require_able
+from ..split_methods import SPLIT_METHODS, require_able
 from ..touching import require_apart
-from .plan import AHEAD, MapPlan
+from .slab import AHEAD, FrameSlab
 from .statistics import SlabStatistics, values_at
-
-if TYPE_CHECKING:
-    from ...opencl.device import Device
 
 # At which the map of the first frame, and of each further one, is compared with direct sums.
 FIRST_POINTS, MOST_POINTS, FEWEST_POINTS = 1000, 16, 4
@@ -44,7 +42,7 @@ class _FrameSample:
 
 
 class MapFrames:
-    """Takes the frames of a molecule one by one. The same frames give the same bits, by any number of devices.
+    """Takes the frames of a molecule one by one. Equal frames give equal bits, with any number of devices.
 
     n_frames : that count
     """
@@ -60,7 +58,7 @@ class MapFrames:
         self._plan = plan if split is not None and split.lacks(wide) else replace(plan, problem=wide)
         self._grid, self._options, self._atoms = grid, options, atoms
         self.n_frames = 0
-        self._slabs: list[MapPlan] = []
+        self._slabs: list[FrameSlab] = []
         self._statistics: list[SlabStatistics] = []
         self._samples: deque[_FrameSample] = deque()
         self._squares: list[Floats] = []  # of errors
@@ -73,7 +71,7 @@ class MapFrames:
     def add(self, atoms: Atoms) -> None:
         """Let a frame count: the atoms at its positions.
 
-        Raises InputError, and leaves the frame out, where an atom stands on a point of the grid or too far for a mesh.
+        Raises InputError, and leaves the frame out, if an atom is on a grid point or outside the mesh.
         """
         require_apart(atoms, self._grid, self._options.min_distance, self._options.precision)
         problem = self._plan.problem.moved(atoms)
@@ -88,7 +86,7 @@ class MapFrames:
             statistics.add(run)
             if sample is not None:
                 points, of = sample
-                of.found.append(values_at(run, slab.slab, slab.places(points[slab.owns(points)]), slab.device))
+                of.found.append(values_at(run, slab.slab, slab.places(points[slab.owns(points)]), slab.part.device))
             run.submit()
         self.n_frames = number
         if sample is not None:
@@ -97,7 +95,7 @@ class MapFrames:
                 self._compare(self._samples.popleft())
 
     def result(self) -> ModelMaps:
-        """The maps of all frames so far. Raises InputError where there is none."""
+        """Return the maps of all frames so far. Raises InputError if there is none."""
         if not self.n_frames:
             raise InputError("there is no frame to make a map of")
         for slab in self._slabs:
@@ -117,40 +115,23 @@ class MapFrames:
         return ModelMaps(maps, result, self.n_frames, seconds)
 
     def _begin(self, problem: MapProblem) -> MapProblem:
-        """Make the devices ready; where the first map misses its accuracy the next finer mesh or lattices follow."""
-        wanted, sample = problem.accuracy, None
-        while True:
-            self._slabs = []  # before finer ones are made
-            self._slabs = [MapPlan(problem, self._plan.variant, *part) for part in self._parts()]
-            if self.method not in SPLIT_METHODS or not problem.n_atoms:
-                break
-            values = self._map_of(problem)
-            sample = sample or Sample(problem, self._plan.devices[0])
-            error = sample.error(values, sum_of_squares(values))
-            finer = finer_accuracy(self.method, problem) if error.norm > wanted else None
-            if finer is None:
-                break
-            problem = replace(problem, accuracy=finer)
-        self._plan = replace(self._plan, problem=problem)
-        self._statistics = [SlabStatistics(slab.run(), slab.slab) for slab in self._slabs]
-        return problem
-
-    def _map_of(self, problem: MapProblem) -> NDArray[np.floating]:
-        """The map of a frame, (nz, ny, nx)."""
-        for slab in self._slabs:
-            slab.start(problem)
-        return np.concatenate([slab.values() for slab in self._slabs])
-
-    def _parts(self) -> list[tuple[Device, int, int]]:
-        """The devices with the slices of each: first and last + 1."""
-        devices, depth = self._plan.devices, self._grid.shape[2]
-        bounds = [depth * k // len(devices) for k in range(len(devices) + 1)]
-        return [(device, *pair) for device, pair in zip(devices, pairwise(bounds), strict=True) if pair[0] < pair[1]]
+        """Make the devices ready, with a mesh or lattices as fine as the first map needs."""
+        ready = MapPlan(problem, self._plan.variant, self._plan.devices)
+        if self.method in SPLIT_METHODS:
+            compute_accurately(ready)
+        self._plan = replace(self._plan, problem=ready.problem)
+        depth, n_devices = self._grid.shape[2], len(ready.devices)
+        bounds = [depth * k // n_devices for k in range(n_devices + 1)]
+        self._slabs = [
+            FrameSlab(ready.part(k), *slices) for k, slices in enumerate(pairwise(bounds)) if slices[0] < slices[1]
+        ]
+        self._statistics = [SlabStatistics(slab.part.run(), slab.slab) for slab in self._slabs]
+        return ready.problem
 
     def _sample_for(self, problem: MapProblem, number: int) -> tuple[NDArray[np.int64], _FrameSample] | None:
         """Points of the grid (n, 3), slice by slice, and room for the values there; None of direct sums.
 
-        number : of the frame among those that count, from 1
+        number : of the frame among all that count, from 1
         """
         if self.method == "direct" or not problem.n_atoms:
             return None
@@ -164,14 +145,14 @@ class MapFrames:
         self._squares.append((np.concatenate(sample.found).astype(np.float64) - sample.exact()) ** 2)
 
     def _values(self) -> dict[str, NDArray[np.floating]]:
-        """The statistics of the whole map, (nz, ny, nx) each."""
+        """Collect the statistics of the whole map, (nz, ny, nx) each."""
         parts: list[dict[str, NDArray[np.floating]]] = []
         for slab, statistics in zip(self._slabs, self._statistics, strict=True):
-            parts.append({name: slab.downloaded(each) for name, each in statistics.slabs(slab.run())})
+            parts.append({name: slab.downloaded(each) for name, each in statistics.slabs(slab.part.run())})
         return {name: np.concatenate([part[name] for part in parts]) for name in COMBINATIONS}
 
     def _error(self, mean: NDArray[np.floating], deviation: NDArray[np.floating]) -> MapError | None:
-        """Of all frames' maps together, relative to their root mean square; None of direct sums."""
+        """Measure the error of all frames' maps together, relative to their root mean square; None for direct sums."""
         if not self._squares:
             return None
         squares = np.concatenate(self._squares)

@@ -13,8 +13,8 @@ from ..map_slab import MapSlab
 
 if TYPE_CHECKING:
     from ...opencl.device import Device
-    from ...opencl.memory import Buffer
     from ...opencl.run import Run
+    from ...opencl.signature import Arguments
 
 GROUP = 64
 
@@ -35,34 +35,34 @@ class SlabStatistics:
     def add(self, run: Run) -> None:
         """Let the slab's map count, once all that the run has launched is done."""
         self.n += 1
-        sums = (self._means, self._squares, self._lowest, self._highest)
-        self._launch(run, "add_map", np.int32(self.n), self._slab.map, *sums)
+        sums = dict(means=self._means, squares=self._squares, lowest=self._lowest, highest=self._highest)
+        self._launch(run, "add_map", dict(n_maps=self.n, map=self._slab.map, **sums))
 
     def slabs(self, run: Run) -> Iterator[tuple[str, MapSlab]]:
-        """The statistics by their names in potmap.models, each the map of a slab.
+        """Yield the statistics by their names in potmap.models, each as the map of a slab.
 
-        Each is to be downloaded before the next is asked for: two of them lie in the map of the last frame.
+        Each is to be downloaded before the next is asked for, as two share the map of the last frame.
         """
         yield "min", replace(self._slab, map=self._lowest)
         yield "max", replace(self._slab, map=self._highest)
-        self._launch(run, "mean_values", self._means, self._slab.map)
+        self._launch(run, "mean_values", dict(means=self._means, to=self._slab.map))
         yield "avg", self._slab
-        self._launch(run, "deviations", np.int32(self.n), self._squares, self._slab.map)
+        self._launch(run, "deviations", dict(n_maps=self.n, squares=self._squares, to=self._slab.map))
         yield "stdev", self._slab
 
-    def _launch(self, run: Run, name: str, *arguments: Buffer | np.generic) -> None:
+    def _launch(self, run: Run, name: str, arguments: Arguments) -> None:
         n = self._slab.n_points
         kernel = run.kernel("potmap/statistics.cl", name, DOUBLES=self._doubles)
-        run.launch(kernel, (n,), (GROUP,), np.int32(n), *arguments)
+        run.launch(kernel, (n,), (GROUP,), dict(n_points=n, **arguments))
 
 
 def values_at(run: Run, slab: MapSlab, places: NDArray[np.int32], device: Device) -> NDArray[np.floating]:
-    """The values of a slab's map at places of it, (n,); they are there when the run's events are."""
+    """Read the values of a slab's map at places of it, (n,); they are there when the run's events are."""
     found = np.empty(len(places), run.precision)
     if len(places):
         there = run.empty(len(places))
         kernel = run.kernel("potmap/statistics.cl", "values_at", DOUBLES=int(device.has_float64))
-        count = np.int32(len(places))
-        run.launch(kernel, (len(places),), (GROUP,), count, run.upload(places, np.int32), slab.map, there)
+        arguments = dict(n_points=len(places), points=run.upload(places, np.int32), map=slab.map, to=there)
+        run.launch(kernel, (len(places),), (GROUP,), arguments)
         run.events.append(run.start_read(found, there))
     return found

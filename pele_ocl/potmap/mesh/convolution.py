@@ -22,7 +22,7 @@ Three = tuple[int, int, int]
 class Convolution:
     """Transforms along x, y and z, a table's factors, and the way back; cl/potmap/mesh/transform.cl.
 
-    pitch : numbers of a row of a spectrum, of which half a length and 1 count
+    pitch : numbers of a row of a spectrum, half a length and 1 of them in use
     """
 
     def __init__(self, run: Run, geometry: MeshGeometry) -> None:
@@ -33,7 +33,7 @@ class Convolution:
         ]
         bundle = max(layout.bundle for layout in self._layouts)
         self.pitch = -(-(self._lengths[0] // 2 + 1) // bundle) * bundle
-        self._lines = [(*layout.arguments(run), np.int32(self.pitch)) for layout in self._layouts]
+        self._lines = [dict(pitch=self.pitch, **layout.arguments(run)) for layout in self._layouts]
 
     def padded(self, table: Floats) -> NDArray[np.float64]:
         """A table (nz / 2 + 1, ny / 2 + 1, nx / 2 + 1) with rows of `pitch`, over the number of wave numbers."""
@@ -51,17 +51,15 @@ class Convolution:
         forth, columns, convolve, back = kernels
         small, large = nz * ny * pitch, nz * length_y * pitch
         spectrum, wide = scratch(run, "narrow", 2 * small), scratch(run, "wide", 2 * large)
-        rows = np.int32(ny * nz), np.int32(nx), np.uint64(small)
-        run.launch(forth, *self._over(0, -(-ny * nz // 2), 1), *lines[0], *rows, nodes, spectrum)
-        there = (np.int32(ny), np.int32(length_y), np.int32(0), np.uint64(small), np.uint64(large))
-        run.launch(columns, *self._over(1, pitch, nz), *lines[1], *there, spectrum, wide)
-        run.launch(
-            convolve, *self._over(2, pitch, length_y), *lines[2], np.int32(nz), np.int32(length_y), np.uint64(large),
-            table, wide,
-        )  # fmt: skip
-        home = (np.int32(length_y), np.int32(ny), np.int32(1), np.uint64(large), np.uint64(small))
-        run.launch(columns, *self._over(1, pitch, nz), *lines[1], *home, wide, spectrum)
-        run.launch(back, *self._over(0, -(-ny * nz // 2), 1), *lines[0], *rows, spectrum, nodes)
+        rows = dict(lines[0], n_rows=ny * nz, n_nodes=nx, plane=small, nodes=nodes, spectrum=spectrum)
+        there = dict(n_from=ny, n_to=length_y, back=0, plane_from=small, plane_to=large)
+        home = dict(n_from=length_y, n_to=ny, back=1, plane_from=large, plane_to=small)
+        product = dict(lines[2], n_z=nz, n_y=length_y, plane=large, green=table, spectrum=wide)
+        run.launch(forth, *self._over(0, -(-ny * nz // 2), 1), rows)
+        run.launch(columns, *self._over(1, pitch, nz), {**lines[1], **there, "from": spectrum, "to": wide})
+        run.launch(convolve, *self._over(2, pitch, length_y), product)
+        run.launch(columns, *self._over(1, pitch, nz), {**lines[1], **home, "from": wide, "to": spectrum})
+        run.launch(back, *self._over(0, -(-ny * nz // 2), 1), rows)
 
     def _over(self, axis: int, count: int, third: int) -> tuple[Three, Three]:
         """Work-items and groups for so many lines along an axis."""

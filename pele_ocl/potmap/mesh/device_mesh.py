@@ -30,17 +30,17 @@ class DeviceMesh:
         self, run: Run, name: str, geometry: MeshGeometry, window: Window, scratch: Scratch, kind: Hashable,
         table: Callable[[], Floats],
     ) -> None:  # fmt: skip
-        """kind : which table it is, of those for meshes of this shape; the device keeps it for further maps"""
+        """kind : which of the tables for meshes of this shape it is; the device keeps it for further maps"""
         self._name, self._scratch = name, scratch
         self._convolution, self._spreading = Convolution(run, geometry), Spreading(run, window, scratch)
         key = run.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
         self._table = run.kept(key, lambda: self._convolution.padded(table()))
 
     def potential(self, run: Run, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating]) -> Buffer:
-        """The potential at the nodes (nz, ny, nx), to be taken through the window.
+        """Compute the potential at the nodes (nz, ny, nx), to be taken through the window.
 
         geometry : of the mesh's shape, anywhere; positions : (n, 3) A, around which it has nodes
-        charges : (n,), rounded as those of the near part
+        charges : (n,), rounded as in the near part
         """
         nodes = self._scratch(run, self._name, int(np.prod(geometry.shape)))
         if len(positions):

@@ -1,4 +1,4 @@
-"""The far part of a map on a device: from one mesh around everything, or from that and finer sheets."""
+"""Far part of a map on a device: from one mesh around everything, or also from finer sheets."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class Nodes(ABC):
 
     @abstractmethod
     def potential(self, run: Run, problem: MapProblem) -> Buffer:
-        """The far potential of a problem's charges at the nodes (nz, ny, nx)."""
+        """Compute the far potential of a problem's charges at the nodes (nz, ny, nx)."""
 
     def holds(self, positions: Floats) -> bool:
-        """Whether all nodes around positions (n, 3) [A] are there."""
+        """Tell if all nodes around positions (n, 3) [A] are there."""
         first = self.geometry.placed(positions)[0]
         return bool((first >= 0).all() and (first + self.window.nodes <= self.geometry.shape).all())
 
     def interpolation(self, run: Run, slab: MapSlab) -> Interpolation:
-        """From the nodes to the points of a slab, kept for further maps of the slab."""
+        """Make the way from the nodes to the points of a slab, kept for further maps of the slab."""
         if self._slab != (slab.first, *slab.shape):
             axes = slab_axes(slab, slab.first, slab.first + slab.shape[2])
             self._interpolation = Interpolation(run, self.geometry, self.window, axes, slab.problem.field)
@@ -54,7 +54,7 @@ class Nodes(ABC):
 
 
 class FarMesh(Nodes):
-    """The nodes of a mesh, whose potential comes by Fourier transforms; of two levels with the sheets."""
+    """Nodes of a mesh, whose potential comes by Fourier transforms; with two levels beside the sheets."""
 
     def __init__(self, run: Run, problem: MapProblem) -> None:
         parameters = mesh_for(problem)
@@ -74,7 +74,7 @@ class FarMesh(Nodes):
 
 
 class FarPart:
-    """The far potential at nodes, which lie on a device, and what a slab of the map takes from it."""
+    """Far potential at nodes, which lie on a device, and its interpolation to a slab of the map."""
 
     def __init__(self, run: Run, problem: MapProblem, nodes: Nodes) -> None:
         """nodes : of this problem, or of one with the atoms at other positions"""

@@ -1,4 +1,4 @@
-"""The ladder of Fourier transforms, of which the mesh takes the last rung; docs/theory/fft.md explains them."""
+"""Ladder of Fourier transforms, whose last rung the mesh takes; docs/theory/fft.md explains them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .transform import LineLayout, radices, roots
 
 if TYPE_CHECKING:
     from ...opencl.device import Device
-    from ...opencl.launch import Argument
     from ...opencl.memory import Buffer
     from ...opencl.run import Run
+    from ...opencl.signature import Arguments
 
 PADDING = 16  # numbers behind each row: lines a power of two of bytes apart would share one place of a CPU's caches
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of values (2, nz, ny, pitch) along an axis.
+    """Lines of values (2, nz, ny, pitch) along an axis.
 
     length : numbers of a line; inner : from one of them to the next; count : lines
     apart : numbers from `inner` lines to the next ones; plane : numbers in all, real parts alone
@@ -51,9 +51,9 @@ class Lines:
         return cls(shape[axis], inner, plane // shape[axis], shape[axis] * inner, plane)
 
     @property
-    def arguments(self) -> tuple[Argument, ...]:
-        """The kernels' arguments from n_inner on."""
-        return *map(np.int32, (self.inner, self.count, self.apart)), np.uint64(self.plane)
+    def arguments(self) -> Arguments:
+        """Arguments of the kernels that tell of the lines, but their length."""
+        return dict(n_inner=self.inner, n_lines=self.count, apart=self.apart, plane=self.plane)
 
 
 # Transforms lines from one buffer by way of another; gives the one of the two that holds the result.
@@ -69,8 +69,10 @@ def plain(run: Run, lines: Lines, here: Buffer, there: Buffer) -> Buffer:
     circle, done = run.upload(roots(lines.length)), 1
     for radix in reversed(radices(lines.length, PLAIN_RADICES)):
         kernel = run.kernel("potmap/ladder/fft_plain.cl", "fft_plain", RADIX=radix)
-        sizes = np.int32(lines.length), np.int32(done), *lines.arguments
-        run.launch(kernel, (lines.count, lines.length // radix), (GROUP, 1), *sizes, circle, here, there)
+        sizes = dict(length=lines.length, done=done, roots=circle, **lines.arguments)
+        run.launch(
+            kernel, (lines.count, lines.length // radix), (GROUP, 1), {**sizes, "from": here, "to": there}
+        )  # fmt: skip
         here, there, done = there, here, done * radix
     return here
 
@@ -85,7 +87,8 @@ def in_local_memory(
     along = {"ALONG": int(lines.inner > 1)} if wide else {}
     run.launch(
         layout.kernel(run, file, name, **along), (-(-lines.count // layout.bundle) * layout.lines, layout.items),
-        (layout.lines, layout.items), *layout.arguments(run, allowed), *lines.arguments, here, there,
+        (layout.lines, layout.items),
+        {**layout.arguments(run, allowed), **lines.arguments, "from": here, "to": there},
     )  # fmt: skip
     return there
 
@@ -109,7 +112,7 @@ def fft(
     values: ArrayLike, *, variant: str = FFT_ENGINE, precision: str = "float32",
     device: Device | int | str | None = None,
 ) -> NDArray[np.complexfloating]:  # fmt: skip
-    """The discrete Fourier transform of values (nz, ny, nx) along all axes, as scipy.fft.fftn has it.
+    """Transform values (nz, ny, nx) along all axes by discrete Fourier transforms, as scipy.fft.fftn does.
 
     variant : key of FFT_VARIANTS; lengths have no prime factors but 2, 3, 5 and 7
     precision, device : as in `potmap`
@@ -135,7 +138,7 @@ def fft(
 
 
 def transformed(run: Run, variant: str, values: NDArray[np.complexfloating]) -> Buffer:
-    """The transform on the device, (2, nz, ny, nx + PADDING)."""
+    """Transform values on the device, to (2, nz, ny, nx + PADDING)."""
     both = np.pad(np.stack([values.real, values.imag]).astype(run.precision), ((0, 0), (0, 0), (0, 0), (0, PADDING)))
     here, there = run.empty(both.size), run.empty(both.size)
     run.write(here, both)

@@ -1,4 +1,4 @@
-"""Where the nodes of a mesh stand."""
+"""Places of the nodes of a mesh."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MeshGeometry:
         return cls(corner, spacing, shape, lengths, window_nodes)
 
     def placed(self, positions: Floats, axis: int | slice = slice(None)) -> tuple[Ints, Floats]:
-        """The first of the P nodes of positions [A] along axes, and the fraction of a spacing less 1/2."""
+        """Find the first of the P nodes of positions [A] along axes, and the fraction of a spacing less 1/2."""
         fractions = positions - self.corner[axis]
         fractions /= self.spacing
         base = np.floor(fractions)
@@ -50,7 +50,7 @@ class MeshGeometry:
 
 
 def nodes_around(box: Box, spacing: float, window_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(3,) the first node around all that stands in a box, and how many there are from it on, along x, y, z."""
+    """Find (3,) the first node around all contents of a box, and count the nodes from it along x, y, z."""
     low, high = (np.floor(end / spacing + off).astype(np.int64) for end, off in zip(box, (-OFF, OFF), strict=True))
     low, high = low - window_nodes // 2 + 1, high + window_nodes // 2
     return low, high - low + 1
@@ -58,7 +58,7 @@ def nodes_around(box: Box, spacing: float, window_nodes: int) -> tuple[NDArray[n
 
 @cache
 def transform_length(least: int) -> int:
-    """The smallest even number of at least `least` with no prime factors but FACTORS."""
+    """Find the smallest even number of at least `least` with no prime factors but FACTORS."""
     length = least + least % 2
     while not is_smooth(length):
         length += 2
@@ -66,7 +66,7 @@ def transform_length(least: int) -> int:
 
 
 def is_smooth(n: int) -> bool:
-    """Whether a length has no prime factors but FACTORS."""
+    """Tell if a length has no prime factors but FACTORS."""
     for factor in FACTORS:
         while n % factor == 0:
             n //= factor

@@ -1,4 +1,4 @@
-"""The Fourier transform of the far part between the nodes of a mesh, with free space around."""
+"""Fourier transform of the far part between the nodes of a mesh, with free space around."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AT_ONCE = 1 << 18  # wave numbers of the fine table that are held at a time, in 
 
 
 def green_table(geometry: MeshGeometry, split: Split, window: Window, finer: float = 0.0) -> Floats:
-    """As _green_table, which is kept for further maps of a size."""
+    """Return _green_table's factors, kept for further maps of a size."""
     return _green_table(
         geometry.spacing, tuple(geometry.shape.tolist()), tuple(geometry.lengths.tolist()), split, window, finer
     )
@@ -26,13 +26,14 @@ def green_table(geometry: MeshGeometry, split: Split, window: Window, finer: flo
 def _green_table(
     h: float, nodes: tuple[int, ...], lengths: tuple[int, ...], split: Split, window: Window, finer: float
 ) -> Floats:
-    """The factor (nz/2 + 1, ny/2 + 1, nx/2 + 1) on each wave number of the padded mesh; docs/theory/mesh.md, eq. 6.
+    """Compute the factor (nz/2 + 1, ny/2 + 1, nx/2 + 1) on each wave number of the padded mesh; docs/theory/mesh.md,
+    eq. 6.
 
-    The Green function is cut off farther away than any two nodes are (Vico, Greengard and Ferrando, J. Comput. Phys.
-    323, 191 (2016)), brought to the distances of nodes by cosine sums over a finer table of wave numbers, and
-    taken back for the lengths of the transforms. Both sums are one matrix an axis.
+    The Green function is cut off beyond all distances of nodes (Vico, Greengard and Ferrando, J. Comput. Phys. 323, 191
+    (2016)). Cosine sums over a finer table of wave numbers bring it to the distances of nodes. It is taken back for the
+    lengths of the transforms. Both sums are one matrix an axis.
 
-    finer : spacing of the mesh by way of which points take the potential, A, through its window; 0 without one
+    finer : spacing of the mesh between, through whose window points take the potential, A; 0 without one
     """
     shape = np.array(nodes)
     farthest = _farthest(shape, h, split.cutoff)
@@ -60,7 +61,7 @@ def _green_table(
 
 
 def middle_table(geometry: MeshGeometry, near: Split, far: Split, window: Window) -> Floats:
-    """The factor (nz/2 + 1, ny/2 + 1, nx/2 + 1) of the middle part; docs/theory/mesh.md, section 7.
+    """Compute the factor (nz/2 + 1, ny/2 + 1, nx/2 + 1) of the middle part; docs/theory/mesh.md, section 7.
 
     It ends where the near part of `far` does, so that its spectrum serves as it is.
     """
@@ -75,7 +76,7 @@ def middle_table(geometry: MeshGeometry, near: Split, far: Split, window: Window
 
 
 def _farthest(shape: NDArray[np.int64], h: float, cutoff: float) -> float:
-    """Where the Green function is cut off, A."""
+    """Return the distance at which the Green function is cut off, A."""
     return float(np.linalg.norm(shape * h)) + cutoff
 
 

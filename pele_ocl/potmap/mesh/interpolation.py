@@ -1,4 +1,4 @@
-"""From the nodes of a mesh to the points of a regular grid, on a device."""
+"""Interpolation from the nodes of a mesh to the points of a regular grid, on a device."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .scratch import Scratch
 from .window import NodeWeights
 
 if TYPE_CHECKING:
-    from ...opencl.launch import Argument
     from ...opencl.memory import Buffer
     from ...opencl.run import Run
+    from ...opencl.signature import Arguments
 
 
 class Interpolation:
@@ -38,20 +38,22 @@ class Interpolation:
         low, count = self._along[2].low, self._along[2].count
         rows, planes = scratch(run, "narrow", count * ny * px), scratch(run, "wide", count * py * px)
         along_x, along_y, along_z = (each.tables(component == axis) for axis, each in enumerate(self._along, 1))
-        sizes = map(np.int32, (nx, px, count * ny, low * ny))
-        self._sum(run, "along_rows", 1, False, (px, count * ny), *sizes, *along_x, nodes, rows)
+        sizes = dict(n_nodes=nx, n_points=px, n_rows=count * ny, from_row=low * ny)
+        self._sum(run, "along_rows", 1, False, (px, count * ny), {"from": nodes, "to": rows, **sizes, **along_x})
         width = run.device.vector_width(run.precision)
-        sizes = map(np.int32, (ny, py, px, 0))
-        self._sum(run, "along_planes", width, False, (px, py, count), *sizes, np.uint64(0), *along_y, rows, planes)
-        sizes = map(np.int32, (count, pz, py * px, low))
-        self._sum(run, "along_planes", width, True, (py * px, pz, 1), *sizes, np.uint64(first), *along_z, planes, to)
+        sizes = dict(n_nodes=ny, n_points=py, n_inner=px, from_node=0, to_first=0)
+        self._sum(run, "along_planes", width, False, (px, py, count), {"from": rows, "to": planes, **sizes, **along_y})
+        sizes = dict(n_nodes=count, n_points=pz, n_inner=py * px, from_node=low, to_first=first)
+        self._sum(run, "along_planes", width, True, (py * px, pz, 1), {"from": planes, "to": to, **sizes, **along_z})
 
-    def _sum(self, run: Run, name: str, width: int, adds: bool, shape: tuple[int, ...], *arguments: Argument) -> None:
-        """One axis; shape : numbers that are made, those along the first axis `width` at a time where that fits"""
+    def _sum(self, run: Run, name: str, width: int, adds: bool, shape: tuple[int, ...], arguments: Arguments) -> None:
+        """Interpolate along one axis. shape : numbers that are made, along the first axis `width` at a time if that
+        fits
+        """
         width = width if shape[0] % width == 0 else 1
         kernel = run.kernel("potmap/mesh/interpolate.cl", name, width, NODES=self._nodes, ADDS=int(adds))
         items = (shape[0] // width, *shape[1:])
-        run.launch(kernel, items, (min(64, items[0]), *[1] * (len(items) - 1)), *arguments)
+        run.launch(kernel, items, (min(64, items[0]), *[1] * (len(items) - 1)), arguments)
 
 
 class _Along:
@@ -71,6 +73,6 @@ class _Along:
         self._first, self._weights = run.upload(first, np.int32), run.upload(weights)
         self._slopes = run.upload(-slopes / geometry.spacing) if has_slopes else self._weights
 
-    def tables(self, slopes: bool) -> tuple[Buffer, Buffer]:
+    def tables(self, slopes: bool) -> dict[str, Buffer]:
         """(n,) the first node of each point, and (n, P) its weights for the potential, or for minus its derivative."""
-        return self._first, self._slopes if slopes else self._weights
+        return dict(first=self._first, weights=self._slopes if slopes else self._weights)

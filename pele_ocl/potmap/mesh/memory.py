@@ -1,4 +1,4 @@
-"""The memory that a map by a mesh takes on a device."""
+"""Memory that a map by a mesh takes on a device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ Three = tuple[int, int, int]
 
 
 def mesh_reals(problem: MapProblem, slab: Three) -> float:
-    """Numbers that the mesh for a problem needs on a device, about; slab : points along x, y, z, computed at a time"""
+    """Estimate the numbers that the mesh for a problem needs on a device; slab : points along x, y, z, computed at a
+    time
+    """
     chosen, n_nodes = cheapest(problem), preset_for(problem.accuracy).nodes
     coarse, slice_spacing = coarse_geometry(problem, chosen), float(problem.grid.spacing[2])
     sheets = sheets_of(problem, chosen) if chosen.two else None
@@ -43,18 +45,18 @@ class _Taken:
         self._pitch: float = self._lengths[0] / 2 + 8  # numbers of a row of a spectrum
 
     def own_reals(self, window_nodes: int) -> float:
-        """Of nodes, table and weights."""
+        """Count the reals of nodes, table and weights."""
         _, length_y, length_z = self._lengths
         table = self._pitch * (length_y / 2 + 1) * (length_z / 2 + 1)
         return float(np.prod(np.array(self._shape, float))) + table + 2 * window_nodes * sum(self._points)
 
     def narrow(self, window_nodes: int) -> float:
-        """Of a spectrum, and later of rows of points between nodes and map, in the same memory."""
+        """Count the reals of a spectrum; rows of points between nodes and map later use its memory."""
         _, ny, nz = self._shape
         return max(2 * self._pitch * ny * nz, float(self._points[0] * ny * self._reached(window_nodes)))
 
     def wide(self, window_nodes: int) -> float:
-        """The same of a spectrum of whole columns, and of planes of points."""
+        """Count the reals of a spectrum of whole columns, and of planes of points."""
         (px, py, _), nz = self._points, self._shape[2]
         return max(2 * self._pitch * self._lengths[1] * nz, float(px * py * self._reached(window_nodes)))
 

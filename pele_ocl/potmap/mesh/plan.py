@@ -1,4 +1,4 @@
-"""The parameters of a mesh for a map."""
+"""Parameters of a mesh for a map."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ MOST_WAVES = 2e8  # of the Green function's fine table, which the host makes; a 
 
 @dataclass(frozen=True)
 class Parameters:
-    """Of the mesh, or meshes, for a problem.
+    """Parameters of the mesh, or meshes, for a problem.
 
-    near, far : the split where the near part ends, and that where the far part begins to be Coulomb's; the same one but
-        where there are two levels, whose middle part lies between them
+    near, far : the split at which the near part ends, and the split at which the far part becomes Coulomb's. They are
+        one unless there are two levels, whose middle part lies between them
     """
 
     preset: Preset
@@ -47,13 +47,13 @@ class Parameters:
 
     @property
     def has_sheets(self) -> bool:
-        """Whether the middle part has meshes of its own."""
+        """True if the middle part has meshes of its own."""
         return self.far != self.near
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Where the near part ends, and where the middle part does, if there is one, A; as long where there is none."""
+    """End of the near part, and of the middle part if there is one, A; equal if there is none."""
 
     cutoff: float
     reach: float
@@ -64,7 +64,7 @@ class Levels:
 
 
 def levels(problem: MapProblem) -> list[Levels]:
-    """Those that a problem's screening allows and whose meshes have room; none where none does.
+    """List the levels that a problem's screening allows and whose meshes have room; none may.
 
     Two levels are among them where the mesh of one is large, or has no room.
     """
@@ -79,7 +79,7 @@ def levels(problem: MapProblem) -> list[Levels]:
 
 
 def _fits(problem: MapProblem, cutoff: float) -> bool:
-    """Whether the mesh that goes with a cutoff is small enough for the devices, and its table for the host."""
+    """Tell if a cutoff's mesh is small enough for the devices, and its table for the host."""
     sizes = _sizes(problem, cutoff)
     if sizes.waves > MOST_WAVES or math.prod(sizes.shape) > problem.room.nodes:
         return False
@@ -87,7 +87,7 @@ def _fits(problem: MapProblem, cutoff: float) -> bool:
 
 
 def sheets_of(problem: MapProblem, chosen: Levels) -> SheetGeometry | None:
-    """The sheets of two levels; None where they, or the coarse mesh beside them, have no room."""
+    """Plan the sheets of two levels; None if they, or the coarse mesh beside them, have no room."""
     preset = preset_for(problem.accuracy)
     if math.prod(_sizes(problem, chosen.reach).shape) > problem.room.nodes / 2:
         return None
@@ -97,19 +97,19 @@ def sheets_of(problem: MapProblem, chosen: Levels) -> SheetGeometry | None:
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Of a mesh: nodes along x, y, z, and wave numbers of its table in all."""
+    """Sizes of a mesh: nodes along x, y, z, and wave numbers of its table in all."""
 
     shape: tuple[int, ...]
     waves: float
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
-        """Of the transforms along x, y, z; asked for where the mesh is not far too large."""
+        """Lengths of the transforms along x, y, z; asked for if the mesh is not far too large."""
         return tuple(transform_length(2 * n - 1) for n in self.shape)
 
 
 def _sizes(problem: MapProblem, cutoff: float) -> _Sizes:
-    """The sizes of the mesh that goes with a cutoff."""
+    """Compute the sizes of the mesh that goes with a cutoff."""
     low, high = (tuple(end.tolist()) for end in problem.box)
     return _sizes_around(low, high, preset_for(problem.accuracy), cutoff)
 
@@ -124,7 +124,7 @@ def _sizes_around(low: tuple[float, ...], high: tuple[float, ...], preset: Prese
 
 
 def mesh_for(problem: MapProblem) -> Parameters:
-    """The split, or splits, and the window of least cost that keep the accuracy of a problem."""
+    """Choose the split, or splits, and the window of least cost that keep the accuracy of a problem."""
     preset, chosen = preset_for(problem.accuracy), cheapest(problem)
     near, far = (_split(preset.c, cutoff, problem.model.kappa) for cutoff in (chosen.cutoff, chosen.reach))
     return Parameters(preset, near, far, _window(preset))
@@ -142,7 +142,7 @@ def _window(preset: Preset) -> Window:
 
 
 def mesh_evaluations(problem: MapProblem) -> float:
-    """The cost of the kernels of the mesh for a problem, in evaluations of the direct sum."""
+    """Estimate the cost of the kernels of the mesh for a problem, in evaluations of the direct sum."""
     preset, chosen = preset_for(problem.accuracy), cheapest(problem)
     sheets = sheets_of(problem, chosen) if chosen.two else None
     finer = 0.0 if sheets is None else NODE_EVALUATIONS * SHEET_COST * _sheet_nodes(sheets)
@@ -156,12 +156,12 @@ def mesh_evaluations(problem: MapProblem) -> float:
 
 
 def table_waves(problem: MapProblem) -> float:
-    """Wave numbers of the table of the Green function for the mesh of a problem; many where it is long and thin."""
+    """Count the wave numbers in the table of a problem's Green function; many if the mesh is long and thin."""
     return _sizes(problem, cheapest(problem).reach).waves
 
 
 def cheapest(problem: MapProblem) -> Levels:
-    """The levels of least cost, which are kept for further problems of a size."""
+    """Choose the levels of least cost, which are kept for further problems of a size."""
     (low, high), grid = problem.box, problem.grid
     key = (
         *low.tolist(), *high.tolist(), *grid.shape, *grid.spacing.tolist(), problem.n_atoms, problem.n_near,
@@ -185,14 +185,14 @@ def forget() -> None:
 
 
 def tighter(problem: MapProblem) -> float | None:
-    """The next smaller accuracy that a mesh for this problem may have; None where there is none."""
+    """Find the next smaller accuracy that a mesh for this problem may have; None if there is none."""
     finest = FLOAT32_ACCURACY if problem.precision == "float32" else 0.0
     finer = [each.accuracy for each in PRESETS if finest <= each.accuracy < preset_for(problem.accuracy).accuracy]
     return max((each for each in finer if levels(replace(problem, accuracy=each))), default=None)
 
 
 def cost(problem: MapProblem, preset: Preset, chosen: Levels) -> float:
-    """Of the near part and the mesh or meshes, in near pairs."""
+    """Estimate the cost of the near part and the mesh or meshes, in near pairs."""
     waves, nodes = _sizes(problem, chosen.reach).waves, _padded_nodes(problem, chosen)
     found = _near_pairs(problem, chosen.cutoff) + WAVE_COST * waves + NODE_COST / 4 * nodes
     spread = SPREAD_COST * preset.nodes**3
@@ -203,7 +203,7 @@ def cost(problem: MapProblem, preset: Preset, chosen: Levels) -> float:
 
 
 def coarse_geometry(problem: MapProblem, chosen: Levels) -> MeshGeometry:
-    """The mesh that goes around everything."""
+    """Make the mesh that goes around everything."""
     preset = preset_for(problem.accuracy)
     return MeshGeometry.of(problem.box, np.pi * chosen.reach / preset.c, preset.nodes)
 
@@ -218,7 +218,7 @@ def _sheet_nodes(sheets: SheetGeometry) -> float:
 
 
 def far_box(problem: MapProblem, parameters: Parameters) -> Box:
-    """The box that the mesh of the far part goes around: all atoms and points, or the nodes that they take from."""
+    """Find the box inside the mesh of the far part: all atoms and points, or the nodes they take from."""
     margin = parameters.near.spacing * (parameters.window.nodes / 2) if parameters.has_sheets else 0.0
     low, high = problem.box
     return low - margin, high + margin
@@ -231,6 +231,6 @@ def _near_pairs(problem: MapProblem, cutoff: float) -> float:
 
 
 def near_problem(problem: MapProblem, split: Split) -> MapProblem:
-    """The near part of a problem."""
+    """Return the near part of a problem."""
     near = split.near_polynomials(preset_for(problem.accuracy).near_degree)
     return replace(problem, model=replace(problem.model, cutoff=split.cutoff), near=near)

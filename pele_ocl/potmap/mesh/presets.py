@@ -1,4 +1,4 @@
-"""The parameters of a mesh for each accuracy."""
+"""Parameters of a mesh for each accuracy."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ FLOAT32_ACCURACY = 1e-6  # the best that float32 maps can have
 
 
 def preset_for(accuracy: float) -> Preset:
-    """The cheapest preset that keeps an accuracy, which is at least FINEST."""
+    """Return the cheapest preset that keeps an accuracy, which is at least FINEST."""
     return next(preset for preset in PRESETS if preset.accuracy <= accuracy * (1 + 1e-9))

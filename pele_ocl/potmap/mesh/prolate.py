@@ -1,4 +1,4 @@
-"""The prolate spheroidal wave function of order 0, which is as concentrated in space and in frequency as can be."""
+"""Prolate spheroidal wave function of order 0, which is as concentrated in space and in frequency as can be."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def prolate(c: float) -> Legendre:
 
     c : bandwidth; outside [-1, 1] psi_c is taken as 0, and its Fourier transform is psi_c again, stretched by c
 
-    The eigenvector of the least eigenvalue of the tridiagonal matrix over even degrees (Xiao, Rokhlin and Yarvin,
+    It is an eigenvector of the tridiagonal matrix over even degrees, of the least eigenvalue (Xiao, Rokhlin and Yarvin,
     Inverse Problems 17, 805 (2001), eq. 67).
     """
     k = np.arange(0.0, 2 * int(c) + 60, 2)

@@ -1,4 +1,4 @@
-"""Where the sheets of a map stand: finer meshes around some of its slices each, with all atoms that count for them."""
+"""Geometry of the sheets of a map: finer meshes around some of its slices each, with all atoms that count."""
 
 from __future__ import annotations
 
@@ -60,22 +60,25 @@ class SheetGeometry:
         return -(-self.n_slices // self.depth)
 
     def sheets_of(self, slab: MapSlab) -> range:
-        """The sheets that the slices of a slab are of."""
+        """List the sheets that the slices of a slab belong to."""
         return range(slab.first // self.depth, -(-slab.last // self.depth))
 
     def slices_of(self, sheet: int, slab: MapSlab) -> range:
-        """The slices of a sheet that are of a slab."""
+        """List the slices of a sheet that belong to a slab."""
         return range(max(slab.first, sheet * self.depth), min(slab.last, (sheet + 1) * self.depth))
 
     def nodes_of(self, sheet: int) -> MeshGeometry:
-        """The mesh of a sheet."""
+        """Make the mesh of a sheet."""
         below = np.floor(self._box(sheet, self.reach)[0] / self.spacing - OFF).astype(np.int64)
         low = below - self.window_nodes // 2 + 1
         corner: Floats = np.asarray(low * self.spacing, np.float64)
         return MeshGeometry(corner, self.spacing, self.shape, self.lengths, self.window_nodes)
 
     def node_axes(self, sheet: int) -> list[Floats]:
-        """Coordinates of the nodes along x, y, z, A, none farther from the map than those that its points take from."""
+        """Return coordinates of the nodes along x, y, z, A.
+
+        None is farther from the map than nodes that its points use.
+        """
         corner, (low, high) = self.nodes_of(sheet).corner, self._box(sheet, self.spacing * self.window_nodes / 2)
         return [
             np.clip(corner[axis] + self.spacing * np.arange(self.shape[axis]), low[axis], high[axis])
@@ -88,7 +91,7 @@ class SheetGeometry:
         return np.flatnonzero(np.all((positions > low) & (positions < high), axis=1))
 
     def _box(self, sheet: int, margin: float) -> Box:
-        """The box around the points of the map that a sheet has, and so much more on all sides."""
+        """Return the box around the points of the map that a sheet has, and so much more on all sides."""
         start = sheet * self.depth * self.slice_spacing
         end = min(start + (self.depth - 1) * self.slice_spacing, float(self.steps[2]))  # the map's, of the last sheet
         low, high = np.array([0.0, 0.0, start]), np.array([*self.steps[:2], end])

@@ -1,4 +1,4 @@
-"""The finer of two levels: meshes around some slices of a map each, which the middle part needs no farther."""
+"""Finer of two levels: meshes around some slices of a map each, which the middle part needs no farther."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Sheets:
-    """The sheets of a map, all of one shape, which a device makes one after the other; docs/theory/mesh.md, section 7.
+    """Sheets of a map, all of one shape, which a device makes one after the other; docs/theory/mesh.md, section 7.
 
-    Where they are cut depends on the problem alone, so that slabs change no bit.
+    Their cuts depend on the problem alone, so that slabs change no bit.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class Sheets:
         self._slab: tuple[int, ...] = ()
 
     def from_coarse(self, run: Run, sheet: int) -> Interpolation:
-        """From the coarse mesh to the nodes of a sheet; those that no point takes from get anything."""
+        """Make the way from the coarse mesh to the nodes of a sheet; nodes that no point uses get anything."""
         if sheet not in self._to_nodes:
             axes = self.geometry.node_axes(sheet)
             self._to_nodes[sheet] = Interpolation(run, self._coarse, self._window, axes, False)
         return self._to_nodes[sheet]
 
     def to_points(self, run: Run, sheet: int, slab: MapSlab) -> Interpolation:
-        """From the nodes of a sheet to its slices of a slab."""
+        """Make the way from the nodes of a sheet to its slices of a slab."""
         if self._slab != (slab.first, *slab.shape):
             self._to_points, self._slab = {}, (slab.first, *slab.shape)
         if sheet not in self._to_points:
@@ -63,7 +63,7 @@ class Sheets:
 
 
 class SheetsPart:
-    """The middle part at the nodes of sheets, and the far part from a coarse mesh, for the points of a map."""
+    """Middle part at the nodes of sheets, and far part from a coarse mesh, for the points of a map."""
 
     def __init__(self, sheets: Sheets, problem: MapProblem, coarse_nodes: Buffer) -> None:
         """coarse_nodes : the far potential there"""
@@ -83,7 +83,7 @@ class SheetsPart:
                 )
 
     def _potential(self, run: Run, sheet: int) -> Buffer:
-        """The middle and the far potential at the nodes of a sheet."""
+        """Compute the middle and the far potential at the nodes of a sheet."""
         geometry, problem = self._sheets.geometry, self._problem
         chosen = geometry.atoms_of(sheet, problem.positions)
         positions, charges = problem.positions[chosen], problem.rounded[chosen]
@@ -93,7 +93,10 @@ class SheetsPart:
 
 
 def slab_axes(slab: MapSlab, first: int, last: int) -> list[Floats]:
-    """Coordinates of the points of slices `first` to `last` - 1 along x, y, z, A; padding stands on the map's edge."""
+    """Return coordinates of the points of slices `first` to `last` - 1 along x, y, z, A.
+
+    Padding lies on the map's edge.
+    """
     problem, axes = slab.problem, []
     for axis, (start, stop) in enumerate(((0, slab.shape[0]), (0, slab.shape[1]), (first, last))):
         index = np.minimum(np.arange(start, stop), problem.grid.shape[axis] - 1)

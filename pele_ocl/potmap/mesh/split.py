@@ -34,7 +34,7 @@ class Split:
 
     @property
     def spacing(self) -> float:
-        """Of the mesh that just holds these wave numbers, A."""
+        """Spacing of the mesh that just holds these wave numbers, A."""
         return float(np.pi / self.largest_k)
 
     @cached_property
@@ -51,18 +51,18 @@ class Split:
         return float((weights * psi).sum() / (weights * psi * np.cosh(self.kappa * self.cutoff * t)).sum())
 
     def spectrum(self, share2: Floats) -> Floats:
-        """The factor on the Green function at wave numbers of this squared share of the largest, 0 to 1."""
+        """Compute the factor on the Green function at wave numbers of this squared share of the largest, 0 to 1."""
         factor: Floats = prolate(self.c)(np.sqrt(share2)) * self.scale
         return factor
 
     @cached_property
     def _spectrum_steps(self) -> tuple[Floats, Floats]:
-        """The spectrum at shares so close that a straight line between two is right to 1e-9, and its steps."""
+        """Spectrum at shares so close that a straight line between two is right to 1e-9, and its steps."""
         values = self.spectrum(np.linspace(0, 1, SPECTRUM_STEPS + 1))
         return values, np.diff(values)
 
     def spectrum_of_many(self, share2: Floats) -> Floats:
-        """As `spectrum`, sooner for millions."""
+        """Compute `spectrum`, sooner for millions."""
         values, steps = self._spectrum_steps
         place = share2 * SPECTRUM_STEPS
         before = np.minimum(place.astype(np.int32), SPECTRUM_STEPS - 1)
@@ -70,7 +70,7 @@ class Split:
         return factor
 
     def far(self, r: Floats) -> Floats:
-        """The far part at distances r [A], 1/A."""
+        """Compute the far part at distances r [A], 1/A."""
         t, weights = self._nodes
         k = t * self.largest_k
         density = weights * self.largest_k * self.spectrum(t * t) * k**2 / (k**2 + self.kappa**2)
@@ -81,7 +81,7 @@ class Split:
     def near_polynomials(self, degree: int) -> tuple[Floats, Floats]:
         """Coefficients of A and B, lowest first, in s = 2 r^2/cutoff^2 - 1: the near part is A/r - B.
 
-        degree : of B; that of A follows from the screening
+        degree : of B; A's follows from the screening
         """
 
         def outer(share2: Floats) -> Floats:
@@ -99,14 +99,14 @@ class Split:
 
 @dataclass(frozen=True)
 class Middle:
-    """The far part of a split less that of one with a longer cutoff, where it ends; docs/theory/mesh.md, eq. 7."""
+    """Far part of a split less that with a longer cutoff, where it ends; docs/theory/mesh.md, eq. 7."""
 
     near: Split
     far: Split
 
     @cached_property
     def _steps(self) -> tuple[Floats, Floats]:
-        """The spectrum at shares of the largest wave number as close as those of Split, and its steps."""
+        """Spectrum at shares of the largest wave number as close as Split's, and its steps."""
         k = np.linspace(0, self.near.largest_k, SPECTRUM_STEPS + 1)
         shares = [np.minimum(k / split.largest_k, 1) for split in (self.near, self.far)]
         near, far = (
@@ -121,7 +121,7 @@ class Middle:
         return values, np.diff(values)
 
     def spectrum(self, k2: Floats) -> Floats:
-        """The Fourier transform at squared wave numbers, A^2."""
+        """Compute the Fourier transform at squared wave numbers, A^2."""
         values, steps = self._steps
         place = np.sqrt(k2) * (SPECTRUM_STEPS / self.near.largest_k)
         before = np.minimum(place, SPECTRUM_STEPS - 1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""From charges to the nodes around them, on a device."""
+"""Spreading of charges to the nodes around them, on a device."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Spreading:
     ) -> None:
         """Fill nodes (nz, ny, nx).
 
-        positions : (n, 3) A, around which the geometry has nodes; charges : (n,), rounded as those of the near part
+        positions : (n, 3) A, around which the geometry has nodes; charges : (n,), rounded as in the near part
         """
         shape, n_nodes = geometry.shape, self._window.nodes
         first, fractions = geometry.placed(positions)
@@ -44,15 +44,19 @@ class Spreading:
         kernel = run.kernel("potmap/mesh/spread.cl", "spread", NODES=n_nodes, ITEMS=items, DOUBLES=doubles)
         bx, by, bz = blocks.tolist()
         run.launch(
-            kernel, (bx * items, by, bz), (items, 1, 1), run.int4(*shape.tolist()), run.int4(bx, by, bz),
-            run.hold(starts, np.int32), run.hold(first_nodes, np.int32), weights, nodes,
+            kernel, (bx * items, by, bz), (items, 1, 1),
+            dict(
+                shape=run.int4(*shape.tolist()), blocks=run.int4(bx, by, bz), starts=run.hold(starts, np.int32),
+                first=run.hold(first_nodes, np.int32), weights=weights, density=nodes,
+            ),
         )  # fmt: skip
 
     def _weights(self, run: Run, fractions: Floats, charges: NDArray[np.floating], order: NDArray[np.intp]) -> Buffer:
-        """The weights of the nodes around each charge; cl/potmap/mesh/spread.clh."""
+        """Compute the weights of the nodes around each charge; cl/potmap/mesh/spread.clh."""
         window, n = self._window, len(order)
         placed = packed4(*fractions.T, charges, dtype=run.precision)
         weights = self._scratch(run, "narrow", n * (3 * window.nodes + 2 * BLOCK))
         kernel = run.kernel("potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.pieces.shape[1])
-        run.launch(kernel, (n,), (64,), np.int32(n), run.hold(placed.take(order, axis=0)), self._pieces, weights)
+        sorted_by_block = run.hold(placed.take(order, axis=0))
+        run.launch(kernel, (n,), (64,), dict(n_atoms=n, placed=sorted_by_block, pieces=self._pieces, weights=weights))
         return weights

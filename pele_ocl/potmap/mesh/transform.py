@@ -1,10 +1,10 @@
-"""How lines of a mesh are transformed on a device."""
+"""Transforms of the lines of a mesh on a device."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from ...errors import DeviceError
 if TYPE_CHECKING:
     from ...opencl.device import Device
     from ...opencl.kernel import Kernel
-    from ...opencl.launch import Argument
     from ...opencl.run import Run
 
 RADICES = (8, 7, 5, 4, 3, 2)
@@ -26,7 +25,7 @@ CPU_LOCAL = 1 << 18  # bytes of lines that stay in a core's cache
 
 @dataclass(frozen=True)
 class LineLayout:
-    """The work-items of a transform: cl/potmap/mesh/line.clh.
+    """Work-items of a transform: cl/potmap/mesh/line.clh.
 
     length : of the lines; width : lines of a work-item; lines : work-items beside each other; items : that share a line
     """
@@ -38,7 +37,7 @@ class LineLayout:
 
     @classmethod
     def of(cls, device: Device, precision: str, length: int, *, is_row: bool, wide: bool = True) -> LineLayout:
-        """The layout for lines of this length on a device.
+        """Choose the layout for lines of this length on a device.
 
         is_row : whether the numbers of a line stand side by side; wide : whether a work-item of a CPU has several lines
 
@@ -61,7 +60,7 @@ class LineLayout:
 
     @property
     def narrower(self) -> LineLayout:
-        """The same with half as many lines of a work-item."""
+        """Layout with half as many lines of a work-item."""
         return replace(self, width=self.width // 2)
 
     @property
@@ -73,10 +72,10 @@ class LineLayout:
         """A kernel of a file that includes line.clh, for these lines."""
         return run.kernel(file, name, self.width, ROOM=room(self.length), LINES=self.lines, ITEMS=self.items, **defines)
 
-    def arguments(self, run: Run, allowed: Sequence[int] = RADICES) -> tuple[Argument, ...]:
-        """LINE_ARGUMENTS of the kernels, but the last one. allowed : radices of the passes"""
+    def arguments(self, run: Run, allowed: Sequence[int] = RADICES) -> dict[str, Any]:
+        """Length, radices and roots of the kernels' lines. allowed : radices of the passes"""
         digits = "".join(map(str, radices(self.length, allowed))) or "0"
-        return np.int32(self.length), np.uint64(digits), run.upload(roots(self.length))
+        return dict(length=self.length, radices=int(digits), roots=run.upload(roots(self.length)))
 
 
 def room(length: int) -> int:
@@ -85,7 +84,7 @@ def room(length: int) -> int:
 
 
 def radices(length: int, allowed: Sequence[int] = RADICES) -> list[int]:
-    """Factors of a length, each one that is allowed, of which the larger ones are taken first."""
+    """Factor a length into allowed ones, the larger first."""
     found = []
     for radix in allowed:
         while length % radix == 0:

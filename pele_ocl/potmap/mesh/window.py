@@ -1,4 +1,4 @@
-"""The window through which charges are spread onto a mesh, and values taken from it."""
+"""Window through which charges are spread onto a mesh, and values taken from it."""
 
 from __future__ import annotations
 

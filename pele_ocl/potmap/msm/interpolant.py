@@ -1,4 +1,4 @@
-"""The interpolants of multilevel summation: piecewise polynomials with a continuous slope."""
+"""Interpolants of multilevel summation: piecewise polynomials with a continuous slope."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..mesh.window import NodeWeights
 
 @dataclass(frozen=True)
 class Interpolant(NodeWeights):
-    """The nodal function phi over P lattice points, 1 at its own and 0 at all others; docs/theory/msm.md, eq. 4.
+    """Nodal function phi over P lattice points, 1 at its own and 0 at all others; docs/theory/msm.md, eq. 4.
 
-    nodes : P, even. Between two points the polynomials through the P - 1 points around either of them are blended
-        linearly, which makes degree P - 1; 4 is the cubic, 6 the quintic one of the text books
+    nodes : P, even. Between two points the polynomials through the P - 1 points around either are blended linearly.
+        Together they have degree P - 1; 4 is the cubic, 6 the quintic one of the text books
     """
 
     nodes: int
@@ -51,7 +51,7 @@ class Interpolant(NodeWeights):
 
 
 def _basis(places: NDArray[np.int64], own: int, t: Polynomial) -> Polynomial:
-    """The polynomial that is 1 at one of the places and 0 at the others; 0 where `own` is none of them."""
+    """Build the polynomial that is 1 at one of the places and 0 at the others. It is 0 if `own` is none of them."""
     found = Polynomial([float(own in places.tolist())])
     for other in places[places != own].tolist():
         found = found * (t - other) / (own - other)

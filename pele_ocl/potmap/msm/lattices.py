@@ -1,4 +1,4 @@
-"""The lattices of multilevel summation on a device, and the sums on them."""
+"""Lattices of multilevel summation on a device, and the sums on them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Lattices(Nodes):
         return self.potential_of(run, charges)
 
     def potential_of(self, run: Run, charges: Buffer) -> Buffer:
-        """The potential on the finest lattice of the charges there.
+        """Compute the potential on the finest lattice of the charges there.
 
         Down the lattices with the charges, a sum on each, and up again with the potentials.
         """
@@ -67,32 +67,36 @@ class Lattices(Nodes):
             n_inner, n_fine, shape[axis] = int(np.prod(shape[:axis])), shape[axis], int(coarse.shape[axis])
             n_all = int(np.prod(shape))
             to = self.scratch(run, name, n_all) if name else target
-            sizes = map(np.int32, (shape[axis], n_fine, n_inner, first[axis]))
-            run.launch(kernel, (n_all,), (64,), np.uint64(n_all), *sizes, self._shares, source, to)
+            sizes = dict(n_all=n_all, n_coarse=shape[axis], n_fine=n_fine, n_inner=n_inner, first=first[axis])
+            run.launch(kernel, (n_all,), (64,), dict(shares=self._shares, fine=source, coarse=to, **sizes))
             source = to
 
     def _prolong(self, run: Run, coarse: Level, fine: Level, source: Buffer, target: Buffer) -> None:
-        """Potentials added to those of the next finer lattice: along z, then along y, then along x."""
+        """Add potentials to the next finer lattice's: along z, then along y, then along x."""
         kernel = run.kernel("potmap/ladder/msm_prolong.cl", "msm_prolong", NODES=self.window.nodes)
         shape, first = coarse.shape.tolist(), fine.first_of(coarse).tolist()
         for axis, name in ((2, "narrow"), (1, "wide"), (0, "")):
             n_inner, n_coarse, shape[axis] = int(np.prod(shape[:axis])), shape[axis], int(fine.shape[axis])
             n_all = int(np.prod(shape))
             to = self.scratch(run, name, n_all) if name else target
-            sizes = map(np.int32, (shape[axis], n_coarse, n_inner, first[axis], not name))
-            run.launch(kernel, (n_all,), (64,), np.uint64(n_all), *sizes, self._shares, source, to)
+            sizes = dict(n_all=n_all, n_fine=shape[axis], n_coarse=n_coarse, n_inner=n_inner, first=first[axis])
+            arguments = dict(adds=not name, shares=self._shares, coarse=source, fine=to, **sizes)
+            run.launch(kernel, (n_all,), (64,), arguments)
             source = to
 
     def _summed(self, run: Run, k: int, charges: Buffer) -> Buffer:
-        """The potentials on lattice k of its own charges."""
+        """Sum the potentials on lattice k of its own charges."""
         level, stencil = self.levels[k], self._stencils[k == len(self.levels) - 1]
         found = self.scratch(run, f"potentials {k}", level.n_points)
         nx, ny, nz = level.shape.tolist()
         layout = self._layout
         run.launch(
             run.kernel("potmap/ladder/msm_lattice.cl", "msm_lattice", layout.width, **layout.defines),
-            layout.items(nx, ny, nz), (*layout.group, 1), run.int4(nx, ny, nz), run.int4(*stencil.reach),
-            run.dtype.type(0.5**k), stencil.extents, stencil.weights, charges, found,
+            layout.items(nx, ny, nz), (*layout.group, 1),
+            dict(
+                shape=run.int4(nx, ny, nz), reach=run.int4(*stencil.reach), scale=0.5**k, extents=stencil.extents,
+                weights=stencil.weights, charges=charges, potentials=found,
+            ),
         )  # fmt: skip
         return found
 
@@ -107,7 +111,7 @@ class DeviceStencil:
 
 @dataclass(frozen=True)
 class LatticeLayout:
-    """The work-items of the sums on lattices: cl/potmap/ladder/msm_lattice.cl.
+    """Work-items of the sums on lattices: cl/potmap/ladder/msm_lattice.cl.
 
     width : reals in a vector; points : vectors along x and rows of a work-item; group : work-items along x and y
     room : charges of a plane that a group's points reach, rounded up, so that kernels are built seldom
@@ -129,7 +133,7 @@ class LatticeLayout:
 
     @property
     def defines(self) -> dict[str, int]:
-        """The macros of the kernel."""
+        """Macros of the kernel."""
         (x, y), (items_x, items_y) = self.points, self.group
         return {"ITEMS_X": items_x, "ITEMS_Y": items_y, "POINTS_X": x, "POINTS_Y": y, "ROOM": self.room}
 

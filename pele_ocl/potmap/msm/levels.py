@@ -1,4 +1,4 @@
-"""Where the points of the lattices stand, and the weights of the sums on them."""
+"""Places of the points of the lattices, and the weights of the sums on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Level:
     shape: NDArray[np.int64]
 
     def coarser(self, nodes: int) -> Level:
-        """The lattice of twice the spacing on which all of these points find the `nodes` around them."""
+        """Make the lattice of twice the spacing on which all of these points find the `nodes` around them."""
         high = self.low + self.shape - 1
         low = self.low // 2 - (nodes // 2 - 1)
         return Level(low, (high + 1) // 2 + (nodes // 2 - 1) - low + 1)
@@ -37,14 +37,14 @@ class Level:
 
     @property
     def n_points(self) -> int:
-        """In all."""
+        """Number of points in all."""
         return math.prod(self.shape.tolist())
 
 
 def levels_from(finest: Level, nodes: int, n_terms: int) -> list[Level]:
     """Lattices, the finest first. In the last one all charges meet all points.
 
-    It is the one with the fewest terms, or one behind it that is at most LONGEST.
+    It is the one with the fewest terms, or a later one that is at most LONGEST.
 
     n_terms : of a point's sum on the others
     """
@@ -61,10 +61,10 @@ def levels_from(finest: Level, nodes: int, n_terms: int) -> list[Level]:
 
 @dataclass(frozen=True, eq=False)
 class Stencil:
-    """The weights of a sum over the charges around a lattice point.
+    """Weights of a sum over the charges around a lattice point.
 
     reach : (3,) points along x, y, z; weights : (2 reach_z + 1, 2 reach_y + 1, 2 reach_x + 1)
-    extents : (2 reach_z + 1, 2 reach_y + 1) reach along x of each row of weights, -1 of those that are 0
+    extents : (2 reach_z + 1, 2 reach_y + 1) reach along x of each row of weights, -1 for rows of 0
     """
 
     reach: NDArray[np.int64]

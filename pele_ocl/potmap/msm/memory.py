@@ -1,4 +1,4 @@
-"""The memory that a map by multilevel summation takes on a device."""
+"""Memory that a map by multilevel summation takes on a device."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lattice_reals(problem: MapProblem, slab: Three) -> float:
 
 
 def _on_the_way(fine: Level, coarse: Level) -> tuple[float, float]:
-    """Points that are along x as the one of two lattices, and along z as the other; along y as either."""
+    """Count points that are along x as in the one lattice, along z as in the other, along y either."""
     (_, fine_y, fine_z), (coarse_x, coarse_y, _) = fine.shape.tolist(), coarse.shape.tolist()
     return coarse_x * fine_y * fine_z, coarse_x * coarse_y * fine_z
 

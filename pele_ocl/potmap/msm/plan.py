@@ -1,4 +1,4 @@
-"""The parameters of multilevel summation for a map."""
+"""Parameters of multilevel summation for a map."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL_LEVELS = 8 / 7  # points of all lattices, over those of the finest
 
 @dataclass(frozen=True, eq=False)
 class LatticePlan:
-    """The lattices for a problem, and the weights of the sums on them.
+    """Lattices for a problem, and the weights of the sums on them.
 
     geometry : of the finest lattice; levels : from that to the coarsest
     between : weights on all lattices but the last; coarsest : on that
@@ -36,7 +36,7 @@ class LatticePlan:
 
     @classmethod
     def of(cls, problem: MapProblem) -> LatticePlan:
-        """Those of least cost that keep the accuracy of a problem."""
+        """Choose the lattices of least cost that keep the accuracy of a problem."""
         splitting, preset = splitting_for(problem)
         spacing = splitting.cutoff / preset.ratio
         geometry = MeshGeometry.of(problem.box, spacing, preset.nodes)
@@ -48,24 +48,24 @@ class LatticePlan:
 
 
 def cutoffs(problem: MapProblem) -> list[float]:
-    """Those whose lattices the devices have room for."""
+    """List the cutoffs whose lattices the devices have room for."""
     preset = preset_for(problem.accuracy)
     return [each for each in CUTOFFS if finest_level(problem, preset, each).n_points <= problem.room.nodes]
 
 
 def finest_level(problem: MapProblem, preset: Preset, cutoff: float) -> Level:
-    """The lattice that charges are spread onto and points take from."""
+    """Make the lattice that charges are spread onto and points take from."""
     return Level(*nodes_around(problem.box, cutoff / preset.ratio, preset.nodes))
 
 
 def splitting_for(problem: MapProblem) -> tuple[Splitting, Preset]:
-    """The splitting of least cost that keeps the accuracy of a problem."""
+    """Choose the splitting of least cost that keeps the accuracy of a problem."""
     preset = preset_for(problem.accuracy)
     return Splitting(preset.order, min(cutoffs(problem), key=lambda each: cost(problem, preset, each))), preset
 
 
 def cost(problem: MapProblem, preset: Preset, cutoff: float) -> float:
-    """Of near part and lattices, in near pairs."""
+    """Estimate the cost of near part and lattices, in near pairs."""
     points = finest_level(problem, preset, cutoff).n_points
     terms = 4 / 3 * np.pi * (2 * preset.ratio) ** 3
     in_reach = 4 / 3 * np.pi * cutoff**3 / float(np.prod(problem.grid.spacing))
@@ -74,11 +74,11 @@ def cost(problem: MapProblem, preset: Preset, cutoff: float) -> float:
 
 
 def tighter(problem: MapProblem) -> float | None:
-    """The next smaller accuracy that a problem may have; None where there is none."""
+    """Find the next smaller accuracy that a problem may have; None if there is none."""
     finer = [each.accuracy for each in PRESETS if each.accuracy < preset_for(problem.accuracy).accuracy]
     return max((each for each in finer if cutoffs(replace(problem, accuracy=each))), default=None)
 
 
 def near_problem(problem: MapProblem, splitting: Splitting) -> MapProblem:
-    """The near part of a problem."""
+    """Return the near part of a problem."""
     return replace(problem, model=replace(problem.model, cutoff=splitting.cutoff), near=splitting.near)

@@ -1,4 +1,4 @@
-"""The parameters of multilevel summation for each accuracy."""
+"""Parameters of multilevel summation for each accuracy."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ FINEST = PRESETS[-1].accuracy
 
 
 def preset_for(accuracy: float) -> Preset:
-    """The cheapest preset that keeps an accuracy, which is at least FINEST."""
+    """Return the cheapest preset that keeps an accuracy, which is at least FINEST."""
     return next(preset for preset in PRESETS if preset.accuracy <= accuracy * (1 + 1e-9))

@@ -1,4 +1,4 @@
-"""1/r as a near part, which ends at the cutoff, and a part for each lattice, each smoother than the one before."""
+"""1/r as a near part, which ends at the cutoff, and an ever smoother part for each lattice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Splitting:
 
     @cached_property
     def _series(self) -> Polynomial:
-        """Of s^(-1/2) about 1, in s - 1."""
+        """Series of s^(-1/2) about 1, in s - 1."""
         steps = 1 + np.arange(self.order)
         return Polynomial(np.cumprod([1.0, *(-(steps - 0.5) / steps)]))
 
@@ -42,14 +42,17 @@ class Splitting:
         return np.ones(1), np.asarray(inner.coef, np.float64)
 
     def reach(self, spacing: float) -> int:
-        """Lattice points from a charge to the last one that the cutoff of the lattice, twice that of atoms, reaches."""
+        """Count lattice points from a charge to the last one within the lattice's cutoff, twice the atoms'."""
         return int(np.ceil(2 * self.cutoff / spacing - 1e-9)) - 1
 
     def between(self, r: Floats) -> Floats:
-        """The potential [1/A] of the finest lattice at distances r; the next one's is half of that at half of r."""
+        """Compute the potential [1/A] of the finest lattice at distances r.
+
+        The next one's is half of it at half of r.
+        """
         of_here = self.softened(r / self.cutoff) / self.cutoff
         return of_here - self.softened(r / (2 * self.cutoff)) / (2 * self.cutoff)
 
     def coarsest(self, r: Floats) -> Floats:
-        """The same of the last lattice, which has no cutoff."""
+        """Compute the potential of the last lattice, which has no cutoff."""
         return self.softened(r / self.cutoff) / self.cutoff

@@ -23,9 +23,9 @@ class Inner(Rung):
         m = molecule
         self.config, self.contributions = run.empty(2, np.int32), run.empty(m.n)
         self.sums = run.empty(m.n)
-        self.row = run.keep(
-            "solvent/ladder/inner.cl", "hct_row", (m.n, 1), (ITEMS, 1), self.config, *m.terms,
-            self.contributions, **m.macros,
+        self.row = run.bind(
+            "solvent/ladder/inner.cl", "hct_row", (m.n, 1), (ITEMS, 1),
+            dict(config=self.config, contributions=self.contributions, **m.terms), **m.macros,
         )  # fmt: skip
         self.radii = m.radii_step(run, self.sums)
 
@@ -34,11 +34,11 @@ class Inner(Rung):
         row, integrals = np.empty(n, run.dtype), np.empty(n, run.dtype)
         for i in range(n):
             run.write(self.config, np.array([n, i], np.int32))
-            run.launch_kept([self.row], 1)
+            run.launch_bound([self.row], 1)
             run.read(row, self.contributions)
             row[i] = 0
             integrals[i] = row.sum()
             if tell is not None and i % TOLD == 0:
                 tell(i / n)
         run.write(self.sums, integrals)
-        run.launch_kept([self.radii], 1)
+        run.launch_bound([self.radii], 1)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .rung import Molecule, Rung
 
 if TYPE_CHECKING:
@@ -19,8 +17,8 @@ class Outer(Rung):
         super().__init__(run, molecule)
         m = molecule
         self.launches = [
-            run.keep(
-                "solvent/ladder/outer.cl", "born_radii_outer", (m.n, 1), (run.device.largest_group, 1), np.int32(m.n),
-                m.constants, *m.terms, m.radii, m.psi, m.born, pairs=m.pairs, **m.macros,
+            run.bind(
+                "solvent/ladder/outer.cl", "born_radii_outer", (m.n, 1), (run.device.largest_group, 1),
+                dict(**m.constants, **m.terms, **m.radii_arguments), cost=m.pairs, **m.macros,
             )
         ]  # fmt: skip

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .rung import Molecule, Rung
 
 if TYPE_CHECKING:
@@ -20,8 +18,8 @@ class Pair(Rung):
         m, file, kernel = molecule, "solvent/ladder/pair.cl", "born_sums_pair"
         _, group = run.group_kernel(file, kernel, local_reals=1, **m.macros)
         self.launches = [
-            run.keep(
-                file, kernel, (m.n * group, 1), (group, 1), np.int32(m.n), m.constants, *m.terms, m.radii,
-                m.psi, m.born, pairs=m.pairs, GROUP=group, **m.macros,
+            run.bind(
+                file, kernel, (m.n * group, 1), (group, 1), dict(**m.constants, **m.terms, **m.radii_arguments),
+                cost=m.pairs, GROUP=group, **m.macros,
             )
         ]  # fmt: skip

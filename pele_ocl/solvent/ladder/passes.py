@@ -17,7 +17,7 @@ from ..passes import SolventPasses
 from .rung import Molecule, Rung
 
 if TYPE_CHECKING:
-    from ...opencl.launch import KeptLaunch
+    from ...opencl.launch import BoundLaunch
     from ...opencl.run import Run
     from ...opencl.timing import Event
 
@@ -27,11 +27,15 @@ class LadderPasses(SolventPasses):
 
     def __init__(
         self, rung: type[Rung], run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel,
-        encoding: Encoding, most: int, accuracy: float, energies: bool,
+        encoding: Encoding, accuracy: float, energies: bool,
     ) -> None:  # fmt: skip
-        super().__init__(run, atoms, tiles, layout, model, encoding, 1, accuracy, energies)
-        self.most_at_once = 1
+        super().__init__(run, atoms, tiles, layout, model, encoding, accuracy, energies)
+        self.molecule = Molecule.of(run, atoms, model)
         self.rung = rung(run, self.molecule)
+
+    def make(self, most: int) -> None:
+        super().make(1)
+        self.most_at_once = 1
 
     def start(
         self, run: Run, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
@@ -42,16 +46,15 @@ class LadderPasses(SolventPasses):
     def _sizes(self) -> dict[str, int]:
         return {}
 
-    def _born(self) -> list[KeptLaunch]:
-        self.molecule = Molecule.of(self.run, self.atoms, self.model)
+    def _born(self) -> list[BoundLaunch]:
         return []
 
-    def _before_energy(self) -> list[KeptLaunch]:
-        m, (_, constants) = self.molecule, self.solvent_constants()
-        radii = self.of_atoms(
-            "radii_given", constants, m.psi, m.born, self.spheres.intrinsic, outputs=("inverses", "results")
+    def _before_energy(self) -> list[BoundLaunch]:
+        arguments = dict(
+            solvent=self.solvent_constants()["solvent"], psi=self.molecule.psi, born=self.molecule.born,
+            radii=self.spheres.intrinsic, **self.named("inv_born"),
         )  # fmt: skip
-        return [radii]
+        return [self.of_atoms("radii_given", arguments)]
 
     def _launch_born(self, run: Run, n_conformations: int, tell: Progress | None) -> None:
         self.rung.compute(run, tell)

@@ -16,9 +16,10 @@ from ...tiled.tables import packed_reaches
 from ...variant import Progress
 
 if TYPE_CHECKING:
-    from ...opencl.launch import Argument, KeptLaunch
+    from ...opencl.launch import BoundLaunch
     from ...opencl.memory import Buffer
     from ...opencl.run import Run
+    from ...opencl.signature import Arguments
 
 ITEMS = 64  # of a group where the group does not matter
 
@@ -31,7 +32,7 @@ class Molecule:
     rho, radii : (n,) offset and intrinsic radius, A
     psi, born : (n,) what a rung has to fill: argument of the radius function, Born radius, A
     terms : TERM_ARGUMENTS of cl/solvent/ladder/term.clh
-    constants : of the radius function
+    constants : RADIUS_CONSTANTS of cl/physics/gb_radius.clh
     macros : build definitions of kernels that compute Born integrals or radii
     """
 
@@ -42,8 +43,8 @@ class Molecule:
     radii: Buffer
     psi: Buffer
     born: Buffer
-    terms: list[Argument]
-    constants: Argument
+    terms: Arguments
+    constants: Arguments
     macros: dict[str, int]
 
     @classmethod
@@ -56,8 +57,13 @@ class Molecule:
         tables = None if necks is None else NeckTables.of(run, necks, each, np.ones(n, bool), width=1)
         molecule = cls(
             n, host_atoms, positions, rho, run.upload(spheres.radii), run.empty(n), run.empty(n),
-            [packed_reaches(run, spheres, model), *(tables.arguments if tables else ()), positions, rho],
-            run.vector4(*model.radius_constants) if constants is None else run.upload(constants),
+            dict(
+                reaches=packed_reaches(run, spheres, model), atoms=positions, rho=rho,
+                **(tables.arguments if tables else {}),
+            ),
+            dict(
+                radius_constants=run.vector4(*model.radius_constants) if constants is None else run.upload(constants)
+            ),
             model.radius_definitions | model.integral_definitions,
         )  # fmt: skip
         molecule.move(run, atoms.positions)
@@ -74,12 +80,18 @@ class Molecule:
         self.host_atoms[:, :3] = positions - middle  # which saves float32 digits
         run.write(self.atoms, self.host_atoms.astype(run.dtype))
 
-    def radii_step(self, run: Run, sums: Buffer, n_parts: int = 1) -> KeptLaunch:
+    def radii_step(self, run: Run, sums: Buffer, n_parts: int = 1) -> BoundLaunch:
         """The launch that ends most rungs: from (n_parts, n) parts of the Born integrals to psi and Born radii."""
-        return run.keep(
-            "solvent/ladder/radii.cl", "born_radii", (self.n, 1), (ITEMS, 1), np.int32(self.n), np.int32(n_parts),
-            self.constants, sums, self.rho, self.radii, self.psi, self.born, **self.macros,
+        return run.bind(
+            "solvent/ladder/radii.cl", "born_radii", (self.n, 1), (ITEMS, 1),
+            dict(n_parts=n_parts, sums=sums, rho=self.rho, **self.constants, **self.radii_arguments),
+            **self.macros,
         )  # fmt: skip
+
+    @property
+    def radii_arguments(self) -> Arguments:
+        """Arguments of every kernel that fills Born radii."""
+        return dict(n_atoms=self.n, radii=self.radii, psi=self.psi, born=self.born)
 
 
 class Rung(ABC):
@@ -88,11 +100,11 @@ class Rung(ABC):
     launches : made when the rung is, of kernels that are its own
     """
 
-    launches: Sequence[KeptLaunch]
+    launches: Sequence[BoundLaunch]
 
     def __init__(self, run: Run, molecule: Molecule) -> None:
         self.molecule = molecule
 
     def compute(self, run: Run, tell: Progress | None = None) -> None:
         """Fill psi and born of the molecule. tell : called with the share done"""
-        run.launch_kept(self.launches, 1, tell)
+        run.launch_bound(self.launches, 1, tell)

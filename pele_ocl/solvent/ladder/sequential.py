@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...variant import Progress
 from .rung import Molecule, Rung
 
@@ -21,9 +19,9 @@ class Sequential(Rung):
     def __init__(self, run: Run, molecule: Molecule) -> None:
         super().__init__(run, molecule)
         m = molecule
-        self.loop = run.keep(
-            "solvent/ladder/sequential.cl", "born_radii_sequential", (1, 1), (1, 1), np.int32(m.n), np.int32(0),
-            np.int32(m.n), m.constants, *m.terms, m.radii, m.psi, m.born, **m.macros,
+        self.loop = run.bind(
+            "solvent/ladder/sequential.cl", "born_radii_sequential", (1, 1), (1, 1),
+            dict(first_row=0, last_row=m.n, **m.constants, **m.terms, **m.radii_arguments), **m.macros,
         )  # fmt: skip
 
     def compute(self, run: Run, tell: Progress | None = None) -> None:
@@ -38,6 +36,5 @@ class Sequential(Rung):
 
     def compute_rows(self, run: Run, first: int, last: int) -> None:
         """Fill psi and born of the atoms from `first` to `last`: a sample is enough to time a large molecule."""
-        self.loop.kernel_object.set_arg(1, np.int32(first))
-        self.loop.kernel_object.set_arg(2, np.int32(last))
-        run.launch_kept([self.loop], 1)
+        self.loop.change(dict(first_row=first, last_row=last))
+        run.launch_bound([self.loop], 1)

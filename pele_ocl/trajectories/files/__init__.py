@@ -1,4 +1,4 @@
-"""Trajectory files by their suffixes, or by their first bytes where the suffix is of no format; one module a format."""
+"""Trajectory files by their suffixes, or by their first bytes if the suffix is of no format; one module a format."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _open(path: Path, n_atoms: int | None) -> FrameFile:
 
 
 def _by_content(path: Path) -> str:
-    """The suffix that the first bytes of a file stand for; its own where they are of no format."""
+    """Return the suffix that the first bytes of a file stand for; its own if they are of no format."""
     try:
         with open(path, "rb") as stream:
             head = stream.read(512)

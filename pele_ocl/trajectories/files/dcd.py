@@ -1,7 +1,7 @@
 """DCD trajectories, as CHARMM, NAMD, X-PLOR and OpenMM write them.
 
-A frame is a record of Fortran's: the unit cell where there is one, then x, y and z of all atoms in float32, each
-between marks of its length. MDTraj's reader, VMD's plugin, prints lines on stdout, which is for results.
+A frame is a record of Fortran's: the unit cell, if any, then x, y and z of all atoms. They are float32, and marks of
+its length surround each. MDTraj's reader, VMD's plugin, prints lines on stdout, which is for results.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class DcdFile(RecordFile):
         self._value, self._wide = np.dtype(f"{order}f4"), np.dtype(f"{order}f8")
 
     def _record(self, stream: BinaryIO) -> bytes:
-        """The next record of the head. Raises ValueError where it is damaged."""
+        """Read the next record of the head. Raises ValueError if it is damaged."""
         (length,) = np.frombuffer(stream.read(4), self._mark, 1).tolist()
         if not 0 <= length < _MOST:
             raise ValueError("no length of a head's record")
@@ -71,7 +71,7 @@ class DcdFile(RecordFile):
         return positions
 
     def _check(self, raw: NDArray[np.uint8], size: int, frames: range) -> None:
-        """Raise FormatError for a frame whose marks are not those of its length."""
+        """Raise FormatError for a frame whose marks differ from its length."""
         marks = [raw[:, place : place + 4] for s in self._starts for place in (s - 4, s + size)]
         expected = np.frombuffer(np.array(size, self._mark).tobytes(), np.uint8)
         wrong = np.flatnonzero((np.concatenate(marks, axis=1) != np.tile(expected, len(marks))).any(axis=1))

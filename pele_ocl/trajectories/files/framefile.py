@@ -1,4 +1,4 @@
-"""The interface of trajectory files that are open, and files whose frames are records of one length."""
+"""Interface of trajectory files that are open, and files whose frames are records of one length."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FrameFile(ABC):
     """An open trajectory file, to be closed by leaving its `with` block.
 
     path : as the user named it
-    n_atoms : of every frame; n_frames : those that the file holds whole
+    n_atoms : of every frame; n_frames : frames that the file holds whole
     is_partial : whether it ends within one frame more
     takes_more : whether to read takes more memory than the positions that are wanted
     cells : (m, 3, 3) A, the unit cells of the frames that were read last, NaN where one has none; None without any
@@ -66,7 +66,7 @@ class RecordFile(FrameFile):
         self._stream = open(path, "rb", buffering=0)
 
     def raw(self, frames: range) -> NDArray[np.uint8]:
-        """The records (len(frames), length) of frames."""
+        """Read the records (len(frames), length) of frames."""
         rows = np.empty((len(frames), self.length), np.uint8)
         if frames.step == 1:
             self._fill(rows, frames.start)

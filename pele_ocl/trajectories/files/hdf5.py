@@ -33,7 +33,7 @@ class Hdf5File(FrameFile):
 class PlainHdf5File(RecordFile):
     """An HDF5 file whose frames stand in it as they are, and are read without h5py.
 
-    For h5py lets one thread at a time do anything: the file of results would wait for frames that are read.
+    With h5py only one thread at a time does anything. The file of results would wait for frames that are read.
     """
 
     takes_more = False

@@ -1,4 +1,6 @@
-"""AMBER's text trajectories: a title, then ten numbers of F8.3 a line, and a line of the box behind each frame.
+"""AMBER's text trajectories.
+
+A title comes first, then ten numbers of F8.3 a line, and a line of the box after each frame.
 
 The file does not say how many atoms a frame has. MDTraj puts blanks between the numbers of the box.
 """
@@ -60,7 +62,7 @@ class MdcrdFile(RecordFile):
 
 
 def _why_not(path: Path, n_atoms: int, n_lines: int) -> str:
-    """The sentence for a first frame that does not fit, with the number of atoms that it seems to have."""
+    """Write the sentence for a first frame that does not fit, with the number of atoms it seems to have."""
     lengths = []
     with open(path, "rb") as stream:
         stream.readline()

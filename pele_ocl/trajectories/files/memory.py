@@ -86,7 +86,7 @@ class UniverseFile(MemoryFile):
 
 
 def held_frames(given: object) -> MemoryFile | None:
-    """The frames that an object of another library or an array holds; None for paths.
+    """Return the frames that an object of another library or an array holds; None for paths.
 
     Raises InputError for arrays of other shapes.
     """
@@ -107,6 +107,6 @@ def held_frames(given: object) -> MemoryFile | None:
 
 
 def _are_arrays(given: object) -> bool:
-    """Whether this is a list of arrays, a frame each."""
+    """Tell if this is a list of arrays, a frame each."""
     is_list = isinstance(given, Sequence) and not isinstance(given, str | bytes) and len(given) > 0
     return is_list and hasattr(given[0], "__array__")  # type: ignore[index]

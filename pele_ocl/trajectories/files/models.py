@@ -43,7 +43,7 @@ class WholeFile(FrameFile):
 class PdbFile(FrameFile):
     """A PDB file with MODEL records, read model by model.
 
-    Models whose lines stand as those of the first are read together; others by the reader of structures.
+    Models with lines in the first one's places are read together; others by the reader of structures.
     """
 
     def __init__(self, path: Path, starts: list[int], cells: list[int]) -> None:
@@ -57,7 +57,7 @@ class PdbFile(FrameFile):
             raise
 
     def _learn(self, path: Path, starts: list[int]) -> None:
-        """Learn from the first model where things stand."""
+        """Learn the places of fields from the first model."""
         self._starts = [*starts, path.stat().st_size]
         self._first = self._bytes(0, self._starts[1])
         structure = read_structure(InputFile(path, self._first))
@@ -85,7 +85,7 @@ class PdbFile(FrameFile):
         return positions
 
     def _cell(self, model: int, text: bytes) -> Floats:
-        """The cell of the CRYST1 record within a model, else of the last one before it; NaN where there is none."""
+        """Read the cell of the CRYST1 record within a model, else of the last one before it; NaN if there is none."""
         begin, end = self._starts[model], self._starts[model + 1]
         own = int(np.searchsorted(self._cell_starts, end)) - 1
         if own >= 0 and self._cell_starts[own] > begin:
@@ -127,7 +127,7 @@ class PdbFile(FrameFile):
 
 
 def _after_model(text: bytes) -> int:
-    """The place behind the MODEL record that a text begins with."""
+    """Find the place after the MODEL record that a text begins with."""
     return text.find(b"\n") + 1
 
 
@@ -140,7 +140,7 @@ def open_models(path: Path) -> FrameFile:
 
 
 def _starts(path: Path, record: bytes) -> list[int]:
-    """The places of records in a file, each a line end and the record's name."""
+    """Find the places of records in a file, each a line end and the record's name."""
     starts: list[int] = []
     with open(path, "rb") as stream:
         place, rest = -1, b"\n"  # the first line begins as those behind line ends do

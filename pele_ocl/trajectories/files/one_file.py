@@ -1,4 +1,4 @@
-"""Several files that are read one behind the other."""
+"""Several files that are read one after the other."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .memory import MemoryFile
 
 
 class OneFile:
-    """Of several files the one that was asked for last, open."""
+    """Last requested of several files, open."""
 
     def __init__(self, paths: Sequence[Path | MemoryFile], open_file: Callable[[Path | MemoryFile], FrameFile]) -> None:
         self._paths, self._open = paths, open_file
         self._opened: tuple[int, FrameFile] | None = None
 
     def opened(self, index: int) -> FrameFile:
-        """The file of this index; the one before is closed."""
+        """Open the file of this index, and close the one before."""
         if self._opened is None or self._opened[0] != index:
             self.close()
             self._opened = index, self._open(self._paths[index])

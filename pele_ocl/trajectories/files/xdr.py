@@ -77,7 +77,10 @@ def open_trr(path: Path) -> FrameFile:
 
 
 def _xtc_size(stream: BinaryIO) -> int:
-    """Bytes of an XTC frame: a header of 52, then plain positions of up to 9 atoms, or packed ones and their length."""
+    """Count the bytes of an XTC frame.
+
+    A header of 52 comes first, then plain positions of up to 9 atoms, or packed ones and their length.
+    """
     magic, n = _integers(stream, 2)
     if n <= _UNPACKED:
         return 56 + 12 * n

@@ -22,7 +22,7 @@ RECORDERS: dict[str, Callable[[Path, Settings, range], Recorder]] = {
 
 
 def require_record_suffix(path: str | PathLike[str]) -> str:
-    """The suffix of a file of results of frames; raises FormatError unless it is a key of RECORDERS."""
+    """Return the suffix of a file of results of frames; raise FormatError unless it is a key of RECORDERS."""
     suffix = Path(path).suffix.lower()
     if suffix not in RECORDERS:
         raise FormatError(
@@ -35,7 +35,7 @@ def require_record_suffix(path: str | PathLike[str]) -> str:
 def recorder_for(
     path: str | PathLike[str], settings: Settings, frames: range, inputs: Iterable[str | PathLike[str]] = ()
 ) -> Recorder:
-    """The file of results at a path, which is written from the start unless its `resume` is called.
+    """Make the file of results at a path, which is written from the start unless its `resume` is called.
 
     settings : what decides on the results; frames : of all rows; inputs : files that are read, which it must not be
 

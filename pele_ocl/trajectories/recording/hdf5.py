@@ -1,8 +1,8 @@
 """HDF5: a dataset for each column, whose place in the file is settled before the first row is written.
 
-A program that is killed then leaves a file that every reader opens: from the first row on nothing but numbers within
-datasets changes, no table of contents. `complete` says how many rows are there; the others are NaN. Rows are written
-as bytes to those places, which takes a tenth of libhdf5's time for them.
+A program that is killed then leaves a file that every reader opens. From the first row on nothing but numbers within
+datasets changes, no table of contents. `complete` says how many rows are there; the others are NaN. Rows are written as
+bytes to these places, which takes a tenth of libhdf5's time for them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _BLOCK = 1 << 16  # rows
 
 @dataclass(frozen=True)
 class Place:
-    """Where the rows of a dataset stand in the file, and what they are."""
+    """Place of the rows of a dataset in the file, and their type."""
 
     offset: int
     dtype: np.dtype[np.generic]
 
     def of(self, row: int) -> int:
-        """The place of a row."""
+        """Return the place of a row."""
         return self.offset + row * self.dtype.itemsize
 
 
@@ -96,7 +96,7 @@ class Hdf5Recorder(Recorder):
             self._stream.close()
 
     def _create(self, results: Evaluated) -> None:
-        """A file for all rows, none of which is there yet, which has the name when it is whole."""
+        """Make a file for all rows, still empty, which gets its name when it is whole."""
         with replacing(self.path) as temporary:
             size = self._outlined(temporary, results)
             with open(temporary, "r+b") as stream:
@@ -137,7 +137,7 @@ class Hdf5Recorder(Recorder):
                 self._write(name, first, np.full(len(frames), np.nan if values.dtype.kind == "f" else 0, values.dtype))
 
     def _found(self, file: h5py.File) -> Evaluated | None:
-        """The rows of an earlier run."""
+        """Read the rows of an earlier run."""
         if "complete" not in file or "frame" not in file:
             raise FormatError(f"{self.path}: holds something else than results of frames; give another name to -o")
         self.require_settings({name: str(value) for name, value in file.attrs.items()})
@@ -155,7 +155,9 @@ class Hdf5Recorder(Recorder):
 
 
 def _reserve_all(path: Path) -> dict[str, Place]:
-    """The places of all datasets, once the disk has room for all but the errors, as libhdf5 crashes where it has none.
+    """Reserve the places of all datasets.
+
+    The disk then has room for all but the errors, as libhdf5 crashes on a full one.
 
     Raises OSError where it has not.
     """

@@ -18,7 +18,7 @@ PartOf = Callable[[str, range], range]  # the frames of the shard of this text, 
 def parts_of_shards(
     paths: Sequence[Path], settings: Sequence[Settings], open_file: Open, part_of: PartOf
 ) -> Iterator[Part[Evaluated]]:
-    """The results of files of shards, in the order of the shards.
+    """Yield the results of files of shards, in the order of the shards.
 
     settings : of each file. Raises FormatError for one that lacks frames.
     """

@@ -1,4 +1,4 @@
-"""The interface of files that results are appended to, and what an earlier run left in one."""
+"""Interface of files that results are appended to, and earlier results in such a file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Recorder(ABC):
 
     @abstractmethod
     def settings_there(self) -> Settings:
-        """The settings of the file as it is. Raises FormatError where there is none, or another file."""
+        """Read the settings of the file as it is. Raises FormatError if there is none, or another file."""
 
     @abstractmethod
     def resume(self) -> Evaluated | None:
@@ -53,7 +53,7 @@ class Recorder(ABC):
 
     @abstractmethod
     def append(self, results: Evaluated) -> None:
-        """Write further rows, all or none of which stay if the program is killed later.
+        """Write further rows; if the program is killed later, all or none of them stay.
 
         Raises FormatError where they cannot be written, as on a full disk; the rows before stay.
         """
@@ -91,12 +91,12 @@ class Recorder(ABC):
 
 
 def unit_of(name: str) -> str:
-    """The unit of a column of real numbers."""
+    """Return the unit of a column of real numbers."""
     return AREA_UNIT if name == SURFACE_AREA else UNIT
 
 
 def numbers_of(frames: range) -> NDArray[np.int64]:
-    """The numbers of frames, (m,)."""
+    """Return the numbers of frames, (m,)."""
     return np.arange(frames.start, frames.stop, frames.step, dtype=np.int64)
 
 
@@ -109,7 +109,7 @@ def error_texts(results: Evaluated) -> list[str]:
 
 
 def joined(parts: list[Evaluated]) -> Evaluated:
-    """The rows of several results, one behind the other."""
+    """Join the rows of several results, one after the other."""
     names, first = list(parts[0].columns), 0
     errors: dict[int, str] = {}
     for part in parts:

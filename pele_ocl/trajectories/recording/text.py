@@ -91,23 +91,23 @@ class TextRecorder(Recorder):
 
     @abstractmethod
     def head(self) -> str:
-        """The settings."""
+        """Write the settings."""
 
     @abstractmethod
     def heading(self, results: Evaluated) -> str:
-        """The line above the rows, if there is one."""
+        """Write the line above the rows, if there is one."""
 
     @abstractmethod
     def lines(self, frames: range, results: Evaluated) -> bytes:
-        """The lines of some frames."""
+        """Write the lines of some frames."""
 
     @abstractmethod
     def rows(self, lines: list[str]) -> Evaluated | None:
-        """The results that the lines behind the settings hold."""
+        """Read the results from the lines after the settings."""
 
     @abstractmethod
     def settings_in(self, stream: BinaryIO) -> Settings:
-        """The settings of a file, empty for another file."""
+        """Read the settings of a file, empty for another file."""
 
     def _refuse(self, stream: BinaryIO) -> None:
         stream.seek(0)
@@ -163,7 +163,7 @@ class CsvRecorder(TextRecorder):
 
 
 class JsonLinesRecorder(TextRecorder):
-    """JSON lines: an object of the settings, then one a frame, with its terms or with the reason why it failed."""
+    """JSON lines: an object of the settings, then one a frame, with its terms or the reason of its failure."""
 
     def head(self) -> str:
         return json.dumps({"settings": self.settings, "unit": UNIT}, ensure_ascii=False) + "\n"
@@ -207,7 +207,7 @@ def _blocks(frames: range, results: Evaluated) -> Iterator[tuple[range, Evaluate
 
 
 def _texts(columns: Sequence[NDArray[np.generic]], missing: bytes) -> list[bytes]:
-    """The text of each row of columns of one kind, commas between: of a number the shortest that reads back the same.
+    """Write each row of columns of one kind, commas between: the shortest text of a number that reads back equal.
 
     missing : the text of NaN and infinities
     """

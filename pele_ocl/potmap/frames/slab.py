@@ -1,0 +1,84 @@
+"""Slices of a map on one device, for one frame of a molecule after the other."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..map_slab import MapSlab
+from ..plan import DeviceMap
+from ..problem import MapProblem
+
+if TYPE_CHECKING:
+    from ...opencl.run import Run
+
+AHEAD = 2  # frames that are launched before the first of them is waited for
+
+
+class FrameSlab:
+    """Slices `first` to `last` - 1 of a map, computed by one device for frame after frame.
+
+    A frame is launched and not waited for, so that the host prepares the next one while the device computes.
+
+    slab : its map is the last launched frame's
+    seconds : of the kernels of the frames that were waited for
+    """
+
+    def __init__(self, part: DeviceMap, first: int, last: int) -> None:
+        self.part, self.seconds = part, 0.0
+        self.slab = part.slab(part.run(), first, last)
+        self._under_way: deque[Run] = deque()
+
+    def start(self, problem: MapProblem) -> Run:
+        """Launch the map of these atoms at the positions of this problem; further launches may follow in the run."""
+        if len(self._under_way) == AHEAD:
+            self._wait()
+        run = self.part.run()
+        self.part.move(run, problem)
+        self.slab = slab = self.part.slab(run, self.slab.first, self.slab.last)
+        step = self.part.atoms_a_launch(slab)
+        for atom in range(0, problem.n_atoms, step):
+            self.part.add(run, slab, atom, min(atom + step, problem.n_atoms))
+        run.submit()
+        self._under_way.append(run)
+        return run
+
+    def finish(self) -> None:
+        """Wait for all frames."""
+        while self._under_way:
+            self._wait()
+
+    def values(self) -> NDArray[np.floating]:
+        """Read the map of the last frame, (slices, ny, nx)."""
+        return self.downloaded(self.slab)
+
+    def downloaded(self, slab: MapSlab) -> NDArray[np.floating]:
+        """Read the values (slices, ny, nx) of a slab like `slab`."""
+        nx, ny, _ = slab.problem.grid.shape
+        values = np.empty((1, slab.last - slab.first, ny, nx), slab.problem.precision)
+        slab.download(self.part.run(), values)
+        found: NDArray[np.floating] = values[0]
+        return found
+
+    def places(self, points: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Find the places in its map of points (n, 3) of the grid, all of the slab."""
+        nx, ny, _ = self.slab.shape
+        found: NDArray[np.int64] = ((points[:, 2] - self.slab.first) * ny + points[:, 1]) * nx + points[:, 0]
+        return found.astype(np.int32)
+
+    def owns(self, points: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which points (n, 3) of the grid belong to the slab."""
+        z = points[:, 2]
+        return (z >= self.slab.first) & (z < self.slab.last)
+
+    def _wait(self) -> None:
+        """Wait for the first frame under way, and take the time of its kernels."""
+        from ...opencl.timing import seconds_of
+
+        run = self._under_way.popleft()
+        if run.events:
+            run.wait(run.events[-1])
+        self.seconds += sum(map(seconds_of, run.events), 0.0)

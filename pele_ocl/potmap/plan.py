@@ -1,0 +1,179 @@
+"""A map that is ready on its devices: one set of positions after the other, for a single map and for frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..variant import Progress
+from .corrections import correct
+from .map_slab import MapSlab
+from .problem import MapProblem
+from .slabs import LAUNCH_SECONDS, Work, atoms_a_launch, first_evals, slab_depth
+from .variants import VARIANTS
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+    from ..opencl.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """Values (components, nz, ny, nx) of a map.
+
+    seconds : of the kernels on the device that was busy longest
+    squares : sum of the squared potentials if the variant approximates, else None
+    """
+
+    values: NDArray[np.floating]
+    seconds: float
+    squares: float | None = None
+
+
+class DeviceMap:
+    """Kernels, tables and memory of a map on one device, kept from one set of positions to the next.
+
+    problem : at the positions of the last `move`
+    evals : evaluations of a launch that lasts about LAUNCH_SECONDS, as far as launches have shown
+    """
+
+    def __init__(self, problem: MapProblem, variant: str, device: Device) -> None:
+        self.device, self.problem, self.evals = device, problem, first_evals(device)
+        self._variant = VARIANTS[variant]
+        self._setup = self.run()
+        self.steps = self._variant.run(self._setup, problem)
+        self._slab: MapSlab | None = None
+
+    def run(self) -> Run:
+        """Begin a queue of launches on the device."""
+        from ..opencl.run import Run
+
+        return Run(self.device, self.problem.precision)
+
+    def move(self, run: Run, problem: MapProblem) -> None:
+        """Take the same atoms at other positions; tables that still fit are kept."""
+        if problem is not self.problem:
+            self.steps = (self.steps.moved or self._variant.run)(run, problem)
+            self.problem = problem
+
+    def slab(self, run: Run, first: int, last: int) -> MapSlab:
+        """Slices `first` to `last` - 1, all zero; the memory of the last slab serves if it has the same slices."""
+        kept = self._slab
+        if kept is not None and (kept.first, kept.last) == (first, last):
+            run.clear(kept.map)
+            return replace(kept, problem=self.problem)
+        self._slab = kept = None  # frees its memory before more is taken
+        self._slab = MapSlab.on(run, self.problem, first, last, self.steps.pad)
+        return self._slab
+
+    def add(self, run: Run, slab: MapSlab, first: int, last: int) -> None:
+        """Launch the addition of atoms `first` to `last` - 1, and after the last atom the corrections near atoms."""
+        self.steps.add(run, slab, first, last)
+        if last == self.problem.n_atoms and self._variant.is_corrected(self.problem.precision):
+            run.submit()  # the host prepares what comes next
+            correct(run, slab)
+
+    def atoms_a_launch(self, slab: MapSlab) -> int:
+        """Atoms of the next launch: all for methods that need all at once."""
+        if self.steps.atoms_a_point is not None:
+            return max(1, self.problem.n_atoms)
+        return atoms_a_launch(slab.n_points, self.evals)
+
+    def compute(self, work: Work, worker: int) -> float:
+        """Compute this device's share of a map, slab by slab; gives the seconds of its kernels."""
+        problem, seconds = work.problem, 0.0
+        self.move(self._setup, problem)
+        while (slices := work.take(worker, self._depth(), self.steps.pad[2])) is not None:
+            first, last = slices
+            run = self.run()
+            slab = self.slab(run, first, last)
+            done = 0
+            while done < problem.n_atoms and not work.stopped:
+                count = min(problem.n_atoms - done, self.atoms_a_launch(slab))
+                launch = self.run()
+                self.add(launch, slab, done, done + count)
+                work.do_meanwhile(launch)
+                took = launch.kernel_seconds
+                seconds += took
+                done += count
+                work.note(last - first, count)
+                evals = slab.n_points * (self.steps.atoms_a_point or count)
+                self.evals = evals * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
+            if self._variant.approximates:
+                work.squares[first:last] = slab.squares(run)
+            slab.download(run, work.slices(first, last))
+        setup, self._setup = self._setup, self.run()
+        return seconds + setup.kernel_seconds
+
+    def _depth(self) -> int:
+        return slab_depth(self.device, self.problem, self.evals, self.steps)
+
+
+class MapPlan:
+    """A map of one molecule on one grid, shared by devices.
+
+    problem : at the positions of the last map
+    wanted : accuracy by norm of the first problem, for methods that have one
+    """
+
+    def __init__(self, problem: MapProblem, variant: str, devices: Sequence[Device]) -> None:
+        self.problem, self.variant, self.wanted = problem, variant, problem.accuracy
+        self.devices = list(devices)
+        self._parts: dict[int, DeviceMap] = {}
+
+    def __reduce__(self) -> tuple[Callable[..., MapPlan], tuple[object, ...]]:
+        """Pickle by description: devices by their titles, kernels and memory made anew."""
+        return MapPlan, (self.problem, self.variant, self.devices)
+
+    def part(self, number: int) -> DeviceMap:
+        """Kernels, tables and memory on one of the devices, made at the first use."""
+        if number not in self._parts:
+            self._parts[number] = DeviceMap(self.problem, self.variant, self.devices[number])
+        return self._parts[number]
+
+    def refine(self, accuracy: float) -> None:
+        """Take a finer mesh or finer lattices from now on; the memory of the coarser ones is freed."""
+        self._parts.clear()
+        self.problem = replace(self.problem, accuracy=accuracy)
+
+    def compute(
+        self, problem: MapProblem | None = None, progress: Progress | None = None,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Summed:  # fmt: skip
+        """Compute the map.
+
+        problem : of the same atoms at other positions; progress : called with the share done, 0 to 1
+        meanwhile : done by the host while a device computes, if the variant approximates
+        """
+        self.problem = problem or self.problem
+        approximates = VARIANTS[self.variant].approximates
+        work = Work(self.problem, progress, len(self.devices), meanwhile if approximates else None)
+        if self.problem.n_atoms == 0:
+            return Summed(np.zeros_like(work.values), 0.0)
+        seconds = self._shared(work)
+        return Summed(work.values, seconds, float(work.squares.sum()) if approximates else None)
+
+    def _shared(self, work: Work) -> float:
+        """Let the devices do the work; the seconds of the one that was busy longest."""
+        if all(device.kind != "CPU" for device in self.devices):
+            work.start()
+        if len(self.devices) == 1:
+            return self.part(0).compute(work, 0)
+
+        def share(number: int) -> float:
+            try:
+                return self.part(number).compute(work, number)
+            except BaseException:
+                work.stopped = True  # for the other devices, too
+                raise
+
+        with ThreadPoolExecutor(len(self.devices)) as pool:
+            try:
+                return max(pool.map(share, range(len(self.devices))))
+            finally:
+                work.stopped = True  # if the wait was interrupted
