@@ -149,6 +149,8 @@ class SolventModel:
         if self.gb_model.of_surface:
             if self.rgb_max is not None:
                 raise InputError(f"{self.gb} has Born radii of the whole surface; leave rgb_max out")
+            if self.surface == "lcpo" or self.surface_tension:
+                raise InputError(f"{self.gb} has a nonpolar term of its own; leave surface and surface_tension out")
             if self.surface != "none":
                 object.__setattr__(self, "surface", "sgb")
                 object.__setattr__(self, "surface_tension", 0.0)

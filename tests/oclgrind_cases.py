@@ -218,6 +218,14 @@ ENERGY_LAYOUTS = {
 }
 
 
+def charged_groups(n: int) -> Atoms:
+    """Random atoms in one chain of bonds, of which every third has a dielectric constant of its own in VDGBNP."""
+    atoms, chain = random_atoms(n), np.column_stack([np.arange(n - 1), np.arange(1, n)])
+    labels = labels_of_elements(["C"] * n)
+    names = np.where(np.arange(n) % 3 == 0, "OD1", labels.names)
+    return replace(atoms, bonds=chain, labels=replace(labels, names=names, residue_names=np.array(["ASP"] * n)))
+
+
 def energy_cases(device: Device) -> None:
     """Three tiles, batches, and every switch of the kernels in one of the precisions."""
     atoms, n = random_atoms(40), 40
@@ -247,6 +255,10 @@ def energy_cases(device: Device) -> None:
     for size, items in ((64, 1), (32, 8)):
         with patch.multiple(addend, ATOMS_GPU=size, ITEMS_GPU=items):
             Energy(of_every_kind(40), per_atom=items == 1, variant="rows", device=device).evaluate()
+    for variant, precision in (("rows", "float64"), ("blocks", "float32"), ("squares", "float32")):
+        few = replace(charged_groups(12), sgb=np.tile([1.5, 1.2, 0.01, -0.5], (12, 1)))
+        options = dict(fixed_radii=True, model=SolventModel(gb="vdgbnp"), variant=variant, precision=precision)
+        Energy(few, device=device, **options).evaluate_batch(np.stack([few.positions, few.positions + 0.1]))
     surface_case(device, Energy)
     surface_case(device, Energy, n_shapes=1, per_atom=True, gradient=False)
 

@@ -63,12 +63,13 @@ def test_defaults_are_pele_s(control):
     assert read_control(control('"solventType" : "OBC"', '"solventType" : "VACUUM"')).gb == "none"
 
 
-def test_solvents_that_are_not_computed_are_told(control):
+def test_solvents_are_pele_s(control):
     found = read_control(control('"OBC"', '"VDGBNP"'))
-    assert found.gb == "obc2"
+    assert (found.gb, found.notes) == ("vdgbnp", ())
+    found = read_control(control('"OBC"', '"SGBNP"'))
+    assert found.gb == "sgbnp"
     assert found.notes == (
-        f"{found.path}: the solvent VDGBNP is not computed here; OBC set II was taken in its place, and energies "
-        "differ",
+        f"{found.path}: the penalty of ion pairs in SGBNP, whose table PELE keeps to itself, is left out",
     )
 
 

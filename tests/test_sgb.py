@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from conftest import random_atoms, require
 from forcefield_helpers import SAMPLES, needs_samples
-from gb_helpers import labels_of
-from tolerance import BORN_RADIUS, DIFFERENCES, ENERGY
+from tolerance import DIFFERENCES
 
 import pele_ocl
 from pele_ocl import Binding, Energy, InputError, Minimizer, Solvent, SolventModel, nonbond
@@ -57,7 +56,9 @@ def test_a_lone_sphere_has_its_own_radius():
 def test_two_spheres_are_as_integrated():
     """A point outside sees a closed surface of another sphere under no net solid angle: 1/B of two apart is known."""
     a, b, d = 1.5, 2.0, 6.0
-    atoms = replace(ATOMS[[0, 1]], positions=np.array([[0, 0, 0], [0, 0, d]]), sgb=np.array([[a, a, 0, 0], [b, b, 0, 0]]))
+    atoms = replace(
+        ATOMS[[0, 1]], positions=np.array([[0, 0, 0], [0, 0, d]]), sgb=np.array([[a, a, 0, 0], [b, b, 0, 0]])
+    )
     # 1/a less the integral of r^-4 over the other ball, in closed form.
     ball = b / (d * d - b * b) / 2 - np.log((d + b) / (d - b)) / (4 * d)
     born = sgb.surface_born_radii(atoms, MODELS["sgbnp"])
@@ -163,7 +164,9 @@ def test_minimize_holds_radii_for_a_round(device):
     )
     found = minimizer.minimize()
     before = Energy(ATOMS, model=MODELS["vdgbnp"], gradient=False, precision="float64", device=device).evaluate()
-    assert float(found.energy.total) < float(before.terms.total)
+    assert found.energy_before.total == pytest.approx(float(before.terms.total), rel=1e-9)
+    assert found.energy_after.total < found.energy_before.total
+    assert float(found.energy_after.nonpolar) == float(found.energy_before.nonpolar)
 
 
 @needs_samples
@@ -190,6 +193,7 @@ def test_what_does_not_go_is_refused():
     assert "holds Born radii and surface" in refusal(lambda: Energy(ATOMS, model=model))
     assert "come from the surface" in refusal(lambda: Energy(ATOMS, model=model, fixed_radii=True, born="tree"))
     assert "leave rgb_max out" in refusal(lambda: SolventModel(gb="vdgbnp", rgb_max=25.0))
+    assert "a nonpolar term of its own" in refusal(lambda: SolventModel(gb="vdgbnp", surface="lcpo"))
     assert "goes with sgbnp and vdgbnp" in refusal(lambda: SolventModel(surface="sgb"))
     assert "part of whole energies" in refusal(lambda: Solvent(ATOMS, model=model))
     assert "part of whole energies" in refusal(lambda: nonbond(ATOMS, all_pairs(ATOMS), model=model))

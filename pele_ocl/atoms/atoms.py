@@ -181,8 +181,8 @@ class Atoms(ReadOnlyArrays):
         missing = [name for name in names if getattr(self, name) is None]
         if "sgb" in missing:
             raise InputError(
-                f"{purpose} needs the SGB parameters of templates (columns 5 to 8 of NBON), which these atoms lack; take "
-                "PELE's OPLS2005"
+                f"{purpose} needs the SGB parameters of templates (columns 5 to 8 of NBON), which these atoms lack; "
+                "take PELE's OPLS2005"
             )
         if missing:
             raise InputError(f"{purpose} needs {' and '.join(missing)}, which these atoms lack")

@@ -97,8 +97,8 @@ def energy(
     named = listed(terms)
     spec = EnergySpec(
         reading=read_atoms, models="all" if models == "all" else "one", gradient=not no_gradient,
-        fixed_radii=fixed_radii or (constants.gb_model.of_surface and not no_gradient), one_four=one_four, cutoff=cutoff,
-        terms=None if named is None else tuple(named),
+        fixed_radii=fixed_radii or (constants.gb_model.of_surface and not no_gradient), one_four=one_four,
+        cutoff=cutoff, terms=None if named is None else tuple(named),
         precision=precision, variant=variant, born=born, accuracy=accuracy, device=device, model=constants,
         per_residue=per_residue, strict=is_strict(), mentioned=given_options("surface", "gb"),
     )  # fmt: skip

@@ -58,7 +58,7 @@ class Contents:
         checked = _checked_terms(terms, atoms, ALL_TERMS)
         corrected = LennardJonesCorrections(atoms, options.cutoff) if "lennard_jones" in names else None
         own = DielectricCorrections(atoms, model, names, options.cutoff) if model.gb_model.own_dielectrics else None
-        addends = (*((bonded,) if bonded else ()), *((corrected,) if corrected else ()), *((own,) if own else ()), *checked)
+        addends = (*(addend for addend in (bonded, corrected, own) if addend), *checked)
         return cls(
             (*names, *(name for term in checked for name in term.names if name not in names)),
             pairs.excluded,

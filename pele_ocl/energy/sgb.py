@@ -34,7 +34,7 @@ class SurfaceRadii:
         return {sums: self.n_parts * self.n_slots, "areas": self.n_slots}
 
     def launches(self, passes: AnyPasses, sums: str) -> list[BoundLaunch]:
-        """Bind the launches that leave the Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
+        """Bind the launches that leave Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
         run, tiles, model = passes.run, passes.tiles, passes.model
         if "exposed" not in passes.buffers:  # radii may be bound twice
             passes.buffers["exposed"] = run.zeros(passes.batch * self.n_slots * WORDS, np.int32)

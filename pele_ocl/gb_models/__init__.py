@@ -37,11 +37,11 @@ GB_MODELS = {
             nucleic=GBN2_NUCLEIC, igb=8,
         ),
         GBModel(
-            "sgbnp", "Ghosh, Rapp and Friesner, J. Phys. Chem. B 102, 10983 (1998), as PELE has it", "GB_RADIUS_SURFACE",
+            "sgbnp", "Ghosh, Rapp and Friesner, J. Phys. Chem. B 102, 10983 (1998), as in PELE", "GB_RADIUS_SURFACE",
             offset=0.0, of_surface=True,
         ),
         GBModel(
-            "vdgbnp", "Zhu et al., J. Chem. Theory Comput. 3, 2108 (2007), as PELE has it", "GB_RADIUS_SURFACE",
+            "vdgbnp", "Zhu et al., J. Chem. Theory Comput. 3, 2108 (2007), as in PELE", "GB_RADIUS_SURFACE",
             offset=0.0, of_surface=True, own_dielectrics=True,
         ),
     )

@@ -25,7 +25,7 @@ def sgb_figures(atoms: Atoms, name: str) -> Floats:
     lacking = np.flatnonzero(np.isnan(atoms.sgb).any(axis=1))
     if len(lacking):
         raise ParameterError(
-            f"{atoms.describe(int(lacking[0]))} has no SGB parameters, which {name} needs: columns 5 to 8 of NBON in its "
-            "template are 0; make the template with OPLS2005"
+            f"{atoms.describe(int(lacking[0]))} has no SGB parameters, which {name} needs: columns 5 to 8 of NBON in "
+            "its template are 0; make the template with OPLS2005"
         )
     return atoms.sgb

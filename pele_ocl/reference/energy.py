@@ -15,6 +15,7 @@ from ..pairs import nonbonded_pairs
 from ..pairs.dielectric import inverse_dielectrics
 from ..solvent_model import SolventModel
 from .bonded import bonded_terms
+from .sgb import nonpolar_sgb, surface_born_radii
 from .solvent import (
     born_radii_of,
     coefficients,
@@ -26,7 +27,6 @@ from .solvent import (
     nonpolar,
     sphere_ends,
 )
-from .sgb import nonpolar_sgb, surface_born_radii
 from .surface import surface_areas
 
 ROWS = 256  # atoms at a time, so that memory stays linear in atoms

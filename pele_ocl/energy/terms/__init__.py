@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .distance import DistanceRestraint
 from .dielectric import DielectricCorrections
+from .distance import DistanceRestraint
 from .lj_pairs import LennardJonesCorrections
 from .restraint import PositionalRestraint
 from .term import Addend, Term
@@ -11,6 +11,7 @@ from .torsion import TorsionRestraint
 
 __all__ = [
     "Addend",
+    "DielectricCorrections",
     "DistanceRestraint",
     "LennardJonesCorrections",
     "PositionalRestraint",

@@ -22,7 +22,7 @@ _TERMS = ("coulomb", "coulomb_14", "gb_pair")
 
 
 class DielectricCorrections(Addend):
-    """Coulomb and GB energies with the lesser 1/eps of each pair, less what the passes have with one constant for all."""
+    """Coulomb and GB energies with the lesser 1/eps of each pair, less what the passes have with one for all."""
 
     merges_names: ClassVar[bool] = True
 
@@ -35,7 +35,10 @@ class DielectricCorrections(Addend):
         self._special = np.flatnonzero(self._inverses < 1)
         pairs = nonbonded_pairs(atoms)
         products = np.concatenate(
-            [np.zeros(len(pairs.excluded) - len(pairs.one_four)), pairs.one_four.parameters[:, 0] * model.coulomb_factor]
+            [
+                np.zeros(len(pairs.excluded) - len(pairs.one_four)),
+                pairs.one_four.parameters[:, 0] * model.coulomb_factor,
+            ]
         )
         both = np.concatenate([pairs.excluded, pairs.excluded[:, ::-1]])
         counts = np.minimum(*self._inverses[both].T) < 1
