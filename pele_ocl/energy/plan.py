@@ -106,8 +106,11 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         self.born, self.accuracy = chosen.name, chosen.accuracy
         if (asked or self.accuracy) is not None and not self._contents.has_gb:
             raise InputError("no term depends on Born radii; leave born and their accuracy out")
-        if self.accuracy is not None and model.gb_model.of_surface:
+        if (of_surface := model.gb_model.of_surface) and (self.accuracy is not None or asked is not None):
             raise InputError(f"the Born radii of {model.gb} come from the surface; leave born and their accuracy out")
+        if self.born == "surface" and not of_surface:
+            raise InputError(f"Born radii of {model.gb} are no integrals over the surface; leave born out")
+        self.born = "surface" if of_surface else self.born
         if self._has_frozen and per_atom:
             raise InputError(
                 "there are no energies of single atoms where some are frozen; leave out per_atom or frozen"

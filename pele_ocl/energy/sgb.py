@@ -40,27 +40,30 @@ class SurfaceRadii:
             passes.buffers["exposed"] = run.zeros(passes.batch * self.n_slots * WORDS, np.int32)
         figures = np.column_stack([tiles.by_slot(column) for column in sgb_figures(passes.atoms, model.gb).T])
         self._parameters = run.upload(figures)
-        common = dict(
-            n_tiles=len(tiles), parameters=self._parameters,
-            units=run.upload(np.column_stack([unit_points(), np.zeros(POINTS)])),
-            **passes.named("points", "origins", "exposed"),
-        )  # fmt: skip
-        items, centres = (1, self.n_slots) if run.device.kind == "CPU" else (CENTRES, CENTRES)
-        macros = {"TILE": tiles.size, "WORDS": WORDS}
-        n_kinds = 2 if "nonpolar" in passes.contents.names else 1
+        common = dict(n_tiles=len(tiles), parameters=self._parameters, **passes.named("points", "origins", "exposed"))
+        units, on_cpu = unit_points(), run.device.kind == "CPU"
+        items, centres = (1, self.n_slots) if on_cpu else (CENTRES, CENTRES)
+        macros = {"TILE": tiles.size, "WORDS": WORDS, "ITEMS": items, "width": passes.layout.width}
+        has_areas = "nonpolar" in passes.contents.names
+        bare, reached = figures[:, :2].max(axis=0).tolist()
         return [
             run.bind(
-                "energy/sgb/points.cl", "exposed_points", (self.n_slots * WORDS, 1), (WORDS, 1),
-                dict(n_kinds=n_kinds, probe=model.probe_radius, **passes.named("areas"), **common), **macros,
+                "energy/sgb/points.cl", "exposed_points", (self.n_slots * items, 1), (items, 1),
+                dict(
+                    n_kinds=2 if has_areas else 1, probe=model.probe_radius, largest_bare=bare, largest_reached=reached,
+                    columns=run.upload(units.T), **passes.named("extents", "areas"), **common,
+                ),
+                **macros,
             ),
             run.bind(
                 "energy/sgb/integral.cl", "surface_integrals", (-(-self.n_slots // centres) * items, self.n_parts),
                 (items, 1),
                 dict(
                     n_centres=centres, n_parts=self.n_parts, n_spheres=self.n_spheres, sums=passes.buffers[sums],
-                    **passes.named("x", "y", "z"), **common,
+                    units=run.upload(np.column_stack([units, np.zeros(POINTS)])), **passes.named("x", "y", "z"),
+                    **common,
                 ),
-                width=passes.layout.width, cost=self._cost, ITEMS=items, **macros,
+                cost=self._cost, **macros,
             ),
         ]  # fmt: skip
 

@@ -127,7 +127,7 @@ class EnergySpec(StructureSpec):
             **({"born_radius": spread} if np.isfinite(radii).all() else {}),  # NaN where no term needs them
             "energy": result.energy,
             **area_facts(result.model, result.energy),
-            "gradient": norms(result.gradient),
+            "gradient": _gradient_as_json(result),
             **seconds,
             **self._residues(result),
             **findings,
@@ -156,6 +156,12 @@ class EnergySpec(StructureSpec):
             if option in self.mentioned and not used and not plan.model.gb_model.vacuum and option not in self._told:
                 self._told.add(option)
                 note(f"Note: --{option} plays no part, as none of its terms is among --terms")
+
+
+def _gradient_as_json(result: EnergyResult) -> dict[str, Any] | None:
+    """Give the norms of the gradient, and tell if it holds Born radii and surface."""
+    found = norms(result.gradient)
+    return {**found, "holds_radii": True} if found and result.model.gb_model.of_surface else found
 
 
 def norms(gradient: Floats | None) -> dict[str, float] | None:

@@ -37,10 +37,10 @@ void surface_integrals(
     const int item = get_local_id(0), part = get_group_id(1), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
     const int first = get_group_id(0) * n_centres + item * WIDTH, end = min((int)(get_group_id(0) + 1) * n_centres, n_slots);
-    const int last = min((part + 1) * n_spheres, n_slots);
+    const int first_sphere = n_spheres * part, last = min(first_sphere + n_spheres, n_slots);
     global real *out = sums + ((size_t)conformation * n_parts + part) * n_slots;
     for (int i = first; i < end; i += ITEMS * WIDTH) STORE((realv)0, i, out);
-    for (int j = part * n_spheres; j < last; ++j) {
+    for (int j = first_sphere; j < last; ++j) {
         const real radius = parameters[j].x, share = radius * radius / (32 * WORDS);
         global const int *bits = exposed + (at + j) * WORDS;
         for (int w = item; w < WORDS; w += ITEMS) firsts[w + 1] = popcount(bits[w]);
@@ -53,7 +53,7 @@ void surface_integrals(
         for (int w = item; w < WORDS; w += ITEMS) {
             int place = firsts[w];
             for (int k = 0; k < 32; ++k)
-                if (bits[w] >> k & 1) lined[place++] = (ushort)(k * WORDS + w);
+                if (bits[w] >> k & 1) lined[place++] = (ushort)(32 * w + k);
         }
         const real4 point = points[at + j], origin = origins[box + j / TILE];
         for (int start = 0; start < count; start += ROOM) {
