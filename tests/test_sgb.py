@@ -11,7 +11,7 @@ from forcefield_helpers import SAMPLES, needs_samples
 from tolerance import DIFFERENCES
 
 import pele_ocl
-from pele_ocl import Binding, Energy, InputError, Minimizer, Solvent, SolventModel, nonbond
+from pele_ocl import Binding, Energy, Ensemble, InputError, Minimizer, Solvent, SolventModel, nonbond
 from pele_ocl.atoms import Labels
 from pele_ocl.binding.pele import PoseEvaluator
 from pele_ocl.energy import VARIANTS
@@ -214,3 +214,15 @@ def test_an_atom_without_parameters_is_named():
 def test_figures_of_atoms_are_checked(wrong):
     with pytest.raises(InputError, match="sgb"):
         replace(ATOMS, sgb=wrong)
+
+
+def test_rows_of_an_ensemble_are_as_alone(device):
+    """Of two molecules in one launch, of float64: the same terms and gradients."""
+    require(device, "float64")
+    options = dict(model=MODELS["vdgbnp"], fixed_radii=True, precision="float64", device=device)
+    both = [ATOMS, molecule(50, 7)]
+    rows = Ensemble(both, **options).evaluate()
+    for k, atoms in enumerate(both):
+        alone = Energy(atoms, **options).evaluate()
+        np.testing.assert_allclose(rows.terms().values[k], alone.terms.values, rtol=1e-11)
+        np.testing.assert_allclose(rows.gradients[k], alone.gradient, atol=1e-8)

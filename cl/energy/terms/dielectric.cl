@@ -11,6 +11,8 @@
 #error "ITEMS: work-items of a group"
 #endif
 
+#define PARTS 6  // sums of a work-item
+
 typedef struct { real coulomb, scaled, gb, x, y, z; } Corrections;
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
@@ -34,7 +36,7 @@ void correct_dielectric(
     global const real *restrict born,             // (n_conformations, n_slots) [A]
     global real *restrict results)                // energy/results.clh
 {
-    local Corrections parts[ITEMS];
+    local real parts[PARTS * ITEMS];
     const int item = get_local_id(0), i = get_group_id(0), conformation = get_global_id(2);
     const Results own = results_of(results, conformation, n_rows, n_atoms);
     global const coordinate *all = positions + 3 * (size_t)conformation * n_atoms;
@@ -80,24 +82,21 @@ void correct_dielectric(
         sum.y -= pull * (real)d.y;
         sum.z -= pull * (real)d.z;
     }
-    parts[item] = sum;
+    const real own_parts[PARTS] = {sum.coulomb, sum.scaled, sum.gb, sum.x, sum.y, sum.z};
+    for (int c = 0; c < PARTS; ++c) parts[c * ITEMS + item] = own_parts[c];
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (item > 0) return;
-    for (int k = 1; k < ITEMS; ++k) {
-        sum.coulomb += parts[k].coulomb;
-        sum.scaled += parts[k].scaled;
-        sum.gb += parts[k].gb;
-        sum.x += parts[k].x;
-        sum.y += parts[k].y;
-        sum.z += parts[k].z;
-    }
+    if (item == 0) {
+        real whole[PARTS];
+        for (int c = 0; c < PARTS; ++c) {
+            whole[c] = 0;
+            for (int k = 0; k < ITEMS; ++k) whole[c] += parts[c * ITEMS + k];
+        }
 #if GRADIENT
-    global real *out = own.gradient + 3 * (size_t)i;
-    out[0] += sum.x;
-    out[1] += sum.y;
-    out[2] += sum.z;
+        global real *out = own.gradient + 3 * (size_t)i;
+        for (int axis = 0; axis < 3; ++axis) out[axis] += whole[3 + axis];
 #endif
-    if (coulomb_term >= 0) own.further[(size_t)coulomb_term * n_atoms + i] = sum.coulomb / 2;
-    if (scaled_term >= 0) own.further[(size_t)scaled_term * n_atoms + i] = sum.scaled / 2;
-    if (gb_term >= 0) own.further[(size_t)gb_term * n_atoms + i] = sum.gb / 2;
+        if (coulomb_term >= 0) own.further[(size_t)coulomb_term * n_atoms + i] = whole[0] / 2;
+        if (scaled_term >= 0) own.further[(size_t)scaled_term * n_atoms + i] = whole[1] / 2;
+        if (gb_term >= 0) own.further[(size_t)gb_term * n_atoms + i] = whole[2] / 2;
+    }
 }

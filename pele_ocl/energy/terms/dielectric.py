@@ -43,7 +43,7 @@ class DielectricCorrections(Addend):
         both = np.concatenate([pairs.excluded, pairs.excluded[:, ::-1]])
         counts = np.minimum(*self._inverses[both].T) < 1
         order = np.lexsort((both[counts, 1], both[counts, 0]))
-        self._first, self._second = both[counts][order].T
+        self._first, self._second = np.ascontiguousarray(both[counts][order].T)
         self._products = np.tile(products, 2)[counts][order]
 
     def __bool__(self) -> bool:
