@@ -47,8 +47,8 @@ def read(
     coordinates : for a topology the file with the positions: an AMBER restart (.rst7, .inpcrd, .ncrst), a NetCDF
         trajectory or a structure file. Positions themselves, an array (n, 3) A, do, too
     parameters : CHARMM's parameter files, for a .psf
-    select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. What is left out
-        needs no template
+    select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. Atoms that
+        are left out need no template
 
     Returns Atoms in the order of the file. Raises FormatError if a file cannot be read, and ParameterError if the force
     field lacks a residue or an atom. Raises InputError for a force field that the file cannot take. A selection that

@@ -25,7 +25,7 @@ N_MAPS, MAP_SIZE = 2, 24
 
 
 def rendered(content: Content) -> str:
-    """The text of a topology."""
+    """Write the text of a topology."""
     parts = [f"{'%VERSION  VERSION_STAMP = V0001.000  DATE = 01/02/26  03:04:05':<80}\n"]
     for name, (form, values) in content.items():
         parts += [f"{f'%FLAG {name}':<80}\n{f'%FORMAT({form})':<80}\n", *_lines(form, values)]
@@ -78,7 +78,7 @@ def _graph() -> dict[str, list[tuple[int, ...]]]:
 
 
 def content(copies: int = 1) -> Content:
-    """The sections of a topology of hexapeptides, with made-up bonded parameters."""
+    """Make the sections of a topology of hexapeptides, with made-up bonded parameters."""
     atoms, graph = hexapeptide(), _graph()
     n, n_all = len(atoms), copies * len(atoms)
     labels = atoms.labels
@@ -186,7 +186,7 @@ def _coefficients(sigma: np.ndarray, epsilon: np.ndarray) -> tuple[list[float], 
 
 
 def with_cmap(made: Content, prefix: str = "") -> Content:
-    """The sections with CMAP terms of two maps, in the order of angles from -180 degrees."""
+    """Add CMAP terms of two maps to the sections, in the order of angles from -180 degrees."""
     chains = _graph()["cmaps"]
     rows = [value for k, of in enumerate(chains) for value in (*(i + 1 for i in of), k % N_MAPS + 1)]
     return {
@@ -205,7 +205,7 @@ def map_values(k: int) -> np.ndarray:
 
 
 def with_charmm(made: Content) -> Content:
-    """The sections as ParmEd writes those of a CHARMM force field."""
+    """Write the sections as ParmEd writes a CHARMM force field's."""
     a, b = (np.array(made[f"LENNARD_JONES_{of}COEF"][1]) for of in "AB")
     graph = _graph()
     bradley = [
@@ -287,14 +287,14 @@ def netcdf(
 
 
 def dihedrals(x: np.ndarray, atoms: np.ndarray) -> np.ndarray:
-    """The angles (m,) rad of four atoms each."""
+    """Measure the angles (m,) rad of four atoms each."""
     b1, b2, b3 = (x[atoms[:, k + 1]] - x[atoms[:, k]] for k in range(3))
     one, other = np.cross(b1, b2), np.cross(b2, b3)
     return np.arctan2((np.cross(one, other) * b2).sum(axis=1) / np.linalg.norm(b2, axis=1), (one * other).sum(axis=1))
 
 
 def bonded_energies(bonded: Bonded, x: np.ndarray, coulomb: float) -> dict[str, float]:
-    """The energies of the tables in plain NumPy, kcal/mol, CMAP apart. x : (n, 3) A"""
+    """Compute the energies of the tables in plain NumPy, kcal/mol, CMAP apart. x : (n, 3) A"""
 
     def distances(atoms: np.ndarray) -> np.ndarray:
         return np.linalg.norm(x[atoms[:, 0]] - x[atoms[:, -1]], axis=1)

@@ -16,10 +16,10 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from pele_ocl import Atoms
+from pele_ocl import Atoms, list_devices
 from pele_ocl.atoms import Labels
 from pele_ocl.opencl import building, notices
-from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl.opencl.device import Device
 from pele_ocl.pairs import PairList
 from pele_ocl.paths import copy_installed
 from pele_ocl.variant import PRECISIONS
@@ -67,7 +67,9 @@ def build_in_silence(build: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chosen_devices() -> list[Device]:
-    """Those PELE_OCL_TEST_DEVICES names: `wheel`, the PoCL that comes with the package; `all`; or parts of names."""
+    """List the devices that PELE_OCL_TEST_DEVICES names: `wheel`, the PoCL that comes with the package; `all`; or parts
+    of names.
+    """
     devices = [device for device in list_devices() if device.kind != "simulator"]
     if WANTED == "all":
         return devices
@@ -131,7 +133,7 @@ def precision(request: pytest.FixtureRequest, device: Device) -> str:
 
 
 def has_native_atomics(device: Device) -> bool:
-    """Whether the device has the variant atomic-native in every precision."""
+    """Tell if the device has the variant atomic-native in every precision."""
     return all(device.has_float_atomics(precision) for precision in PRECISIONS)
 
 
@@ -207,5 +209,5 @@ def random_pairs(n_atoms: int, n_pairs: int, seed: int = 0) -> PairList:
 
 
 def without(pairs: PairList, *names: str) -> PairList:
-    """The list less some of one_four, sigma2 and charge_products."""
+    """Take some of one_four, sigma2 and charge_products from the list."""
     return replace(pairs, labels=None, **dict.fromkeys(names))

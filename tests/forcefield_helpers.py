@@ -23,7 +23,7 @@ def arrays_of(name: str) -> dict[str, np.ndarray]:
 
 
 def structure_from(arrays: Mapping[str, np.ndarray]) -> Structure:
-    """The Structure that a reader would make of a system's file."""
+    """Make the Structure that a reader would make of a system's file."""
     labels = Labels(
         names=arrays["atom_name"],
         elements=arrays["element"],
@@ -45,7 +45,7 @@ def structure_from(arrays: Mapping[str, np.ndarray]) -> Structure:
 
 
 def chain(residues: Sequence[tuple[str, str]], segments: Sequence[int] | None = None, step: float = 10.0) -> Structure:
-    """Residues, each a name and its atoms, in a row along x so that only C-N and O3'-P of neighbours are bonded.
+    """Put residues, each a name and its atoms, in a row along x. Only C-N and O3'-P of neighbours are bonded.
 
     step : A from residue to residue; any other than 10 tears the chain
     """

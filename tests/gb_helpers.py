@@ -25,7 +25,7 @@ def labels_of(elements: np.ndarray, names: Sequence[str], residue: int = 10) -> 
 
 
 def with_mbondi3(atoms: Atoms) -> Atoms:
-    """The atoms with mbondi3 radii as ParmEd has them, by bonds and names; but for oxygens at the C-terminus."""
+    """Give the atoms mbondi3 radii as ParmEd does, by bonds and names; but for oxygens at the C-terminus."""
     symbols, names = atoms.labels.elements.tolist(), atoms.labels.names.tolist()
     oxygens = {"ASP": "OD", "AS4": "OD", "GLU": "OE", "GL4": "OE"}
     near: list[list[int]] = [[] for _ in symbols]
@@ -45,7 +45,7 @@ def with_mbondi3(atoms: Atoms) -> Atoms:
 
 
 def read_parm(topology: Path, coordinates: Path) -> Atoms:
-    """The atoms of an AMBER topology, as far as GB needs them."""
+    """Read the atoms of an AMBER topology, as far as GB needs them."""
     sections: dict[str, str] = {}
     for section in topology.read_text().split("%FLAG ")[1:]:
         name, _, rest = section.partition("\n")
@@ -73,7 +73,7 @@ def read_parm(topology: Path, coordinates: Path) -> Atoms:
 
 
 def amber_solvent(atoms: Atoms, gb: str, salt: float) -> tuple[Atoms, SolventModel]:
-    """Atoms and model with sander's constants: that of Coulomb in the charges, kappa by way of the temperature."""
+    """Make atoms and model with sander's constants: Coulomb's in the charges, kappa by the temperature."""
     atoms = replace(atoms, charges=atoms.charges * 18.2223 / np.sqrt(COULOMB_KCAL_A))
     model = SolventModel(gb=gb, ionic_strength=salt, solvent_dielectric=78.5, surface_tension=0)
     if salt:

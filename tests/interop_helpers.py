@@ -1,4 +1,4 @@
-"""Energies of tables in NumPy, and those of OpenMM's Reference platform by class of force."""
+"""Energies of tables in NumPy, and OpenMM's Reference platform's by class of force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps to write, small files as other programs write them, a grid of no symmetry, and how far maps are apart."""
+"""Maps to write, small files as of other programs, a skew grid, and how far maps are apart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ATOL_A = {
 
 
 def relative(values, expected) -> float:
-    """The difference over what is expected, both by norm."""
+    """Return the difference over what is expected, both by norm."""
     return float(np.linalg.norm(values.astype(np.float64) - expected) / np.linalg.norm(expected))
 
 

@@ -75,7 +75,7 @@ POTMAP_VECTORS = Blocking(4, (2, 3), (1, 1, 1))
 
 
 def with_necks(atoms: Atoms) -> Atoms:
-    """The atoms with what GBn2 needs."""
+    """Give the atoms what GBn2 needs."""
     labels = labels_of(np.resize(["H", "C", "N", "O", "S"], len(atoms)), ("ALA", "DA"))
     return replace(atoms, gb_radii=np.resize([1.2, 1.7, 1.55, 1.5], len(atoms)), labels=labels)
 
@@ -128,7 +128,7 @@ def tree_cases(device: Device) -> None:
 
 
 def nonbond_cases(device: Device) -> None:
-    """With 600 pairs the sort takes two blocks; the scan gets its own case of several."""
+    """Sort 600 pairs, which takes two blocks; the scan gets its own case of several."""
     run = Run(device, "float32")
     prefix_sum(run, run.zeros(1100, np.int32), 1100)
     atoms, pairs = random_atoms(40), random_pairs(40, 600)
@@ -264,7 +264,7 @@ def energy_cases(device: Device) -> None:
 
 
 def gpu_layouts_case(device: Device, atoms: Atoms) -> None:
-    """The layouts that GPUs get by themselves, for few atoms and for many, against the definition."""
+    """Compare the layouts that GPUs get by themselves, for few atoms and for many, with the definition."""
     expected = definition.energy(atoms)
     total = sum(term.sum() for term in expected.per_atom.values())
     machine = replace(Machine.of(device, "float64"), kind="GPU", width=1)
@@ -332,7 +332,7 @@ LOAD = "atomic_load_explicit((volatile global atomic_int *)(counter), memory_ord
 
 
 def minimize_cases(device: Device) -> None:
-    """A few iterations of each method, in seats that structures leave and enter, and by groups of GPUs and of CPUs."""
+    """Do a few iterations of each method, in seats that structures leave and enter, by groups of GPUs and of CPUs."""
     atoms, vacuum = random_atoms(20), SolventModel(gb="none")
     starts = atoms.positions + 0.005 * np.arange(3)[:, None, None] * random_atoms(20, 1).positions
     bonds = np.column_stack([np.arange(0, 20, 2), np.arange(1, 21, 2)])
@@ -392,8 +392,8 @@ CASES = {
 }
 
 if __name__ == "__main__":
-    simulator, kept, keep = get_device("oclgrind"), set[tuple[str, ...]](), Run.keep
-    Run.keep = lambda self, file, name, *rest, **more: kept.add((file, name)) or keep(self, file, name, *rest, **more)
+    simulator, bound, bind = get_device("oclgrind"), set[tuple[str, ...]](), Run.bind
+    Run.bind = lambda self, file, name, *rest, **more: bound.add((file, name)) or bind(self, file, name, *rest, **more)
     CASES[sys.argv[1]](simulator)
-    print("kernels:", *sorted({f"{file}:{name}" for file, name, *_ in kept | set(simulator.kernels)}))
+    print("kernels:", *sorted({f"{file}:{name}" for file, name, *_ in bound | set(simulator.kernels)}))
     print("all cases ran")

@@ -38,7 +38,7 @@ TENSION = 0.005  # kcal/mol/A^2, sander's surften
 
 
 def printed(result: EnergyResult) -> dict[str, float]:
-    """The terms as sander prints them: torsions with impropers, pairs and self terms of GB in one."""
+    """Return the terms as sander prints them: torsions with impropers, pairs and self terms of GB in one."""
     terms = dict(result.energy)
     terms["torsion"] += terms.pop("improper", 0.0)
     terms["gb"] = terms.pop("gb_pair") + terms.pop("gb_self")
@@ -57,7 +57,7 @@ def assert_printed(found: dict[str, float], expected: dict[str, float]) -> None:
 
 @pytest.fixture(scope="module")
 def dpdp() -> tuple[Atoms, np.ndarray, np.ndarray]:
-    """The atoms, the frames (m, n, 3), and the rows of sander's energies.
+    """Read the atoms, the frames (m, n, 3), and the rows of sander's energies.
 
     sander left out the bonds with hydrogen, which were constrained (ntf=2).
     """
@@ -72,7 +72,7 @@ def dpdp() -> tuple[Atoms, np.ndarray, np.ndarray]:
 
 
 def test_tables_give_the_printed_terms(dpdp):
-    """The tables alone, summed by NumPy."""
+    """Sum the tables alone by NumPy."""
     coulomb = CHARGE_UNIT**2
     ala3 = pele_ocl.read(SAMPLES / "Ala3.top", coordinates=SAMPLES / "Ala3.crd")
     found = bonded_energies(ala3.bonded, ala3.positions, coulomb)

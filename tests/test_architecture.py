@@ -1,4 +1,4 @@
-"""The structure: imports run downwards, every kernel belongs to something."""
+"""Structure: imports run downwards, every kernel belongs to something."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def layer(path: Path) -> str:
 
 
 def imported_layers(path: Path) -> set[str]:
-    """The first-level names of pele_ocl that a module imports, relative imports resolved."""
+    """Find the first-level names of pele_ocl that a module imports, relative imports resolved."""
     found = set()
     depth = len(path.relative_to(PACKAGE).parts)
     for node in ast.walk(parsed(path)):
@@ -85,7 +85,7 @@ def imported_layers(path: Path) -> set[str]:
 
 
 def test_imports_run_downwards():
-    """The public names, `__init__`, know all rooms; a lower room asks it for the version alone."""
+    """Rooms import lower ones; `__init__` knows all rooms, and a lower room asks it for the version alone."""
     unknown = {layer(path) for path in MODULES} - FLOOR_OF.keys() - {"__init__"}
     assert not unknown, f"{unknown} are on no floor: put them in FLOORS"
     faults = []
@@ -104,7 +104,7 @@ def test_imports_by_string_are_counted():
 
 
 def strings_imported(path: Path) -> list[int]:
-    """The lines of a module that import a module of the package by a string."""
+    """List the lines of a module that import a module of the package by a string."""
     calls = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call) and node.args)
     named = (call for call in calls if ast.unparse(call.func).rpartition(".")[2] == "import_module")
     return [call.lineno for call in named if ast.unparse(call.args[0]).lstrip("f").startswith(("'.", '".'))]
@@ -116,7 +116,7 @@ def test_no_modules_import_each_other():
 
 
 def imported_modules(path: Path) -> set[Path]:
-    """The modules of pele_ocl that a module imports when it is imported itself."""
+    """Find the modules of pele_ocl that a module imports when it is imported itself."""
     found = set()
     for node in parsed(path).body:
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -129,7 +129,7 @@ def imported_modules(path: Path) -> set[Path]:
 
 
 def test_production_does_without_the_reference():
-    """The oracle of the tests stays independent of what it checks; the bench compares with it."""
+    """Tests' oracle stays independent of what it checks; the bench compares with it."""
     users = {layer(path) for path in MODULES if "reference" in imported_layers(path)}
     assert users <= {"reference", "bench"}
 
@@ -147,7 +147,7 @@ def test_tuning_names_no_variant():
 
 
 def compared_names(path: Path) -> list[str]:
-    """The comparisons of a module with the name of a variant."""
+    """List the comparisons of a module with the name of a variant."""
     names = {*SOLVENT, *NONBOND, *ENERGY, *POTMAP}
     found = []
     for node in ast.walk(parsed(path)):

@@ -1,4 +1,4 @@
-"""Arguments of another kind than they should be get a sentence that names what is wanted, and objects a short repr."""
+"""Arguments of another kind than they should be get a sentence that names what is wanted. Objects have a short repr."""
 
 from __future__ import annotations
 

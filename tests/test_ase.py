@@ -1,4 +1,4 @@
-"""The calculator for ASE, and arrays of other libraries in and out without a copy."""
+"""Calculator for ASE, and arrays of other libraries in and out without a copy."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_optimizers_of_ase_and_scipy_find_the_minimum_that_minimize_finds(dipept
 
 
 def test_the_options_of_energy(dipeptide: Atoms) -> None:
-    """Terms alone need the parameters of those terms; at fixed Born radii forces are others."""
+    """Chosen terms need their own parameters alone; at fixed Born radii forces are others."""
     bare = replace(dipeptide, gb_radii=None, gb_scales=None)
     atoms = to_ase(bare)
     atoms.calc = Calculator(bare, only_terms=["lennard_jones"])

@@ -123,7 +123,7 @@ def test_peers_that_are_not_installed(monkeypatch):
     ids=["energy", "nonbond", "solvent"],
 )
 def test_openmm_agrees(make, names):
-    """Its Reference platform to all digits: same pairs, same formulas, the energy's shift at the cutoff taken off."""
+    """OpenMM's Reference platform agrees to all digits: same pairs and formulas, the cutoff's shift taken off."""
     atoms = load("hexapeptide")
     work = make("hexapeptide", atoms, precision="float64", devices=DEVICES[:1], runs=3)
     rows = {r.code: r for r in work.rows(lambda code: "Reference" in code, lambda line: None)}

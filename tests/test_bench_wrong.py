@@ -1,4 +1,4 @@
-"""Timing tables of wrong kernels: the row is marked and the exit code is 1, but not where inexact is the design."""
+"""Timing tables of wrong kernels: the row is marked and the exit code is 1, unless inexact is the design."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIST = ("--order", "sorted", "--no-peers")
 
 
 def wrong(text: str, command: str, variant: str) -> str:
-    """The row of a variant in what a command printed."""
+    """Return the row of a variant in what a command printed."""
     return next(line for line in text.splitlines() if f"{variant} " in line and line.startswith(command))
 
 

@@ -124,7 +124,9 @@ def test_poses_compute_the_receptor_once(device):
 
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="AMBER's test files are not beside the checkout")
 def test_terms_that_sander_printed(device):
-    """The complex of DPDP cut in two, by AMBER's names; of 8 of 100 frames. sander left out bonds with hydrogen."""
+    """DPDP's complex is cut in two, by AMBER's names; 8 of 100 frames are compared. sander left out bonds with
+    hydrogen.
+    """
     rows = np.loadtxt(SAMPLES / "DPDP_sander.dat")[:8]
     atoms = read(SAMPLES / "DPDP.parm7", coordinates=SAMPLES / "DPDP.nc")
     model = SolventModel.like("gmx", gb="hct", surface_tension=0.005)
@@ -266,7 +268,7 @@ def test_poses_that_clash_are_computed_in_float64(tmp_path):
 
 
 def test_clashes_in_three_trajectories_are_computed_in_float64(tmp_path, monkeypatch):
-    """As those of one trajectory are; where the device has no float64 these frames fail."""
+    """Clashes are computed as in one trajectory; on a device without float64 these frames fail."""
     x = clashing()[[0, 2, 0]]  # the others would fail as torn
     (tmp_path / "frames.nc").write_bytes(netcdf(x.astype(np.float32)))
     own = {"complex": None, "receptor": slice(N), "ligand": slice(N, 2 * N)}

@@ -153,7 +153,7 @@ def test_a_mutant_has_alanines_atoms_and_parameters():
 
 
 def test_a_scan_is_that_of_mutants_by_hand(device):
-    """The change of a site is the difference of two binding energies, here of atoms that were cut by hand."""
+    """A site's change is the difference of two binding energies, here of atoms that were cut by hand."""
     atoms = complex_atoms()
     plan = Binding(atoms, LIGAND, like="gmx", precision="float64", device=device)
     near = interface_residues(plan)
@@ -215,7 +215,7 @@ def test_a_force_field_that_is_not_ambers_is_refused(charge):
 
 
 def test_half_cystines_are_known_by_their_bond():
-    """CHARMM calls them CYS as it calls those with a hydrogen."""
+    """CHARMM calls them CYS, like the ones with a hydrogen."""
     atoms = complex_atoms()
     labels, near = atoms.labels, np.flatnonzero(atoms.labels.names == "CG")
     first, second = near[0], near[-1]

@@ -15,13 +15,12 @@ from test_reference_energy import bonded as chain
 from test_reference_nonbond import differences, relative
 from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
-from pele_ocl import Atoms, InputError
+from pele_ocl import Atoms, InputError, PositionalRestraint
 from pele_ocl.atoms import Angles, Bonded, HarmonicImpropers, OneFourPairs, Torsions
 from pele_ocl.energy import TERMS, VARIANTS, Energy, energy
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.bonded.tasks import stable_order
 from pele_ocl.energy.result import ALL_TERMS, PASS_TERMS
-from pele_ocl.energy.terms import PositionalRestraint
 from pele_ocl.opencl.device import Device
 from pele_ocl.pairs import nonbonded_pairs, pairs_within
 from pele_ocl.reference.bonded import bonded_terms
@@ -217,7 +216,7 @@ def test_torsions_of_nearly_straight_angles(device, phi, straight):
 
 
 def test_torsions_of_atoms_on_a_line(device, precision):
-    """There is no torsion: it counts as 0, without slopes."""
+    """No torsion exists: it counts as 0, without slopes."""
     positions = np.outer([0.0, 1.1, 2.3, 3.9], [0.48, 0.6, 0.64])
     for last in (positions[3], positions[3] + [1, 0, 0]):
         atoms = alone(
@@ -258,7 +257,7 @@ def test_terms_that_are_there_have_names(device):
 
 @EVERY_VARIANT
 def test_chosen_terms_are_the_whole(device, variant):
-    """The terms of the passes one by one and all others together, and their gradients, add up to the whole."""
+    """Terms of the passes one by one and all others together, and their gradients, add up to the whole."""
     require(device, precision := "float64")
     atoms = of_every_kind(60, seed=4)
     there = options(device, precision, variant)

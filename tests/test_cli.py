@@ -1,4 +1,4 @@
-"""The command as a user meets it: output, files, sentences, exit codes."""
+"""Command as a user meets it: output, files, sentences, exit codes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(*arguments: object, code: int = 0):
 
 
 def error_of(*arguments: object) -> str:
-    """The sentence a failing command prints; nothing else may be printed, and no traceback."""
+    """Return the sentence of a failing command; nothing else may be printed, and no traceback."""
     result = run(*arguments, code=1)
     assert result.stdout == ""
     assert result.stderr.startswith("Error: ")
@@ -49,7 +49,7 @@ def error_of(*arguments: object) -> str:
 
 
 def assert_numbers_stand_under_heads(text: str, first: str, row: str) -> None:
-    """The table whose head begins with `first` names its unit above; a row's numbers end where its heads do."""
+    """Check that the table headed by `first` names its unit above, and that numbers end below their heads."""
     lines = text.splitlines()
     head = next(k for k, line in enumerate(lines) if line.startswith(first))
     assert lines[head - 1].endswith(", kcal/mol")
@@ -108,7 +108,7 @@ def test_options_reach_the_model():
 
 @pytest.mark.parametrize("command", ["solvent", "energy", "nonbond"])
 def test_the_model_of_born_radii_is_an_option(command, tmp_path):
-    """It is printed with --verbose and stands in the file; obc2 is the default."""
+    """GB models are printed with --verbose and kept in the file; obc2 is the default."""
     energies = {}
     for gb in GB_MODELS:
         if command == "solvent" and gb == "none":

@@ -230,7 +230,7 @@ IONS = (("NA", "NA", "NA"), ("CL", "CL", "CL"), ("K", "K", "K"), ("ZN", "ZN", "Z
 
 
 def salted(path, with_water):
-    """The hexapeptide with four ions around it, and perhaps a water."""
+    """Put four ions around the hexapeptide, and perhaps a water."""
     lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
     others = [(name, name, element) for name, _, element in IONS]
     others += [("O", "HOH", "O"), ("H1", "HOH", "H"), ("H2", "HOH", "H")] if with_water else []
@@ -307,7 +307,7 @@ def test_plans_strip_as_the_program_whose_name_they_get(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".nc", ".mdcrd"])
 def test_three_trajectories_with_topologies_of_their_own(files, tmp_path, suffix):
-    """As MMPBSA.py has them by -cp, -rp, -lp, -y, -yr and -yl, of different numbers of frames."""
+    """MMPBSA.py has them by -cp, -rp, -lp, -y, -yr and -yl, of different numbers of frames."""
     whole, x = tmp_path / f"c{suffix}", frames(4)
     part, other = tmp_path / f"r{suffix}", tmp_path / f"l{suffix}"
     for path, positions in ((whole, x), (part, x[:3, :N] + 0.5), (other, x[1:, N:])):
@@ -341,7 +341,7 @@ def test_three_trajectories_with_topologies_of_their_own(files, tmp_path, suffix
 
 
 def test_frames_of_the_complex_may_have_other_atoms_where_parts_have_their_own(files, tmp_path):
-    """The complex of an .mdcrd file, and of it the receptor, of some atoms of the structure."""
+    """Frames of the complex in an .mdcrd file, and of the receptor, have some atoms of the structure."""
     write_trajectory(tmp_path / "c.mdcrd", frames(2))
     write_trajectory(tmp_path / "l.nc", frames(2)[:, N:])
     words = ("binding", files[0], "-t", tmp_path / "c.mdcrd", "--ligand-trajectory", tmp_path / "l.nc")

@@ -1,4 +1,4 @@
-"""`pele-ocl minimize`: one structure, many, models and trajectories, and what becomes of those that fail."""
+"""`pele-ocl minimize`: one structure, many, models and trajectories, and the fate of failed ones."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_frames_that_all_fail_leave_the_file(peptide, tmp_path):
 
 
 def test_structures_that_are_minimised_together_are_written_as_they_are_done(peptide, tmp_path, monkeypatch):
-    """As on a GPU: one that is far from its minimum, or fails, keeps no others off the disk."""
+    """On GPUs one that is far from its minimum, or fails, keeps no others off the disk."""
     from pele_ocl.jobs import minimize
     from pele_ocl.minimize import many
 
@@ -185,7 +185,10 @@ def test_structures_that_are_minimised_together_are_written_as_they_are_done(pep
 
 
 def test_restored_starts_are_told(peptide, tmp_path):
-    """In the table, as a note, as JSON and in the report; --no-restore begins from what is there."""
+    """Restored starts are told in the table, as a note, as JSON and in the report.
+
+    With --no-restore the given start counts.
+    """
     paths = [*shaken(tmp_path, peptide, 1), tmp_path / "noisy.pdb"]
     rng = np.random.default_rng(1)
     noisy = peptide.moved(peptide.positions + rng.normal(0, 0.3, peptide.positions.shape))
@@ -302,7 +305,7 @@ def test_a_killed_run_goes_on_to_the_same_file(peptide, tmp_path):
 
 
 def test_a_kill_before_the_first_line_leaves_no_earlier_rows(peptide, tmp_path, monkeypatch):
-    """The journal of an earlier run is gone once a structure of it is replaced, not when the next is noted down."""
+    """An earlier run's journal is gone once a structure of it is replaced, not when the next is noted down."""
     paths = shaken(tmp_path, peptide, 2)
     frames = write_trajectory(tmp_path / "run.nc", [read(path).positions for path in paths])
     files = ["minimize", *paths, "-o", tmp_path / "out", "--max-iterations"]
@@ -360,7 +363,7 @@ def test_refusals(peptide, tmp_path):
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    """The structures of a folder."""
+    """Read the structures of a folder."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".jsonl"}
 
 
@@ -370,7 +373,7 @@ def timeless(rows):
 
 @pytest.fixture
 def apart(monkeypatch):
-    """Words of the command line, of which the files name the command."""
+    """Return words of the command line, whose files name the command."""
     monkeypatch.setattr(sys, "argv", ["pele-ocl", "minimize"])
 
 
@@ -396,7 +399,7 @@ def test_workers_write_the_same_frames(peptide, tmp_path, apart):
 
 
 def rows_of_workers(*arguments):
-    """The rows that two workers make, begun by a program of its own."""
+    """Return the rows that two workers make, begun by a program of its own."""
     pytest.importorskip("distributed")
     script = f"""
         import sys
@@ -435,7 +438,7 @@ def test_shards_are_gone_on_with_and_merged(peptide, tmp_path, apart):
 
 
 def test_a_shard_notes_down_that_all_failed(peptide, tmp_path):
-    """In place of what an earlier run left, and where --resume finds nothing but failures to be done."""
+    """Failures replace what an earlier run left, also if --resume finds nothing else to be done."""
     paths = shaken(tmp_path, peptide, 2)
     words = [*paths, "-o", tmp_path / "out", *QUICK, "--shard", "1/1"]
     journal = tmp_path / "out" / "minimize.1of1.jsonl"

@@ -41,7 +41,7 @@ def test_what_is_held_stays(peptide, tmp_path):
 
 
 def test_frames_that_are_held_by_restraints(peptide, tmp_path):
-    """A frame that is no number fails by itself; the atoms of a selection are those of the structure in all frames."""
+    """A frame that is no number fails by itself; a selection takes the structure's atoms in all frames."""
     frames = peptide.positions + np.random.default_rng(1).normal(0, 0.05, (2, *peptide.positions.shape))
     last = peptide.labels.residue_numbers == 6
     frames[0, last] += 1.5  # so that by distance others would be chosen
@@ -102,7 +102,7 @@ def test_files_that_changed_make_another_run(peptide, tmp_path):
 
 
 def test_settings_go_by_what_folders_and_files_hold(tmp_path):
-    """PELE's templates, force fields in files of the user, and names of those that are known."""
+    """PELE's templates, a user's force field files, and known names go by their content."""
     folder, field = tmp_path / "templates", tmp_path / "mine.xml"
     (folder / "inner").mkdir(parents=True)
     (folder / "inner" / "alaz").write_text("a template\n")

@@ -1,4 +1,4 @@
-"""The command beside its results: imports, streams, names of files, inputs that are outputs, notes and times."""
+"""Command beside its results: imports, streams, names of files, inputs that are outputs, notes and times."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def process(command: str, *, cwd: Path | None = None) -> subprocess.CompletedPro
 
 
 def two_models(path: Path) -> Path:
-    """The hexapeptide, and the same 1 A further along x, whose energies are equal."""
+    """Write the hexapeptide, and a copy 1 A further along x, whose energies are equal."""
     atoms = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
     moved = [f"{line[:30]}{float(line[30:38]) + 1:8.3f}{line[38:]}" for line in atoms]
     models = [["MODEL        1", *atoms, "ENDMDL"], ["MODEL        7", *moved, "ENDMDL"]]
@@ -135,7 +135,7 @@ OBEYED = "=1+1\x1b]0;owned\x07\n<img src=x>"
 
 
 def test_tables_and_pages_hold_names_that_nothing_obeys(tmp_path, monkeypatch):
-    """A table read on a terminal, in a spreadsheet or by lines shows the names of its files as they are escaped."""
+    """A table read on a terminal, in a spreadsheet or by lines shows the names of its files escaped."""
     import csv
 
     monkeypatch.chdir(tmp_path)
@@ -234,7 +234,7 @@ def test_two_outputs_of_one_name(tmp_path):
 
 
 def test_a_result_is_of_the_bytes_that_were_read(tmp_path, monkeypatch):
-    """The input is replaced while the command runs: sum and lines are those of the molecule that was computed."""
+    """An input is replaced while the command runs: sum and lines belong to the molecule that was computed."""
     path = tmp_path / "in.pdb"
     shutil.copy(HEXAPEPTIDE, path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -44,7 +44,7 @@ def apbs(tmp_path_factory):
 
 
 def test_a_map_of_apbs_is_shown_for_what_it_is(tmp_path, apbs):
-    """The structure needs no force field: here one without its hydrogens and with an atom of a stranger."""
+    """A structure needs no force field: here one without its hydrogens and with an atom of a stranger."""
     heavy = [line for line in HEXAPEPTIDE.read_text().splitlines() if line[76:78].strip() != "H"]
     (tmp_path / "in.pdb").write_text("\n".join(line.replace(" ALA ", " QQQ ") for line in heavy))
     page, picture = tmp_path / "page.html", tmp_path / "surface.png"

@@ -52,7 +52,7 @@ class Work:
 
 
 def work_of(folder: Path, n_frames: int) -> Work:
-    """Frames of which one is bad, and the files that one process makes of them."""
+    """Make frames, one of them bad, and the files that one process makes of them."""
     positions = moving(pele_ocl.read(HEXAPEPTIDE).positions, n_frames)
     positions[BAD, 3] = np.nan
     found = Work(write_trajectory(folder / "t.nc", positions), {})
@@ -77,7 +77,7 @@ def begun(*words: object) -> subprocess.Popen[str]:
 
 
 def ended(program: subprocess.Popen[str], code: int) -> tuple[str, str]:
-    """What a program printed, once it has ended with a code."""
+    """Return what a program printed, once it has ended with a code."""
     out, err = program.communicate(timeout=SECONDS)
     assert program.returncode == code, err
     return out, err
@@ -85,7 +85,7 @@ def ended(program: subprocess.Popen[str], code: int) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The file of a scheduler, its process, and the one that has begun its workers."""
+    """File of a scheduler, its process, and the one that has begun its workers."""
 
     file: Path
     scheduler: subprocess.Popen[str]
@@ -127,7 +127,7 @@ def end(program: subprocess.Popen[str]) -> None:
 
 
 def workers_of(program: subprocess.Popen[str]) -> list[int]:
-    """The processes of the workers that a program has begun."""
+    """List the processes of the workers that a program has begun."""
     import psutil  # which Dask brings
 
     every = psutil.Process(program.pid).children(recursive=True)
@@ -135,7 +135,7 @@ def workers_of(program: subprocess.Popen[str]) -> list[int]:
 
 
 def rows_in(output: Path) -> int:
-    """How many rows a file of results has, while another program writes it."""
+    """Count the rows of a file of results, while another program writes it."""
     if not output.exists():
         return 0
     if output.suffix == ".csv":
@@ -212,7 +212,7 @@ def test_kill_9_in_the_middle(victim, seed, long_work, tmp_path):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("victim", ["worker", "scheduler", "client"])
 def test_kill_9_at_any_time(victim, seed, work, tmp_path):
-    """Before there are rows, too: while programs begin, find each other, and compile."""
+    """Kills come before there are rows, too: while programs begin, find each other, and compile."""
     rng = random.Random(f"{victim} {seed}")
     output, seconds = tmp_path / "out.csv", rng.uniform(0.0, 8.0)
     if victim == "worker":

@@ -1,4 +1,4 @@
-"""Calculations at the same time on one device, in threads and in callbacks: the bits are those of single calls.
+"""Calculations at the same time on one device, in threads and in callbacks: bits equal single calls'.
 
 Each calculation is a function of a device, a seed and a progress callback that gives arrays. One added to the table
 goes through every test.
@@ -29,7 +29,7 @@ LIMIT = 60.0  # seconds after which a calculation hangs
 
 @cache
 def molecule(seed: int) -> tuple[Atoms, Grid]:
-    """Atoms of another number and at other places for each seed, and a grid that none of its points shares with one."""
+    """Make atoms, other ones for each seed, and a grid; each differs from all others."""
     atoms = random_atoms(300 + 40 * seed, seed)
     around = Grid.around(atoms, 8, 1.3)
     return atoms, Grid(around.origin + 0.011, around.spacing, around.shape)

@@ -1,4 +1,4 @@
-"""The contract of inputs: frames across periodic images, torn molecules, terms beyond reason."""
+"""Contract of inputs: frames across periodic images, torn molecules, terms beyond reason."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def wrapped(x: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 
 def ligand_moved(x: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """The second half of the atoms moved by lattice vectors in every second frame."""
+    """Move the second half of the atoms by lattice vectors in every second frame."""
     moved = x.copy()
     for k, numbers in enumerate(((1, 0, 0), (0, -1, 1), (2, 1, -1))):
         moved[2 * k, x.shape[1] // 2 :] += np.array(numbers) @ cells[2 * k]
@@ -106,7 +106,10 @@ def test_the_receptor_stays_and_the_ligand_comes(whole, plans, tmp_path):
 
 
 def test_chains_in_a_row_water_and_ions_come_to_their_neighbours():
-    """The third of three long chains is nearest to the second, not to the first; a lone ion comes to its nearest."""
+    """Long chains come to their neighbours: the third of three to the second, not to the first.
+
+    A lone ion comes to its nearest.
+    """
     rod = np.stack([np.arange(10) * 1.5, np.zeros(10), np.zeros(10)], axis=1)
     small = np.array([[5.0, 4.0, 0.0], [30.0, 3.0, 0.0], [30.5, 3.0, 0.0]])
     x = np.concatenate([rod, rod[:9] + np.array([16, 0, 0]), rod[:8] + np.array([31, 0, 0]), small])
@@ -313,7 +316,7 @@ def test_a_restart_that_is_cut_by_its_box_is_made_whole(tmp_path):
 
 
 def test_one_torn_model_fails_alone(tmp_path):
-    """Of a complex, where binding energies of all models are asked for; with --strict none is computed."""
+    """One torn model of a complex fails alone in binding energies of all models; with --strict none is computed."""
     lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
     torn = [f"{line[:30]}{float(line[30:38]) + 60 * (k > 50):8.3f}{line[38:]}" for k, line in enumerate(lines)]
     together = [*lines[:5], f"{lines[5][:30]}{lines[9][30:54]}{lines[5][54:]}", *lines[6:]]
@@ -335,7 +338,7 @@ def test_one_torn_model_fails_alone(tmp_path):
 
 
 def test_notes_about_structures_stand_in_json(tmp_path):
-    """Of each structure its own, by one process or by workers."""
+    """Each structure has its own notes, by one process or by workers."""
     lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
     paths = tmp_path / "first.pdb", tmp_path / "second.pdb", HEXAPEPTIDE
     paths[0].write_text("\n".join(line for line in lines if int(line[22:26]) < 6))
@@ -366,7 +369,7 @@ def test_a_crystal_structure_is_not_moved(tmp_path):
 
 @pytest.fixture(scope="module")
 def short_hydrogens(tmp_path_factory):
-    """The hexapeptide with its hydrogens at 0.84 A, as X-ray refinement has them."""
+    """Write the hexapeptide with its hydrogens at 0.84 A, as X-ray refinement has them."""
     atoms = hexapeptide()
     x = atoms.positions.copy()
     for i, j in atoms.bonds.tolist():

@@ -16,10 +16,10 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from pele_ocl import DeviceError
+from pele_ocl import DeviceError, list_devices
 from pele_ocl.opencl import device as devices
 from pele_ocl.opencl import handles
-from pele_ocl.opencl.device import Device, get_cpu_device, get_device, install_hint, list_devices
+from pele_ocl.opencl.device import Device, get_cpu_device, get_device, install_hint
 from pele_ocl.opencl.run import Run
 from pele_ocl.opencl.runtimes import announced
 from pele_ocl.solvent.layout import SolventLayout
@@ -27,7 +27,7 @@ from pele_ocl.solvent.layout import SolventLayout
 
 @dataclass
 class FakeHandle:
-    """The attributes of an OpenCL device that Device asks for."""
+    """Attributes of an OpenCL device that Device asks for."""
 
     name: str = "Test GPU"
     kind: str = "GPU"
@@ -237,7 +237,7 @@ def test_a_device_that_reports_no_clock(kind, name):
 
 
 def test_a_map_chooses_its_method_without_a_clock(device, monkeypatch):
-    """The potential of a peptide, by a device that reports a clock of 0."""
+    """Maps of a peptide are chosen on a device that reports a clock of 0."""
     from pele_ocl import Grid, potmap, read
     from pele_ocl.paths import shipped
 

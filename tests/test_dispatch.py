@@ -1,4 +1,4 @@
-"""Which share of a pass each work-group takes: all of them once, near tiles first, and the same bits in any order."""
+"""Dispatch of a pass to work-groups: each part once, near tiles first, and equal bits in any order."""
 
 import numpy as np
 import pytest

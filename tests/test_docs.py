@@ -1,4 +1,4 @@
-"""The documentation, executed: help texts are the command's own, README's Python runs, links lead somewhere."""
+"""Documentation, executed: help texts are the command's own, README's Python runs, links lead somewhere."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ HEAVY = ("jax", "rdkit", "torch")  # libraries that the extra `test` leaves out;
 
 
 def _can_run(block: str) -> bool:
-    """Whether all of the heavy libraries that a block imports are installed."""
+    """Tell if all of the heavy libraries that a block imports are installed."""
     return not any(re.search(rf"^(import|from) {name}\b", block, re.M) and not find_spec(name) for name in HEAVY)
 
 
@@ -119,7 +119,7 @@ def test_python_of_the_minimizing_page_runs(tmp_path, monkeypatch):
 
 
 def test_python_of_the_binding_page_runs(tmp_path, monkeypatch):
-    """From a topology and a trajectory to a picture of ranked residues."""
+    """Blocks go from a topology and a trajectory to a picture of ranked residues."""
     pytest.importorskip("matplotlib")
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "binding.md").read_text(), re.DOTALL)
     write_complex(tmp_path)
@@ -167,7 +167,7 @@ def test_variants_page_names_every_variant_and_kernel_file(page, table):
 
 
 def test_the_network_that_is_drawn_sorts():
-    """By the 0-1 principle a network that sorts all rows of zeros and ones sorts everything."""
+    """A network that sorts all rows of zeros and ones sorts everything, by the 0-1 principle."""
     drawing = ElementTree.parse(ROOT / "docs" / "figures" / "bitonic-network.svg")
     lines = [line.attrib for line in drawing.iter() if line.get("class") == "comparator"]
     heights = sorted({float(line[end]) for line in lines for end in ("y1", "y2")})

@@ -103,7 +103,7 @@ def test_other_files_named_exist():
     ],
 )
 def test_worked_examples_touch_the_files_of_their_row(row, page):
-    """The example's own file names stand for those of a row that has another example."""
+    """An example's own file names stand for the names of a row with another example."""
     (files,) = (files for name, files in TABLE if name == row)
     headings = "\n".join(re.findall(r"^## .*$", (ROOT / "docs" / "extend" / page).read_text(), re.MULTILINE))
     touched = {name.replace("morse", "dihedral") for name in re.findall(r"`((?:cl|pele_ocl)/[\w./]+)`", headings)}

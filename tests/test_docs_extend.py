@@ -17,7 +17,7 @@ PAGES = ("gb-model.md", "energy-term.md")
 
 
 def steps(page: str) -> list[tuple[str, str]]:
-    """The words and the code of each step of a page."""
+    """Yield the words and the code of each step of a page."""
     text = (ROOT / "docs" / "extend" / page).read_text()
     sections = re.findall(r"^## \d\. .*?(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
     assert len(sections) == 4
@@ -68,7 +68,7 @@ def test_three_files_of_code_are_touched(page):
 
 
 def test_the_worked_examples_pass_their_tests(checkout):
-    """They hold the kernels to the page's definition and the gradients to central differences."""
+    """Tests of the examples hold kernels to the page's definition and gradients to central differences."""
     environment = {**os.environ, "PYTHONPATH": str(checkout), "PELE_OCL_DEVICE": str(DEVICES[0].index)}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)

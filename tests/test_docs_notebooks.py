@@ -1,4 +1,4 @@
-"""The notebooks of the documentation run as they stand, and are kept without outputs."""
+"""Notebooks of the documentation run unchanged, and are kept without outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
 def code_of(notebook: Path) -> list[str]:
-    """The sources of the cells of code."""
+    """Return the sources of the cells of code."""
     cells = json.loads(notebook.read_text())["cells"]
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 

@@ -1,4 +1,4 @@
-"""The whole energy and its gradient on the devices: OpenMM, the definition, invariants, batches, errors."""
+"""Whole energy and its gradient on the devices: OpenMM, the definition, invariants, batches, errors."""
 
 from dataclasses import replace
 from functools import cache
@@ -10,12 +10,12 @@ from test_reference_energy import BRANCHES, OPENMM, SALT, bonded
 from test_reference_nonbond import relative
 from tolerance import BORN_RADIUS, ENERGY, GRADIENT
 
-from pele_ocl import Atoms, InputError, ParameterError, SolventModel
+from pele_ocl import Atoms, InputError, ParameterError, SolventModel, list_devices
 from pele_ocl.energy import TERMS, VARIANTS, Energy, PositionalRestraint, choose_variant, energy, squares
 from pele_ocl.energy.layout import RowsLayout, SquaresLayout
 from pele_ocl.energy.masks import Masks
 from pele_ocl.opencl.building import GroupTooLargeError
-from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.run import Run
 from pele_ocl.pairs import nonbonded_pairs
 from pele_ocl.plan import passes
@@ -168,7 +168,7 @@ def test_tiles_far_apart(device, precision, variant):
 
 @EVERY_VARIANT
 def test_small_spheres_beside_large_atoms(device, precision, variant):
-    """The series holds from rho + s on, which is many times s here: tiles that are far by s alone are not."""
+    """A series holds from rho + s on, which is many times s here: tiles that are far by s alone are not."""
     atoms = bonded(400, seed=21)
     large = np.arange(400) % 9 == 0
     atoms = replace(
@@ -246,7 +246,7 @@ def test_same_bits_every_run(device, precision, variant):
 
 @pytest.mark.parametrize("name", ["ubiquitin", "src3"])
 def test_devices_agree(device, precision, name):
-    """With every other device that there is, chosen for the tests or not."""
+    """Every other device that there is agrees, chosen for the tests or not."""
     others = [d for d in list_devices() if d.kind != "simulator" and d.index != device.index]
     others = [d for d in others if precision == "float32" or d.has_float64]
     if not others:
@@ -268,7 +268,7 @@ PARTNERS = {"bonded": 21, "1-4": 23, "of the same molecule": 100, "last": 199}
 
 
 def clashing(distance, partner, n=200):
-    """A chain whose atom 20 has another one at this distance, A, and the atoms that are neither of the two."""
+    """Make a chain whose atom 20 has another one at this distance, A, and name the uninvolved atoms."""
     atoms = bonded(n, seed=13)
     positions = np.array(atoms.positions)
     positions[partner] = positions[20] + [0, distance, 0]
@@ -278,7 +278,7 @@ def clashing(distance, partner, n=200):
 @EVERY_VARIANT
 @pytest.mark.parametrize("partner", PARTNERS)
 def test_a_clash_does_not_poison_other_atoms(device, precision, variant, partner):
-    """The gradients of other atoms stay exact relative to their size; so do all energies but the pair's own."""
+    """Gradients of other atoms stay exact relative to their size; so do all energies but the pair's own."""
     atoms, others = clashing(0.1, PARTNERS[partner])
     per_atom = variant != "squares"
     result = energy(atoms, per_atom=per_atom, **options(device, precision, variant))
@@ -491,7 +491,7 @@ def test_layers_of_squares_are_no_more_than_there_is_room_for(layout):
 
 
 def test_chunks_of_squares_are_a_quarter_of_the_parts():
-    """As nearly as whole steps around the ring allow."""
+    """Chunks are so many as nearly as whole steps around the ring allow."""
     layout = SquaresLayout(1, 32, 256)
     for n_tiles in range(1, 1500):
         (slab,) = layout.slabs(n_tiles, 10_000)
@@ -665,7 +665,7 @@ def test_bad_positions(device):
 
 
 def test_devices_without_float64_take_fixed_point_positions(device, monkeypatch):
-    """As good as float64 does it, for molecules of any width, which then stays bounded."""
+    """Fixed-point positions are as good as float64, for molecules of any width, which then stays bounded."""
     monkeypatch.setattr(Device, "has_float64", False)
     monkeypatch.setattr(Device, "require_precision", lambda self, precision: None)
     plan = Energy(bonded(10), device=device)

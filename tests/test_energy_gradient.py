@@ -1,4 +1,4 @@
-"""The gradient of every term of the energy is its slope, on the devices, in every branch of the formulas."""
+"""Gradient of every term of the energy is its slope, on the devices, in every branch of the formulas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TERMS = {  # which parameters count, and the model
 
 
 def alone(atoms: Atoms, term: str) -> tuple[Atoms, SolventModel]:
-    """The atoms with nothing but what makes this term."""
+    """Give the atoms nothing but what makes this term."""
     kept, model = TERMS[term]
     zeros = np.zeros(len(atoms))
     charges = atoms.charges if "charges" in kept else zeros
@@ -46,7 +46,7 @@ def slopes(plan: Energy, step: float = 1e-4) -> np.ndarray:
 
 
 def slopes_along(plan: Energy, directions: np.ndarray, step: float = 1e-4) -> np.ndarray:
-    """The same along directions (m, 3 n), (m,) kcal/mol/A."""
+    """Return the slopes along directions (m, 3 n), (m,) kcal/mol/A."""
     positions = plan.atoms.positions
     moves = step * np.array([-2, -1, 1, 2])[:, None, None] * directions
     before2, before, after, after2 = plan.evaluate_batch(positions + moves.reshape(-1, *positions.shape)).total.reshape(

@@ -85,7 +85,7 @@ def test_terms_alone_need_their_own_parameters(device, variant):
 
 
 def test_further_terms_need_no_other_passes(device, monkeypatch):
-    """What compiles for seconds is built once, whatever terms stand behind it, where another kernel collects."""
+    """Kernels that compile for seconds are built once, whatever terms follow, if another kernel collects."""
     monkeypatch.setattr(SquaresLayout, "of", lambda *_: SquaresLayout(1, 32, 256, shares=4))
     (atoms, _), there = moved_chain(), options(device, "float32", "squares")
     built = []
@@ -119,7 +119,7 @@ def test_a_restraint_keeps_its_own_arrays(device):
 
 
 def test_a_restrained_molecule_is_not_moved_to_the_middle(device, precision):
-    """Where nothing is restrained, a conformation far away is computed as if it were here."""
+    """If nothing is restrained, a conformation far away is computed as if it were here."""
     atoms = bonded(50, seed=15)
     plan = Energy(atoms, terms=[PositionalRestraint(1.0)], **options(device, precision))
     with pytest.raises(InputError, match="the positions lie too far from the molecule's own"):

@@ -32,7 +32,7 @@ def run(*arguments):
 
 
 def assert_close(tree, exact):
-    """The energy to 1e-6, and the gradient as float32 has it from all pairs."""
+    """Compare the energy to 1e-6, and the gradient as float32 has it from all pairs."""
     assert tree.total == pytest.approx(exact.total, rel=1e-6)
     assert relative(tree.gradient, exact.gradient) < GRADIENT["float32"]
     assert 1e-9 < np.abs(tree.born_radii / exact.born_radii - 1).max() < 1e-5

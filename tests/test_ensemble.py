@@ -200,7 +200,7 @@ def test_a_pickle_keeps_failed_rows_and_references(device):
 
 
 def test_drivers_are_launched_in_parts(device, monkeypatch):
-    """Of more rows than a launch of CUDA takes in its second dimension, all are moved."""
+    """All rows are moved, even more than a launch of CUDA takes in its second dimension."""
     monkeypatch.setattr("pele_ocl.engine.rows.MOST_ROWS", 2)
     ensemble = Ensemble(MOLECULES[1], 5, device=device)
     drift, velocities = ensemble.kernel(DRIFT, "drift"), ensemble.array("atom", 3)

@@ -23,7 +23,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "extend" / "format.md"
 
 @pytest.fixture
 def added(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The two formats of the page, as it prints them."""
+    """Add the two formats of the page, as it prints them."""
     monkeypatch.setattr(registry, "STRUCTURES", dict(registry.STRUCTURES))
     monkeypatch.setattr(registry, "MAPS", dict(registry.MAPS))
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)

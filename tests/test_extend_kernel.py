@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "extend" / "kernel.md"
 
 
 def block(step: int, language: str) -> str:
-    """The code of a step of the page."""
+    """Return the code of a step of the page."""
     section = re.search(rf"^## {step}\. .*?(?=^## \d|\Z)", PAGE.read_text(), re.DOTALL | re.MULTILINE)[0]
     (code,) = re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
     return code
@@ -49,7 +49,7 @@ PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=5")
 
 
 def python(checkout: Path, *arguments: object) -> str:
-    """The output of a Python process in the checkout, which must end with exit code 0."""
+    """Return the output of a Python process in the checkout, which must end with exit code 0."""
     environment = {**os.environ, "PYTHONPATH": str(checkout), "PELE_OCL_DEVICE": str(DEVICES[0].index)}
     done = subprocess.run(
         [sys.executable, *map(str, arguments)], cwd=checkout, env=environment, capture_output=True, text=True

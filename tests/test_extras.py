@@ -22,7 +22,7 @@ MODULES = sorted((ROOT / "pele_ocl").rglob("*.py"))
 
 
 def dependencies() -> set[str]:
-    """The modules that installing the package without extras brings."""
+    """Find the modules that installing the package without extras brings."""
     (block,) = re.findall(
         r"^dependencies = \[\n(.*?)^\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL | re.MULTILINE
     )
@@ -30,7 +30,7 @@ def dependencies() -> set[str]:
 
 
 def imported_at_once(tree: ast.Module) -> set[str]:
-    """Modules that are imported when a file is, by their first name; those for type checkers alone are not."""
+    """Find modules imported together with a file, by their first name, but for type checkers' ones."""
     found = set()
     for node in tree.body:
         if isinstance(node, ast.Import):

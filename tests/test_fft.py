@@ -1,4 +1,4 @@
-"""The ladder of Fourier transforms against NumPy; what it refuses; its timing table."""
+"""Ladder of Fourier transforms against NumPy; what it refuses; its timing table."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_what_is_refused(values, options, words):
 
 
 def rows_of(name, table):
-    """The rows of a variant; those of libraries stand before and behind it."""
+    """Return the rows of a variant; libraries' rows come before and after it."""
     return [line for line in table.splitlines() if line.startswith(f"16^3    float32    {name} ")]
 
 

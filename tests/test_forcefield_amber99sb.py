@@ -1,4 +1,4 @@
-"""The built-in Amber99SB against parameters that OpenMM gave the same structures, and against its own rules."""
+"""Built-in Amber99SB against parameters that OpenMM gave the same structures, and against its own rules."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _net(charges) -> float:
 
 
 def test_residues_have_whole_charges():
-    """Nucleotides at an end hold a part of the phosphate's charge: 5' and 3' ends of one strand sum to a whole."""
+    """Nucleotides at an end hold a part of the phosphate's charge: both ends of a strand sum to a whole."""
     nets = {t.name: _net(t.charges) for t in embedded_templates().values()}
     ends = {name for name in nets if Path(embedded_templates()[name].source).parent.name in ("DNA", "RNA")}
     assert {name for name in nets if nets[name] != round(nets[name])} <= ends

@@ -382,7 +382,7 @@ def test_the_energy_that_pele_prints(device, allow, pele, without_cutoff):
 
 @needs_samples
 def test_lines_about_proline_apply_to_proline_alone():
-    """By names alone the lines with CD* would hit every LYS, ARG, GLN and GLU: +1,300 kcal/mol on 3,239 atoms."""
+    """Names alone would let the lines with CD* hit every LYS, ARG, GLN and GLU: +1,300 kcal/mol on 3,239 atoms."""
     atoms = opls().assign(read_structure(SAMPLES / "PR_1A28_protein.pdb"))
     names, index = atoms.labels.names, atoms.labels.residue_index
     across = [term for term in atoms.bonded.torsions.atoms if len(set(index[term])) > 1 and "CD" in names[term[2:]]]

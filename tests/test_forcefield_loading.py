@@ -1,4 +1,4 @@
-"""Which templates and tables make a force field: the built-in ones, a user's files, PELE's folders."""
+"""Templates and tables that make a force field: the built-in ones, a user's files, PELE's folders."""
 
 from __future__ import annotations
 

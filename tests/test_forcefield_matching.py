@@ -1,4 +1,4 @@
-"""Which template a residue gets, which bonds it makes, and what is said when none fits."""
+"""Template that a residue gets, the bonds it makes, and what is said when none fits."""
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ def test_order_of_atoms_within_a_residue_does_not_matter(amber):
 
 
 def test_hydrogens_of_one_heavy_atom_are_interchangeable(amber):
-    """The property that lets `canonical` number them by the order of their names."""
+    """Hydrogens of one heavy atom are interchangeable, so `canonical` may number them by the order of their names."""
     for template in amber.templates.values():
         keys = canonical(template.names)
         assert len(set(keys)) == len(keys)

@@ -1,4 +1,4 @@
-"""The reader of IMPACT templates: what it takes from a file, and one sentence for each way a file can be wrong."""
+"""Reader of IMPACT templates: what it takes from a file, and one sentence for each error."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_netcdf_is_that_of_others(tmp_path):
 
 
 def test_a_trajectory_that_is_still_written(topology):
-    """Its number of frames is not known yet; all that are whole count."""
+    """A trajectory that is still written lacks its number of frames; all whole ones count."""
     data = netcdf(FRAMES)
     streaming = data[:4] + b"\xff" * 4 + data[8:-10]
     np.testing.assert_allclose(placed(topology, streaming, model=2).positions, FRAMES[1], rtol=1e-7)

@@ -12,7 +12,7 @@ import pytest
 import pele_ocl
 from pele_ocl import Atoms, FormatError, InputError, trajectory
 from pele_ocl.formats import (
-    LAYOUTS,
+    CONFORMATION_FORMATS,
     ConformationFile,
     Content,
     layout_of,
@@ -45,7 +45,7 @@ def written(path: Path, content: Content, frames, size=None, first=0):
         return file.size
 
 
-@pytest.mark.parametrize("suffix", LAYOUTS)
+@pytest.mark.parametrize("suffix", CONFORMATION_FORMATS)
 def test_frames_come_back_with_all_names(suffix, peptide, frames, tmp_path):
     path = tmp_path / f"out{suffix}"
     written(path, Content(peptide, 4), frames)
@@ -58,7 +58,7 @@ def test_frames_come_back_with_all_names(suffix, peptide, frames, tmp_path):
             assert (getattr(labels, name) == getattr(peptide.labels, name)).all()
 
 
-@pytest.mark.parametrize("suffix", LAYOUTS)
+@pytest.mark.parametrize("suffix", CONFORMATION_FORMATS)
 def test_a_file_that_was_cut_is_gone_on_with(suffix, peptide, frames, tmp_path):
     whole, broken = tmp_path / f"whole{suffix}", tmp_path / f"broken{suffix}"
     content = Content(peptide, 4)
@@ -72,7 +72,7 @@ def test_a_file_that_was_cut_is_gone_on_with(suffix, peptide, frames, tmp_path):
     assert broken.read_bytes() == whole.read_bytes()
 
 
-@pytest.mark.parametrize("suffix", LAYOUTS)
+@pytest.mark.parametrize("suffix", CONFORMATION_FORMATS)
 def test_a_conformation_that_failed_is_nan_or_left_out(suffix, peptide, frames, tmp_path):
     path = tmp_path / f"out{suffix}"
     written(path, Content(peptide, 3), [frames[0], None, frames[2]])
@@ -127,7 +127,7 @@ def test_b_factors_and_occupancies_are_kept(tmp_path):
 
 
 def test_of_alternate_locations_the_one_that_is_read_gives_the_b_factor(tmp_path):
-    """Of the better occupied location, though it stands second."""
+    """Better occupied locations give the B-factor, even if they come second."""
     columns = "ATOM  {:5d}  {:3s}{:1s}GLY A   1    {:8.3f}{:8.3f}{:8.3f}{:6.2f}{:6.2f}           {}"
     atoms = [("N", " ", 0, 1.0, 10), ("CA", "A", 1.4, 0.4, 11), ("CA", "B", 1.5, 0.6, 22), ("C", " ", 2.9, 1.0, 12)]
     lines = [columns.format(k, name, mark, x, 0, 0, occ, b, name[0]) for k, (name, mark, x, occ, b) in enumerate(atoms)]
@@ -139,7 +139,7 @@ def test_of_alternate_locations_the_one_that_is_read_gives_the_b_factor(tmp_path
 
 
 def test_from_python(peptide, frames, tmp_path):
-    for suffix in LAYOUTS:
+    for suffix in CONFORMATION_FORMATS:
         pele_ocl.write_conformations(tmp_path / f"all{suffix}", peptide, frames)
         written(tmp_path / f"same{suffix}", Content(peptide, len(frames)), frames)
         assert (tmp_path / f"all{suffix}").read_bytes() == (tmp_path / f"same{suffix}").read_bytes()
@@ -164,6 +164,9 @@ def test_refusals(peptide, frames, tmp_path):
 
 
 def test_positions_stand_last_whatever_the_attributes(peptide):
-    """HDF5 keeps texts in heaps of 4 KiB; none may come to stand behind the positions, wherever one ends."""
-    heads = [LAYOUTS[".h5"](Content(peptide, attributes={"command": n * "x"})).head() for n in range(0, 4200, 16)]
+    """HDF5 keeps texts in heaps of 4 KiB; none may come after the positions, wherever one ends."""
+    heads = [
+        CONFORMATION_FORMATS[".h5"](Content(peptide, attributes={"command": n * "x"})).head()
+        for n in range(0, 4200, 16)
+    ]
     assert len({len(head) for head in heads}) > 1  # a heap was full among them

@@ -1,4 +1,4 @@
-"""The shipped structures, read from their files, equal the arrays they were written from (tests/data/README.md)."""
+"""Shipped structures, read from their files, equal the arrays they were written from (tests/data/README.md)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = ("hexapeptide", "ubiquitin", "src3", "enolase_dimer", "ruvab")
 
 
 def find(name: str) -> Path:
-    """The file of a shipped structure, plain or gzip."""
+    """Find the file of a shipped structure, plain or gzip."""
     folder = shipped("data") / "structures"
     plain = folder / f"{name}.pdb"
     return plain if plain.exists() else folder / f"{name}.pdb.gz"
@@ -50,7 +50,7 @@ def test_lines_point_at_the_atoms() -> None:
 
 
 def calls_of(work: Callable[[], Structure]) -> tuple[int, Structure]:
-    """How many functions are called meanwhile, a measure of work that no load of the machine changes; the result."""
+    """Count the functions that are called meanwhile, which no load of the machine changes; return the result, too."""
     calls = 0
 
     def count(_: object, event: str, __: object) -> None:

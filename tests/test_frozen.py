@@ -1,4 +1,4 @@
-"""Frozen atoms: the energy and the gradient of those that move are as if all were computed, in every variant."""
+"""Frozen atoms: energy and gradient of moving ones are as if all were computed, in every variant."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_as_if_all_were_computed(device, precision, variant, model):
 
 @pytest.mark.parametrize(("variant", "model"), [("blocks", "vacuum"), ("blocks", "obc2"), ("squares", "obc2")])
 def test_what_frozen_atoms_give_each_other_is_left_out(device, variant, model):
-    """What is computed once counts for much, and nothing of it is computed again."""
+    """Energies computed once count for much, and nothing of them is computed again."""
     plan = Energy(ATOMS, frozen=FROZEN, model=MODELS[model], **options(device, "float64", variant))
     plan.evaluate()
     part = plan._frozen_part
@@ -54,7 +54,7 @@ def test_what_frozen_atoms_give_each_other_is_left_out(device, variant, model):
 
 
 def test_clashes_of_atoms_that_move_spoil_no_digits(device, precision):
-    """What frozen atoms give each other comes from them alone."""
+    """Energies among frozen atoms come from them alone."""
     clash = ATOMS.positions.copy()
     first, second = np.flatnonzero(~FROZEN)[:2]
     clash[second] = clash[first] + [0.02, 0, 0]
@@ -74,7 +74,7 @@ def test_all_atoms_frozen_or_none(device):
 
 
 def test_frozen_tiles_come_last():
-    """In rows of several tiles those that share one with tiles that move count as moving."""
+    """Frozen tiles that share a row with moving ones count as moving."""
     tiles = Tiles.of(ATOMS.positions, 8, FROZEN)
     held = FROZEN[tiles.order].reshape(-1, 8)
     assert (held.all(axis=1) == (np.arange(len(tiles)) >= tiles.first_frozen)).all()

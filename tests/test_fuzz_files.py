@@ -1,4 +1,4 @@
-"""Damaged files of every kind: each is read or refused with one sentence, in time, and what is read makes sense.
+"""Damaged files of every kind: each is read or refused with one sentence, in time, and makes sense.
 
 200 mutations a kind with fixed seeds; `pytest -m slow tests/test_fuzz_files.py` makes 5,000, or PELE_OCL_FUZZ of them.
 """
@@ -124,7 +124,7 @@ def constant(content: bytes) -> Callable[[Path], bytes]:
 
 
 def written(write: Callable[[Path], None], name: str) -> Callable[[Path], bytes]:
-    """The bytes that a function writes to a file."""
+    """Return the bytes that a function writes to a file."""
 
     def content(folder: Path) -> bytes:
         path = folder / f"whole-{name}"
@@ -139,7 +139,7 @@ def finite(*arrays: np.ndarray) -> None:
 
 
 def check_atoms(found: object, content: bytes) -> None:
-    """As many atoms as there are lines of atoms, unless models or alternate locations were left out."""
+    """Check for as many atoms as lines of atoms, unless models or alternate locations were left out."""
     structure = found
     finite(structure.positions)
     if isinstance(structure, Atoms):
@@ -371,7 +371,7 @@ def mutations(content: bytes, text: bool, n: int, seed: int) -> Iterator[bytes]:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """The whole run ends, with a traceback, when the block takes too long; C libraries hear no other signal."""
+    """End the whole run, with a traceback, if the block takes too long; C libraries hear no other signal."""
     faulthandler.dump_traceback_later(SECONDS, exit=True)
     try:
         yield

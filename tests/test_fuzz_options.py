@@ -82,7 +82,7 @@ def command_line(rng: random.Random) -> list[str]:
 
 
 def outputs_of(words: list[str]) -> set[str]:
-    """The values of the options that name a file to write."""
+    """Return the values of the options that name a file to write."""
     command = main.get_command(click.Context(main), words[0])
     names = {name for option in command.params if isinstance(option.type, Output) for name in option.opts}
     return {value for name, value in itertools.pairwise(words) if name in names}
@@ -98,7 +98,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fault_of(words: list[str]) -> str:
-    """The fault in how the command ends, "" if there is none."""
+    """Return the fault in how the command ends, "" if there is none."""
     done = CliRunner().invoke(main, words)
     if not isinstance(done.exception, SystemExit | None) or done.exit_code not in (0, 1, 2):
         return f"raised {done.exception!r}"

@@ -75,7 +75,7 @@ def test_solvent_is_as_defined(variant, name, precision, device):
     [(variant, *run) for variant in ENERGY_VARIANTS for run in RUNS_OF.get(variant, RUNS[:3])],
 )
 def test_energy_and_gradient_are_as_defined(variant, name, precision, device):
-    """Of two conformations at once, the first of which is the definition's."""
+    """Two conformations at once are computed; the first is the definition's."""
     require(device, precision)
     atoms, expected = atoms_for(name), EXPECTED[name]
     plan = Energy(atoms, variant=variant, precision=precision, device=device, model=MODELS[name])
@@ -92,7 +92,7 @@ def test_energy_and_gradient_are_as_defined(variant, name, precision, device):
 @pytest.mark.parametrize("gb", ["gbn", "gbn2"])
 @pytest.mark.parametrize("system", ["hexapeptide", "ubiquitin", "dna"])
 def test_openmm_has_the_same(system, gb):
-    """The definition against OpenMM's Reference platform, of bondi radii in GBn and mbondi3 in GBn2."""
+    """Definition and OpenMM's Reference platform agree, for bondi radii in GBn and mbondi3 in GBn2."""
     pytest.importorskip("openmm")
     if system == "dna":  # of atoms none of which is within another's sphere, which OpenMM's formula leaves out
         atoms = molecule(60, 5, DNA)
@@ -108,7 +108,7 @@ def test_openmm_has_the_same(system, gb):
 
 @pytest.mark.parametrize(("name", "residue"), [("gbn", "LIG"), ("gbn2", "LIG"), ("gbn2", "DA")])
 def test_parameters_by_element_are_openmms(name, residue):
-    """Of all elements that models name, and of others."""
+    """All elements that models name, and others, have OpenMM's parameters."""
     forces, app = (pytest.importorskip(f"openmm.app{part}") for part in (".internal.customgbforces", ""))
     symbols = ["H", "C", "N", "O", "S", "P", "F", "Cl", "Br", "Mg", "Zn"]
     topology = app.Topology()
@@ -179,7 +179,7 @@ def test_central_differences(pair, gb, convention, device):
 
 
 def test_spheres_count_as_in_sander():
-    """Its formula for a sphere that straddles rgbmax, and all or nothing on either side."""
+    """Spheres that straddle rgbmax follow sander's formula; on either side all or nothing counts."""
     rho, s, limit = np.array(1.3), np.array([1.1, 1.6, -1.1]), 9.0
     r = np.linspace(5.01, 12.0, 141)[:, None]
     part = (1 + 2 * r / (r - s) + (r**2 - 4 * limit * r - s**2) / limit**2 + 2 * np.log((r - s) / limit)) / (8 * r)
@@ -189,7 +189,7 @@ def test_spheres_count_as_in_sander():
 
 
 def sander_term(r: float, ri: float, sj: float, rgbmax: float) -> float:
-    """The part of an atom's inverse Born radius that sander takes for another atom, test by test in its order."""
+    """Return what sander takes for another atom from an inverse Born radius, test by test in its order."""
     if r > rgbmax + sj:
         return 0.0
     if r > rgbmax - sj:

@@ -1,4 +1,4 @@
-"""The radius function of a GB model is a header that all kernels take: OBC with its constants, HCT without tanh."""
+"""Radius functions of GB models are headers that all kernels take: OBC with its constants, HCT without tanh."""
 
 from __future__ import annotations
 

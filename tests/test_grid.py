@@ -1,4 +1,4 @@
-"""Grids: where their points stand, and what is no grid."""
+"""Grids: the places of their points, and what is no grid."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The last of several groups of a launch sees all that the others wrote: the protocol of cl/common/hand_over.clh."""
+"""Last of several groups of a launch sees all that the others wrote: the protocol of cl/common/hand_over.clh."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PATIENCE = 120  # seconds
 
 
 def interrupted(arguments: list[object], when: Path) -> tuple[int, str]:
-    """Exit code and stderr of a command whose whole group gets SIGINT, as from a terminal, once a file is there."""
+    """Return exit code and stderr of a command whose group gets SIGINT, as from a terminal, once a file exists."""
     command = [sys.executable, "-m", "pele_ocl", *map(str, arguments)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -58,7 +58,7 @@ def test_an_interrupted_run_ends_in_one_line(more, tmp_path):
 
 
 def test_an_interrupt_while_modules_are_imported(tmp_path):
-    """It comes when click is looked for, before there is a command."""
+    """An interrupt comes when click is looked for, before there is a command."""
     (tmp_path / "hook.py").write_text(
         textwrap.dedent("""
             import os, signal, sys
@@ -84,7 +84,7 @@ def handled():
 
 
 def test_no_interrupt_within_a_module_that_is_being_loaded(handled, monkeypatch):
-    """Those of C++ abort the process at an exception; it comes once they are there."""
+    """C++ modules abort the process at an exception; the interrupt comes once they are loaded."""
     reached = []
 
     def load() -> None:
@@ -113,7 +113,7 @@ class Dying:
 
 
 def test_no_interrupt_is_swallowed_by_what_is_destroyed(handled):
-    """It comes a little later, after __del__ and after a callback of a weak reference."""
+    """An interrupt comes a little later, after __del__ and after a callback of a weak reference."""
     for begin in (lambda: Dying(), lambda: weakref.finalize(Dying, os.kill, os.getpid(), signal.SIGINT)()):
         with pytest.raises(KeyboardInterrupt):  # noqa: PT012
             begin()
@@ -122,7 +122,7 @@ def test_no_interrupt_is_swallowed_by_what_is_destroyed(handled):
 
 
 def test_an_interrupt_that_is_ignored_stays_so():
-    """As of what a shell runs in the background."""
+    """A shell's background commands ignore it."""
     code = """
         import signal, sys
         signal.signal(signal.SIGINT, signal.SIG_IGN)

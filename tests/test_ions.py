@@ -37,7 +37,7 @@ def base_map(name: str) -> tuple[Atoms, Map]:
 
 @cache
 def ions_of_the_reference(name: str) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Where ions may stand in a structure's map, and the points, potentials and final map of the reference."""
+    """Find the free points in a structure's map, and the reference's points, potentials and final map."""
     (atoms, base), n = base_map(name), SYSTEMS[name][1]
     allowed = allowed_points(atoms.positions, base.grid, 6)
     return allowed, reference(base.values, base.grid, allowed, [1.0, -1.0] * (n // 2), 10)
@@ -328,7 +328,7 @@ def test_concentration_is_that_of_the_free_volume():
 
 
 def test_species_are_the_pdbs_and_the_force_fields(tmp_path):
-    """gemmi knows every residue; those that Amber has parameters for have its charges."""
+    """gemmi knows every residue; the ones that Amber has parameters for have its charges."""
     charges = {}
     for species in SPECIES.values():
         assert gemmi.find_tabulated_residue(species.name).found()

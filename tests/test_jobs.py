@@ -22,7 +22,7 @@ from conftest import DEVICES
 import pele_ocl
 from pele_ocl import FormatError, InputError, jobs
 from pele_ocl.inputfile import InputFile
-from pele_ocl.jobs.journal import Journal
+from pele_ocl.jobs import Journal
 from pele_ocl.paths import shipped
 
 ROOT = Path(__file__).parent.parent
@@ -31,7 +31,7 @@ HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
 
 @dataclass(frozen=True, eq=False)
 class Count(jobs.StructureSpec):
-    """The number of atoms of a file; seen : what was computed, in this process"""
+    """Number of atoms of a file; seen : what was computed, in this process"""
 
     word: str = "ATOM"
     seen: list[str] = field(default_factory=list)
@@ -85,7 +85,7 @@ def test_records_of_good_and_bad_items(files):
 
 
 def test_a_journal_is_gone_on_with(files, tmp_path):
-    """What is there is taken; what failed, and what has changed, is computed again."""
+    """Records that are there are taken; failed and changed ones are computed again."""
     path = tmp_path / "counts.jsonl"
     whole = timeless(jobs.run(Count(), files, journal=path))
     text = path.read_text()
@@ -134,7 +134,7 @@ def test_a_full_disk_leaves_whole_lines(files, tmp_path, monkeypatch):
         stream = journal._stream
 
         class Full:
-            """The disk is full after half of the second line."""
+            """Stream of a disk that is full after half of the second line."""
 
             def write(self, data):
                 written.append(len(data))

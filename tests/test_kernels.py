@@ -123,7 +123,7 @@ def test_building_does_not_count_as_running(device, monkeypatch):
 
 
 def test_building_of_bound_launches_does_not_count_either(device):
-    """A runtime may build as late as at the launch: what lies before the first one of a kernel is left out."""
+    """A runtime may build as late as at the launch: time before a kernel's first one is left out."""
     device.kernels.clear()
     device.programs.clear()
     bound, run = [], Run(device, "float32")
@@ -211,7 +211,7 @@ HEADERS = sorted(str(path.relative_to(shipped("cl"))) for path in shipped("cl").
 @pytest.mark.filterwarnings("ignore:Pre-build attribute")  # nothing is linked or run, which takes longer
 @pytest.mark.parametrize("header", HEADERS)
 def test_a_header_can_be_read_alone(header, monkeypatch):
-    """With nothing but what it includes itself and the macros that it asks for."""
+    """Headers build with nothing but their own includes and the macros that they ask for."""
     shipped_source = building._source
     text = f'#include "{header}"\nkernel void probe(global int *x) {{ x[0] = 1; }}'
     monkeypatch.setattr(building, "_source", lambda file: text if file == "probe.cl" else shipped_source(file))

@@ -59,7 +59,7 @@ MODELS = {
 
 
 def sphere(r: float, rho: float, s: float) -> float:
-    """The share of a sphere of radius s, at a distance r, in the integral of 1/(4 pi x^4) from rho to rgbmax."""
+    """Integrate 1/(4 pi x^4) over a sphere of radius s, at a distance r, from rho to rgbmax."""
     if r > RGB_MAX + s:
         return 0.0
     if s < 0:
@@ -74,7 +74,7 @@ def sphere(r: float, rho: float, s: float) -> float:
 
 
 def neck(r: float, own: float, other: float) -> float:
-    """The integral of the neck to an atom of another radius, before the factor."""
+    """Integrate the neck to an atom of another radius, before the factor."""
     if r >= own + other + NECK_REACH:
         return 0.0
     i, j = (round(20 * (radius - 1)) for radius in (own, other))

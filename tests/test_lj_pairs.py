@@ -38,7 +38,7 @@ CHOSEN = np.array([[0, 40], [3, 60], [60, 10], [12, 90], [33, 77], [5, 41]])
 
 
 def with_pairs(atoms: Atoms, pairs=CHOSEN, factor: float = 1.3) -> Atoms:
-    """Atoms with parameters of their own for some pairs, which differ much from those by the rule."""
+    """Give some pairs of atoms their own parameters, which differ much from the rule's."""
     i, j = pairs.T
     sigma = factor * (atoms.lj_sigma[i] + atoms.lj_sigma[j]) / 2
     table = LennardJonesPairs(pairs, np.column_stack([sigma, 5 * np.sqrt(atoms.lj_epsilon[i] * atoms.lj_epsilon[j])]))
@@ -128,7 +128,7 @@ def test_many_molecules_with_and_without_such_pairs():
 
 
 def across() -> Atoms:
-    """The complex with pairs between its parts, the nearest among them, and within one."""
+    """Make the complex with pairs between its parts, the nearest among them, and within one."""
     atoms = complex_atoms()
     apart = np.linalg.norm(atoms.positions[:N, None] - atoms.positions[N:], axis=2)
     i, j = np.unravel_index(np.argmin(apart), apart.shape)

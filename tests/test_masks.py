@@ -13,8 +13,7 @@ from click.testing import CliRunner
 from test_selection import ROWS, labels_of
 
 import pele_ocl
-from pele_ocl import Atoms, FormatError, InputError
-from pele_ocl.atoms.selection import selection
+from pele_ocl import Atoms, FormatError, InputError, selection
 from pele_ocl.cli import main
 
 

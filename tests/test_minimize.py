@@ -10,7 +10,7 @@ import pytest
 
 import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, SolventModel, minimize_many
-from pele_ocl.atoms.bonded import Angles, Bonded, Bonds
+from pele_ocl.atoms import Angles, Bonded, Bonds
 from pele_ocl.minimize import many, minimize
 from pele_ocl.minimize.options import Stopping
 from pele_ocl.opencl.device import Device
@@ -44,7 +44,7 @@ def three_atoms(positions: list[list[float]]) -> Atoms:
 
 
 def rms(gradient: np.ndarray) -> float:
-    """The root mean square of the atoms' gradients."""
+    """Return the root mean square of the atoms' gradients."""
     return float(np.sqrt((gradient**2).sum(axis=1).mean()))
 
 
@@ -170,7 +170,7 @@ def test_a_joined_launch_has_the_same_bits(device, precision, method, monkeypatc
 
 
 def test_nothing_runs_on_behind_an_error(device, monkeypatch):
-    """The device does an iteration while the host looks; others may have its buffers once that is done."""
+    """Devices do an iteration while the host looks; others may have its buffers once that is done."""
 
     def interrupted(*_: object) -> None:
         waited.clear()
@@ -204,7 +204,7 @@ def test_clashes_end(device, precision, count):
 
 
 def test_crossed_rings_end(device, precision, tmp_path):
-    """The ring of a phenylalanine through that of another one, which no step can take apart."""
+    """One phenylalanine's ring runs through another's, which no step can take apart."""
     names, residues = PEPTIDE.labels.names, PEPTIDE.labels.residue_names
     ring = PEPTIDE.positions[np.isin(names, ["CG", "CD1", "CE1", "CZ", "CE2", "CD2"]) & (residues == "PHE")]
     centre = ring.mean(axis=0)
@@ -261,7 +261,7 @@ def test_atoms_that_stay(device):
 
 
 def test_different_molecules(device):
-    """Those of equal topology together, each with its own names, and further options by molecule."""
+    """Molecules of equal topology go together, each with its own names, and further options by molecule."""
     part = PEPTIDE[:60]
     other = PEPTIDE.moved(shaken(0.05))
     seen: list[tuple[int, int, float]] = []
@@ -284,7 +284,7 @@ def test_different_molecules(device):
 
 @pytest.mark.parametrize("variant", ["blocks", pytest.param("squares", marks=pytest.mark.slow)])
 def test_molecules_under_way_together_have_the_bits_of_each_alone(device, monkeypatch, variant):
-    """As GPUs minimise them; a failure ends neither the others nor their bits."""
+    """GPUs minimise them so; a failure ends neither the others nor their bits."""
     monkeypatch.setattr(many, "most_under_way", lambda options: 3)
     part, piece = PEPTIDE[:60], PEPTIDE[:40]
     molecules = [PEPTIDE, part, part.moved(np.zeros((60, 3))), piece, PEPTIDE.moved(shaken(0.05))]
@@ -312,7 +312,7 @@ def test_molecules_without_room_beside_others_follow_alone(device, monkeypatch):
     same = {"tolerance": 2.0, "variant": "blocks", "device": device}
     molecules = [PEPTIDE, PEPTIDE[:90], PEPTIDE[:80]]
     alone = [minimize(atoms, **same).positions for atoms in molecules]
-    for kept in (device.kept, device.staging):
+    for kept in (device.cached, device.staging):
         kept.clear()
     gc.collect()
     for counted in (device.buffers, device.mapped):
@@ -388,7 +388,7 @@ def test_what_is_reported(device):
 
 
 def test_not_above_openmm(device):
-    """The mean over three starts in its own system, within the scatter of its own runs."""
+    """Means over three starts in OpenMM's own system lie within the scatter of its own runs."""
     openmm = pytest.importorskip("openmm")
     from openmm import app, unit
 

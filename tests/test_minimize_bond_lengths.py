@@ -17,7 +17,7 @@ LENGTHS = BondLengths.of(PEPTIDE, ALL)
 
 
 def excess(positions: np.ndarray) -> np.ndarray:
-    """By how much each bond of the peptide is too long."""
+    """Return by how much each bond of the peptide is too long."""
     i, j = PEPTIDE.bonded.bonds.atoms.T
     return np.linalg.norm(positions[i] - positions[j], axis=1) - PEPTIDE.bonded.bonds.parameters[:, 1]
 
@@ -77,7 +77,7 @@ def test_without_bonds():
 
 
 def test_where_a_minimisation_begins(device):
-    """The energies before are those of the given positions, and the result says how many bonds were restored."""
+    """Energies before belong to the given positions, and the result says how many bonds were restored."""
     options = dict(model=VACUUM, device=device, tolerance=5.0)
     start = shaken(0.3)
     plan = Minimizer(PEPTIDE, **options)
@@ -102,7 +102,7 @@ def test_where_a_minimisation_begins(device):
     "more", [{"max_iterations": 0}, {"only_terms": ["lennard_jones"], "max_iterations": 1}, {"restore": False}]
 )
 def test_starts_that_stay_as_they_are(device, more):
-    """Where bonds do not count, no step is taken, or restoring was not wanted."""
+    """Starts stay unchanged if bonds do not count, no step is taken, or restoring was not wanted."""
     plan, start = Minimizer(PEPTIDE, model=VACUUM, device=device, tolerance=5.0, **more), shaken(0.3)
     np.testing.assert_array_equal(plan._placed(start[np.newaxis])[0], start)
     assert plan.minimize(start).restored == 0
@@ -114,7 +114,7 @@ def test_restore_is_yes_or_no():
 
 
 def test_held_bonds_are_held_from_the_first_step_on_only(device):
-    """The energies before are of the bonds that were given, not of those at the lengths of the force field."""
+    """Energies before belong to the bonds that were given, not to the force field's lengths."""
     start = shaken(0.05)
     options = dict(model=VACUUM, device=device, tolerance=5.0)
     result = Minimizer(PEPTIDE, constraints="hbonds", **options).minimize(start)

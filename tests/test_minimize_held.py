@@ -30,7 +30,7 @@ LENGTHS = PEPTIDE.bonded.bonds.parameters[TO_HYDROGEN, 1]
 
 
 def lengths(positions):
-    """Of the bonds to hydrogen."""
+    """Return the lengths of the bonds to hydrogen."""
     i, j = PEPTIDE.bonded.bonds.atoms[TO_HYDROGEN].T
     return np.linalg.norm(positions[i] - positions[j], axis=1)
 
@@ -56,7 +56,7 @@ def test_bonds_to_hydrogen_keep_their_lengths(device, precision, kind):
 
 
 def test_the_gradient_is_that_along_the_surface(device):
-    """It has no part along a bond, and it is the slope of the energy of structures whose hydrogens are put back."""
+    """Projected gradients have no part along a bond, and are slopes of structures with hydrogens put back."""
     plan = minimizer(device, "float64", constraints="hbonds", max_iterations=3)
     found = plan.minimize(NOISY)
     i, j = PEPTIDE.bonded.bonds.atoms[TO_HYDROGEN].T
@@ -91,9 +91,9 @@ def test_held_bonds_of_frozen_atoms(device):
 
 
 def test_frozen_atoms_stay(device, precision):
-    """As low a minimum whether what they give each other is left out or, as they are elsewhere, computed.
+    """Minima are as low if energies among frozen atoms are left out or, with them elsewhere, computed.
 
-    The same but for rounding, which chooses among minima that are neighbours.
+    Both are equal but for rounding, which chooses among minima that are neighbours.
     """
     frozen = np.arange(len(PEPTIDE)) < 60
     start = np.where(frozen[:, None], PEPTIDE.positions, NOISY)
@@ -124,7 +124,7 @@ def test_restraints_hold(device):
 
 
 def methane() -> Atoms:
-    """With the bond and angle of Open Force Field 1.2.1 (b83 and a2, whose k are halved here), distorted."""
+    """Make methane with bond and angle of Open Force Field 1.2.1 (b83 and a2, whose k are halved here), distorted."""
     h = 1.1 / np.sqrt(3) * np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
     positions = np.concatenate([np.zeros((1, 3)), h]) + np.random.default_rng(4).normal(0, 0.02, (5, 3))
     bonds = [[0, i] for i in range(1, 5)]
@@ -151,7 +151,7 @@ def test_methane_as_pele_minimises_it(device, precision, method):
 
 
 def test_truncated_newton(device, precision):
-    """Within PELE's limits of 3 rounds of 65 steps, no higher than L-BFGS ends by a hundredth."""
+    """PELE's limits of 3 rounds of 65 steps suffice: it ends no higher than L-BFGS by a hundredth."""
     there = dict(tolerance=0.1)
     newton = minimizer(device, precision, method="newton", **there)
     batch = newton.minimize_batch(np.stack([NOISY, PEPTIDE.positions]))
@@ -177,7 +177,7 @@ def test_truncated_newton_converges_fast_in_float64(device):
 
 
 def test_radii_of_the_beginning(device, precision, monkeypatch):
-    """Until nothing moves any more the radii are those of the end, and so is the gradient; with few slots, too."""
+    """Radii, and so the gradient, are the end's once nothing moves any more; with few slots, too."""
     starts = np.stack([PEPTIDE.positions, NOISY, 2 * PEPTIDE.positions - NOISY, NOISY + 0.01])
     there = dict(fixed_radii=True, tolerance=0.1)
     once = minimizer(device, precision, max_iterations=300, **there).minimize(NOISY)
@@ -194,7 +194,7 @@ def test_radii_of_the_beginning(device, precision, monkeypatch):
 
 
 def test_it_is_a_minimum_at_these_radii(device):
-    """Of the energy with the Born radii of the beginning, not with those of the end; the GB gradient is by hand."""
+    """Energies with the Born radii of the beginning, not the end's, are minimal; the GB gradient is by hand."""
     plan = minimizer(device, "float64", fixed_radii=True, tolerance=0.01)
     found = plan.minimize(NOISY)
     assert found.stopped_by == "gradient"
@@ -216,7 +216,7 @@ def test_it_is_a_minimum_at_these_radii(device):
 
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="AMBER's test files are not beside the checkout")
 def test_a_peptide_that_sander_minimised(device, precision):
-    """Its 50 steps end at -99.162 kcal/mol."""
+    """Fifty steps of sander end at -99.162 kcal/mol."""
     atoms = pele_ocl.read(SAMPLES / "Ala3.top", coordinates=SAMPLES / "Ala3.crd")
     there = dict(model=SolventModel.like("amber", gb="gbn2"))
     for method, iterations in (("lbfgs", 50), ("newton", 50), ("lbfgs", 10_000)):

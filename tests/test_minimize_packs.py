@@ -32,7 +32,7 @@ MOLECULES = [PEPTIDE[:n].moved(shaken(0.1, n, PEPTIDE[:n])) for n in (88, 30, 57
 
 @pytest.fixture
 def shared(monkeypatch) -> list[int]:
-    """Molecules share launches on this device, too, two at a time; the numbers of those that went that way."""
+    """Let molecules share launches on this device, too, two at a time; list the numbers that did."""
     monkeypatch.setattr(many, "most_under_way", lambda options: 2)
     monkeypatch.setattr(packs, "MOST_ATOMS", 150)
     numbers: list[int] = []
@@ -68,7 +68,7 @@ CASES = [
     "options", CASES, ids=["lbfgs", "fixed radii", "fire", "constraints in vacuum", "squares", "float64"]
 )
 def test_each_has_the_bits_that_it_has_alone(device, shared, options):
-    """Some leave their seats while others come in."""
+    """Structures leave their seats while others come in."""
     options = {"tolerance": 1.0, "max_iterations": 60, "device": device, **options}
     batch = minimize_many(MOLECULES, **options)
     assert sorted(shared) == [0, 1, 2, 3]
@@ -166,7 +166,7 @@ def test_a_result_depends_on_its_structure_alone(device, place):
 
 @pytest.mark.parametrize("more", [{}, {"fixed_radii": True}, {"constraints": "hbonds"}])
 def test_shaken_starts_are_as_alone(device, shared, more):
-    """Their bonds are restored before the first step, and the energies before are those of the given positions."""
+    """Bonds are restored before the first step, and the energies before belong to the given positions."""
     molecules = [PEPTIDE[:n].moved(shaken(0.3, n, PEPTIDE[:n])) for n in (88, 30, 57)]
     batch = minimize_many(molecules, tolerance=5.0, device=device, **more)
     assert sorted(shared) == [0, 1, 2]

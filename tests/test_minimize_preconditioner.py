@@ -1,4 +1,4 @@
-"""The preconditioner of minimisation: its blocks by their definition, and what it saves."""
+"""Preconditioner of minimisation: its blocks by their definition, and its savings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VACUUM = SolventModel(gb="none")
 
 
 def with_all_springs() -> Atoms:
-    """The peptide with Urey-Bradley terms and harmonic impropers beside what its force field has."""
+    """Add Urey-Bradley terms and harmonic impropers to the peptide's force field."""
     angles, impropers = PEPTIDE.bonded.angles.atoms, PEPTIDE.bonded.impropers.atoms
     bonded = replace(
         PEPTIDE.bonded,
@@ -58,7 +58,7 @@ def stiffness_of(
 
 
 def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None = 0.0) -> NDArray[np.float64]:
-    """The blocks (n_blocks, SIDE, SIDE) of a structure at positions (n, 3) A.
+    """Build the blocks (n_blocks, SIDE, SIDE) of a structure at positions (n, 3) A.
 
     gradient : root mean square, None before there is one
     """
@@ -78,12 +78,12 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
 
 
 def places_of(order: NDArray[np.int64], first: int, end: int) -> NDArray[np.int64]:
-    """Where coordinates of the atoms in these places of the order stand in a matrix."""
+    """Find the places in a matrix of the coordinates of atoms in these places of the order."""
     return (3 * order[first:end, None] + np.arange(3)).ravel()
 
 
 def added_up(blocks: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The whole preconditioner (3 n, 3 n)."""
+    """Add up the whole preconditioner (3 n, 3 n)."""
     found = np.zeros((3 * len(order), 3 * len(order)))
     for k, block in enumerate(blocks):
         places = places_of(order, HALF * k, HALF * k + BLOCK)
@@ -93,7 +93,7 @@ def added_up(blocks: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[n
 
 @pytest.mark.parametrize(("gradient", "rest"), [(0.0, REST), (60.0, REST + 60 / REACH), (None, REST + FIRST_STIFFNESS)])
 def test_blocks_are_inverses_of_bonded_stiffness(device, precision, gradient, rest):
-    """Of neighbouring atoms, without what the block before has, too; frozen atoms have their own entries alone."""
+    """Blocks hold neighbouring atoms without the block before; frozen atoms have their own entries alone."""
     atoms, free = with_all_springs(), np.ones(len(PEPTIDE), bool)
     free[20:25] = False
     start = np.where(free[:, None], START, PEPTIDE.positions)
@@ -129,7 +129,7 @@ def test_its_inverse_is_the_stiffness_within_blocks(device):
 
 
 def test_blocks_stay_positive_definite(device):
-    """Where atoms coincide, stand in a line, or are 0.001 A apart."""
+    """Blocks stay positive definite if atoms coincide, lie in a line, or are 0.001 A apart."""
     start = START.copy()
     start[1] = start[0]
     start[10] = start[11] + [0.001, 0, 0]
@@ -155,7 +155,7 @@ def test_hydrogens_stand_beside_their_atoms():
 
 
 def test_restraints_count(device):
-    """What holds atoms in space, unless its bottom is flat."""
+    """Restraints hold atoms in space, unless their bottom is flat."""
     held = [PositionalRestraint(50.0, atoms=[3, 4]), PositionalRestraint(7.0, atoms=[4], name="also")]
     flat = PositionalRestraint(1e3, atoms=[5], flat=0.5, name="flat")
     plan = Minimizer(PEPTIDE, terms=[*held, flat], model=VACUUM, device=device)

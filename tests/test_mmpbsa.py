@@ -71,7 +71,7 @@ def parts(folder: Path, trajectory: str = "frames.nc") -> list[str]:
 
 
 def rows_of(text: str) -> dict[tuple[str, str], list[float]]:
-    """The rows of all tables by system and term."""
+    """Read the rows of all tables by system and term."""
     found, system = {}, ""
     for line in text.splitlines():
         system = SYSTEMS.get(line, "delta" if line.startswith(("Differences", "Delta (")) else system)
@@ -163,7 +163,7 @@ def test_parts_with_trajectories_of_their_own(folder: Path, wanted: dict[tuple[s
 
 
 def shares_of(text: str) -> dict[tuple[str, str, str], list[float]]:
-    """The rows of a decomposition, text or CSV."""
+    """Read the rows of a decomposition, text or CSV."""
     found, system, split = {}, "", ""
     for line in text.splitlines():
         if line in ("Complex:", "Receptor:", "Ligand:", "DELTAS:"):

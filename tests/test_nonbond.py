@@ -140,7 +140,7 @@ def test_options_reach_the_kernels(device, precision, exact, combining, model, l
 
 
 def test_products_of_charges_are_not_rounded_alike(device, exact):
-    """In float32 the same two atom types meet thousands of times; their products must not all be off the same way."""
+    """Equal atom types meet thousands of times in float32; their products must not all be off the same way."""
     system = load_system("ubiquitin")
     (pairs,) = all_pairs(system.atoms).chunks(10**7)
     radii = system.arrays["born_radius"]
@@ -212,7 +212,7 @@ def test_tiled_in_vectors_of_any_width(device, precision, width, monkeypatch):
 
 @pytest.mark.parametrize("parts", [2, 7, 40])
 def test_tiled_in_any_number_of_parts(device, parts, monkeypatch):
-    """Some of which hold several tiles, and some none."""
+    """Some parts hold several tiles, and some none."""
     monkeypatch.setattr("pele_ocl.nonbond.tiled.PARTS_A_UNIT", {device.kind: parts})
     atoms, pairs, radii = random_atoms(45), random_pairs(45, 600), born_radii(45)
     result = nonbond(atoms, pairs, radii, variant="tiled", precision="float64", device=device)

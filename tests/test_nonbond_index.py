@@ -112,7 +112,7 @@ def on_device(run, pairs):
 
 
 def expected_segments(pairs, role):
-    """By atom: the pairs with their neighbours, in the order that the device promises."""
+    """List by atom the pairs with their neighbours, in the order that the device promises."""
     number = np.arange(len(pairs))
     mark = np.where(pairs.one_four, np.uint32(ONE_FOUR), np.uint32(0))
     entries = {

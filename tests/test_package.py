@@ -1,4 +1,4 @@
-"""The wheel, built from the sdist and installed in a new environment elsewhere, works without the checkout.
+"""Wheel, built from the sdist and installed in a new environment elsewhere, works without the checkout.
 
 And what stands beside it says the same: citation, conda recipe, workflows.
 """
@@ -61,7 +61,7 @@ def test_twine_has_nothing_to_say(wheel):
 
 
 def project(word: str) -> str:
-    """What pyproject.toml says after a word that begins a line; Python 3.10 has no reader of TOML."""
+    """Read the value after a word that begins a line of pyproject.toml; Python 3.10 has no reader of TOML."""
     text = (ROOT / "pyproject.toml").read_text()
     return re.search(rf"^{word} = (.+?)$(?=\n\S|\n\n)", text, re.DOTALL | re.MULTILINE)[1]
 

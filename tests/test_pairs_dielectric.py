@@ -1,4 +1,4 @@
-"""The internal dielectric constants of VDGBNP, residue by residue as PELE's manual lists them."""
+"""Internal dielectric constants of VDGBNP, residue by residue as PELE's manual lists them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GLUTAMATE = BACKBONE + "CB HB2 HB3 CG HG2 HG3 CD OE1 OE2"
 
 
 def not_one(residue, names) -> dict[str, float]:
-    """The atoms of a residue within a chain that have another constant than 1."""
+    """Find the atoms of a residue within a chain that have another constant than 1."""
     structure = chain([(residue, names)])
     atoms = Atoms(structure.positions, np.zeros(len(structure.labels)), labels=structure.labels)
     values = internal_dielectrics(atoms)

@@ -43,7 +43,7 @@ def pdb_models(positions: np.ndarray) -> str:
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """Three walkers in two epochs, of which one has an .xtc trajectory, and two poses each."""
+    """Write three walkers in two epochs, one with an .xtc trajectory, and two poses each."""
     place = tmp_path / "run"
     positions = moving(pele_ocl.read(HEXAPEPTIDE).positions, 6).astype(np.float64).round(3)
     for k, name in enumerate(("0/report_2", "0/report_10", "1/report_1")):
@@ -114,7 +114,7 @@ def test_poses_stand_beside_pele_s_own(folder, tmp_path):
 
 
 def test_a_clash_does_not_rank_first(folder):
-    """In float32, the default, a pose whose energies are 1e9 kcal/mol could have any binding energy."""
+    """Poses with energies of 1e9 kcal/mol could have any binding energy in float32, the default."""
     positions = moving(pele_ocl.read(HEXAPEPTIDE).positions, 2).astype(np.float64).round(3)
     positions[1, 4] = positions[1, 60] + [0.2, -0.1, 0.1]
     (folder / "0" / "trajectory_2.pdb").write_text(pdb_models(positions))
@@ -190,7 +190,7 @@ def test_damaged_reports(text, message, tmp_path):
 
 
 def test_reports_of_older_builds(folder):
-    """Before revision 12377 the columns had other names; AdaptivePELE's tests have such reports."""
+    """Columns had other names before revision 12377; AdaptivePELE's tests have such reports."""
     for walker in find_run(folder).walkers:
         text = walker.report.read_text()
         walker.report.write_text(
@@ -292,7 +292,7 @@ def test_what_is_left_out_are_all_nonbonded_energies_of_far_groups(precision, wi
 
 
 def test_bonded_atoms_of_far_groups_lose_no_energy_that_they_never_had():
-    """Of a residue that two bonds cross, 1-2 and 1-3 pairs have GB alone, however far its groups' centres are."""
+    """Pairs 1-2 and 1-3 of a residue that two bonds cross have GB alone, however far its groups' centres are."""
     atoms = pele_ocl.read(HEXAPEPTIDE)
     stretched = atoms.moved(atoms.positions * 8.0)
     model = pele_ocl.SolventModel(gb="none")
@@ -330,7 +330,7 @@ def test_mistakes_are_sentences(folder):
 
 @needs_samples
 def test_pele_s_own_rows(tmp_path):
-    """The first row of PELE's report, without cutoffs and with those of its groups; docs/pele.md."""
+    """PELE's first row, without cutoffs and with its groups'; docs/pele.md."""
     hetero = tmp_path / "DataLocal" / "Templates" / "OPLS2005" / "HeteroAtoms"
     hetero.mkdir(parents=True)
     shutil.copytree(SAMPLES / "OPLS2005", tmp_path / "Data" / "Templates" / "OPLS2005")

@@ -1,4 +1,4 @@
-"""The programs of tests/benchmarks: they load with this version, and two checkouts are compared."""
+"""Programs of tests/benchmarks: they load with this version, and two checkouts are compared."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_a_bad_member_is_recorded_and_the_others_are_right(kind, device, precisi
 
 @EVERY_PLAN
 def test_callbacks_may_compute(kind, device, precision, monkeypatch):
-    """With the same plan and with another one, in the middle of a batch."""
+    """Callbacks compute with the plan and with another one, in the middle of a batch."""
     monkeypatch.setattr(plans, "CHUNK_ATOMS", 320)
     plan, other = make(kind, device, precision), make(kind, device, precision, n=90)
     conformations = conformations_of(plan)

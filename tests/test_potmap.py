@@ -10,8 +10,8 @@ from conftest import DEVICES, load_system, random_atoms, require
 from maps_helpers import relative
 from tolerance import MAP
 
-from pele_ocl import Atoms, DeviceError, Grid, InputError, potmap
-from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl import Atoms, DeviceError, Grid, InputError, list_devices, potmap
+from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS, choose_variant, map_slab, plan, slabs
@@ -40,7 +40,7 @@ CACHE = {}
 
 
 def options_of(model):
-    """The arguments of potmap that make this model."""
+    """Return the arguments of potmap that make this model."""
     options = {name: getattr(model, name) for name in ("dielectric", "distance_dependent", "kappa", "min_distance")}
     return (
         options if model.cutoff is None else options | dict(method="cutoff", cutoff=model.cutoff, smooth=model.smooth)
@@ -52,14 +52,14 @@ def method_of(variant):
 
 
 def expected_map(key, atoms, grid, model=None):
-    """The reference, computed once for all devices and variants."""
+    """Return the reference, computed once for all devices and variants."""
     if key not in CACHE:
         CACHE[key] = reference.potmap(atoms, grid, model)
     return CACHE[key]
 
 
 def offset_grid(atoms, shape, spacing=0.7):
-    """A grid about the middle of the atoms, so that some lie outside a small one, that no atom stands on."""
+    """Make a grid about the middle of the atoms, off all atoms; some lie outside a small one."""
     middle = (atoms.positions.min(axis=0) + atoms.positions.max(axis=0)) / 2
     return Grid(middle - 0.5 * spacing * np.array(shape) + 0.013, spacing, shape)
 

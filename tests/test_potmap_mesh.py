@@ -229,7 +229,7 @@ def test_atoms_that_move_little_keep_their_room(ubiquitin, odd_grid):
 
 def test_memory_is_told_beforehand(ubiquitin, odd_grid, precision, device):
     chosen = get_device(device)
-    chosen.kept.clear()
+    chosen.cached.clear()
     gc.collect()
     before = chosen.buffers.now
     told = memory_bytes(ubiquitin, odd_grid, MapOptions("mesh", device=device, precision=precision, accuracy=1e-4))
@@ -245,7 +245,7 @@ def test_memory_of_meshes_that_salt_or_a_fine_map_makes_large(ubiquitin, device,
     few = ubiquitin[:20]
     grid = Grid(few.positions.mean(axis=0) - spacing * np.array(shape) / 2, spacing, shape)
     chosen, options = get_device(device), {"accuracy": 1e-4, "dielectric": 78.54, "ionic_strength": salt}
-    chosen.kept.clear()
+    chosen.cached.clear()
     gc.collect()
     before = chosen.buffers.now
     told = memory_bytes(few, grid, MapOptions("mesh", device=device, **options))

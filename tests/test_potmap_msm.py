@@ -92,7 +92,7 @@ def test_coarser_lattices_hold_all_that_finer_points_reach():
 
 @pytest.mark.parametrize("preset", presets.PRESETS)
 def test_planes_of_long_lattices_fit_into_local_memory(preset):
-    """The last lattice of a long and thin map is short enough, in float64, too."""
+    """Last lattices of a long and thin map are short enough, in float64, too."""
     device = SimpleNamespace(kind="GPU")
     splitting, spacing = Splitting(preset.order, 12.0), 12.0 / preset.ratio
     between = Stencil.of(splitting.between, spacing, np.full(3, splitting.reach(spacing)))
@@ -152,7 +152,7 @@ def test_a_charge_on_a_lattice_makes_its_potential_everywhere(lattices):
 
 
 def _shares(interpolant, fine, coarse):
-    """For z, y and x (coarse, fine) shares of coarse points in fine ones."""
+    """Return for z, y and x (coarse, fine) shares of coarse points in fine ones."""
     places = [
         np.subtract.outer(2 * (low + np.arange(n)), first + np.arange(m)) / 2
         for low, n, first, m in zip(coarse.low, coarse.shape, fine.low, fine.shape, strict=True)

@@ -13,9 +13,10 @@ from pele_ocl.opencl.device import get_device
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import planned
 from pele_ocl.potmap.estimate import memory_bytes
-from pele_ocl.potmap.mesh import plan
+from pele_ocl.potmap.mesh import mesh_for
+from pele_ocl.potmap.mesh import parameters as mesh_parameters
 from pele_ocl.potmap.mesh.geometry import MeshGeometry
-from pele_ocl.potmap.mesh.plan import Levels, far_box, mesh_for, sheets_of
+from pele_ocl.potmap.mesh.parameters import Levels, far_box, sheets_of
 from pele_ocl.potmap.mesh.sheet_geometry import SheetGeometry
 from pele_ocl.potmap.mesh.split import Middle, Split
 from pele_ocl.potmap.options import MapOptions
@@ -39,8 +40,8 @@ def grid(ubiquitin):
 @pytest.fixture
 def levels(monkeypatch):
     """Two levels wherever a mesh is taken, of several sheets."""
-    monkeypatch.setattr(plan, "levels", lambda problem: [Levels(3.0, 8.0)])
-    monkeypatch.setattr(plan, "_chosen", {})
+    monkeypatch.setattr(mesh_parameters, "levels", lambda problem: [Levels(3.0, 8.0)])
+    monkeypatch.setattr(mesh_parameters, "_chosen", {})
     monkeypatch.setattr(MOST_NODES, 110_000)
 
 
@@ -114,7 +115,7 @@ def test_a_map_beside_the_molecule(ubiquitin, levels, device):
 
 def test_memory_is_told_beforehand(ubiquitin, grid, levels, precision, device):
     chosen = get_device(device)
-    chosen.kept.clear()
+    chosen.cached.clear()
     gc.collect()
     before = chosen.buffers.now
     told = memory_bytes(ubiquitin, grid, MapOptions("mesh", device=device, precision=precision, accuracy=1e-4))
@@ -147,7 +148,7 @@ def test_boxes_of_1000_angstrom_have_two_levels():
     problem = box_of(1000.0, 1000, 1_000_000)
     parameters = mesh_for(problem)
     assert parameters.has_sheets
-    assert parameters.near.cutoff < min(each.cutoff for each in plan.levels(problem) if not each.two)
+    assert parameters.near.cutoff < min(each.cutoff for each in mesh_parameters.levels(problem) if not each.two)
     assert not mesh_for(box_of(40.0, 20, 100)).has_sheets
 
 

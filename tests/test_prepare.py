@@ -106,7 +106,7 @@ COLUMNS = (
 
 
 def mmcif(folder, sequence=()):
-    """The hexapeptide without hydrogens, and CB of residue 2 in two places; without label_seq_id, as programs write.
+    """Write the hexapeptide without hydrogens, with CB of residue 2 in two places, and without label_seq_id.
 
     sequence : names of residues, which follow from entity_poly_seq then
     """
@@ -213,7 +213,7 @@ def test_nothing_is_written_without_the_extra(tmp_path, monkeypatch):
 
 
 def bond_lengths(path):
-    """The distance of each hydrogen to the nearest heavy atom of its residue, A."""
+    """Measure the distance of each hydrogen to the nearest heavy atom of its residue, A."""
     atoms = read_structure(path)
     light = atoms.labels.elements == "H"
     return np.array(
@@ -229,7 +229,7 @@ def bond_lengths(path):
 
 
 def template_lines(name, chain="A", number=1):
-    """The heavy atoms of a residue in PDBFixer's shape."""
+    """Write the heavy atoms of a residue in PDBFixer's shape."""
     import pdbfixer
 
     text = (Path(pdbfixer.__file__).parent / "templates" / f"{name}.pdb").read_text()
@@ -279,7 +279,7 @@ def test_hydrogens_of_the_file_get_their_usual_bond_length(tmp_path):
 
 
 def with_ends(lines):
-    """The lines of single residues, each with its OXT behind its O."""
+    """Write the lines of single residues, each with its OXT after its O."""
     written, there = [], {}
     for line in lines:
         written.append(line)

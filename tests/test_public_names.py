@@ -1,4 +1,4 @@
-"""What users see of the package: names that completion lists, pages and help that describe them."""
+"""Names that users see of the package: in completion, and in pages and help that describe them."""
 
 from __future__ import annotations
 

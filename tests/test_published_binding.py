@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from amber_helpers import ROOT
 
-from pele_ocl import Atoms, Binding, Energy, SolventModel, read, trajectory
+from pele_ocl import Atoms, Binding, BindingEnergies, Energy, SolventModel, read, trajectory
+from pele_ocl.binding import PARTS
 from pele_ocl.binding.amber import amber_terms
-from pele_ocl.binding.energies import PARTS, BindingEnergies
 
 PUBLISHED = Path(os.environ.get("PELE_OCL_PUBLISHED", ROOT.parent / "shared" / "published"))
 RAS, PDZ, CPPTRAJ = PUBLISHED / "GBNSR6_py_testcase", PUBLISHED / "temp", PUBLISHED / "cpptraj" / "test"
@@ -56,7 +56,7 @@ def averages(text: str) -> dict[str, dict[str, tuple[float, float]]]:
 
 @pytest.fixture(scope="module")
 def ras(tmp_path_factory) -> tuple[Atoms, Path]:
-    """The atoms, and MMPBSA.py's trajectory of the complex."""
+    """Read the atoms, and MMPBSA.py's trajectory of the complex."""
     frames = tmp_path_factory.mktemp("ras") / "complex.mdcrd"
     shutil.copy(RAS / "_MMPBSA_complex.mdcrd.0", frames)
     return read(RAS / "com.prmtop", coordinates=RAS / "com.inpcrd"), frames
@@ -68,7 +68,7 @@ def energies_of(atoms: Atoms, frames: Path, gb: str) -> BindingEnergies:
 
 
 def within(found: np.ndarray, expected: float, term: str) -> bool:
-    """Whether mean or value have the printed digits; EGB, GSOLV and TOTAL less what NAB's series leave out."""
+    """Tell if mean or value have the printed digits; EGB, GSOLV and TOTAL less what NAB's series leave out."""
     return abs(float(found) - expected) < (OF_SERIES if term in ("EGB", "GSOLV", "TOTAL") else 2 * LAST_DIGIT)
 
 

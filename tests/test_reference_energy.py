@@ -1,4 +1,4 @@
-"""The NumPy definition of the whole energy against OpenMM, analytic values and differences of itself."""
+"""NumPy definition of the whole energy against OpenMM, analytic values and differences of itself."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def bonded(n, seed=0, **changes):
 
 
 def three_atoms(branch):
-    """The second atom's sphere stands to the first atom as the branch says; a third atom is apart."""
+    """Place the second atom's sphere to the first atom as the branch says; a third atom is apart."""
     rho, s = BRANCHES[branch]
     return Atoms(
         positions=[[0, 0, 0], [0.6, 0.5, 0.62], [4, 0, 1]], charges=[0.4, -0.3, 0.2], lj_sigma=[1.0, 0.9, 1.2],
@@ -41,7 +41,7 @@ def three_atoms(branch):
 
 
 def assert_gradients_are_slopes(atoms, model, **options):
-    """Every term's gradient, and that of the sum, are central differences of its energy."""
+    """Check that every term's gradient, and the sum's, are central differences of its energy."""
     found = energy(atoms, model, **options)
 
     def sums(x):

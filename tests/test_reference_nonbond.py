@@ -1,4 +1,4 @@
-"""The NumPy definition against analytic values, differences of its own energy and OpenMM."""
+"""NumPy definition against analytic values, differences of its own energy and OpenMM."""
 
 from dataclasses import replace
 

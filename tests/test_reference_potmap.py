@@ -1,4 +1,4 @@
-"""The definition of potential maps: analytic values, and the field as the potential's gradient."""
+"""Definition of potential maps: analytic values, and the field as the potential's gradient."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The NumPy definition against analytic values and numerical integration: what everything else is held against."""
+"""NumPy definition against analytic values and numerical integration: what everything else is held against."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ MODEL = SolventModel()
 
 
 def descreening_integral(r, rho, s, n=20001):
-    """The HCT term by its meaning: 1/(2 pi) times the integral of 1/d^4 over the sphere, outside the atom's own radius.
+    """Integrate 1/d^4 over the sphere outside the atom's own radius, over 2 pi: the HCT term's meaning.
 
     In shells of radius d around the atom, the sphere covers the share (s^2 - (d - r)^2) / (4 d r) of a shell.
     """

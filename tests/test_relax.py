@@ -98,7 +98,7 @@ def test_peptide_bonds(ubiquitin, rule):
 
 
 def test_a_cis_peptide_is_found_but_does_not_count(ubiquitin, rule):
-    """All behind a peptide bond is turned about it by half a turn."""
+    """Atoms after a peptide bond are turned about it by half a turn."""
     behind = (ubiquitin.labels.residue_numbers > 30) | (
         (ubiquitin.labels.residue_numbers == 30) & (ubiquitin.labels.names != "N")
     )
@@ -162,7 +162,7 @@ def test_a_clashing_model_is_relaxed(tmp_path):
 
 
 def heavy_lines() -> list[str]:
-    """The lines of ubiquitin's atoms but for hydrogens."""
+    """Return the lines of ubiquitin's atoms but for hydrogens."""
     lines = (STRUCTURES / "ubiquitin.pdb").read_text().splitlines()
     return [line for line in lines if line.startswith("ATOM") and line[76:78] != " H"]
 
@@ -179,7 +179,7 @@ def model(path: Path, lines: list[str], moved=lambda places: places) -> Path:
 
 
 def hydrogens(atoms) -> dict[str, np.ndarray]:
-    """The positions of the hydrogens on each other atom, by its name."""
+    """Return the positions of the hydrogens on each other atom, by its name."""
     found: dict[str, list[np.ndarray]] = {}
     is_hydrogen = atoms.labels.elements == "H"
     for i, j in atoms.bonds.tolist():
@@ -213,7 +213,7 @@ def in_line(names):
 
 
 def placed_on(path: Path, places):
-    """The atoms of ubiquitin with hydrogens on heavy atoms at places, and (n,) which of them were added."""
+    """Place hydrogens on ubiquitin's heavy atoms, and mark (n,) the added ones."""
     field = ForceField.load()
     structure = read_structure(model(path, heavy_lines()))
     full, own = completed(structure, field.templates)
@@ -310,7 +310,7 @@ def test_numbers_that_jump(tmp_path):
 
 
 def pieces(path: Path, shift: tuple[float, float, float], lines: list[str] | None = None) -> Path:
-    """Ubiquitin, numbered in one row, of which residues from 30 on are shifted, A."""
+    """Write ubiquitin, numbered in one row, with residues from 30 on shifted, A."""
     lines = heavy_lines() if lines is None else lines
     behind = np.array([int(line[22:26]) for line in lines])[:, None] >= 30
     return model(path, lines, lambda places: places + np.array(shift) * behind)
@@ -325,7 +325,7 @@ def peptide_bond(atoms) -> list[int]:
 
 
 def test_pieces_with_one_numbering_stay_apart(tmp_path):
-    """As predictions have them of a target in two pieces; the commands that compute energies leave them apart, too."""
+    """Predictions have such targets in two pieces; the commands that compute energies leave them apart, too."""
     source = pieces(tmp_path / "pieces.pdb", (0, 0, 30))
     result = Relaxer().relax(source)
     (note,) = result.notes
@@ -391,7 +391,7 @@ def test_more_clashes_are_worse():
 
 
 def backbone(lines: list[str]) -> list[str]:
-    """The atoms that programs give which design backbones."""
+    """Return the atoms that design programs give of backbones."""
     return [line for line in lines if line[12:16].strip() in ("N", "CA", "C", "O", "CB")]
 
 
@@ -442,7 +442,7 @@ def test_findings_are_told_and_refused_by_strict(tmp_path):
 
 
 def test_bad_models_hold_no_others(tmp_path, monkeypatch):
-    """Each model is on disk before the next one is begun, whatever became of those before it."""
+    """Each model is on disk before the next one is begun, whatever became of earlier ones."""
     lines, out = heavy_lines(), tmp_path / "out"
     nowhere = [*lines[:5], f"{lines[5][:30]}{'     nan' * 3}{lines[5][54:]}", *lines[6:]]
     files = {
@@ -496,7 +496,7 @@ def ring(path: Path, *lacking: str) -> Path:
 
 
 def test_a_ring_stays_one(tmp_path):
-    """Its ends are bonded and have no atoms of terminal residues; a chain of the same residues is still a chain."""
+    """A ring's ends are bonded and have no atoms of terminal residues; a chain of these residues is still one."""
     known = topologies.Topologies(close_gaps=True)
     closed = known.read(ring(tmp_path / "ring.pdb"))
     first, last = index(closed.atoms, 1, "N"), index(closed.atoms, 6, "C")
@@ -529,7 +529,7 @@ def test_ends_without_a_template_are_refused(tmp_path):
 
 
 def test_caps_end_a_chain(tmp_path):
-    """An acetyl group waits for a residue behind it alone, a methyl amide for one before it."""
+    """Acetyl groups wait for a residue after them alone, methyl amides for one before."""
     of = {(16, "CA"): "CH3", (16, "C"): "C", (16, "O"): "O", (18, "N"): "N", (18, "CA"): "CH3"}
     lines = []
     for line in heavy_lines():
@@ -624,7 +624,7 @@ def test_refusals(tmp_path):
 
 
 def test_folders_are_made_for_what_is_written(tmp_path):
-    """Of a report, too; a model that fails leaves no empty one."""
+    """Folders are made for a report, too; a model that fails leaves no empty one."""
     bad = tmp_path / "bad.pdb"
     bad.write_text("ATOM      1  C1  LIG A   1      11.100  11.100  11.100  1.00  0.00           C\nEND\n")
     (tmp_path / "worse.pdb").write_text(bad.read_text())
@@ -645,7 +645,7 @@ class Terminal(io.StringIO):
 
 
 class Quick:
-    """In place of a Relaxer: half a second a round by a clock of its own, two rounds a model."""
+    """Stand-in for a Relaxer: half a second a round by a clock of its own, two rounds a model."""
 
     def __init__(self, result) -> None:
         self.result, self.now = result, 0.0
@@ -658,7 +658,7 @@ class Quick:
 
 
 def test_progress_is_shown_for_models_that_are_quick(tmp_path, monkeypatch):
-    """A model is done once all its rounds are, and what is left follows from those that are done."""
+    """A model is done once all its rounds are, and the rest follows from finished ones."""
     relaxer = Quick(pele_ocl.relax(HEXAPEPTIDE))
     monkeypatch.setattr("pele_ocl.cli.progress.time.monotonic", lambda: relaxer.now)
     monkeypatch.setattr("sys.stderr", Terminal())

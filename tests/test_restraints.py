@@ -25,7 +25,7 @@ TERMS = {
 
 
 def by_hand(name, positions):
-    """The energy by eq. 1 of docs/theory/restraints.md, from the angles and distances of the reference."""
+    """Compute the energy by eq. 1 of docs/theory/restraints.md, from the reference's angles and distances."""
     of = TERMS[name]
     if name == "restraint":
         x, k = np.linalg.norm(positions - ATOMS.positions, axis=1)[::3], 2.5

@@ -37,7 +37,7 @@ SIGNATURES = partial(dict, add=(Parameter("n", "int", False, True, False), Param
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of compiled programs, and no note given yet."""
+    """Make the folder of compiled programs, and no note given yet."""
     monkeypatch.setattr(cache.platformdirs, "user_cache_dir", lambda name: str(tmp_path / name))
     monkeypatch.setattr(cache, "_noted", [])
     return tmp_path / "pele-ocl"
@@ -55,7 +55,7 @@ def fresh(device: Device) -> Iterator[Device]:
 
 
 def damaged(path: Path) -> list[bytes]:
-    """The contents of a file after each kind of damage."""
+    """List the contents of a file after each kind of damage."""
     data = path.read_bytes()
     flipped = bytearray(data)
     flipped[len(data) // 2] ^= 4
@@ -96,7 +96,7 @@ def test_trouble_with_the_disk_is_one_note(folder, monkeypatch):
 
 
 def thrice(device: Device) -> list[int]:
-    """The numbers 0 to 7 times three, by a kernel that is built or loaded now."""
+    """Return the numbers 0 to 7 times three, by a kernel that is built or loaded now."""
     device.programs.clear()
     device.kernels.clear()
     run = Run(device, "float32")
@@ -195,7 +195,7 @@ def test_versions_are_numbers():
 
 
 def test_plans_that_fit_singly_and_not_together(device, monkeypatch):
-    for kept in (device.kept, device.staging):  # of earlier tests, which would make room
+    for kept in (device.cached, device.staging):  # of earlier tests, which would make room
         kept.clear()
     gc.collect()  # their plans
     atoms = random_atoms(500)

@@ -1,4 +1,4 @@
-"""The cache of compiled programs and the disk below it: whatever is wrong there, numbers are right, with one note.
+"""Cache of compiled programs and the disk below it: whatever is wrong there, numbers are right, with one note.
 
 Programs are kept for Intel's runtime; for PoCL, which has a cache of its own, they are here as if it had none.
 """
@@ -24,10 +24,11 @@ import numpy as np
 import pytest
 from conftest import DEVICES
 
+from pele_ocl import list_devices
 from pele_ocl.errors import CacheWarning
 from pele_ocl.opencl import building, cache
 from pele_ocl.opencl.cache import CHECKSUM_BYTES, Entry
-from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.run import Run
 from pele_ocl.opencl.runtimes import platforms
 from pele_ocl.paths import shipped
@@ -53,7 +54,7 @@ KEPT_ON = [*DEVICES[:1], *(device for device in list_devices() if device.vendor 
 
 
 def compute(device: Device, **defines: int) -> None:
-    """Compute by the probe's kernel as a new process would, on a device of which nothing is built; check the values."""
+    """Compute by the probe's kernel as a new process would, on a bare device; check the values."""
     run = Run(Device(device.index, device.handle), "float32")
     y = run.empty(len(X))
     run.launch(run.kernel("probe.cl", "probe", **defines), (len(X),), (1,), dict(x=run.upload(X), y=y))
@@ -72,14 +73,14 @@ def kept_on(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache's folder, in a home of the test's own."""
+    """Name the cache's folder, in a home of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "pele-ocl"
 
 
 @pytest.fixture
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The entries of programs that were built from their source: those that are written."""
+    """List the entries of programs that were built from their source: the written ones."""
     written: list[str] = []
     write = Entry.write
 
@@ -93,7 +94,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @contextmanager
 def notes(*expected: str) -> Iterator[None]:
-    """Within the block just these notes are given, each of which matches a pattern."""
+    """Check that just these notes are given within the block; each matches a pattern."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -108,7 +109,7 @@ def note(trouble: str) -> str:
 
 
 def entry_of(folder: Path) -> Path:
-    """The only file of the cache."""
+    """Return the only file of the cache."""
     (path,) = folder.iterdir()
     assert re.fullmatch("[0-9a-f]{64}", path.name)
     return path
@@ -186,7 +187,7 @@ def test_an_entry_under_anothers_name_is_none(kept_on, folder, builds):
 
 
 def test_a_binary_that_the_runtime_refuses_is_built_anew(kept_on, folder, builds):
-    """Its checksum is right: another version of the runtime may have left it."""
+    """Checksums are right: another version of the runtime may have left it."""
     compute(kept_on)
     path = entry_of(folder)
     strange = b"no program " * 100
@@ -349,7 +350,7 @@ def test_build_options_of_the_surroundings_change_nothing(kept_on, folder, monke
 
 
 def test_functions_that_pyopencl_generates_stay_in_memory():
-    """Its database has no checksums and fails with the disk."""
+    """PyOpenCL's database has no checksums and fails with the disk."""
     import pyopencl as cl
     from pyopencl import invoker
 
@@ -370,7 +371,7 @@ def test_the_folder_of_pocl(variables, folder):
 
 
 def test_pocl_gets_a_folder_where_its_own_has_no_room(tmp_path, monkeypatch):
-    """It would end the process."""
+    """PoCL would end the process."""
     monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path / "own"))
     with notes():
         platforms._give_pocl_a_folder()

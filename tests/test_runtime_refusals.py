@@ -1,4 +1,4 @@
-"""What a device is asked once, what it refuses, what its memory holds, and what a fork leaves of it."""
+"""Devices: what one is asked once, what it refuses, what its memory holds, and what a fork leaves."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ kernel void probe(global const real *x, global real *y) {{
 
 @pytest.fixture
 def fresh(device) -> Device:
-    """The device with nothing on it: no programs, no buffers."""
+    """Return the device with nothing on it: no programs, no buffers."""
     return Device(device.index, device.handle)
 
 
 @pytest.fixture
 def builds(monkeypatch) -> list[object]:
-    """The compilers' runs."""
+    """List the compilers' runs."""
     made: list[object] = []
     build = cl.Program.build
 
@@ -69,7 +69,7 @@ def test_a_typo_is_built_once(fresh, monkeypatch, builds):
 
 
 def test_a_group_that_is_too_large_is_halved(fresh, monkeypatch, builds):
-    """By the compiler's own word, here that of the probe's line."""
+    """A compiler's own word, here the probe's line, tells it."""
     limit = fresh.largest_group // 4
     probe(monkeypatch, f"#if GROUP > {limit}\n#error too many resources requested\n#endif")
     _, group = Run(fresh, "float32").group_kernel("probe.cl", "probe", local_reals=1)
@@ -107,7 +107,7 @@ def test_errors_that_a_smaller_group_may_mend(code, text, expected):
 
 
 class Refusing:
-    """What stands in for a queue, an event or a kernel object of which OpenCL refuses everything."""
+    """Stand-in for a queue, an event or a kernel object that refuses everything."""
 
     def __getattr__(self, name):
         def refuse(*arguments):
@@ -132,9 +132,9 @@ def test_arguments_that_fail_are_sentences(fresh, monkeypatch):
     kernel = run.kernel("probe.cl", "probe")
     x, _ = run.zeros(4), kernel.most_items
     monkeypatch.setattr(kernel, "borrow", Refusing)
-    for launch in (run.launch, run.prepare, run.bind_kernel):
+    for launch in (run.launch, run.bind_kernel):
         with pytest.raises(DeviceError, match="refuses the work"):
-            launch(kernel, (4, 1), (1, 1), x, x)
+            launch(kernel, (4, 1), (1, 1), dict(x=x, y=x))
 
 
 def test_memory_that_is_not_there_is_a_sentence(fresh, monkeypatch):
@@ -270,7 +270,7 @@ print("as promised")
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_child_after_a_fork_is_told_at_once():
-    """It hung for ever on PoCL. Where the parent has not used OpenCL, a child may."""
+    """PoCL hung for ever. If the parent has not used OpenCL, a child may."""
     code = FORKS.format(tests=str(ROOT / "tests"), root=str(ROOT), device=DEVICES[0].index, limit=LIMIT)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT)
     assert done.stdout == "as promised\n", done.stderr

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from pele_ocl import Atoms, InputError, Labels, ParameterError, read
-from pele_ocl.atoms.selection import Composition, Selection, parser, residue_kinds, selection
+from pele_ocl import Atoms, InputError, Labels, ParameterError, read, selection
+from pele_ocl.atoms.selection import Composition, Selection, parser, residue_kinds
 from pele_ocl.atoms.selection.nearby import near
 from pele_ocl.cli import main
 from pele_ocl.cli.structures.choice import selection_of
@@ -242,7 +242,7 @@ def test_composition(atoms: Atoms) -> None:
 
 @pytest.fixture(scope="module")
 def bound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The hexapeptide beside a ligand for which there is no template, and an ion."""
+    """Write the hexapeptide beside a ligand for which there is no template, and an ion."""
     peptide = (STRUCTURES / "hexapeptide.pdb").read_text().splitlines()
     lines = [line for line in peptide if line.startswith(("ATOM", "TER"))]
     lines += [
@@ -354,7 +354,7 @@ def test_a_selection_is_parsed_once(words: tuple[object, ...], tmp_path: Path, m
 
 
 def test_a_selection_that_was_applied_is_as_new() -> None:
-    """The sentences about one molecule's names are not told of the next, and workers get it by its text."""
+    """Sentences about one molecule's names are not told of the next, and workers get it by its text."""
     atoms = read(STRUCTURES / "hexapeptide.pdb")
     chosen = Selection("protein or resname XYZ")
     _, unknown = chosen.mask_and_unknown(atoms)

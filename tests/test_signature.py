@@ -134,13 +134,13 @@ def test_cached_signatures_are_those_of_the_compiler(device, monkeypatch, tmp_pa
     plain, packed = [], []
     for _ in range(2):
         fresh = Device(device.index, device.handle)
-        plain.append(get_kernel(fresh, *KERNEL, "float32", **MACROS).signature)
-        packed.append(get_kernel(fresh, *KERNEL, "float32", packed=True, **MACROS).signature)
+        plain.append(get_kernel(fresh, *KERNEL, "float32", **MACROS).signature.parameters)
+        packed.append(get_kernel(fresh, *KERNEL, "float32", packed=True, **MACROS).signature.parameters)
         programs = list(fresh.programs.values())
     assert programs[0].signatures is not None  # of the cache
     assert plain[0] == plain[1] == packed[0] == packed[1]
-    assert [of.name for of in plain[0].parameters][:4] == ["n_atoms", "n_rows", "term", "step"]
-    assert {of.name for of in plain[0].parameters if of.is_array and not of.is_const} == {"results"}
+    assert [of.name for of in plain[0]][:4] == ["n_atoms", "n_rows", "term", "step"]
+    assert {of.name for of in plain[0] if of.is_array and not of.is_const} == {"results"}
 
 
 def test_names_are_resolved_when_launches_are_made_alone(device, monkeypatch):
@@ -161,10 +161,10 @@ def test_every_type_of_a_parameter_is_known(device):
     Nonbond(atoms, random_pairs(60, 300), device=device).evaluate()
     minimize(atoms, max_iterations=1, device=device)
     unknown = [
-        (kernel.name, of.name, of.type)
+        (kernel.name, of.parameter)
         for kernel in device.kernels.values()
-        for of in kernel.signature.parameters
-        if kernel.signature._type(of)[0] is None
+        for of in kernel.signature.places
+        if of.kind is None
     ]
     assert len(device.kernels) > 10
     assert not unknown

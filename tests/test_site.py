@@ -1,4 +1,4 @@
-"""The documentation site: its sources hang together, its extensions do what they say, it builds without a warning."""
+"""Documentation site: its sources hang together, its extensions do what they say, it builds without a warning."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def extension(name: str) -> ModuleType:
 
 
 def code(page: Path) -> list[str]:
-    """The cells of a notebook."""
+    """Return the cells of a notebook."""
     return re.findall(r"^```\{code-cell\}\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
 
 
@@ -118,7 +118,7 @@ def test_notebooks_take_what_there_is(page):
 
 @pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
 def test_notebooks_run(page, tmp_path, monkeypatch):
-    """The cells of each, one after the other in an empty folder, draw its picture."""
+    """Cells of each, one after the other in an empty folder, draw its picture."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pytest.importorskip("scipy")
     monkeypatch.chdir(tmp_path)

@@ -30,12 +30,12 @@ def worst(values, expected):
 
 
 def bound(variant, precision, n_atoms=0):
-    """Of the worst Born radius; `tree` leaves out what its accuracy allows."""
+    """Return the bound of the worst Born radius; `tree` leaves out what its accuracy allows."""
     return born_radius_bound(None, precision, n_atoms, VARIANTS[variant].approximates)
 
 
 def energy_bound(variant, precision):
-    """Of the energy likewise; radii that are good to 1e-5 leave it good to 1e-6."""
+    """Return the bound of the energy likewise; radii that are good to 1e-5 leave it good to 1e-6."""
     return max(ENERGY[precision], 1e-6 if VARIANTS[variant].approximates else 0)
 
 
@@ -360,7 +360,7 @@ def test_a_plan_gives_what_a_new_one_gives(device, precision, variant):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_batch_has_the_bits_of_its_members(device, precision, variant):
-    """Where the molecule lies, elsewhere, and given in float32."""
+    """Members lie in the molecule's place, elsewhere, and are given in float32."""
     atoms = random_atoms(90)
     plan, shares = Solvent(atoms, variant=variant, precision=precision, device=device), []
     places = np.array([0, 1e4, -40])[:, None, None]
@@ -404,7 +404,7 @@ def test_bad_members_of_a_batch(device, precision, variant):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_callbacks_may_compute(device, variant, monkeypatch):
-    """With the plan that is at work, between the parts of a long launch."""
+    """Callbacks compute with the plan that is at work, between the parts of a long launch."""
     monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e3)
     plan = Solvent(random_atoms(200), variant=variant, device=device)
     moved, inside = plan.atoms.positions + 0.1 * np.eye(200, 3), []
@@ -545,7 +545,7 @@ def test_residues_need_labels(device):
 
 @pytest.mark.parametrize("plan", [Solvent, Energy])
 def test_a_negative_born_radius_names_the_sphere_that_covers_the_atom(plan):
-    """Its own radius is right; the scale of another atom is the cause."""
+    """Own radii are right; the scale of another atom is the cause."""
     atoms = Atoms(
         [[0, 0, 0], [5, 0, 0], [9, 0, 0]], np.zeros(3), lj_sigma=np.ones(3), lj_epsilon=np.zeros(3),
         gb_radii=[1.5, 1.5, 1.5], gb_scales=[0.8, 9.0, 9.0],

@@ -1,4 +1,4 @@
-"""The constants of the solvent model: those of other programs, and that every energy takes them."""
+"""Constants of the solvent model: other programs', and that every energy takes them."""
 
 from dataclasses import replace
 

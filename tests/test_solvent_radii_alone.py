@@ -14,7 +14,7 @@ from pele_ocl import InputError, Solvent, SolventModel, energy_over, read, solve
 from pele_ocl.cli import main
 from pele_ocl.opencl import threads
 from pele_ocl.paths import shipped
-from pele_ocl.plan.found import norm2
+from pele_ocl.plan.outputs import norm2
 from pele_ocl.solvent.error import SAMPLE, SEED, sample_of
 from pele_ocl.trajectories import batches_over
 
@@ -118,7 +118,7 @@ def test_the_command_on_models(tmp_path):
 
 
 def test_parts_of_long_arrays(device, monkeypatch):
-    """The same bits whether threads share the arrays or not, and positions out of reach are found in any part."""
+    """Bits are equal with and without threads, and positions out of reach are found in any part."""
     atoms = random_atoms(300)
     expected = Solvent(atoms, device=device, variant="tiled").evaluate()
     monkeypatch.setattr(threads, "PART", 192)

@@ -1,4 +1,4 @@
-"""The tree of boxes: accuracy over all atoms, shapes, models, layouts, and the error that is measured with it."""
+"""Tree of boxes: accuracy over all atoms, shapes, models, layouts, and the error that is measured with it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from pele_ocl.cli.plan_options.accuracy import accuracy_lines
 from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.shared import MOMENTS
 from pele_ocl.paths import shipped
-from pele_ocl.solvent import choose_variant
-from pele_ocl.solvent.error import SAMPLE, RadiusError, SampledRadii, sample_of
+from pele_ocl.solvent import VARIANTS, RadiusError, choose_variant
+from pele_ocl.solvent.error import SAMPLE, SampledRadii, sample_of
 from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.solvent.sharing import shared
 from pele_ocl.solvent.tree_sums import TreeShape, TreeSums
-from pele_ocl.solvent.variants import VARIANTS
 from pele_ocl.tuning import Choice, trying
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
@@ -78,7 +77,7 @@ def worst(values, expected):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_atom_keeps_to_the_accuracy(device, shape):
-    """In float64; in float32 the rounding of the sums comes to it."""
+    """Accuracy is kept in float64; in float32 the rounding of the sums adds to it."""
     atoms = SHAPES[shape]()
     exact = exact_radii(atoms, device)
     for accuracy in ACCURACIES:
@@ -90,7 +89,7 @@ def test_every_atom_keeps_to_the_accuracy(device, shape):
 
 
 def test_what_moments_leave_out_dies_as_the_ninth_power(device):
-    """Of eight atoms in a box, for eight points in all directions; a fourth moment that is wrong dies as the eighth."""
+    """Eight atoms in a box act on eight points in all directions; a wrong fourth moment dies as the eighth."""
     rng = np.random.default_rng(3)
     box, points = rng.uniform(-2, 2, (8, 3)), 2 * (-1.0) ** np.indices((2, 2, 2)).reshape(3, -1).T
     ways = rng.normal(size=(60, 1, 3))
@@ -127,7 +126,7 @@ def test_energy_with_radii_of_the_tree(device, precision):
 
 
 def with_sulphur(atoms):
-    """Every third carbon as a sulphur, of which each takes away from its box in GBn2."""
+    """Make every third carbon a sulphur, which takes away from its box in GBn2."""
     elements = atoms.labels.elements.copy()
     elements[np.flatnonzero(elements == "C")[::3]] = "S"
     return replace(atoms, labels=replace(atoms.labels, elements=elements))
@@ -168,7 +167,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("case", LAYOUTS.values(), ids=LAYOUTS)
 def test_layouts(device, case, monkeypatch):
-    """Those of GPUs run on CPUs, too; in one launch and in slabs, alone and in a batch, with the same bits."""
+    """Layouts of GPUs run on CPUs, too; in one launch and in slabs, alone and in a batch, with equal bits."""
     monkeypatch.setattr("pele_ocl.opencl.run.SLAB_SECONDS", 1e-7)
     monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e5)
     precision, model, layout = case
@@ -302,7 +301,7 @@ def test_the_command_says_what_was_measured(tmp_path):
 
 
 def test_the_command_says_where_float32_misses_the_accuracy():
-    """Of two accuracies, one above the error that was measured and one below."""
+    """Two accuracies are asked for, one above the measured error and one below."""
     error = RadiusError(largest=3e-6, rms=1e-6, n_sample=1, n_atoms=2)
     for accuracy, is_missed in ((1e-5, False), (1e-6, True)):
         lines = accuracy_lines(SimpleNamespace(accuracy=accuracy, error=error), "tree")

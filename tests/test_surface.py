@@ -90,7 +90,7 @@ def test_types_of_gaff_are_ambers_in_small_letters(peptide):
 
 
 def test_parameters_of_an_atom_do_not_follow_from_other_atoms_types(peptide):
-    """With an ion whose type has three letters, as in a topology of AMBER, and in parts."""
+    """An ion whose type has three letters, as in a topology of AMBER, is there, and in parts."""
     n = len(peptide)
     types = np.where(peptide.labels.elements == "O", "OH", np.where(peptide.labels.elements == "N", "N3", "CT"))
     typed = replace(peptide, types=types, type_family="amber")
@@ -126,7 +126,7 @@ def test_an_atom_alone_has_the_area_of_its_sphere():
 
 
 def test_atoms_without_parameters_take_those_of_carbon_and_a_note():
-    """As sander and NAB do: (1.7, 0.51245, ...) for kinds they do not know, the first of a kind's for odd bonds."""
+    """Unknown kinds get (1.7, 0.51245, ...), odd bonds the first of a kind, as in sander and NAB."""
     atoms = Atoms(9.0 * np.eye(4, 3), np.zeros(4), labels=labels_of_elements(["Zn", "Br", "I", "C"]), bonds=[[1, 2]])
     with_hydrogens = replace(
         atoms[np.r_[0:4]], labels=labels_of_elements(["C", "H", "H", "H"]), bonds=[[0, 1], [0, 2], [0, 3]]
@@ -288,7 +288,7 @@ def test_the_option(command, peptide):
 
 
 def sections(path):
-    """The sections of a prmtop file that this test needs, as blank-separated words or fields of four characters."""
+    """Read the sections of a prmtop file for this test, as blank-separated words or fields of four characters."""
     found = {}
     for part in path.read_text().split("%FLAG ")[1:]:
         head, form, *lines = part.splitlines()

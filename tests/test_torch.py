@@ -48,7 +48,7 @@ def test_gradients_of_a_list_of_pairs_pass_gradcheck(torch, molecule):
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 def test_energies_and_forces_are_those_of_the_plan(torch, plan, molecule, kind):
-    """Behind other functions, too: the chain rule goes on."""
+    """Functions may follow: the chain rule goes on."""
     places = np.stack([molecule.positions, molecule.positions * 1.01, molecule.positions - 3.0]).astype(kind)
     expected = plan.evaluate_batch(places)
     positions = torch.tensor(places, requires_grad=True)

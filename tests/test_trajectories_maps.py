@@ -54,7 +54,7 @@ def frames(atoms):
 
 @pytest.fixture(scope="module")
 def each(atoms, grid, frames):
-    """The map of each frame by the definition."""
+    """Compute the map of each frame by the definition."""
     return np.stack([reference.potmap(atoms.moved(there), grid) for there in frames])
 
 

@@ -66,7 +66,7 @@ def record(frames: Path, output: Path, *, resume=False, settings=SETTINGS, words
 
 
 def content(path: Path):
-    """The bytes of a text, the datasets and attributes of an HDF5 file."""
+    """Read the bytes of a text, the datasets and attributes of an HDF5 file."""
     if path.suffix != ".h5":
         return path.read_bytes()
     with h5py.File(path) as file:
@@ -382,7 +382,7 @@ def test_room_for_reasons_is_had_before_they_are_written(frames, tmp_path, monke
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_rows_of_several_blocks_stand_in_order(suffix, frames, tmp_path, monkeypatch):
-    """With their errors, in many blocks and in one."""
+    """Rows and their errors agree in many blocks and in one."""
     whole, parts = tmp_path / f"whole{suffix}", tmp_path / f"parts{suffix}"
     record(frames, whole)
     assert b"less than -60" in whole.read_bytes()

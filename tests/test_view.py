@@ -79,7 +79,7 @@ def test_red_is_negative_and_blue_positive(shown):
 
 
 def test_a_screened_coulomb_potential_says_so_beside_its_colours(tmp_path, atoms):
-    """In the page and in the picture, for a map at hand and for one that a file keeps; another map is a potential."""
+    """Page and picture say so, for a map at hand and for one that a file keeps; another map is a potential."""
     from conftest import DEVICES
 
     grid = Grid.around(atoms, 4, 2.1)

@@ -1,4 +1,4 @@
-"""The molecular surface: where its vertices lie, how triangles join, and which atom is nearest."""
+"""Molecular surface: the places of its vertices, how triangles join, and which atom is nearest."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_lone_atom_is_a_sphere():
 
 
 def test_the_probe_closes_the_gap_between_two_atoms():
-    """In the middle of two spheres 4 A apart the probe leaves a neck of sqrt((r + p)^2 - 2^2) - p."""
+    """Midway between two spheres 4 A apart the probe leaves a neck of sqrt((r + p)^2 - 2^2) - p."""
     found = surface_at(np.array([[-2.0, 0, 0], [2.0, 0, 0]]), np.array([1.7, 1.7]), 0.4)
     middle = np.abs(found.vertices[:, 0]) < 0.2
     neck = np.sqrt((1.7 + PROBE) ** 2 - 4) - PROBE

@@ -156,7 +156,7 @@ class Call:
         return {name: p for name, p in found.items() if p.kind not in kinds and not name.startswith("_")}
 
     def right(self) -> dict[str, Any]:
-        """Right values for the parameters; those with a default and nothing of RIGHT are left out."""
+        """Return right values for the parameters, except defaults that RIGHT does not have."""
         given = {}
         for name, parameter in self.parameters.items():
             value = RIGHT.get(f"{self.name}.{name}", RIGHT.get(name, parameter.default))
@@ -247,7 +247,7 @@ CALLED = {("watch", "type")}  # with three numbers, which is its own mistake
 
 
 def faults(name: str, parameter: str, kinds: list[str]) -> list[str]:
-    """The errors raised that are no PeleErrors."""
+    """List the errors raised that are no PeleErrors."""
     found = []
     for kind in kinds:
         if (parameter, kind) in CALLED:

@@ -1,4 +1,4 @@
-"""Every tolerance of the test suite, in one place: those of results are pele_ocl/bench/accuracy.py's.
+"""Tolerances of the test suite, in one place: results' are in pele_ocl/bench/accuracy.py.
 
 Tighten freely; loosen only with the cause.
 """

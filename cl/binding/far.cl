@@ -1,6 +1,6 @@
-// Energies that PELE leaves out beyond its long cutoffs: Lennard-Jones, Coulomb and GB of pairs of atoms in groups that are
-// far from each other. A work-item owns an atom of one conformation (second dimension) and takes the groups before its own.
-// Atoms stand group after group.
+// Energies that PELE leaves out beyond its long cutoffs: Lennard-Jones, Coulomb and GB of pairs in far groups. A
+// work-item owns an atom of one conformation (second dimension) and takes the groups before its own. Atoms are sorted
+// group after group.
 #include "common/real.clh"
 #include "binding/gb.clh"
 #include "binding/groups.clh"

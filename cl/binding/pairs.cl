@@ -1,6 +1,6 @@
-// Energies of pairs of residues. A work-item owns two residues of one conformation (third dimension), the first of them in
-// the second dimension; pairs of which the second residue comes before the first are left alone. Of atoms in one part,
-// receptor or ligand, the GB energy is computed twice: with the Born radii of the complex, and with those of the part.
+// Energies of pairs of residues. A work-item owns two residues of one conformation (third dimension), the first of them
+// in the second dimension. Pairs whose second residue comes before the first are left alone. For atoms in one part,
+// receptor or ligand, the GB energy is computed twice: with the Born radii of the complex and of the part.
 #include "common/real.clh"
 #include "binding/gb.clh"
 #include "binding/groups.clh"

@@ -1,10 +1,10 @@
-// LCPO surface energy of each heavy atom, and its gradient by that atom's position: eqs. 1 to 3 of docs/theory/surface.md.
-// A work-group owns a heavy atom of one conformation (third dimension). It lists the atom's neighbours in local memory; then
-// each work-item takes some of them, WIDTH at a time, and meets them with all others. On CPUs a group has one work-item and
-// owns all heavy atoms of a tile.
+// LCPO surface energy of each heavy atom, and its gradient by that atom's position: eqs. 1 to 3 of
+// docs/theory/surface.md. A work-group owns a heavy atom of one conformation (third dimension). It lists the atom's
+// neighbours in local memory. Then each work-item takes some of them, WIDTH at a time, and meets them with all others.
+// On CPUs a group has one work-item and owns all heavy atoms of a tile.
 //
-// The atoms of all terms that move with an atom are in its own list, so no group waits for another and no two write to one
-// place. The list has the order of the slots: the bits are the same in every run.
+// All atoms whose terms move with an atom are in its own list. So no group waits for another, and no two write to one
+// place. The list has the order of the slots: the bits are equal in every run.
 #include "common/real.clh"
 #include "common/tiles.clh"
 #include "physics/lcpo.clh"
@@ -33,7 +33,7 @@
 
 #define FAR_AWAY (real)1e4  // where the list is filled up [A]
 
-// How many of the marks stand before this work-item's; in *all how many there are. words: GROUP / 32, of a bit an item
+// Marks before this work-item's; in *all how many there are. words: GROUP / 32, of a bit an item
 INLINE int marks_before(bool mark, int item, local uint *words, int *all) {
 #if GROUP == 1
     *all = mark;

@@ -1,5 +1,5 @@
-// The chain rule over blocks of two tiles, each pair once for both of its atoms, for CPUs; energy/chain.clh. Shared out
-// as in solvent/blocks.cl; third dimension: conformations.
+// Chain rule over blocks of two tiles, each pair once for both of its atoms, for CPUs; energy/chain.clh. Work is
+// divided as in solvent/blocks.cl; third dimension: conformations.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
@@ -21,7 +21,7 @@ INLINE void add_pair(Own *own, Gradient *other, realv dx, realv dy, realv dz, re
     other->z -= slope * dz;
 }
 
-// All pairs are far. own_series: the coefficients of `own`, n_slots apart; series: those of each other atom.
+// All pairs are far. own_series: the coefficients of `own`, n_slots apart; series: coefficients of each other atom.
 INLINE void add_far(
     Own *own, Gradient *others, global const real4 *spheres, global const real *weights, global const real4 *series,
     global const real *own_series, int n_slots, int count, const int terms) {
@@ -43,7 +43,7 @@ INLINE void add_far(
     }
 }
 
-// The other tile from its first atom on.
+// Other tile from its first atom on.
 typedef struct {
     global const real4 *spheres;
     global const real *weights, *rhos;

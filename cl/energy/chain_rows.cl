@@ -1,5 +1,4 @@
-// The chain rule, all pairs of an atom by its own work-items, for GPUs; energy/chain.clh. Third dimension:
-// conformations.
+// Chain rule, all pairs of an atom by its own work-items, for GPUs; energy/chain.clh. Third dimension: conformations.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
@@ -14,7 +13,7 @@
 #include "energy/finish.clh"
 #endif
 
-// The tile that is met.
+// Tile that is met.
 typedef struct {
     local real4 *points;  // x, y, z, weight
     local real4 *first;   // coefficients of r^-6 to r^-12

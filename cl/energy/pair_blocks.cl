@@ -1,8 +1,8 @@
-// Pair energies over blocks of two tiles, each pair once for both of its atoms, for CPUs; docs/variants-energy.md.
+// Pair energies over blocks of two tiles, each pair once for both atoms, for CPUs; docs/variants-energy.md.
 //
-// The atoms of the one tile are vectors of WIDTH, those of the other come one by one, each with vectors of sums of its
-// own. A work-item walks every n_parts-th tile of one conformation (third dimension), pairs it with half of the others in
-// a ring, so that each two meet once, and adds to sums of its own: no atomics, no barriers, the same bits every run.
+// The atoms of the one tile are vectors of WIDTH. The others come one by one, each with vectors of sums of its own. A
+// work-item walks every n_parts-th tile of a conformation (third dimension). It pairs it with half of the others in a
+// ring, so that each two meet once. It adds to sums of its own. No atomics, no barriers, equal bits in every run.
 #include "common/real.clh"
 #include "common/tiles.clh"
 #include "energy/pair.clh"

@@ -6,7 +6,7 @@
 #include "energy/pair.clh"
 #include "energy/sums.clh"
 
-// Words of 32 bits for the atoms of a tile, of which there are less than 32 or a multiple of it.
+// Words of 32 bits for the atoms of a tile, fewer than 32 or a multiple of it.
 #define WORDS ((TILE + 31) / 32)
 
 INLINE void add_tile(
@@ -18,7 +18,8 @@ INLINE void add_tile(
     }
 }
 
-// masks: of each of this tile's atoms, WORDS words of 32 bits for exclusions, and as many for itself, word by word.
+// masks: of each of this tile's atoms, WORDS words of 32 bits for exclusions. Then as many follow for itself, word by
+// word.
 INLINE void add_masked_tile(
     Sums *sums, const Atom *own, local const real4 *points, local const real4 *traits, int count, const PairModel *model,
     global const SAME_BITS *masks) {

@@ -38,7 +38,7 @@ void atom_terms(
         largest_born[(size_t)conformation * n_tiles + i / TILE] = largest_of(scratch, TILE);
 }
 
-// The weights of the chain rule.
+// Weights of the chain rule.
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void chain_weights(
     const int n_tiles,

@@ -1,5 +1,5 @@
-// One work-group takes the best point of all blocks (cl/ions/refresh.cl) for the next ion, then finds an energy that the one
-// after it will not exceed, from the same points.
+// One work-group takes the best point of all blocks (cl/ions/refresh.cl) for the next ion. From these points it then
+// finds an energy that the next ion but one will not exceed.
 #include "common/real.clh"
 #include "ions/points.clh"
 
@@ -7,7 +7,7 @@
 #error "GROUP: work-items of the one group, a power of two"
 #endif
 
-// Whether point a comes before point b: by energy, among equals by its index in the map.
+// True if point a comes before point b: by energy, among equals by its index in the map.
 INLINE int before(real4 a, real4 b) {
     if (a.w != b.w) return a.w < b.w;
     if (a.z != b.z) return a.z < b.z;

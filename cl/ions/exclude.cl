@@ -1,4 +1,4 @@
-// Puts NaN where no ion may stand: near an atom, or outside the grid. A work-group does a block.
+// Puts NaN at points that are closed to ions: near an atom, or outside the grid. A work-group does a block.
 #include "common/real.clh"
 #include "ions/block.clh"
 

@@ -1,12 +1,11 @@
-// Greedy placement of ions on a grid of potentials; why so: docs/theory/ions.md, section 3.
+// Greedy placement of ions on a grid of potentials; reasons: docs/theory/ions.md, section 3.
 //
-// Where no ion may stand the map holds NaN, which no comparison takes. It is cut into blocks of points. For either sign
-// of charge a block keeps the best of its points known so far and a bound that none of its points is below. `refresh`
-// moves both on by the ion just placed; blocks that may hold the next ion, their bound being no higher than the best
-// point known anywhere, are brought up to date in one pass: add each ion they have not seen, exclude its neighbourhood,
-// find the lowest energies. `choose` takes the lowest of all blocks. Every point gets every ion in the order of
-// placement, so the result is that of updating the whole map for each ion, to the last bit; blocks where the next ion
-// cannot stand do it later, several ions at a time.
+// Points closed to ions hold NaN, which no comparison takes. The map is cut into blocks of points. For either sign of
+// charge a block keeps its best known point and a bound below all of its points. `refresh` moves both on by the ion
+// just placed. A block may hold the next ion if its bound is no higher than the best point known anywhere. Such blocks
+// are brought up to date in one pass: add each ion they have not seen, exclude its neighbourhood, find the lowest
+// energies. `choose` takes the lowest of all blocks. Every point gets every ion in the order of placement. So the
+// result equals updating the whole map for each ion, to the last bit. Other blocks do it later, several ions at a time.
 #include "common/real.clh"
 #include "ions/points.clh"
 #include "ions/block.clh"
@@ -19,9 +18,9 @@ INLINE real nearest2_of_block(int4 corner, real4 point, real4 spacing) {
     return dot(gap.xyz, gap.xyz);
 }
 
-// Moves what is known of a block on by the ion just placed, for either sign of charge, and tells whether the block may
-// hold the next ion. The potential of an ion far away is, in the block, that in its middle, a slope, and a rest: of its
-// second derivatives none exceeds 2 / r^3, and none is below -1 / r^3. Slopes of several ions cancel in part.
+// Moves a block's knowledge on by the ion just placed, for either sign of charge. Returns true if the block may hold
+// the next ion. The potential of an ion far away is its value in the block's middle, a slope, and a rest. None of the
+// rest's second derivatives exceeds 2 / r^3, and none is below -1 / r^3. Slopes of several ions cancel in part.
 INLINE int move_on(
     int block, int n_blocks, int4 corner, real4 spacing, real reach2, real4 ion, real charge, int side, real threshold,
     global real *bounds, global real4 *slopes, global real4 *best)
@@ -72,7 +71,7 @@ INLINE void look_at(Lowest *lowest, realv potential, int number) {
     }
 }
 
-// The lowest energy of all lanes and its point's number, the smallest among equals.
+// Lowest energy of all lanes and its point's number, the smallest among equals.
 INLINE void lowest_lane(const Lowest *lowest, int s, local real *energy, local int *number) {
     real energies[WIDTH];
     SAME_BITS numbers[WIDTH];
@@ -89,7 +88,7 @@ INLINE void lowest_lane(const Lowest *lowest, int s, local real *energy, local i
     }
 }
 
-// Brings a work-item's share of a block up to date with the ions from `first` on, and looks for its lowest points.
+// Brings a work-item's part of a block up to date with the ions from `first` on. It looks for its lowest points.
 INLINE void add_ions(
     Lowest *lowest, int item, int4 corner, int4 blocks, real4 spacing, real reach2, int first, int last,
     global const real4 *ions, global const real *charges, global real *map)
@@ -116,8 +115,8 @@ INLINE void add_ions(
     }
 }
 
-// A work-group owns every n_groups-th block. Each work-item moves one of them on; then the group together brings those
-// that may hold the next ion up to date.
+// A work-group owns every n_groups-th block. Each work-item moves one of them on. Then the group together updates
+// blocks that may hold the next ion.
 kernel void refresh(
     const int4 blocks,                     // blocks along x, y, z
     const int n_blocks,

@@ -1,5 +1,5 @@
-// The energies that work-groups leave, added up into few parts, always in the same order. Each part comes as two numbers,
-// the sum and what its additions lost: together they are as good as a sum in float64.
+// Energies that work-groups leave, added up into few parts, always in one order. Each part comes as two numbers, the
+// sum and its rounding error: together they are as good as a sum in float64.
 #include "common/real.clh"
 
 #ifndef PARTS

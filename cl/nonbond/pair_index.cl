@@ -1,8 +1,8 @@
-// Who is in which pair: counts, index lists and neighbour lists, from a pair list in any order.
+// Index of atoms in pairs: counts, index lists and neighbour lists, from a pair list in any order.
 //
-// Lists are segments of 64-bit keys, one segment an atom or a tile of atoms, that begin at the exclusive prefix
-// sum of the counts. Indices in a segment are handed out in the order in which work-items happen to come, so each segment
-// is sorted afterwards: the same list gives the same index, bit for bit.
+// Lists are segments of 64-bit keys, one segment an atom or a tile of atoms. They begin at the exclusive prefix sum of
+// the counts. Indices in a segment are handed out as work-items happen to come, so each segment is sorted afterwards.
+// An equal list gives an equal index, bit for bit.
 #include "common/real.clh"
 #include "shared/one_four"
 #include "shared/role"
@@ -83,7 +83,7 @@ kernel void make_keys(const int n_pairs, const int role, global const uint2 *res
     if (p < n_pairs) keys[p] = KEY(role == FIRSTS ? pairs[p].x : (uint)ATOM(pairs[p].y), p);
 }
 
-// Where each atom's segment begins in sorted keys: a work-item looks at the border before its key.
+// Beginning of each atom's segment in sorted keys: a work-item looks at the border before its key.
 kernel void find_offsets(
     const int n_pairs,
     const int n_atoms,
@@ -97,7 +97,7 @@ kernel void find_offsets(
     for (int atom = before + 1; atom <= here; ++atom) offsets[atom] = k;
 }
 
-// The pairs, and what they bring, in the order of sorted keys.
+// Pairs, and what they bring, in the order of sorted keys.
 kernel void permute_pairs(
     const int n_pairs,
     global const int *restrict order,     // (n_pairs) the pair at each index

@@ -1,5 +1,5 @@
-// The records of the atoms (nonbond/pair.clh) from their positions, one conformation after the other: a work-item makes
-// those of one slot.
+// Records of the atoms (nonbond/pair.clh) from their positions, one conformation after the other. A work-item makes the
+// records of one slot.
 #include "common/real.clh"
 #include "nonbond/pair.clh"
 #include "nonbond/point.clh"

@@ -23,7 +23,7 @@
 #define LANES GROUP
 #endif
 
-// Where atoms are few each work-item's own steps are what takes time: the next neighbour is known before it is wanted.
+// With few atoms each work-item's own steps take the time: the next neighbour is known before it is wanted.
 #define READ_AHEAD !RECORDS
 
 #if OWN_VALUES

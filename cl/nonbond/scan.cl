@@ -1,5 +1,6 @@
-// Exclusive prefix sum of integers, work-efficient: an up-sweep and a down-sweep through a tree in local memory over blocks
-// of 2 * GROUP (Blelloch 1990), then the sums of the blocks, themselves scanned, added to all later blocks. Any length.
+// Exclusive prefix sum of integers, work-efficient. An up-sweep and a down-sweep go through a tree in local memory over
+// blocks of 2 * GROUP (Blelloch 1990). Then the sums of the blocks, themselves scanned, are added to all later blocks.
+// Any length.
 #include "common/real.clh"
 
 #ifndef GROUP

@@ -1,8 +1,7 @@
-// The entries of each tile of TILE atoms, from a pair list: an entry is another atom with the lanes that it pairs with.
+// Entries of each tile of TILE atoms, from a pair list. An entry is another atom with the lanes that it pairs with.
 //
-// A pair of atoms of two tiles may stand with either tile: as an entry of the one's atom with the other tile, or the
-// other way round. So the entries of two tiles are atoms of both that cover all their pairs. The fewer, the fewer vectors
-// to compute.
+// A pair of atoms of two tiles may belong to either: as an entry of the one's atom with the other tile, or vice versa.
+// So the entries of two tiles are atoms of both that cover all their pairs. The fewer, the fewer vectors to compute.
 #include "common/real.clh"
 #include "shared/one_four"
 
@@ -42,8 +41,8 @@ INLINE int lower_bound(global const uint *keys, int begin, int end, uint key) {
     return begin;
 }
 
-// Which atoms of two tiles, bits 0 to 2 TILE - 1, cover all their pairs: always the one with most pairs not covered yet.
-// That is a few per cent from the fewest possible.
+// Atoms of two tiles, bits 0 to 2 TILE - 1, that cover all their pairs. The one with most uncovered pairs is always
+// taken next. This is a few per cent from the fewest possible.
 INLINE uint cover(uint *linked) {
     for (uint covering = 0;;) {
         int best = 0;
@@ -58,8 +57,8 @@ INLINE uint cover(uint *linked) {
 
 INLINE uint own_slot(uint2 pair, uint slot) { return pair.x == slot ? SLOT(pair.y) : pair.x; }
 
-// For each atom of another tile, the lanes of `tile` whose pairs with it stand with `tile`, given those of the tile's
-// neighbours that are in the other one, from begin to end. The other tile comes to the same end from its own neighbours.
+// For each atom of another tile, the lanes of `tile` whose pairs with it belong to `tile`. Given are the tile's
+// neighbours in the other one, from begin to end. From its own neighbours the other tile comes to an equal end.
 INLINE void find_lanes(
     int tile, int other, global const uint *neighbours, global const int *pair_of, global const uint2 *placed, int begin,
     int end, uint *lanes) {

@@ -1,8 +1,9 @@
-// Tiles of up to eight atoms that are neighbours in space, one atom a lane, and the other atoms of their pairs, one at a
-// time or, where a vector holds the tile twice, two: each pair once. docs/variants-nonbond.md, "tiled", has a drawing.
+// Tiles of up to eight atoms that are neighbours in space, one atom a lane. The other atoms of their pairs come one at
+// a time or, if a vector holds the tile twice, two. Each pair is met once. See "tiled" in docs/variants-nonbond.md for
+// a drawing.
 //
-// A work-item takes a share of the tiles. It adds the gradients of its pairs to an array of its own, so that there is
-// no race; a second kernel adds the arrays up. The same bits every run.
+// A work-item takes some of the tiles. It adds the gradients of its pairs to an array of its own, so that there is no
+// race. A second kernel adds the arrays up. Bits are equal in every run.
 #include "common/real.clh"
 #include "nonbond/pair.clh"
 #include "common/sums.clh"
@@ -15,8 +16,8 @@
 #ifndef ENTRIES
 #error "ENTRIES: entries computed side by side: 4"
 #endif
-// Entries whose energies are summed by themselves, a multiple of ENTRIES. Of long lists most pairs are far and weak, and
-// would be lost below the last digit of one sum.
+// Entries whose energies are summed by themselves, a multiple of ENTRIES. In long lists most pairs are far and weak,
+// and would be lost below the last digit of one sum.
 #define RUN 512
 #define EACH_ENTRY _Pragma("unroll") for (int e = 0; e < ENTRIES; ++e)
 #define EACH_OTHER _Pragma("unroll") for (int o = 0; o < OTHERS; ++o)
@@ -43,7 +44,7 @@ typedef struct {
 
 typedef struct { realv lennard_jones, coulomb, gb, gx, gy, gz; } Sums;
 
-// The atoms of a tile, one a lane.
+// Atoms of a tile, one a lane.
 INLINE Atom atoms_of_tile(global const point4 *points, global const real4 *traits) {
 #if WIDTH == 1
     return atom_of(points[0], traits[0]);
@@ -151,7 +152,7 @@ INLINE void add_exactly(realv *sum, realv *lost, realv value) {
     *sum = total;
 }
 
-// The first tile whose entries begin at `entry` or behind it; n_tiles where there is none.
+// First tile whose entries begin at `entry` or later; n_tiles if there is none.
 INLINE int first_tile(global const int *offsets, int n_tiles, long entry) {
     int begin = 0, end = n_tiles;
     while (begin < end) {

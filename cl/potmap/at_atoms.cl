@@ -1,4 +1,4 @@
-// The potential at atoms of a molecule in several frames, of all its other charges. A work-item has an atom of a frame and
+// Potential at atoms of a molecule in several frames, of all its other charges. A work-item has an atom of a frame and
 // adds up runs of atoms, in their order.
 #include "common/real.clh"
 #include "potmap/law.clh"

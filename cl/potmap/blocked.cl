@@ -33,7 +33,7 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
         clear(&sums);
         #pragma unroll UNROLL
         for (int a = 0; a < count; ++a) add_atom(&block, run[a], (real4)0, &law, &sums);
-        // The map holds the totals of the runs: in registers they would take as many as the sums.
+        // Totals of the runs are in the map: in registers they would take as many as the sums.
         add_to_map(&sums, nx, ny, nz, map);
     }
 }

@@ -1,6 +1,6 @@
-// Puts points next to atoms right, which float32 coordinates have cost digits: a point within the law's cutoff of an atom gets
-// the potential at the true distance, less that at the distance which the rounded coordinates have. A work-item has a point of
-// a cube of EDGE^3 points and meets the atoms that reach the cube, in their order.
+// Corrects points next to atoms, which float32 coordinates have cost digits. A point within the law's cutoff of an atom
+// gets the potential at the true distance. The potential at the distance of the rounded coordinates is taken off. A
+// work-item has a point of a cube of EDGE^3 points. It meets the atoms that reach the cube, in their order.
 #include "common/real.clh"
 #include "potmap/law.clh"
 

@@ -1,4 +1,4 @@
-// The potential at a few points over all atoms, by which the error of maps is measured. A work-item has WIDTH points and a
+// Potential at a few points over all atoms, by which the error of maps is measured. A work-item has WIDTH points and a
 // part of the atoms.
 #include "common/real.clh"
 #include "potmap/law.clh"

@@ -1,4 +1,4 @@
-// Sums of the squares of a map's rows, a work-item a row: the size of a map, by which its error is measured.
+// Sums of the squares of a map's rows, a work-item a row; a map's size, by which its error is measured.
 #include "common/real.clh"
 
 kernel void row_squares(

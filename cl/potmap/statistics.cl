@@ -1,6 +1,6 @@
-// Statistics of the maps of many frames at every point, one map after the other: Welford's mean and sum of squares about it
-// (Technometrics 4, 419 (1962)), the lowest and the highest value. A work-item has a point, so the bits are the same every
-// time.
+// Statistics of the maps of many frames at every point, one map after the other. They are Welford's mean and sum of
+// squares about it (Technometrics 4, 419 (1962)), the lowest and the highest value. A work-item has a point, so the
+// bits are equal every time.
 #include "common/real.clh"
 #include "common/total.clh"
 
@@ -39,7 +39,7 @@ kernel void deviations(
     if (point < n_points) to[point] = (real)sqrt(squares[point] / n_maps);
 }
 
-// The values of a map at a few points.
+// Values of a map at a few points.
 kernel void values_at(
     const int n_points, global const int *restrict points, global const real *restrict map, global real *restrict to)
 {

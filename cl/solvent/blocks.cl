@@ -1,9 +1,9 @@
-// HCT sums over blocks of two tiles of spatially sorted atoms, for CPUs; why so: docs/variants.md, "tiled".
+// HCT sums over blocks of two tiles of spatially sorted atoms, for CPUs; reasons: docs/variants.md, "tiled".
 //
-// A block gives what the atoms of either tile take from the other's: distance and reciprocal are computed once for both.
-// The atoms of the one are vectors of WIDTH; those of the other come one by one, each with a vector of sums of its own.
-// A work-item walks every n_parts-th tile, pairs it with half of the others in a ring, so that each two meet once, and
-// adds to sums of its own: no atomics, no barriers, the same bits every run. Positions are relative to a tile's origin.
+// A block gives what the atoms of either tile take from the other's: distance and reciprocal are computed once for
+// both. The atoms of the one are vectors of WIDTH. The others come one by one, each with a vector of sums of its own. A
+// work-item walks every n_parts-th tile. It pairs it with half of the others in a ring, so that each two meet once. It
+// adds to sums of its own: no atomics, no barriers, equal bits in every run. Positions are relative to a tile's origin.
 // Conformations of a molecule are the third dimension.
 #include "common/real.clh"
 #include "physics/hct.clh"
@@ -17,7 +17,7 @@ typedef struct {
     NeckRow necks;
 } Own;
 
-// The other tile from its first atom on.
+// Other tile from its first atom on.
 typedef struct {
     global const real4 *atoms;   // x, y, z, scaled radius
     global const real4 *series;  // two an atom
@@ -32,7 +32,7 @@ INLINE realv distance2(const Own *own, real4 other) {
     return dx * dx + dy * dy + dz * dz;
 }
 
-// Coefficients of the series for a vector of atoms; those beyond the terms that are wanted are 0.
+// Coefficients of the series for a vector of atoms; 0 beyond the terms that are wanted.
 typedef struct { realv a1, a2, a3, a4, a5, a6, a7; } Series;
 
 INLINE Series load_series(global const real *columns, int n_slots, const int terms) {
@@ -45,7 +45,8 @@ INLINE Series load_series(global const real *columns, int n_slots, const int ter
     return own;
 }
 
-// The terms that a vector of atoms takes from a sphere, and that it gives to one. series: two real4 of the other atom.
+// Terms that a vector of atoms takes from a sphere, and terms that it gives to one. series: two real4 of the other
+// atom.
 INLINE realv taken(realv inv_r2, global const real4 *series, const int terms) {
     const real4 b = series[0];
     real4 c = 0;
@@ -57,8 +58,8 @@ INLINE realv given(realv inv_r2, const Series *own, const int terms) {
          * SERIES_SUM(inv_r2, terms, own->a1, own->a2, own->a3, own->a4, own->a5, own->a6, own->a7);
 }
 
-// All pairs are far. columns: the coefficients of `own`, n_slots apart; series: those of each other atom, after the
-// square of its distance from the origin.
+// All pairs are far. columns: the coefficients of `own`, n_slots apart; series: coefficients of each other atom, after
+// the square of its distance from the origin.
 INLINE void add_far(
     Own *own, realv *other_sums, global const real4 *atoms, global const real4 *series, global const real *columns,
     int n_slots, int count, const int terms) {
@@ -76,7 +77,7 @@ INLINE void add_far(
 }
 
 #if NECK
-// The necks of a pair; r2: the square of its distance.
+// Necks of a pair; r2: the square of its distance.
 INLINE void add_necks(const Own *own, realv *sum, realv *other_sum, realv r2, const Other *others, int j,
                       const Reaches *reaches, const bool both) {
     const maskv have = have_necks(r2, own->rho, others->rhos[j], reaches);
@@ -88,7 +89,7 @@ INLINE void add_necks(const Own *own, realv *sum, realv *other_sum, realv r2, co
 }
 #endif
 
-// The pairs of the listed atoms are far. In float64 they need more terms than are ready. both, a constant: whether the listed
+// Listed atoms have far pairs. In float64 they need more terms than are ready. both, a constant: true if the listed
 // atoms take from own ones, too; not in a tile's own block.
 INLINE void add_listed_far(
     Own *own, realv *other_sums, const Other *others, global const real *columns, int n_slots, const int *list, int count,

@@ -1,8 +1,9 @@
-// The tree over sorted atoms, from below: of each box of 8, 16, 32, ... slots the middle, the reach and the moments of
-// the HCT series; eqs. of docs/theory/tree.md. Box k of level l holds the slots 8 * 2^l * k and on, so nothing points.
+// Tree over sorted atoms, from below; equations of docs/theory/tree.md. A box of 8 slots, doubled a level, has a
+// middle, a reach and moments of the HCT series. Box k of level l holds the slots 8 * 2^l * k and on, so nothing
+// points.
 //
-// A box is the work of LANES work-items, each of which takes vectors of WIDTH slots, no more than a box of level 0 has. They
-// add up in an order that does not change: the same bits every run. Conformations are the third dimension.
+// LANES work-items do a box, each by vectors of WIDTH slots, no more than a box of level 0. They add up in a fixed
+// order: equal bits in every run. Conformations are the third dimension.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "solvent/tree.clh"
@@ -11,9 +12,9 @@
 #error "LANES: work-items that share a box, the size of a work-group"
 #endif
 
-// The sums of a box about its middle, eqs. 3 and 4: M1 to M4; of a1 the moments of second, third and fourth degree, each by
-// its monomial of d; of a2 those of first and second degree; E, N; what eq. 6 bounds. The middle is where the weights' first
-// moment vanishes. Weights below 0 (of radii below 0, GBn2) may leave none: such a box is never far.
+// Sums of a box about its middle, eqs. 3 and 4. M1 to M4; of a1 the moments of second, third and fourth degree, each by
+// its monomial of d; of a2 the moments of first and second degree; E, N; the bound of eq. 6. In the middle the weights'
+// first moment vanishes. Weights below 0 (of radii below 0, GBn2) may leave none: such a box is never far.
 enum {
     M1, M2, M3, M4,
     XX, YY, ZZ, XY, XZ, YZ,
@@ -24,7 +25,7 @@ enum {
     E_X, E_Y, E_Z, N, LEFT_OUT, SUMS
 };
 
-// The total of all lanes, in each of them.
+// Total of all lanes, in each of them.
 INLINE real over_lanes(real own, local real *scratch) {
 #if LANES > 1
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -77,7 +78,7 @@ INLINE void end_run(realv *totals, realv *run, int n) {
 #define END_RUN(totals, run, n, i)
 #endif
 
-// The coefficients of eq. 5 from the sums.
+// Coefficients of eq. 5 from the sums.
 INLINE void store_moments(const real *t, global real4 *m) {
     const real hxx = t[XXXX] + t[XXYY] + t[XXZZ], hyy = t[XXYY] + t[YYYY] + t[YYZZ], hzz = t[XXZZ] + t[YYZZ] + t[ZZZZ];
     const real hxy = t[XXXY] + t[XYYY] + t[XYZZ], hxz = t[XXXZ] + t[XYYZ] + t[XZZZ], hyz = t[XXYZ] + t[YYYZ] + t[YZZZ];

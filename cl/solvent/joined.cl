@@ -1,6 +1,7 @@
-// All steps of the solvent energy of small molecules on GPUs in one launch, where launches are what costs; common/tickets.clh
-// says how steps wait for each other. Tickets: tiles to be placed, chunks of the Born sums of a tile, chunks of its potential,
-// as many at a time as work-items share an atom. Third dimension: conformations, each with tickets of its own.
+// All steps of the solvent energy of small molecules on GPUs in one launch, as launches are their cost. How steps wait
+// for each other is in common/tickets.clh. Tickets: tiles to be placed, chunks of a tile's Born sums, and chunks of its
+// potential. Together so many chunks are taken as work-items share an atom. Third dimension: conformations, each with
+// tickets of its own.
 #include "common/real.clh"
 #include "common/place.clh"
 #include "common/tickets.clh"
@@ -8,7 +9,7 @@
 #include "solvent/atoms.clh"
 #include "solvent/potential.clh"
 
-// The counters of a conformation: tickets drawn; tiles placed, with radii, and with energies that are done.
+// Counters of a conformation: tickets drawn; tiles placed, with radii, and with energies that are done.
 enum { DRAWN, PLACED_TILES, TILES_WITH_RADII, TILES_WITH_ENERGIES, COUNTERS };
 #define COUNTER(which) (counters + (which) * COUNTER_STEP)
 

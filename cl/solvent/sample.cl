@@ -1,5 +1,5 @@
-// Born radii of a few atoms over all pairs, by which the error of radii that leave something out is measured: no tiles, no
-// boxes, positions as they are. A work-group owns one atom of the sample; its work-items share the other atoms, in vectors.
+// Born radii of a few atoms over all pairs, by which the error of approximate radii is measured. No tiles, no boxes,
+// positions as they are. A work-group owns one atom of the sample; its work-items share the other atoms, in vectors.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "physics/gb_radius.clh"
@@ -26,7 +26,7 @@ INLINE realv pair_terms(realv r2, realv rho, realv s, const Reaches *reaches) {
     return CHOOSE(half_terms, if_apart(closed, r2), near);
 }
 
-// Positions as columns; the places behind the last atom are where it is.
+// Positions as columns; places after the last atom repeat it.
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void position_columns(
     const int n_atoms,

@@ -9,7 +9,7 @@ void born_sums(
     global const int2 *restrict dispatch)  // (n_rows * n_chunks) row and chunk of each group, those that take longest first
 {
     local BornMemory memory;
-    // From the global number: a long launch comes in pieces, in each of which the groups are numbered anew.
+    // Taken from the global number: a long launch comes in pieces, and in each the groups are numbered anew.
     const int n_rows = (n_tiles + ROW - 1) / ROW;
     const int2 own = dispatch[get_global_id(0) / (TILE / WIDTH) + n_rows * (get_global_id(1) / SHARES)];
     add_chunk(own.x * ROW, own.y, &memory, BORN_PASSED);

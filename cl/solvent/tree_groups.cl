@@ -1,11 +1,11 @@
 // HCT sums over a tree of boxes, for GPUs: what solvent/tree.cl does, with the work-items of a group as one.
 //
-// A work-group owns OWN tiles, a work-item an atom of each: what is loaded serves all of them. The group looks at as many
-// boxes at a time as it has work-items, each at one, and lists those that are far, those whose atoms take the series and
-// those whose atoms are near. A list that is full is worked off. Atoms come to local memory, and each work-item sums over
-// all of them. Of far boxes each work-item has one in its registers, and goes round the group's atoms: moments are many, so
-// that to read them from local memory would take longer than their sums.
-// The order of the lists follows from the boxes alone, so the bits are the same every run.
+// A work-group owns OWN tiles, a work-item an atom of each: a load serves all of them. The group looks at as many boxes
+// at a time as it has work-items, each at one. It lists boxes that are far, boxes whose atoms take the series and boxes
+// whose atoms are near. A list that is full is worked off. Atoms come to local memory, and each work-item sums over all
+// of them. For far boxes each work-item has one in its registers, and goes round the group's atoms. Moments are many:
+// reading them from local memory would take longer than their sums. The order of the lists follows from the boxes
+// alone, so the bits are equal in every run.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "common/sums.clh"
@@ -24,7 +24,7 @@
 #define LEAVES (2 * TILE / LEAF)  // whose atoms are in local memory together
 #define LISTED (2 * TILE)         // a list is worked off as soon as it has TILE boxes or LEAVES; a look adds TILE at most
 
-// The group's atoms: positions from the first tile's origin [A].
+// Atoms of the group: positions from the first tile's origin [A].
 typedef struct {
     real x[OWN], y[OWN], z[OWN], rho[OWN], total[OWN], lost[OWN];
 #if NECK
@@ -45,7 +45,7 @@ typedef struct {
 
 typedef struct { int totals[LISTS + 1], before[LISTS + 1]; } Counts;
 
-// How many of the group's work-items have each kind, and how many before this one; the last kind counts its children.
+// Number of the group's work-items with each kind, and how many before this one; the last kind counts its children.
 INLINE void count_kinds(Counts *counts, int kind, int children, local int *scratch) {
     const int lane = get_local_id(0);
     // A byte a kind: at most 2 TILE of any.
@@ -92,7 +92,7 @@ INLINE void add_far_boxes(Own *own, local Memory *memory, int first, int count, 
     for (int v = 0; v < OWN; ++v) add_compensated(own->total + v, own->lost + v, memory->taken[v * TILE + lane]);
 }
 
-// The atoms of `count` leaves, which are in local memory.
+// Atoms of `count` leaves, which are in local memory.
 INLINE void add_leaves(Own *own, local Memory *memory, const int list, int count, const Reaches *reaches) {
     real sum[OWN];
     #pragma unroll
@@ -123,7 +123,7 @@ void born_sums_tree_groups(
 {
     local Memory memory;
     const int lane = get_local_id(0), walk = get_global_id(1), conformation = get_global_id(2);
-    // From the global number: a long launch comes in pieces, in each of which the groups are numbered anew.
+    // Taken from the global number: a long launch comes in pieces, and in each the groups are numbered anew.
     const int first_tile = get_global_id(0) / TILE * OWN, n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots, tiles = (size_t)conformation * n_tiles;
     const size_t boxes = (size_t)conformation * n_boxes;

@@ -49,7 +49,7 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="Write molecule and ions: .pdb.")
 @click.option(
     "--ion", "requests", metavar="NAME:COUNT", multiple=True, callback=_requests,
-    help="How many of an ion; NAME:auto for as many as the next two options say. By default NA:auto and CL:auto. "
+    help="Number of an ion; NAME:auto for as many as the next two options say. By default NA:auto and CL:auto. "
     f"Names: {', '.join(SPECIES)}.",
 )  # fmt: skip
 @click.option("--neutralize", is_flag=True, help="Add ions until the net charge is 0.")

@@ -34,7 +34,7 @@ FRAMES = "frames"
 
 @click.command(cls=EachOnce)
 @click.argument("shards", metavar="SHARD...", type=INPUT, nargs=-1, required=True)
-@click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="The file to write.")
+@click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="File to write.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @debug_option
 def merge(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:

@@ -227,8 +227,8 @@ _STRUCTURE_OPTIONS: Options = (
     click.option(
         "--forcefield",
         metavar="NAME",
-        help="Force field: amber99sb (default), a folder of PELE's Templates such as OPLS2005, or, through "
-        "OpenMM, amber14, ff14SB, ff19SB, charmm36 or XML files with commas between them.",
+        help="Force field: amber99sb (default), or a folder of PELE's Templates such as OPLS2005. Through OpenMM also "
+        "amber14, ff14SB, ff19SB, charmm36 or XML files with commas between them.",
     ),
     click.option(
         "--allow-scripts", is_flag=True, help="Run the Python scripts that an XML file of a force field may hold."
@@ -240,7 +240,7 @@ _STRUCTURE_OPTIONS: Options = (
         type=click.Choice([*RADII_SETS, FILE, "amber"]),
         help="Set of GB radii. openmm-obc (once named amber) and pele serve atoms that no OBC table names; "
         "AMBER's sets serve all atoms; file takes the radii in the structure's files. Default: file if "
-        "it has radii, else mbondi3 with gbn2, bondi with gbn, pele with a force field of PELE, openmm-"
+        "it has radii, else mbondi3 with gbn2, bondi with gbn, pele with PELE's force fields, openmm-"
         "obc with Amber99SB.",
     ),
     click.option(

@@ -16,7 +16,7 @@ import numpy as np
 from .. import __version__
 from ..atoms import Atoms, Labels
 from ..atoms.selection import Composition
-from ..energy.contents import has_radii
+from ..energy.term_set import has_radii
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile

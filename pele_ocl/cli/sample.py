@@ -38,7 +38,7 @@ from .terminal import one_line, say, say_json
 @click.option("--model", type=click.IntRange(min=0), help="Number of the model to read, if the file has several.")
 @click.option(
     "--outside", type=click.Choice(["error", "nan"]), default="error", show_default=True,
-    help="What a point outside the map gets.",
+    help="Value of a point outside the map.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @debug_option

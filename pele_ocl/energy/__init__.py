@@ -1,4 +1,4 @@
-"""The whole implicit-solvent energy and its gradient: Lennard-Jones, Coulomb, Generalized Born and nonpolar term."""
+"""Implicit-solvent energy and its gradient: Lennard-Jones, Coulomb, Generalized Born and nonpolar term."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..atoms import Atoms
 from ..callable_module import make_callable
 from ..solvent_model import SolventModel
 from .born import BORN
-from .contents import summary
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult
+from .term_set import summary
 from .terms import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
 from .variants import VARIANTS, choose_variant
 
@@ -66,8 +66,8 @@ def energy(
         bonds apart are always excluded, and GB takes all pairs
     cutoff : A; pairs beyond do not count in Lennard-Jones, Coulomb and GB, but in the Born radii; None for all pairs
     per_atom : True for energies of atoms and residues
-    frozen : atoms that never move, a mask (n,) or indices: their gradient is 0, and what they give each other is
-        computed once, as far as it does not change; no conformation may have them elsewhere
+    frozen : atoms that never move, a mask (n,) or indices. Their gradient is 0, and what they give each other is
+        computed once if it does not change; no conformation may have them elsewhere
     terms : further terms, such as PositionalRestraint(10.0)
     only_terms : names of the force field's terms to compute, such as ("bond", "angle"), or bonded, nonbonded and gb for
         several; all that are there by default
@@ -83,8 +83,8 @@ def energy(
     Returns an EnergyResult, kcal/mol and A, with the kernels' time, and of "tree" the error that was measured. Cost
     n^2, memory linear in n.
 
-    Raises InputError for coincident atoms, unknown options and energies that overflow, ParameterError for a radius at
-    or below the offset, and DeviceError where the device cannot do it.
+    Raises InputError for coincident atoms, unknown options and energies that overflow. Raises ParameterError for a
+    radius at or below the offset, and DeviceError if the device cannot do it.
     """
     plan = Energy(
         atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,

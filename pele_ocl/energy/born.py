@@ -1,4 +1,4 @@
-"""Where the Born radii of an energy come from: sums over all pairs, or over a tree of boxes to an accuracy."""
+"""Ways to an energy's Born radii: sums over all pairs, or over a tree of boxes to an accuracy."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ BORN = {
 
 @dataclass(frozen=True)
 class Born:
-    """The way that was chosen; name : key of BORN; accuracy : of the radii, where it approximates, else None."""
+    """Way that was chosen; name : key of BORN; accuracy : of the radii, None if it does not approximate."""
 
     name: str
     accuracy: float | None = None
 
 
 def check_born(name: str, accuracy: float | None) -> float | None:
-    """The accuracy as a number; raises InputError for a way or an accuracy that does not exist or does not fit."""
+    """Check way and accuracy, and give the accuracy as a number. Raises InputError if they do not exist or fit."""
     if not is_among(name, ("auto", *BORN)):
         raise InputError(f"Born radii do not come from {described(name)}; choose auto, {', '.join(BORN)}")
     asked = checked_accuracy(accuracy)
@@ -52,7 +52,7 @@ def check_born(name: str, accuracy: float | None) -> float | None:
 
 
 def chosen_born(name: str, asked: float | None, machine: Machine, n_atoms: int, tile: int, suits: bool) -> Born:
-    """The way that a name stands for on a machine; "auto" is the tree where that is faster.
+    """Find the way that a name stands for on a machine; "auto" is the tree if that is faster.
 
     asked : accuracy that was given; where none was, "auto" takes the tree in float32 alone, whose digits allow it
     tile : atoms in a tile; suits : whether "auto" may take the tree

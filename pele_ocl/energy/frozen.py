@@ -14,7 +14,7 @@ from ..atoms import Atoms, Floats
 from ..errors import InputError
 from ..plan.conformations import Encoding
 from ..tiles import Tiles
-from .contents import Contents
+from .term_set import TermSet
 
 if TYPE_CHECKING:
     from .passes import AnyPasses
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 AWAY = 1e-3  # A that a frozen atom may be from its place
 ASIDE = 8.0  # A between atoms that are out of the way
 
-Make = Callable[[Contents, "Frozen | None", Encoding], "AnyPasses"]
+Make = Callable[[TermSet, "Frozen | None", Encoding], "AnyPasses"]
 
 
 @dataclass(frozen=True, eq=False)
 class Frozen:
-    """The parts that atoms which never move give each other; docs/theory/restraints.md, section 3.
+    """Parts that atoms which never move give each other; docs/theory/restraints.md, section 3.
 
     integrals : (n_slots,) of their Born integrals, 1/A
     energies : (n_terms,) of each term, kcal/mol
@@ -37,11 +37,11 @@ class Frozen:
     energies: Floats
 
     @classmethod
-    def of(cls, make: Make, contents: Contents, atoms: Atoms, tiles: Tiles, pairs: bool, doubles: bool) -> Frozen:
-        """From passes for one conformation, with the atoms that move out of the way.
+    def of(cls, make: Make, contents: TermSet, atoms: Atoms, tiles: Tiles, pairs: bool, doubles: bool) -> Frozen:
+        """Compute by passes for one conformation, with the atoms that move out of the way.
 
         make : passes for some contents that leave out what frozen atoms give each other, or None for all of it
-        contents : those that the frozen atoms need alone; pairs : whether the pair pass leaves out their pairs
+        contents : terms that the frozen atoms need alone; pairs : if the pair pass leaves out their pairs
         doubles : whether the device has float64
         """
         aside = _out_of_the_way(atoms, tiles)
@@ -57,7 +57,7 @@ class Frozen:
 
 
 def frozen_atoms(atoms: Atoms, frozen: ArrayLike | None) -> NDArray[np.bool_]:
-    """Which atoms are frozen, (n,). frozen : a mask (n,) or indices of them
+    """Mark the frozen atoms, (n,). frozen : a mask (n,) or indices of them
 
     Raises InputError where it is neither.
     """
@@ -72,7 +72,7 @@ def frozen_atoms(atoms: Atoms, frozen: ArrayLike | None) -> NDArray[np.bool_]:
 
 
 def are_in_place(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> bool:
-    """Whether frozen atoms of all conformations (m, n, 3) A are where those of the molecule are."""
+    """Tell if frozen atoms of all conformations (m, n, 3) A are where the molecule's are."""
     return not (_away(conformations, atoms, frozen) > AWAY).any()
 
 
@@ -84,13 +84,13 @@ def check_in_place(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_
 
 
 def _away(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> Floats:
-    """How far each frozen atom is from its place at most, A; 0 where it is nowhere."""
+    """Measure how far each frozen atom is from its place at most, A; 0 if it is nowhere."""
     away: Floats = np.nan_to_num(np.abs(conformations[:, frozen] - atoms.positions[frozen])).max(axis=(0, 2))
     return away
 
 
 def _out_of_the_way(atoms: Atoms, tiles: Tiles) -> Floats:
-    """Positions (n, 3) A of which those in tiles of frozen atoms are as they are, all others on a grid beside them."""
+    """Leave atoms in tiles of frozen ones where they are, and put all others on a grid beside them, (n, 3) A."""
     positions = atoms.positions.copy()
     free = np.ones(len(positions), bool)
     free[tiles.order[tiles.first_frozen * tiles.size :]] = False

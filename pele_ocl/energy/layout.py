@@ -1,4 +1,4 @@
-"""How the passes of the energy are laid out on a device: pure functions of the machine and the number of atoms."""
+"""Layouts of the energy's passes on a device: pure functions of the machine and the number of atoms."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class EnergyLayout:
 class RowsLayout(EnergyLayout):
     """Shape of `rows`.
 
-    parts_of_rows : parts of a group, each of which meets its share of the tiles; a power of two
+    parts_of_rows : parts of a group; each meets its share of the tiles; a power of two
     """
 
     parts_of_rows: int
 
     @classmethod
     def of(cls, machine: Machine, n_atoms: int) -> RowsLayout:
-        """The layout for a machine and a number of atoms."""
+        """Choose the layout for a machine and a number of atoms."""
         if machine.kind == "CPU":
             # One work-item to a part: Intel's compiler mixes the lanes of several up where they differ in a condition.
             return cls(machine.width, max(4, machine.width), 1)
@@ -50,7 +50,7 @@ class RowsLayout(EnergyLayout):
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-        """The settings that `tune` tries on a GPU."""
+        """List the settings that `tune` tries on a GPU."""
         return [{"tile": tile, "parts_of_rows": parts} for tile, parts in ((16, 16), (16, 32), (32, 8), (32, 16))]
 
 
@@ -58,14 +58,14 @@ class RowsLayout(EnergyLayout):
 class BlocksLayout(EnergyLayout):
     """Shape of `blocks`.
 
-    most_parts : the tiles are walked in at most this many parts, each of which takes memory
+    most_parts : the tiles are walked in at most this many parts; each takes memory
     """
 
     most_parts: int
 
     @classmethod
     def of(cls, machine: Machine, n_atoms: int) -> BlocksLayout:
-        """The layout for a machine and a number of atoms."""
+        """Choose the layout for a machine and a number of atoms."""
         if machine.kind == "CPU":
             # A tile with itself has each pair twice, which weighs in small molecules.
             tile = 16 if n_atoms < 256 and machine.width <= 8 else 32
@@ -74,7 +74,7 @@ class BlocksLayout(EnergyLayout):
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-        """The settings that `tune` tries on a CPU."""
+        """List the settings that `tune` tries on a CPU."""
         return [
             {"tile": tile, "most_parts": parts}
             for tile, parts in product((16, 32), tried_parts(machine.units))
@@ -82,7 +82,7 @@ class BlocksLayout(EnergyLayout):
         ]
 
     def parts(self, n_tiles: int) -> int:
-        """Into how many parts the tiles are shared out: so that all but the last get equally many."""
+        """Count the parts of the tiles: all but the last get equally many."""
         return -(-n_tiles // max(2, -(-n_tiles // self.most_parts)))
 
 
@@ -98,7 +98,7 @@ class Slab:
 
     @property
     def steps(self) -> range:
-        """The steps."""
+        """Steps."""
         return range(self.first_step, self.end_step)
 
     @property
@@ -108,7 +108,7 @@ class Slab:
 
     @property
     def n_layers(self) -> int:
-        """One of each chunk, and one of each step but that of a row with itself."""
+        """Layers: one of each chunk, and one of each step except a row's own."""
         return self.n_chunks + self.end_step - max(self.first_step, 1)
 
 
@@ -116,9 +116,9 @@ class Slab:
 class SquaresLayout(EnergyLayout):
     """Shape of `squares`.
 
-    most_parts : the Born sums walk the tiles in at most this many parts, each of which takes memory; the steps around
-        the ring, of which one is worth several tiles, come in about a quarter as many chunks
-    row : tiles in a row, of which a work-item owns an atom each
+    most_parts : the Born sums walk the tiles in at most this many parts; each takes memory; the steps around the ring
+        are worth several tiles each and come in about a quarter as many chunks
+    row : tiles in a row; a work-item owns an atom of each
     split : work-items to an atom, which divide the atoms of a tile
     shares : work-items that add up the parts of one atom
     fused : whether the last group of a launch to write to a tile adds up, where a device allows that
@@ -134,7 +134,7 @@ class SquaresLayout(EnergyLayout):
 
     @classmethod
     def of(cls, machine: Machine, n_atoms: int) -> SquaresLayout:
-        """The layout for a machine and a number of atoms."""
+        """Choose the layout for a machine and a number of atoms."""
         if n_atoms < SMALL and machine.kind == "GPU":
             return cls(1, 32, 256, split=2, shares=4, fused=True, joined=True)
         row, shares = (3, 4) if n_atoms > 8_000 else (1, 8)
@@ -142,7 +142,7 @@ class SquaresLayout(EnergyLayout):
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-        """The settings that `tune` tries on a GPU."""
+        """List the settings that `tune` tries on a GPU."""
         shapes = product((1, 2, 3), (128, 256))
         squares = [{"row": row, "most_parts": parts, "split": 1, "fused": 0, "joined": 0} for row, parts in shapes]
         fused = [
@@ -152,16 +152,16 @@ class SquaresLayout(EnergyLayout):
         return squares + (fused if n_atoms <= MOST_FUSED else [])
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
-        """How many chunks of tiles the Born sums walk, and how many tiles in each."""
+        """Count the chunks of tiles that the Born sums walk, and the tiles in each."""
         tiles_per_chunk = -(-n_tiles // self.most_parts)
         return -(-n_tiles // tiles_per_chunk), tiles_per_chunk
 
     def rows(self, n_tiles: int) -> int:
-        """How many rows of tiles."""
+        """Count the rows of tiles."""
         return -(-n_tiles // self.row)
 
     def slabs(self, n_tiles: int, most_layers: int) -> list[Slab]:
-        """The launches of a pass, of which each keeps so many layers at most, but at least two."""
+        """Cut a pass into launches; each keeps so many layers at most, but at least two."""
         n_steps = self.rows(n_tiles) // 2 + 1
         per_chunk = max(1, min(round(n_steps * 4 / self.most_parts), most_layers - 1))
         per_slab = per_chunk * max(1, most_layers // (per_chunk + 1))

@@ -15,7 +15,7 @@ BITS = 32  # of a word
 
 @dataclass(frozen=True)
 class TileOrder:
-    """The order in which kernels meet tiles.
+    """Order in which kernels meet tiles.
 
     ring : whether a tile meets half a ring of tiles, itself first; otherwise all tiles in rising order
     own_vectors : whether the atoms of its own tile lie in vectors; otherwise they come one by one
@@ -29,12 +29,12 @@ class TileOrder:
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """For each tile its masked partners, the tile itself among them, and the bits of each.
+    """Masked partners of each tile, the tile itself among them, and the bits of each.
 
     starts : (n_tiles + 1,) first partner of each tile
     partners : (n_masked,) tiles, in the order in which a kernel meets them
-    words : (n_masked, 2, n_words, tile) of each atom that a kernel holds in a vector, a bit for every atom it meets one
-        by one: the first kind marks excluded pairs, an atom and itself among them, the second kind those alone
+    words : (n_masked, 2, n_words, tile) of each atom that a kernel holds in a vector, a bit for every atom it meets;
+        the first kind marks excluded pairs, an atom and itself among them; the second kind marks an atom and itself
     """
 
     starts: Ints
@@ -43,7 +43,7 @@ class Masks:
 
     @classmethod
     def of(cls, tiles: Tiles, excluded: Ints, order: TileOrder) -> Masks:
-        """The masks of a molecule for kernels that meet its tiles in this order.
+        """Make the masks of a molecule for kernels that meet its tiles in this order.
 
         excluded : (k, 2) pairs of atoms
         """

@@ -1,4 +1,4 @@
-"""The quantities that an energy is asked for."""
+"""Quantities that an energy is asked for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_CUTOFF = 1e9  # A; its square is to fit float32
 
 @dataclass(frozen=True)
 class Options:
-    """The options that kernels are built for.
+    """Options that kernels are built for.
 
     gradient : whether it is wanted; chain : whether Born radii follow the positions in it
     per_atom : whether energies of single atoms are wanted

@@ -1,4 +1,4 @@
-"""The launches of one evaluation of the energy, in order."""
+"""Launches of one evaluation of the energy, in order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..opencl.shared import PAIR_MODEL
 from ..plan.conformations import Encoding
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..solvent.tree_sums import TreeShape, TreeSums
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
@@ -21,7 +21,6 @@ from ..tiled.surface import Surface
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Machine
-from .contents import Contents
 from .frozen import Frozen
 from .layout import EnergyLayout
 from .masks import TileOrder
@@ -29,6 +28,7 @@ from .options import Options
 from .result import PASS_TERMS
 from .sgb import SurfaceRadii
 from .tables import PairTables
+from .term_set import TermSet
 from .terms import Addend
 from .terms.term import TermContext
 
@@ -43,9 +43,9 @@ RADII = ("traits", "singles", "born", "largest_born")  # buffers of Born radii a
 
 
 class EnergyPasses(TiledPasses, Generic[L]):
-    """The kernels of a variant with their buffers, for up to `batch` conformations at a time.
+    """Kernels of a variant with their buffers, for up to `batch` conformations at a time.
 
-    contents : the terms, and what adds to the gradient and to the energies behind the passes
+    contents : the terms, and what adds to the gradient and to the energies beside the passes
     frozen : what is left out, else None
     tree : that Born radii come from, to `accuracy`; None where they come from all pairs
     """
@@ -55,7 +55,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     def __init__(
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
-        encoding: Encoding, contents: Contents, frozen: Frozen | None = None, accuracy: float | None = None,
+        encoding: Encoding, contents: TermSet, frozen: Frozen | None = None, accuracy: float | None = None,
     ) -> None:  # fmt: skip
         atoms, model = contents.for_passes(atoms, model)
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
@@ -88,16 +88,16 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @classmethod
     def layout_for(cls, machine: Machine, n_atoms: int) -> EnergyLayout:
-        """The layout for a machine and a number of atoms."""
+        """Choose the layout for a machine and a number of atoms."""
         layout: EnergyLayout = cls.layout_type.of(machine, n_atoms)  # type: ignore[attr-defined]
         return layout
 
     def _passes(self) -> list[BoundLaunch]:
-        """The launches from positions to the results of the passes, and what begins before them."""
+        """Bind the launches from positions to the results of the passes, and what runs before them."""
         return [*self._first(), *self._radii(), *self._from_radii()]
 
     def _first(self) -> list[BoundLaunch]:
-        """The launches that bring positions to the tiles, and those of terms that begin."""
+        """Bind the launches that bring positions to the tiles, and of terms that run first."""
         return [*([] if self._begun else [self.place()]), *self._of_addends(self.contents.grouped, first=True)]
 
     def _radii(self) -> list[BoundLaunch]:
@@ -108,7 +108,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return self._born() if self.tree is None else self._born_of(self.tree)
 
     def _from_radii(self) -> list[BoundLaunch]:
-        """The launches of the passes that follow where radii are known."""
+        """Bind the launches of the passes after radii are known."""
         return [*self._pairs(), *(self._chain() if self.options.chain else ()), *self._finish()]
 
     def _after_passes(self) -> list[BoundLaunch]:
@@ -123,12 +123,12 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @property
     def first_frozen(self) -> np.int32:
-        """From this tile on passes leave out what tiles give each other."""
+        """First tile from which on passes leave out what tiles give each other."""
         return np.int32(len(self.tiles) if self.frozen is None else self.tiles.first_frozen)
 
     @property
     def first_frozen_pair(self) -> np.int32:
-        """The same in the pair pass, whose slopes by the radii of frozen atoms reach those that move."""
+        """First such tile in the pair pass, whose slopes by radii of frozen atoms reach moving ones."""
         return self.first_frozen if self.model.gb_model.vacuum else np.int32(len(self.tiles))
 
     def measured(self, positions: Floats) -> tuple[Floats, Floats]:
@@ -138,7 +138,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.encoding.encode(shifted.ravel(), encoded)
         self.run.write(self.buffers["positions"], encoded)
         self.launch(self.run, 1)
-        found = Found.empty(1, len(self.atoms), len(self.contents.names), born_radii=True)
+        found = Outputs.empty(1, len(self.atoms), len(self.contents.names), born_radii=True)
         self.unpack(self.run.download(self.buffers["results"], self.n_results)[np.newaxis], slice(1), found)
         slots, n_parts = self.tiles.n_slots, self.tree.n_parts if self.tree else self.n_born_parts
         parts = self.run.download(self.buffers["born_sums"], n_parts * slots) if n_parts else np.zeros(slots)
@@ -151,7 +151,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @property
     def n_columns(self) -> int:
-        """Reals of an atom behind the energies in the results: Born radius, gradient, energies of further terms."""
+        """Reals of an atom after the energies in the results: Born radius, gradient, energies of further terms."""
         return (4 if self.options.gradient else 1) + self.term_macros["MORE_TERMS"]
 
     def _of_addends(self, addends: Sequence[Addend], first: bool = False) -> list[BoundLaunch]:
@@ -171,15 +171,15 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @property
     def _begun(self) -> bool:
-        """If an addend runs before the passes."""
+        """Tell if an addend runs before the passes."""
         return self.first_addend is not None
 
     @property
     def begun_macros(self) -> dict[str, int]:
-        """The build definition of kernels that leave the gradient of the passes."""
+        """Build definition of kernels that leave the gradient of the passes."""
         return {"BEGUN": int(self._begun)}
 
-    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+    def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         m, n, first = len(results), self.n_atoms, len(PASS_TERMS) * self.n_energies
         assert found.born_radii is not None
         found.born_radii[part] = results[:, first : first + n]
@@ -200,8 +200,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
         if self.frozen is not None:
             found.energies[part] += self.frozen.energies
 
-    def _unpack_further(self, results: NDArray[Any], part: slice, found: Found) -> None:
-        """Add the energies of atoms that further terms left behind the columns of the passes."""
+    def _unpack_further(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
+        """Add the energies of atoms that further terms left after the columns of the passes."""
         m, n, n_further = len(results), len(self.atoms), self.term_macros["MORE_TERMS"]
         columns = self.contents.columns([name for addend in self.contents.further for name in addend.names])
         further = results[:, self._first_grouped - n * n_further : self._first_grouped].reshape(m, n_further, n)
@@ -212,28 +212,28 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @staticmethod
     def _add(sums: NDArray[Any], values: NDArray[Any], columns: NDArray[np.intp]) -> None:
-        """Add values (..., k) to these k columns of sums, of which some may be the same."""
+        """Add values (..., k) to these k columns of sums; some may be the same."""
         for k, column in enumerate(columns.tolist()):
             sums[..., column] += values[..., k]
 
     @cached_property
     def _columns(self) -> NDArray[np.intp]:
-        """Where the terms of the passes, and those that are grouped, stand among all, in rising order."""
+        """Places of the passes' and the grouped terms among all, in rising order."""
         return np.sort(self.contents.columns(self._computed))
 
     @property
     def _computed(self) -> list[str]:
-        """The names of the terms of the passes, and of those that are grouped, as they stand in the results."""
+        """Names of the passes' and the grouped terms, in the order of the results."""
         return [*PASS_TERMS, *(name for addend in self.contents.grouped for name in addend.names)]
 
     @cached_property
     def _are_in_order(self) -> bool:
-        """Whether these terms are all there are, each once."""
+        """Tell if these terms are all there are, each once."""
         return np.array_equal(self._columns, np.arange(len(self.contents.names)))
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:
-        """Where in the results the energies of `_columns` stand, those of each term one after the other."""
+        """Places of the energies of `_columns` in the results, term by term."""
         rows, n_pass = np.arange(self.n_energies), len(PASS_TERMS)
         places = [rows * n_pass + k for k in range(n_pass)]
         places += [self._first_grouped + k * self.n_energies + rows for k in range(len(self._computed) - n_pass)]
@@ -245,7 +245,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @cached_property
     def _first_grouped(self) -> int:
-        """Where the grouped terms begin in the results of a conformation, behind all columns of atoms."""
+        """First place of the grouped terms in the results of a conformation, after all columns of atoms."""
         return len(PASS_TERMS) * self.n_energies + len(self.atoms) * self.n_columns
 
     @classmethod
@@ -256,7 +256,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     @classmethod
     @abstractmethod
     def tile_order(cls, layout: L) -> TileOrder:
-        """The order in which the pair pass meets tiles."""
+        """Give the order in which the pair pass meets tiles."""
 
     @abstractmethod
     def _sizes(self) -> dict[str, int]:
@@ -272,7 +272,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @abstractmethod
     def _chain(self) -> list[BoundLaunch]:
-        """The gradient by way of the Born radii."""
+        """Bind the gradient by way of the Born radii."""
 
     @abstractmethod
     def _finish(self) -> list[BoundLaunch]:
@@ -287,22 +287,22 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @property
     def result_macros(self) -> dict[str, int]:
-        """The build definitions of cl/energy/results.clh."""
+        """Build definitions of cl/energy/results.clh."""
         return {"GRADIENT": int(self.options.gradient), **self.term_macros}
 
     @property
     def term_macros(self) -> dict[str, int]:
-        """Of them those that count what is behind the passes."""
+        """Build definitions that count the terms beside the passes."""
         counts = [sum(len(addend.names) for addend in of) for of in (self.contents.further, self.contents.grouped)]
         return dict(zip(("MORE_TERMS", "GROUPED_TERMS"), counts, strict=True))
 
     def _no_radii(self) -> list[BoundLaunch]:
-        """The launches in place of those of Born radii where there is no solvent."""
+        """Bind the launches in place of Born radii if there is no solvent."""
         self.buffers.setdefault("born_sums", self.run.empty(1))
         return [self._atom_terms(0)]
 
     def _born_of(self, tree: TreeSums) -> list[BoundLaunch]:
-        """The launches in place of those of Born radii from all pairs. They leave nothing out of frozen atoms."""
+        """Bind the launches of Born radii from a tree. They leave nothing out of frozen atoms."""
         return [*tree.launches(self, "born_sums"), self._atom_terms(tree.n_parts)]
 
     def _born_of_surface(self, surface: SurfaceRadii) -> list[BoundLaunch]:
@@ -310,7 +310,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [*surface.launches(self, "born_sums"), self._atom_terms(surface.n_parts), surface.single(self)]
 
     def _surface(self) -> list[BoundLaunch]:
-        """The nonpolar energies where they follow from the surface."""
+        """Bind the nonpolar energies if they follow from the surface."""
         surface, options = self.surface, self.options
         if surface is None:
             return []

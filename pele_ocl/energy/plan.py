@@ -14,7 +14,7 @@ from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..plan.conformations import Encoding, check_span
 from ..plan.evaluator import Failures
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
@@ -26,11 +26,11 @@ from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
 from ..variant import Machine
 from .born import check_born, chosen_born
-from .contents import Contents
 from .frozen import Frozen, check_in_place, frozen_atoms
 from .options import Options
 from .passes import AnyPasses
 from .result import EnergyBatch, EnergyResult
+from .term_set import TermSet
 from .terms import Term
 from .variants import VARIANTS, choose_variant
 
@@ -43,8 +43,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     """Energy and gradient of one molecule, prepared once; parameters as in `energy`.
 
     born : key of BORN, never "auto"; accuracy : of the Born radii, where they are approximate; else None
-    frozen : (n,) True for atoms that never move; further_terms : the Terms beside those of the force field
-    options : those that the kernels are built for; layout : the shape of their work
+    frozen : (n,) True for atoms that never move; further_terms : the Terms beside the force field's
+    options : of the kernels; layout : the shape of their work
     names : of the terms, in the order of results
     """
 
@@ -82,7 +82,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         options = Options(gradient, chain, per_atom, cutoff, one_four)
         check_options(precision, variant, VARIANTS, per_atom)
         asked = check_born(born, accuracy)
-        self._contents = Contents.of(atoms, options, model, only_terms, terms)
+        self._contents = TermSet.of(atoms, options, model, only_terms, terms)
         self.names = self._contents.names
         of_passes = self._contents.for_passes(atoms, model)
         check_radii(*of_passes)
@@ -145,7 +145,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return Pipeline(self.atoms, passes, self._explain, movable=movable)
 
     def _passes(self, run: Run, m: int) -> AnyPasses:
-        """The passes for up to m conformations, which leave out what frozen atoms give each other."""
+        """Make the passes for up to m conformations, which leave out what frozen atoms give each other."""
         tiles, kind = self._tiles, VARIANTS[self.variant].run
         leaves_out = kind.leaves_out and not self.model.gb_model.of_surface
         if not (leaves_out and tiles.first_frozen < len(tiles)):
@@ -161,7 +161,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         contents = self._contents.within(still, inside=False)
         return self._passes_of(run, m, contents, self._frozen_part, self._encoding)
 
-    def _passes_of(self, run: Run, m: int, contents: Contents, frozen: Frozen | None, encoding: Encoding) -> AnyPasses:
+    def _passes_of(self, run: Run, m: int, contents: TermSet, frozen: Frozen | None, encoding: Encoding) -> AnyPasses:
         passes = VARIANTS[self.variant].run(
             run, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, frozen,
             self.accuracy,
@@ -173,12 +173,12 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         if self._has_frozen:
             check_in_place(conformations, self.atoms, self.frozen)
 
-    def _amend(self, found: Found) -> None:
+    def _amend(self, found: Outputs) -> None:
         if found.gradients is not None and self._has_frozen:
             found.gradients[:, self.frozen] = 0
 
-    def _explain(self, atoms: Atoms, found: Found, k: int) -> InputError:
-        """The error of a conformation whose energy overflows, with the atom that is the cause."""
+    def _explain(self, atoms: Atoms, found: Outputs, k: int) -> InputError:
+        """Explain a conformation whose energy overflows, by the atom that is the cause."""
         assert found.born_radii is not None
         bad = found.bad_atoms(k)
         if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:
@@ -192,9 +192,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             f"charges{precise}"
         )
 
-    def _found(self, m: int) -> Found:
+    def _outputs(self, m: int) -> Outputs:
         n, n_terms, options = len(self.atoms.positions), len(self.names), self.options
-        return Found(
+        return Outputs(
             np.empty((m, n_terms)),
             gradients=np.empty((m, n, 3)) if options.gradient else None,
             born_radii=np.empty((m, n)),
@@ -202,20 +202,20 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         )
 
     def _batch_of(self, pipeline: Pipeline, results: NDArray[Any], positions: Floats) -> EnergyBatch:
-        """The batch that an evaluator's results (m, n_results) of positions (m, n, 3) A stand for."""
+        """Make the batch of an evaluator's results (m, n_results) of positions (m, n, 3) A."""
         m = len(results)
-        found, failures = self._found(m), Failures(m, record=True)
+        found, failures = self._outputs(m), Failures(m, record=True)
         pipeline.take(results, slice(0, m), positions, found, failures)
         for k in failures.reasons:
             found.erase(k)
         return self._batch(positions, found, failures.in_order, {})
 
-    def _radii(self, found: Found) -> Floats:
+    def _radii(self, found: Outputs) -> Floats:
         """Born radii (m, n) A; NaN where no term depends on them."""
         assert found.born_radii is not None
         return found.born_radii if self._contents.has_gb else np.full_like(found.born_radii, np.nan)
 
-    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
+    def _result(self, atoms: Atoms, found: Outputs, seconds: Mapping[str, float]) -> EnergyResult:
         error, radii = None, self._radii(found)
         if self.accuracy is not None:
             error, seconds = self._check.first_error(atoms.positions[np.newaxis], radii, (), seconds)
@@ -236,7 +236,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         )
 
     def _batch(
-        self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
+        self, positions: Floats, found: Outputs, errors: Mapping[int, str], seconds: Mapping[str, float]
     ) -> EnergyBatch:
         error, radii = None, self._radii(found)
         if self.accuracy is not None:

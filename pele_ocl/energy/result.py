@@ -1,4 +1,4 @@
-"""The results of `energy`."""
+"""Results of `energy`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class EnergyResult(TermResult):
 
     gradient : (n, 3) kcal/mol/A; None where it was not asked for
     born_radii : (n,) A; NaN where no term depends on them, as without solvent
-    seconds : "total", with everything around, kernels to build for the first time included; where times of kernels
-        were asked for also "kernel", from the first one's start to the last one's end, chunk by chunk. "error", of its
-        measurement with all around
+    seconds : "total", with everything around, kernels to build for the first time included. "kernel", if times of
+        kernels were asked for: from the first start to the last end, chunk by chunk. "error", of its measurement with
+        all around
     born : key of BORN, where the Born radii come from
     accuracy : that they were computed to; None where they come from all pairs
-    error : RadiusError that was measured on some of the atoms; None where radii come from all pairs, and on devices
-        without float64. A member of a batch has that of the batch
+    error : RadiusError that was measured on some of the atoms; None if radii come from all pairs, and on devices
+        without float64. A member of a batch has the batch's
     """
 
     model: SolventModel
@@ -41,7 +41,7 @@ class EnergyResult(TermResult):
 
     @property
     def surface_area(self) -> float:
-        """The surface area, A^2, of the model surface="lcpo"; of an atom it is its nonpolar energy over the tension.
+        """Surface area, A^2, of the model surface="lcpo"; an atom's is its nonpolar energy over the tension.
 
         Raises InputError for other models, and where the nonpolar energy is not among the terms.
         """

@@ -30,7 +30,7 @@ COUNTERS = 6 * 32  # integers of a conformation in cl/energy/squares/joined.cl
 
 
 class Squares(EnergyPasses[SquaresLayout]):
-    """A group owns a row of tiles and meets half a ring of rows, in layers for what each tile gets.
+    """A group owns a row of tiles and meets half a ring of rows, in layers for each tile's part.
 
     The kernels' side of it is cl/energy/squares/ring.clh.
     """
@@ -43,17 +43,17 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     @property
     def fused(self) -> bool:
-        """Whether the last group of a launch goes on with what all of them left: on GPUs, for which it is made."""
+        """Tell if the last group of a launch goes on with what all left, as GPUs do."""
         return self.layout.fused and self.run.device.kind == "GPU" and self.run.device.has_device_fence
 
     @property
     def joined(self) -> bool:
-        """Whether all passes are one launch."""
+        """Tell if all passes are one launch."""
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and len(self.slabs) == 1 and self.frozen is None
         # In float64 arithmetic takes longer than launches, and compilers round it in other ways.
         is_bound_by_launches = is_small and self.run.precision == "float32"
         in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
-        one_by_one = in_other_ways or self.run.is_shared
+        one_by_one = in_other_ways or self.run.is_packed
         return self.layout.joined and self.fused and is_bound_by_launches and not one_by_one
 
     @property
@@ -88,7 +88,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         return [self._all_joined()] if self.joined else super()._passes()
 
     def _all_joined(self) -> BoundLaunch:
-        """The one launch of cl/energy/squares/joined.cl."""
+        """Bind the one launch of cl/energy/squares/joined.cl."""
         layout, options, tables, spheres, first = (
             self.layout,
             self.options,
@@ -220,7 +220,7 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     @cached_property
     def _dispatches(self) -> list[Buffer]:
-        """The rows and chunks of the groups of each slab."""
+        """Rows and chunks of the groups of each slab."""
         row, run = self.layout.row, self.run
         return [
             run.upload(ring_dispatch(self.tiles, row, slab.steps, slab.steps_per_chunk), np.int32)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class PairTables:
     """Buffers of the atoms in the order of the tiles' slots, for the passes over pairs.
 
-    parameters : (6, n_slots) those of ATOM_ARGUMENTS in cl/energy/terms.clh, offset radii first
+    parameters : (6, n_slots) of ATOM_ARGUMENTS in cl/energy/terms.clh, offset radii first
     sigmas, epsilons : (n_slots,); unused slots have no well
     slopes, slope_columns : of the slope of the HCT series, for single atoms and for vectors
     masks : starts, partners and words of Masks, by the names that kernels have for them
@@ -42,7 +42,7 @@ class PairTables:
         cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, excluded: Ints, order: TileOrder,
         gb_self: bool = True, integrals: Floats | None = None,
     ) -> PairTables:  # fmt: skip
-        """The tables of a molecule for kernels that meet its tiles in this order.
+        """Upload the tables of a molecule for kernels that meet its tiles in this order.
 
         excluded : (k, 2) pairs without Lennard-Jones and Coulomb energy
         gb_self : whether atoms have GB energies of their own

@@ -1,4 +1,4 @@
-"""The ways to sum over pairs: a table of variants, and which one suits a device."""
+"""Ways to sum over pairs: a table of variants, and which one suits a device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
 
 
 def choose_variant(kind: str, per_atom: bool) -> str:
-    """The variant that `auto` stands for on a device of this kind.
+    """Choose the variant that `auto` stands for on a device of this kind.
 
     per_atom : whether the energies of single atoms are wanted, which `squares` does not tell
     """

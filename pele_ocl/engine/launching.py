@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Room:
-    """The bytes of a large buffer that are free."""
+    """Free bytes of a large buffer."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -48,7 +48,7 @@ def key_of(launches: Sequence[RecordedLaunch]) -> Hashable:
 
 
 class Tables:
-    """The launches of structures whose molecules have one key, each with a table of arguments.
+    """Launches of structures whose molecules have one key, each with a table of arguments.
 
     A structure has a slot of the tables. The list of rows says which slots are launched, and in which order.
     """
@@ -103,7 +103,7 @@ class Tables:
         self._changed = [0, 0]
 
     def kept(self, launches: Sequence[RecordedLaunch | BoundLaunch]) -> list[BoundLaunch]:
-        """Give the launches that stand for some of those that the tables were made of."""
+        """Give the tables' launches for some that they were made of."""
         return [self._kept[self._numbers[id(launch)]] for launch in launches]
 
     def launch(self, launches: Sequence[BoundLaunch], count: int, first: int = 0) -> None:

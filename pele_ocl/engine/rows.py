@@ -30,7 +30,7 @@ ITEMS = 64  # of a group that adds up a row on a GPU
 
 @dataclass(eq=False)
 class Group:
-    """The rows whose molecules share launches.
+    """Rows whose molecules share launches.
 
     rows : their numbers; slots of the tables are places in them
     listed : the rows that are launched at the moment
@@ -43,7 +43,7 @@ class Group:
 
 
 class ResidentRows:
-    """The rows of an ensemble in one large buffer: positions, results, and all that lies between.
+    """Rows of an ensemble in one large buffer: positions, results, and all that lies between.
 
     systems : of each row; None where a molecule cannot be computed, whose row is empty
     fine : the type of energies, float64 where the device has it
@@ -75,7 +75,7 @@ class ResidentRows:
         self._spare: Buffer | None = None
 
     def _lay_out(self) -> None:
-        """Place what molecules share, then the rows, those of a molecule one behind the other."""
+        """Place what molecules share, then the rows, a molecule's one after the other."""
         distinct = list(dict.fromkeys(system for system in self.systems if system is not None))
         end, self.shared = 0, dict[System, int]()
         for system in distinct:
@@ -114,7 +114,7 @@ class ResidentRows:
             yield Group(tables, tables.kept(first.passes.launches), rows, np.zeros(0, np.int64))
 
     def _describe(self) -> tuple[Buffer, Buffer, Buffer]:
-        """The table of all rows as kernels of drivers see it, their steps, and where their further energies are."""
+        """Upload the table of all rows for kernels of drivers, their steps, and the places of further energies."""
         rows = np.zeros(max(1, len(self.systems)), ROW.dtype(self.run.precision))
         steps, further = np.ones(len(rows)), np.zeros((len(rows), 2), np.int32)
         for k in self.there.tolist():
@@ -151,7 +151,7 @@ class ResidentRows:
 
     @staticmethod
     def parts(n: int) -> Iterator[tuple[int, int]]:
-        """The first and the number of the rows of each launch that n rows take."""
+        """Yield first row and number of rows of each launch that n rows take."""
         return ((first, min(MOST_ROWS, n - first)) for first in range(0, n, MOST_ROWS))
 
     def _add_up(self, rows: Rows) -> None:
@@ -170,7 +170,7 @@ class ResidentRows:
 
     @property
     def macros(self) -> dict[str, int]:
-        """The build definitions of kernels that see rows."""
+        """Build definitions of kernels that see rows."""
         return {"FIXED_BITS": 8 * self.coordinate.itemsize if self.coordinate.kind == "i" else 0}
 
     @property
@@ -199,7 +199,7 @@ class ResidentRows:
         return array.view(kind)[:, : piece.size // kind.itemsize]
 
     def write(self, rows: Sequence[int], name: str, values: NDArray[Any]) -> None:
-        """Write (n_rows, size) to a buffer of the passes of rows of one molecule, behind all that was launched."""
+        """Write (n_rows, size) to a buffer of the passes of rows of one molecule, after all that was launched."""
         piece, n_words = self.system(rows[0]).piece(name), self._words(rows[0], name)
         array = np.zeros((len(rows), n_words * WORD), np.uint8)
         array[:, : piece.size] = np.ascontiguousarray(values).view(np.uint8).reshape(len(rows), -1)

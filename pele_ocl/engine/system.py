@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class System:
-    """A molecule whose structures share launches with those of other molecules.
+    """Molecule whose structures share launches with other molecules.
 
     energy : its plan; passes : the launches of an evaluation, recorded
     """
@@ -52,13 +52,13 @@ class System:
 
     @property
     def shared(self) -> Region:
-        """The bytes that its structures share."""
+        """Bytes that its structures share."""
         _ = self.launches
         return self.recorder.shared
 
     @property
     def own(self) -> Region:
-        """The bytes of each structure."""
+        """Bytes of each structure."""
         _ = self.launches
         return self.recorder.own
 

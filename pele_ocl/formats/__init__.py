@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .b_factors import read_b_factors
     from .cells import read_cell
     from .conformation_files import (
-        LAYOUTS,
+        CONFORMATION_FORMATS,
         ConformationFile,
         Content,
         layout_of,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .pqr import read_pqr
 
 __all__ = [
-    "LAYOUTS",
+    "CONFORMATION_FORMATS",
     "MAPS",
     "POINT_SUFFIXES",
     "STRUCTURES",
@@ -105,7 +105,7 @@ _HOMES = {
     "b_factors": ("read_b_factors",),
     "cells": ("read_cell",),
     "conformation_files": (
-        "LAYOUTS",
+        "CONFORMATION_FORMATS",
         "ConformationFile",
         "Content",
         "layout_of",

@@ -59,7 +59,7 @@ class Content:
         return np.tile([1.0, 0.0], (len(self.atoms), 1)) if self.b_factors is None else self.b_factors
 
 
-class Layout(ABC):
+class ConformationFormat(ABC):
     """Bytes of a file: a head, conformations, and an end.
 
     has_gaps : whether a conformation that failed is written, as NaN; else it is left out
@@ -96,7 +96,7 @@ class Layout(ABC):
 class ConformationFile:
     """A file that conformations are appended to; size : bytes of its head and conformations."""
 
-    def __init__(self, path: Path, layout: Layout, size: int | None) -> None:
+    def __init__(self, path: Path, layout: ConformationFormat, size: int | None) -> None:
         """size : as it was when an earlier run ended, to go on; None for a new file"""
         self.path, self._layout = path, layout
         head = layout.head()
@@ -159,7 +159,7 @@ class ConformationFile:
 _PLACE = slice(30, 54)  # columns of x, y and z
 
 
-class PdbLayout(Layout):
+class PdbFormat(ConformationFormat):
     """Atoms with their chains, numbers and insertion codes, and the B-factors where they are known."""
 
     def __init__(self, content: Content) -> None:
@@ -196,7 +196,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-class MmcifLayout(Layout):
+class MmcifFormat(ConformationFormat):
     """Atoms with the author's names (auth_*), as in the file that was read."""
 
     def __init__(self, content: Content) -> None:
@@ -239,7 +239,7 @@ _DIMENSION, _VARIABLE, _ATTRIBUTE = 10, 11, 12
 _CHAR, _FLOAT = 2, 5
 
 
-class NetcdfLayout(Layout):
+class NetcdfFormat(ConformationFormat):
     """Frames of float32 coordinates in A, one record each; names stand in no such file."""
 
     has_gaps = True
@@ -316,7 +316,7 @@ _BLOCK = 1 << 22  # numbers
 _CONTENTS = 1 << 16  # bytes of all tables of contents, which so stand before the positions
 
 
-class Hdf5Layout(Layout):
+class Hdf5Format(ConformationFormat):
     """Everything but the positions is written first; positions not done or failed are NaN."""
 
     has_gaps = True
@@ -369,7 +369,7 @@ class Hdf5Layout(Layout):
 
 
 __all__ = [
-    "LAYOUTS",
+    "CONFORMATION_FORMATS",
     "ConformationFile",
     "Content",
     "layout_of",
@@ -378,25 +378,27 @@ __all__ = [
     "write_conformations",
 ]
 
-LAYOUTS: dict[str, Callable[[Content], Layout]] = {
-    ".pdb": PdbLayout, ".cif": MmcifLayout, ".h5": Hdf5Layout, ".nc": NetcdfLayout,
+CONFORMATION_FORMATS: dict[str, Callable[[Content], ConformationFormat]] = {
+    ".pdb": PdbFormat, ".cif": MmcifFormat, ".h5": Hdf5Format, ".nc": NetcdfFormat,
 }  # fmt: skip
 
 
 def require_suffix(path: str | PathLike[str]) -> str:
-    """Return the suffix of a file of conformations; raise FormatError unless it is a key of LAYOUTS."""
+    """Return the suffix of a file of conformations; raise FormatError unless it is a key of CONFORMATION_FORMATS."""
     suffix = Path(path).suffix.lower()
-    if suffix not in LAYOUTS:
-        raise FormatError(f"{path}: unknown suffix {suffix!r}; structures are written as {', '.join(LAYOUTS)}")
+    if suffix not in CONFORMATION_FORMATS:
+        raise FormatError(
+            f"{path}: unknown suffix {suffix!r}; structures are written as {', '.join(CONFORMATION_FORMATS)}"
+        )
     return suffix
 
 
-def layout_of(path: str | PathLike[str], content: Content) -> Layout:
+def layout_of(path: str | PathLike[str], content: Content) -> ConformationFormat:
     """Return the format of a ConformationFile for content.n conformations; nothing is written.
 
-    Raises FormatError for a suffix that is not in LAYOUTS, and for names that the format cannot hold.
+    Raises FormatError for a suffix that is not in CONFORMATION_FORMATS, and for names that the format cannot hold.
     """
-    return LAYOUTS[require_suffix(path)](content)
+    return CONFORMATION_FORMATS[require_suffix(path)](content)
 
 
 def write_conformations(path: str | PathLike[str], atoms: Atoms, conformations: ArrayLike | None = None) -> None:

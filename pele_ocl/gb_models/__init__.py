@@ -1,7 +1,7 @@
 """Generalized Born models: how the Born radii of atoms follow from their Born integrals.
 
-A model is an entry of GB_MODELS and a header cl/physics/radius_<function>.clh with its radius function and slope.
-cl/physics/gb_radius.clh includes it. docs/extend/gb-model.md adds one.
+A model is an entry of GB_MODELS and a header cl/physics/radius_<function>.clh with its radius function and slope. It is
+included by cl/physics/gb_radius.clh. An example is docs/extend/gb-model.md.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ class Placement:
         seen, slopes = run.zeros(self.n_blocks, np.int32), run.zeros(4 * self.n_blocks)
         bounds, best = run.empty(2 * self.n_blocks), run.empty(8 * self.n_blocks)
         kernel, group = self._kernel("ions/refresh.cl", "refresh", 5)
-        refresh = run.prepare(
-            kernel, (self.n_blocks,), (group,),
+        refresh = run.bind_kernel(
+            kernel, (self.n_blocks, 1), (group, 1),
             dict(
                 blocks=self._blocks, n_blocks=self.n_blocks, spacing=self._spacing, reach2=self.reach2, state=state,
                 threshold=threshold, ions=placed, charges=strengths, map=self.map, seen=seen, bounds=bounds,
@@ -97,16 +97,15 @@ class Placement:
             ),
         )  # fmt: skip
         kernel, group = run.group_kernel("ions/choose.cl", "choose", 5, self.split.choosing)
-        choose = run.prepare(
-            kernel, (group,), (group,),
+        choose = run.bind_kernel(
+            kernel, (group, 1), (group, 1),
             dict(
                 n_blocks=self.n_blocks, n_ions=n_ions, spacing=self._spacing, reach2=self.reach2, charges=strengths,
                 best=best, state=state, threshold=threshold, ions=placed,
             ),
         )  # fmt: skip
         for step in range(n_ions):
-            refresh()
-            choose()
+            run.launch_bound([refresh, choose], 1)
             if step % STEPS == STEPS - 1:
                 n_placed, full = run.download(state, 2, np.int32)
                 if full:

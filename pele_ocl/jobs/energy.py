@@ -11,7 +11,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..energy import Energy, EnergyBatch, EnergyResult, summary
-from ..energy.contents import has_radii
+from ..energy.term_set import has_radii
 from ..inputfile import InputFile, read_file
 from ..solvent_model import SolventModel
 from .checks import Checks

@@ -183,7 +183,7 @@ class Minimizer:
         start = self._placed(given)
         plan = self._plan_for(start)
         before = plan.evaluate_batch(computable(given, self.atoms), errors="record")
-        with self.energy.device.queue_aside() if aside else nullcontext() as queue:
+        with self.energy.device.lend_queue() if aside else nullcontext() as queue:
             pool, seconds = yield from self._in_rounds(plan, start, failures, begin, progress, watch, queue)
         pool.final[:, ~self.free] = given[:, ~self.free]  # to the last digit
         after = plan.evaluate_batch(computable(pool.final, self.atoms), errors="record")
@@ -238,7 +238,7 @@ class Minimizer:
             assert isinstance(pipeline, Pipeline)
             passes = pipeline.passes
             assert isinstance(passes, EnergyPasses)
-            run = passes.run.anew(False) if queue is None else passes.run.aside(queue)
+            run = passes.run.anew(False) if queue is None else passes.run.with_queue(queue)
             with _nothing_left(run):
                 pool = Pool(run, pipeline, self._steps_of(passes), given, failures)
                 while pool:

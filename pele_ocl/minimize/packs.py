@@ -45,7 +45,7 @@ class Packs:
         from ..opencl.run import Run
 
         plain = Run(device, precision, profile=False)
-        self._run, self._aside = (plain.aside(stack.enter_context(device.queue_aside())) for _ in range(2))
+        self._run, self._aside = (plain.with_queue(stack.enter_context(device.lend_queue())) for _ in range(2))
         self.device, self.precision = device, precision
         size = min(MOST_BYTES, device.largest_buffer, device.memory // 4)
         self._large, self._room, self._size = plain.empty(size, np.uint8), Room(size), size

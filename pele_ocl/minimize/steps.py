@@ -220,7 +220,7 @@ class Steps:
         """
         device, n_waiting = passes.run.device, -(-passes.n_atoms // self._shape.moved)
         has_room = n_waiting < device.handle.max_compute_units
-        is_one = passes.batch == 1 and not passes.run.is_shared
+        is_one = passes.batch == 1 and not passes.run.is_packed
         return is_one and has_room and device.vendor == "NVIDIA"
 
     def _joined(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
@@ -260,7 +260,7 @@ class Steps:
         """Start so many iterations of the first seats."""
         for _ in range(count):
             # A run keeps to one of the two: `load` alone makes the counters of joined launches 0.
-            launches = self.both if run.beside else self.alone
+            launches = self.both if run.own_queue else self.alone
             run.launch_bound(launches[self.count % 2], n_seats)
             self.count += 1
 

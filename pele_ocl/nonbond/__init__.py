@@ -39,12 +39,12 @@ def nonbond(
 
     atoms : Atoms with charges, lj_sigma and lj_epsilon
     pairs : PairList or AllPairs, in any order
-    born_radii : (n,) A; by default those that `solvent` computes
+    born_radii : (n,) A; by default computed by `solvent`
     solvent : "gb", or "vacuum" for no GB term
     variant : key of VARIANTS, or "auto"
     precision, device, model, progress : as in `solvent`
-    internal_dielectrics : (n,) internal dielectric of each atom, of which a pair takes the larger (PELE's VDGBNP); by
-        default the model's solute dielectric
+    internal_dielectrics : (n,) internal dielectric of each atom; a pair takes the larger (PELE's VDGBNP). By default
+        the model's solute dielectric
 
     Returns a NonbondResult, kcal/mol and A. Cost: pairs. Raises InputError for options or arrays that do not fit,
     coincident atoms, and DeviceError where the device cannot do it.

@@ -45,7 +45,7 @@ def one_a_conformation(name: str, given: ArrayLike, m: int, n: int) -> Floats:
 
 
 def _numbers(given: ArrayLike) -> Floats:
-    """The numbers, copied; none where they are no numbers."""
+    """Copy the numbers; none if they are no numbers."""
     try:
         return numbers("", given).copy()
     except InputError:

@@ -45,7 +45,7 @@ def layout_of(width: int) -> dict[str, int]:
 
 
 def entries_of(run: Run, task: Task) -> Entries:
-    """The neighbours of each tile, then its entries: counted, their offsets summed, written."""
+    """Find the neighbours of each tile, then its entries: counted, their offsets summed, written."""
     width = run.device.vector_width(run.precision)
     layout = layout_of(width)
     tile = layout["TILE"]
@@ -87,7 +87,7 @@ def entries_of(run: Run, task: Task) -> Entries:
 
 
 def in_tiles(positions: Floats, size: int) -> NDArray[np.intp]:
-    """The atoms in an order in which each `size` after the other make a tile; (n,), the last tile may be short.
+    """Order the atoms so that each `size` after the other make a tile; (n,), the last tile may be short.
 
     Boxes are halved across their longest edge until they hold a tile. That makes rounder tiles than a curve through
     space does, and so fewer atoms near them.

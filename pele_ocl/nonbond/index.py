@@ -89,7 +89,7 @@ def segments_by_counting(run: Run, pairs: Buffer, n_pairs: int, n_atoms: int, ro
 
 
 def segments_by_sorting(run: Run, pairs: Buffer, n_pairs: int, n_atoms: int, role: Role) -> Segments:
-    """The same from sorted keys: atom above pair number."""
+    """Make segments from sorted keys: atom above pair number."""
     keys, offsets = run.empty(n_pairs, np.uint64), run.zeros(n_atoms + 1, np.int32)
     if n_pairs:
         make, find = (run.kernel("nonbond/pair_index.cl", name) for name in ("make_keys", "find_offsets"))

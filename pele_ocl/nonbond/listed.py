@@ -12,7 +12,7 @@ from ..atoms import Atoms, Floats
 from ..errors import InputError
 from ..pairs import PairList
 from ..plan.evaluator import Evaluator, Failures
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..plan.pipeline import Explain
 from ..variant import Progress
 from .passes import AnyPasses
@@ -86,13 +86,13 @@ class Piecewise(Evaluator):
         self._radii = born_radii
 
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
+        self, conformations: Floats, found: Outputs, failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
         seconds = {"prepare": 0.0, "kernel": 0.0} if profile else {"prepare": 0.0}
         for array in found.arrays():
             array.fill(0.0)
         m, n, n_terms = *conformations.shape[:2], found.energies.shape[1]
-        own, done = Found.empty(m, n, n_terms, gradients=found.gradients is not None), 0
+        own, done = Outputs.empty(m, n, n_terms, gradients=found.gradients is not None), 0
         if not self._n_pairs:  # nobody else looks at the positions
             self._check_finite(conformations, failures)
         for piece in self._pieces():

@@ -1,4 +1,4 @@
-"""The launches of one evaluation of a pair list: records of the atoms, pairs, sums of energies."""
+"""Launches of one evaluation of a pair list: records of the atoms, pairs, sums of energies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..opencl.shared import DESTINATION
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..plan.passes import Passes
 from .task import Task
 
@@ -29,7 +29,7 @@ Index = TypeVar("Index")
 
 
 class ListPasses(Passes, Generic[Index]):
-    """The kernels of a variant with their buffers, for up to `batch` conformations at a time.
+    """Kernels of a variant with their buffers, for up to `batch` conformations at a time.
 
     index : what the variant built from the list, which only is read
     """
@@ -68,15 +68,15 @@ class ListPasses(Passes, Generic[Index]):
 
     @classmethod
     def for_task(cls, task: Task) -> type[ListPasses[Any]]:
-        """The passes that compute what is wanted."""
+        """Choose the passes that compute what is wanted."""
         return cls
 
     @property
     def steps(self) -> Mapping[str, slice]:
-        """The kernels over pairs, without what makes records before and adds up energies of groups behind."""
+        """Kernels over pairs, without making records before and adding up energies of groups after."""
         return {"kernel": slice(*self._ends)}
 
-    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+    def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         m, first = len(results), self.first_energy
         # In float64 and one after the other in memory, so that each conformation is added up in the same order.
         by_group = results[:, first:].reshape(m, -1, 3).transpose(0, 2, 1).astype(np.float64, order="C")
@@ -88,31 +88,31 @@ class ListPasses(Passes, Generic[Index]):
 
     @abstractmethod
     def _pairs(self) -> list[BoundLaunch]:
-        """The kernels over pairs."""
+        """List the kernels over pairs."""
 
     @abstractmethod
     def _n_groups(self) -> int:
-        """How many groups leave energies."""
+        """Count the groups that leave energies."""
 
     def _sizes(self) -> dict[str, int]:
         """Reals in each buffer of the variant's own, for one conformation."""
         return {}
 
     def _clear(self) -> list[BoundLaunch]:
-        """The launches that come before the kernels over pairs."""
+        """List the launches that come before the kernels over pairs."""
         return []
 
     def _n_slots(self) -> int:
-        """How many records there are."""
+        """Count the records."""
         return self.task.n_atoms
 
     def _order(self) -> NDArray[np.intp]:
-        """The atom in each slot, (n_slots,)."""
+        """Return the atom in each slot, (n_slots,)."""
         return np.arange(self.n_slots)
 
     @property
     def _are_many(self) -> bool:
-        """Whether the energies of groups are added up on the device."""
+        """True if the energies of groups are added up on the device."""
         return self.n_groups > MOST_PARTS
 
     def _common_sizes(self) -> dict[str, int]:
@@ -132,11 +132,11 @@ class ListPasses(Passes, Generic[Index]):
 
     @property
     def energies(self) -> Buffer:
-        """The buffer in which the groups leave their energies."""
+        """Buffer in which the groups leave their energies."""
         return self.buffers["energies" if self._are_many else "results"]
 
     def _place(self) -> list[BoundLaunch]:
-        """The launch that makes the records of the atoms."""
+        """List the launch that makes the records of the atoms."""
         order, gb = self._order(), self.task.molecule.gb
         arguments = dict(
             n_slots=self.n_slots, n_atoms=self.task.n_atoms, order=self.run.upload(order, np.int32),
@@ -156,15 +156,15 @@ class ListPasses(Passes, Generic[Index]):
         return {} if self.encoding.is_fixed else dict(inv_step=1 / self.encoding.step)
 
     def _charges(self, order: NDArray[np.intp]) -> Buffer:
-        """The charges of the atoms in each slot."""
+        """Upload the charges of the atoms in each slot."""
         return self.run.upload(self.task.molecule.traits.charges[order])
 
     def _constants(self, order: NDArray[np.intp]) -> Buffer:
-        """The traits of the atoms in each slot, but for Born radii."""
+        """Upload the traits of the atoms in each slot, but for Born radii."""
         return self.run.upload(self.task.molecule.traits.values[order])
 
     def _add_energies(self) -> list[BoundLaunch]:
-        """The launch that adds up the energies of many groups."""
+        """List the launch that adds up the energies of many groups."""
         sizes = dict(n_groups=self.n_groups, first=self.first_energy, size=self.n_results)
         return [
             self.run.bind(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..plan.evaluator import Failures
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..plan.pipeline import Chunk, Explain, Pipeline
 from ..variant import Progress
 from .passes import AnyPasses
@@ -39,13 +39,13 @@ class ListPipeline(Pipeline):
         known = self._radii is not None and born_radii is not None and np.array_equal(self._radii, born_radii)
         self._coming = None if known else born_radii
 
-    def finish(self, found: Found, failures: Failures) -> Mapping[str, float]:
+    def finish(self, found: Outputs, failures: Failures) -> Mapping[str, float]:
         super().finish(found, failures)
         self._writing.clear()
         return {"prepare": self.prepare_seconds}
 
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
+        self, conformations: Floats, found: Outputs, failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
         seconds = super().compute(conformations, found, failures, profile=profile, tell=tell)
         self._writing.clear()

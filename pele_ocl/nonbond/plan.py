@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..pairs import PairList, Pairs
 from ..plan.conformations import TooWideError
 from ..plan.evaluator import Evaluator, Failures
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
@@ -100,13 +100,13 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
     ) -> NonbondResult:  # fmt: skip
         """Evaluate positions (n, 3) A, by default the atoms' own.
 
-        born_radii : (n,) A; by default those that `solvent` computes for the positions
+        born_radii : (n,) A; by default computed by `solvent` for the positions
         profile : True to have the kernels' times taken, which makes launches slower
         progress : called with the share done, 0 to 1; by default the plan's own
 
         Raises InputError for positions and radii that do not fit, and for results that overflow. In float32 a molecule
-        may span 4,000 A; where it becomes more than a quarter wider than it was and 64 A more, a plan of its own is
-        made for it, which takes longer. float64 has no such bound.
+        may span 4,000 A. If it grows by more than a quarter and 64 A, a plan of its own is made for it. This takes
+        longer. Such bounds do not exist in float64.
         """
         start = time.perf_counter()
         flag("profile", profile)
@@ -135,7 +135,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
     ) -> NonbondBatch:  # fmt: skip
         """Evaluate conformations (m, n, 3) A together; each gets the same bits as alone.
 
-        born_radii : (n,) A for all conformations, or (m, n); by default those that `solvent` computes for each
+        born_radii : (n,) A for all conformations, or (m, n); by default computed by `solvent` for each
         progress, profile, errors : as in `Energy.evaluate_batch`
 
         In float32 a conformation may be a quarter wider than the atoms of the plan and 64 A more.
@@ -151,7 +151,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return self._batch(given, found, failures.in_order, {**seconds, "total": time.perf_counter() - start})
 
     def _radii_for(self, given: Floats | None, conformations: Floats | None, failures: Failures) -> Floats | None:
-        """The Born radii of what comes, if they are needed: those given, or computed ones.
+        """Return the Born radii of conformations, if they are needed: given or computed ones.
 
         conformations : (m, n, 3) A, None for the atoms' own
         """
@@ -186,7 +186,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return Piecewise(self.atoms, n_pairs, pieces, self._explain, m)
 
     def _whole(self, most: int) -> Listed:
-        """The list, which is made ready once for all evaluators."""
+        """Return the list, which is made ready once for all evaluators."""
         with self._preparing:
             if self._listed is None:
                 (pairs,) = self.pairs.chunks(most)
@@ -197,27 +197,27 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         passes = VARIANTS[self.variant].run
         return Listed.of(passes, self.device, self.precision, self._molecule, pairs, self.gradient)
 
-    def _explain(self, atoms: Atoms, found: Found, k: int) -> InputError:
-        """The error of a conformation whose energy overflows."""
+    def _explain(self, atoms: Atoms, found: Outputs, k: int) -> InputError:
+        """Make the error of a conformation whose energy overflows."""
         bad = found.bad_atoms(k)
         where = f" of {atoms.describe(int(np.argmax(bad)))}" if bad.any() else ""
         return InputError(
             f"the energy{where} is not finite in {self.precision}; check charges and distances to other atoms"
         )
 
-    def _found(self, m: int) -> Found:
-        return Found.empty(m, len(self.atoms), len(TERMS), gradients=self.gradient)
+    def _outputs(self, m: int) -> Outputs:
+        return Outputs.empty(m, len(self.atoms), len(TERMS), gradients=self.gradient)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The terms of results, the first of TERMS: no GB energy in a model without solvent."""
+        """Terms of results, the first of TERMS: no GB energy in a model without solvent."""
         return TERMS[:-1] if self.model.gb_model.vacuum else TERMS
 
     @property
     def _is_exact(self) -> bool:
         return VARIANTS[self.variant].exact or not self.gradient
 
-    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> NonbondResult:
+    def _result(self, atoms: Atoms, found: Outputs, seconds: Mapping[str, float]) -> NonbondResult:
         return NonbondResult._unchecked(
             atoms=atoms,
             n_pairs=len(self.pairs),
@@ -232,7 +232,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         )
 
     def _batch(
-        self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
+        self, positions: Floats, found: Outputs, errors: Mapping[int, str], seconds: Mapping[str, float]
     ) -> NonbondBatch:
         return NonbondBatch(
             atoms=self.atoms,

@@ -21,7 +21,7 @@ LARGEST_SPAN_FLOAT32 = 4000.0  # A; a fixed-point step is then 4e-6 A
 
 @dataclass(frozen=True, eq=False)
 class Traits:
-    """The constants of the atoms in one precision and one unit of length.
+    """Constants of the atoms in one precision and one unit of length.
 
     step : A, the unit
     charges : (n,) times the root of Coulomb's constant over the internal dielectric
@@ -36,7 +36,7 @@ class Traits:
 
     @classmethod
     def of(cls, atoms: Atoms, internal_dielectrics: Floats, model: SolventModel, precision: str, step: float) -> Traits:
-        """The constants of a molecule. internal_dielectrics : (n,)"""
+        """Make the constants of a molecule. internal_dielectrics : (n,)"""
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None
         real = np.dtype(precision)
@@ -84,7 +84,7 @@ class Molecule:
     def of(
         cls, atoms: Atoms, dielectrics: Floats, model: SolventModel, precision: str, gb: bool, doubles: bool
     ) -> Molecule:
-        """The constants of atoms in a precision, for a device with or without float64.
+        """Make the constants of atoms in a precision, for a device with or without float64.
 
         Raises InputError for a molecule too large for float32.
         """
@@ -105,12 +105,12 @@ class Molecule:
 
 
 def differ(values: Floats) -> bool:
-    """Whether not all values are the same."""
+    """Tell if some values are unequal."""
     return bool(np.ptp(values) > 0)
 
 
 def encoding_for(precision: str, span: float, doubles: bool) -> Encoding:
-    """The encoding of positions of a molecule of this span, A, with room for a quarter more and 64 A.
+    """Choose the encoding of positions for this span, A, with room for a quarter more and 64 A.
 
     doubles : whether the device has float64; its kernels make steps of the positions then
 

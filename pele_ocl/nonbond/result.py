@@ -1,4 +1,4 @@
-"""The results of `nonbond`."""
+"""Results of `nonbond`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class NonbondResult(TermResult):
 
     gradient : (n, 3) kcal/mol/A with Born radii held fixed; None where it was not asked for
     exact : False where the variant loses updates of the gradient to races (`naive`)
-    seconds : "prepare", what is done once for a list; "total", with everything around, kernels to build for the first
-        time included; where times of kernels were asked for also "kernel", those over pairs
+    seconds : "prepare", once for a list; "total", with everything around, first builds of kernels included. If times of
+        kernels were asked for also "kernel", of the kernels over pairs
     """
 
     n_pairs: int

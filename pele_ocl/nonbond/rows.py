@@ -1,4 +1,4 @@
-"""The passes of `rows`: several work-items walk all pairs of an atom, and nothing is scattered."""
+"""Passes of `rows`: several work-items walk all pairs of an atom, and nothing is scattered."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Rows(ListPasses[Segments]):
 
     @property
     def has_records(self) -> bool:
-        """Whether a launch of its own makes the records of the atoms."""
+        """True if a launch of its own makes the records of the atoms."""
         most = MOST_WITHOUT_RECORDS.get(self.run.device.kind, 0)
         return self._are_many or self.batch * self.task.n_atoms > most
 

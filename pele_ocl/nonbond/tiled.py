@@ -1,4 +1,4 @@
-"""The passes of `tiled`: tiles of neighbours in vector lanes, each pair once; for CPUs."""
+"""Passes of `tiled`: tiles of neighbours in vector lanes, each pair once; for CPUs."""
 
 from __future__ import annotations
 

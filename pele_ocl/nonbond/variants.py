@@ -1,4 +1,4 @@
-"""The ways to add up a gradient over a pair list: a table of variants, and which one suits a device."""
+"""Ways to add up a gradient over a pair list: a table of variants, and a device's best one."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
 
 
 def choose_variant(kind: str, n_pairs: int) -> str:
-    """The variant that `auto` stands for on a device of this kind."""
+    """Return the variant that `auto` stands for on a device of this kind."""
     return "tiled" if kind == "CPU" else "rows"

@@ -1,1 +1,1 @@
-"""The only place that touches OpenCL: runtimes, devices, kernels, timing."""
+"""OpenCL, which nothing else touches: runtimes, devices, kernels, timing."""

@@ -68,7 +68,7 @@ def get_program(
 ) -> Program:  # fmt: skip
     """Give the program of cl/`file`, built for the device and kept; parameters as of get_kernel.
 
-    packed : the kernel to pack, whose signature stays that of the plain one; None for the file as it is
+    packed : the kernel to pack, with the signature of the plain one; None for the file as it is
     """
     key = (file, precision, width, portable, packed, tuple(sorted(defines.items())))
     with BUILDING:

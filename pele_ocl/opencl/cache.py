@@ -1,7 +1,7 @@
 """Compiled programs cached on disk from one run to the next.
 
-An entry is one file: a checksum, a line with the signatures of all kernels, then the binary, from which runtimes do not
-tell signatures. It gets its name when it is complete, so that no process sees half of it and there is nothing to lock.
+An entry is one file: a checksum, a line with the signatures of all kernels, then the binary. Runtimes do not tell
+signatures of a binary. The file gets its name when it is complete: no process sees half of it, and nothing is locked.
 If anything goes wrong with the disk, the program is built from its source, and one note says so.
 """
 

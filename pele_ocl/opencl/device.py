@@ -46,7 +46,7 @@ _RUNTIMES = {
 
 
 def install_hint(system: str = sys.platform, machine: str = "") -> str:
-    """How an OpenCL runtime is installed on a system; by default on this one.
+    """Tell how to install an OpenCL runtime on a system; by default on this one.
 
     system, machine : as sys.platform and platform.machine() name them
     """
@@ -77,10 +77,10 @@ class Device:
     index : index in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
     programs, kernels : built programs and their kernels, by file, name and options
-    buffers : the bytes of the device's buffers; mapped : those of host memory that the device reads and fills
-    kept : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
-    staging : such memory, kept for large reads and dropped alike; whoever reads takes it out meanwhile
-    spare : queues that were lent by `queue_aside` and are free
+    buffers : bytes of the device's buffers; mapped : bytes of host memory that the device reads and fills
+    cached : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
+    staging : such memory, cached for large reads and dropped alike; whoever reads takes it out meanwhile
+    spare : queues that were lent by `lend_queue` and are free
     forks : that came before the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
     """
@@ -91,7 +91,7 @@ class Device:
     kernels: dict[Hashable, Kernel] = field(default_factory=dict, repr=False)
     buffers: BufferBytes = field(default_factory=BufferBytes, repr=False)
     mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
-    kept: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
+    cached: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
     staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
     spare: deque[cl.CommandQueue] = field(default_factory=deque, repr=False)
     forks: int = field(default_factory=lambda: _forks, repr=False)
@@ -102,21 +102,21 @@ class Device:
     # On Intel's runtime a queue does not keep its context alive, so the Device holds both.
     @property
     def context(self) -> cl.Context:
-        """The context of all that is computed on the device."""
+        """Context of all that is computed on the device."""
         return self.queues[0]
 
     @property
     def queue(self) -> cl.CommandQueue:
-        """The queue that takes the times of what runs in it."""
+        """Queue that takes times."""
         return self.queues[1]
 
     @property
     def plain_queue(self) -> cl.CommandQueue:
-        """The queue that takes no times, and so launches faster."""
+        """Queue that takes no times, and so launches faster."""
         return self.queues[2]
 
     @contextmanager
-    def queue_aside(self) -> Iterator[cl.CommandQueue]:
+    def lend_queue(self) -> Iterator[cl.CommandQueue]:
         """A queue that nobody else uses meanwhile, without times; what waits in it runs beside what waits in others."""
         try:
             queue = self.spare.pop()
@@ -160,13 +160,13 @@ class Device:
 
     @property
     def version(self) -> str:
-        """The runtime's version, short enough for a table."""
+        """Version of the runtime, short enough for a table."""
         found = re.search(r"PoCL [\w.+-]+", self.handle.platform.version)
         return found.group() if found else str(self.handle.platform.version).strip()
 
     @property
     def driver(self) -> str:
-        """The driver's version."""
+        """Version of the driver."""
         return str(self.handle.driver_version).strip()
 
     @cached_property
@@ -177,7 +177,7 @@ class Device:
         return self._title
 
     def __reduce__(self) -> tuple[Callable[[str, int], Device], tuple[str, int]]:
-        """By its title: a pickle finds a device like it where it is read. Raises DeviceError where there is none."""
+        """Pickle by title: reading finds a device like it. Raises DeviceError if there is none."""
         alike = [device.handle for device in list_devices() if str(device) == str(self)]
         return _device_again, (str(self), alike.index(self.handle) if self.handle in alike else 0)
 
@@ -216,17 +216,17 @@ class Device:
 
     @property
     def largest_group(self) -> int:
-        """The largest power of two that the device takes as a work-group's size; the thesis sized `outer` so."""
+        """Largest power of two that the device takes for a work-group's size; the thesis sized `outer` so."""
         limit = min(self.handle.max_work_group_size, self.handle.max_work_item_sizes[0])
         return 1 << (int(limit).bit_length() - 1)
 
     def has_float_atomics(self, precision: str) -> bool:
-        """Whether kernels may add to reals of `precision` in global memory by one atomic instruction."""
+        """Tell if kernels may add to reals of `precision` in global memory by one atomic instruction."""
         return handles.has_float_atomics(self.handle, precision)
 
     @cached_property
     def has_device_fence(self) -> bool:
-        """Whether a group may take over the sums of others of its launch: by PTX on NVIDIA, else by OpenCL C 3.0."""
+        """Tell if a group may take over sums of others in its launch: by PTX, or by OpenCL C 3.0."""
         return handles.has_device_fence(self.handle)
 
     def require_float_atomics(self, precision: str) -> None:
@@ -272,7 +272,7 @@ class Device:
         """Raise DeviceMemoryError unless `total` more bytes, the largest buffer `largest` bytes, fit the device."""
         memory, buffer = self.memory, self.largest_buffer
         if self.held_bytes + total > memory:
-            self.kept.clear()
+            self.cached.clear()
             self.staging.clear()
             gc.collect()  # plans that nobody can reach any more
         held = self.held_bytes
@@ -287,7 +287,7 @@ class Device:
 
 
 def _usable(runtime: cl.Platform) -> Iterator[cl.Device]:
-    """The devices of a platform that can be computed on. Warns where it, or one of them, answers with an error."""
+    """List the devices of a platform that can compute. Warns if it, or one of them, answers with an error."""
     try:
         listed = runtime.get_devices()
     except cl.Error as error:
@@ -340,10 +340,10 @@ def fix_device(device: Device, units: int | None = None) -> Device:
 
 
 def get_device(choice: Device | int | str | None = None) -> Device:
-    """The device to use: `choice`, else the environment variable PELE_OCL_DEVICE, else the default.
+    """Choose the device to use: `choice`, else the environment variable PELE_OCL_DEVICE, else the default.
 
-    choice : a Device, an index of `list_devices()`, part of a device's or platform's name in any case, or a device's
-        title as `str(device)` has it, which names its platform, too
+    choice : a Device, an index of `list_devices()`, part of a device's or platform's name in any case; or a title, such
+        as `str(device)`, with the platform
 
     Raises DeviceError where nothing fits the choice or there is no device.
     """
@@ -355,7 +355,7 @@ def get_device(choice: Device | int | str | None = None) -> Device:
 
 
 def fitting_devices(choice: int | str | None = None) -> tuple[Device, ...]:
-    """All devices that fit a choice, as get_device has it, of which it takes the first."""
+    """List all devices that fit a choice of get_device, which takes the first."""
     devices = list_devices()
     if not devices:
         raise DeviceError(f"no OpenCL device found; {install_hint()}")
@@ -377,7 +377,7 @@ def fitting_devices(choice: int | str | None = None) -> tuple[Device, ...]:
 
 
 def _device_again(title: str, number: int) -> Device:
-    """The device of a pickle: the one of this number among those of its title, or their last."""
+    """Find the device of a pickle: this one of all that have its title, or the last."""
     if _fixed:
         return _fixed[0]
     alike = fitting_devices(title)

@@ -37,13 +37,13 @@ def vendor(handle: cl.Device) -> str:
 
 
 def clock(handle: cl.Device) -> float:
-    """Clocks a second, at most; a usual number where the runtime does not know it and reports 0, as Intel's may."""
+    """Clocks a second, at most; a usual number if the runtime reports 0, which Intel's may."""
     reported = int(handle.max_clock_frequency)
     return 1e6 * (reported or USUAL_MEGAHERTZ["GPU" if kind(handle) == "GPU" else "CPU"])
 
 
 def runtime_version(handle: cl.Device) -> tuple[int, ...]:
-    """The numbers of PoCL's version; of another runtime, all numbers of its platform's version."""
+    """Numbers of PoCL's version; for another runtime, all numbers of its platform's version."""
     version = str(handle.platform.version)
     found = re.search(r"PoCL (\d+(?:\.\d+)*)", version)
     return tuple(int(number) for number in re.findall(r"\d+", found[1] if found else version))
@@ -64,12 +64,12 @@ def rank(handle: cl.Device) -> tuple[int, int, tuple[int, ...]]:
 
 
 def generation(handle: cl.Device) -> int:
-    """The value of the macro VENDOR_<NAME>: of NVIDIA's GPUs the major compute capability, of all others 1."""
+    """Value of the macro VENDOR_<NAME>: the major compute capability of NVIDIA's GPUs, 1 for all others."""
     return max(1, getattr(handle, "compute_capability_major_nv", 1)) if vendor(handle) == "NVIDIA" else 1
 
 
 def has_float_atomics(handle: cl.Device, precision: str) -> bool:
-    """Whether kernels may add to reals of `precision` in global memory by one atomic instruction."""
+    """Tell if kernels may add to reals of `precision` in global memory by one atomic instruction."""
     if vendor(handle) == "NVIDIA":  # PTX has it in 32 bits everywhere, in 64 from compute capability 6 on
         return precision == "float32" or generation(handle) >= 6
     listed = "cl_ext_float_atomics" in handle.extensions.split()
@@ -77,14 +77,14 @@ def has_float_atomics(handle: cl.Device, precision: str) -> bool:
 
 
 def has_device_fence(handle: cl.Device) -> bool:
-    """Whether a group may take over the sums of others of its launch: by PTX on NVIDIA, else by OpenCL C 3.0."""
+    """Tell if a group may take over sums of others in its launch: by PTX, or by OpenCL C 3.0."""
     if vendor(handle) == "NVIDIA" or "OpenCL 3" not in handle.version:
         return vendor(handle) == "NVIDIA"
     return FENCE_FEATURES <= {feature.name for feature in handle.opencl_c_features}
 
 
 def capabilities(handle: cl.Device, query: int) -> int:
-    """The answer of clGetDeviceInfo to a query for a bit field; 0 where it refuses or cannot be reached.
+    """Ask clGetDeviceInfo for a bit field; 0 if it refuses or cannot be reached.
 
     PyOpenCL passes on the queries that it knows, so the loader it is linked with is asked directly.
     """

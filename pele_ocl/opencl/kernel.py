@@ -17,7 +17,7 @@ from .signature import Signature, types_of
 class Kernel:
     """A kernel of a built program, with the OpenCL kernel objects to launch it.
 
-    An object carries the arguments set last, so each has one user at a time: who launches borrows one, sets all
+    An object carries the arguments set last, so each has one user at a time. Who launches borrows one, sets all
     arguments, enqueues, and gives it back. Objects are kept, because making one costs more than a launch. Threads may
     use a Kernel at the same time, and finalizers may give objects back.
 

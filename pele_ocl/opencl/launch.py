@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyopencl as cl
 
 from .device import Device
 from .kernel import Kernel
 from .refusals import device_errors
 from .signature import Argument, Arguments
-
-if TYPE_CHECKING:
-    from .run import Run
 
 
 def set_arguments(device: Device, kernel_object: cl.Kernel, args: tuple[Argument, ...]) -> None:
@@ -52,18 +47,3 @@ class BoundLaunch:
         count = max(1, -(-(end - first) // group)) * group
         self.cost *= count / whole
         self.shape, self.offset = (count, self.shape[1]), first
-
-
-class PreparedLaunch:
-    """A launch with its arguments set, to be called as often as it is wanted; made by `Run.prepare`."""
-
-    def __init__(
-        self, run: Run, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], args: tuple[Argument, ...]
-    ) -> None:
-        self._run, self._kernel, self._shape, self._group, self._args = run, kernel, shape, group, args
-        self._kernel_object = kernel.lend(self)
-        set_arguments(run.device, self._kernel_object, args)
-
-    def __call__(self) -> None:
-        run = self._run
-        run.events.append(run._enqueue(self._kernel, self._kernel_object, self._shape, self._group))

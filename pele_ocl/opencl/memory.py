@@ -1,4 +1,4 @@
-"""The bytes that live on a device."""
+"""Memory on a device."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Buffer(cl.Buffer):
 
 
 def ask_for_large_pages(queue: Queue, buffer: Buffer) -> None:
-    """Ask the system for pages of 2 MiB, before anything is written to a CPU's buffer of at least LARGE bytes.
+    """Ask for pages of 2 MiB, before anything is written to a CPU's buffer of at least LARGE bytes.
 
-    Those of a usual size take a while to make, and are too many for the processor to know where numbers are that lie
-    far apart, as those of a Fourier transform across the planes of a mesh.
+    Usual pages take a while to make. They are also too many for the processor's table if numbers lie far apart. Fourier
+    transforms across the planes of a mesh meet such.
     """
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     if advice is None:  # no Linux
@@ -45,9 +45,9 @@ def ask_for_large_pages(queue: Queue, buffer: Buffer) -> None:
 
 
 class BufferBytes:
-    """The bytes of all buffers of a device: `now`, and the `most` there were since `start`.
+    """Count of the bytes of a device's buffers: `now`, and the `most` there were since `start`.
 
-    Any thread may count. A finalizer may run at any place in any thread, within `count` as well, so it takes no lock:
+    Any thread may count. A finalizer may run at any place in any thread, within `count` as well. So it takes no lock:
     it leaves a note that the next reader takes in.
     """
 

@@ -11,7 +11,7 @@ COMPILED_SECONDS = 0.3
 
 
 def _unheard(device: str) -> None:
-    """The listener that does nothing."""
+    """Listen to nothing."""
 
 
 # Called with a device's name after a program was compiled for it; where one was, others follow.

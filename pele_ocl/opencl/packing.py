@@ -1,8 +1,8 @@
-"""Kernels that take many sets of arguments in one launch: the source of such a kernel, made from that of a plain one.
+"""Source of kernels that take many sets of arguments in one launch, made from the source of plain ones.
 
 A packed kernel has the statements of the plain one. Its third dimension counts structures, each with a row of a table,
-by a list of rows. A row holds the plain kernel's arguments for one structure: numbers and structs as they are, for an
-array the byte at which it begins in one large buffer. So a group does what it would do for that structure alone.
+by a list of rows. A row holds the plain kernel's arguments for one structure. Numbers and structs are as they are; an
+array is the byte at which it begins in one large buffer. So a group does what it would do for that structure alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PROLOGUE = """size_t row_of_table(void) { return get_global_id(2); }
 
 
 def packed_source(source: str, name: str, parameters: Sequence[Parameter]) -> str:
-    """Pack kernel `name` of a source: it takes table, bytes of a row, list of rows, then the large buffer per array."""
+    """Pack kernel `name` of a source: it takes table, row bytes, list of rows, and the large buffer per array."""
     start, brace = _signature(source, name)
     arrays = [f"{_array_type(of)}{'restrict ' * of.is_restrict}{of.name}" for of in parameters if of.is_array]
     first = (

@@ -20,7 +20,7 @@ from .signature import Argument, Arguments
 
 @dataclass(eq=False)
 class Piece:
-    """So many bytes that stand for a buffer: of the molecule, or of each of its structures.
+    """Bytes that stand for a buffer: of the molecule, or of each of its structures.
 
     dtype : of its values
     values : which it has at the beginning; None if any will do
@@ -38,13 +38,13 @@ class Piece:
 
     @property
     def is_read_only(self) -> bool:
-        """If kernels may only read it."""
+        """Tell if kernels may only read it."""
         return self.values is not None
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """The arguments of a launch for a structure, with arrays counted from the begin of their region.
+    """Arguments of a launch for a structure, with arrays counted from the begin of their region.
 
     values : bytes; shared, own : the numbers of the 8 bytes at which arrays of the molecule and of the structure stand
     shape : work-items of the launch
@@ -69,11 +69,11 @@ class RecordedLaunch:
 
     @property
     def key(self) -> Hashable:
-        """The same for launches that can be one."""
+        """Key: equal for launches that can be merged."""
         return self.kernel, self.group
 
     def row(self, slot: int) -> Row:
-        """The row of the launch in a table. slot : bytes; each argument takes one of them, or several"""
+        """Pack the row of the launch in a table. slot : bytes; each argument takes one of them, or several"""
         n_groups = np.array([whole // own for whole, own in zip(self.shape, self.group, strict=False)], np.int32)
         fields, shared, own, at = [n_groups.tobytes()], list[int](), list[int](), slot
         for arg in self.args:
@@ -90,7 +90,7 @@ class RecordedLaunch:
 class Recorder(Run):
     """A run that keeps what it is given, for one molecule: regions of a large buffer, and rows of tables."""
 
-    is_shared: ClassVar[bool] = True
+    is_packed: ClassVar[bool] = True
 
     pieces: list[Piece] = field(default_factory=list)
     _uploaded: dict[int, Piece] = field(default_factory=dict)  # by the number of the array, which its piece keeps alive
@@ -107,7 +107,7 @@ class Recorder(Run):
         array = np.ascontiguousarray(values, dtype or self.dtype)
         return cast(Buffer, self._piece(Piece(max(array.itemsize, array.nbytes), array.dtype, array)))
 
-    def kept(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
+    def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         return self.upload(make())
 
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
@@ -123,7 +123,7 @@ class Recorder(Run):
         return np.zeros(shape, dtype or self.dtype)
 
     def finish(self) -> None:
-        """There is nothing to wait for."""
+        """Wait for nothing."""
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
         return get_kernel(self.device, file, name, self.precision, width, self.portable, True, **defines)
@@ -137,17 +137,17 @@ class Recorder(Run):
 
     @property
     def slot(self) -> int:
-        """Bytes of a slot in rows of tables: those of four reals."""
+        """Bytes of a slot in rows of tables: four reals."""
         return 4 * self.dtype.itemsize
 
     @cached_property
     def shared(self) -> Region:
-        """The region of what all structures of the molecule have together."""
+        """Region of what all structures of the molecule have together."""
         return Region.of([piece for piece in self.pieces if piece.is_shared])
 
     @cached_property
     def own(self) -> Region:
-        """The region of a structure."""
+        """Region of a structure."""
         return Region.of([piece for piece in self.pieces if not piece.is_shared])
 
     def _piece(self, piece: Piece) -> Piece:
@@ -157,7 +157,7 @@ class Recorder(Run):
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Some bytes: those of `image` first, then so many zeros, then some that have no value yet."""
+    """Bytes: `image` first, then so many zeros, then some that have no value yet."""
 
     image: NDArray[np.uint8]
     n_zeros: int
@@ -165,7 +165,7 @@ class Region:
 
     @classmethod
     def of(cls, pieces: Sequence[Piece]) -> Region:
-        """Lay out pieces one behind the other."""
+        """Lay out pieces one after the other."""
         ranks = [0 if piece.values is not None else 1 if piece.are_zero else 2 for piece in pieces]
         ends, end = [0, 0, 0], 0
         for rank in range(3):

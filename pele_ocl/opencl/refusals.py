@@ -20,7 +20,7 @@ def refusal(device: Device, error: cl.Error) -> DeviceError:
 class device_errors:  # noqa: N801  # used as a function; a generator would cost more than setting an argument
     """Raise whatever OpenCL refuses within the block as DeviceError.
 
-    Where each call counts, `try` and `refusal` do the same without calls of their own.
+    `try` and `refusal` do the same without calls of their own, for the shortest ways.
     """
 
     def __init__(self, device: Device) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..variant import Progress
 from .building import GroupTooLargeError
 from .kernel import Kernel, get_kernel
-from .launch import BoundLaunch, PreparedLaunch, set_arguments
+from .launch import BoundLaunch, set_arguments
 from .memory import Buffer, Queue
 from .refusals import device_errors, refusal
 from .signature import Arguments
@@ -38,15 +38,15 @@ class Run(Transfers):
     profile : whether times are wanted; launches are dearer then
     portable : whether code written for one vendor's compiler is left out
     held : buffers that live as long as the run
-    events : of the launches, in order; firsts : indices of those that were a kernel's first on the device
+    events : of the launches, in order; firsts : indices of launches that were a kernel's first on the device
     steps : index of the first launch of each step that was begun, by name
     """
 
-    is_shared: ClassVar[bool] = False  # whether its launches are shared with other molecules
+    is_packed: ClassVar[bool] = False  # if its launches serve other molecules, too
 
     portable: bool = False
     profile: bool = True
-    beside: Queue | None = None
+    own_queue: Queue | None = None
     held: list[Buffer] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)
@@ -57,12 +57,12 @@ class Run(Transfers):
         """Another run on the same device, with or without times."""
         return Run(self.device, self.precision, profile=profile)
 
-    def aside(self, queue: Queue) -> Run:
+    def with_queue(self, queue: Queue) -> Run:
         """Another run on the same device, without times, in a queue by itself: it computes beside all others."""
-        return Run(self.device, self.precision, profile=False, beside=queue)
+        return Run(self.device, self.precision, profile=False, own_queue=queue)
 
     def hold(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
-        """As `upload`, for launches of this run alone, with which the buffer goes.
+        """Upload values for launches of this run alone, with which the buffer goes.
 
         One that is given up before makes the host wait: to free memory, NVIDIA's runtime lets all kernels end.
         """
@@ -70,7 +70,7 @@ class Run(Transfers):
         return self.held[-1]
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
-        """As get_kernel, in the run's precision."""
+        """Get a kernel in the run's precision."""
         return get_kernel(self.device, file, name, self.precision, width, self.portable, False, **defines)
 
     def group_kernel(
@@ -87,7 +87,7 @@ class Run(Transfers):
         return self.built_to_fit(group, lambda group: self.kernel(file, name, GROUP=group, **defines))
 
     def built_to_fit(self, most: int, build: Callable[[int], Kernel], items: int = 1) -> tuple[Kernel, int]:
-        """The first of build(most), build(most // 2), ..., build(1) that the device takes, and its number.
+        """Find the first of build(most), build(most // 2), ..., build(1) that the device takes, and its number.
 
         build : gives a kernel whose work-groups have `items` times its number of work-items
 
@@ -127,12 +127,6 @@ class Run(Transfers):
         finally:
             kernel.give_back(kernel_object)
 
-    def prepare(
-        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], arguments: Arguments
-    ) -> PreparedLaunch:
-        """As `launch`, to be called once or more later: setting arguments takes longer than a short kernel runs."""
-        return PreparedLaunch(self, kernel, shape, self._allowed(kernel, group), kernel.signature.arguments(arguments))
-
     def bind(
         self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
         width: int = 1, cost: float = 0.0, divisible: int = 1, **defines: int,
@@ -150,14 +144,14 @@ class Run(Transfers):
         self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
         cost: float = 0.0, divisible: int = 1,
     ) -> BoundLaunch:  # fmt: skip
-        """As `bind`, of a kernel that is built already."""
+        """Bind a kernel that is built already."""
         args = kernel.signature.arguments(arguments)
         return BoundLaunch(self.device, kernel, *self._fitted(kernel, shape, group), args, cost, divisible)
 
     def _fitted(
         self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int]
     ) -> tuple[tuple[int, int], tuple[int, int, int]]:
-        """The work-items of a kept launch in whole groups, and the group that the kernel may have."""
+        """Fit a bound launch: its work-items in whole groups, and the group that the kernel may have."""
         x, y = min(group[0], self._most_items(kernel)), group[1]
         return (whole_groups(shape[0], x), whole_groups(shape[1], y)), (x, y, 1)
 
@@ -193,7 +187,7 @@ class Run(Transfers):
     ) -> tuple[Event, Event]:
         """Start to write values, launch for as many conformations as they have rows, and read an array.
 
-        As `start_write`, `launch_bound` and `start_read`, by the shortest way, for launches that are not cut.
+        This is the shortest way of `start_write`, `launch_bound` and `start_read`, for launches that are not cut.
         """
         queue, count = self.queue, len(values)
         try:
@@ -249,13 +243,13 @@ class Run(Transfers):
         self.steps[name] = len(self.events)
 
     def step(self, name: str) -> slice:
-        """The launches of a step."""
+        """Launches of a step."""
         first = self.steps[name]
         later = [start for start in self.steps.values() if start > first]
         return slice(first, min(later, default=len(self.events)))
 
     def _allowed(self, kernel: Kernel, group: tuple[int, ...]) -> tuple[int, ...]:
-        """The group, cut to what the kernel may have."""
+        """Cut a group to what the kernel may have."""
         return min(group[0], self._most_items(kernel)), *group[1:]
 
     def _enqueue(

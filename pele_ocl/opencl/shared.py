@@ -29,12 +29,12 @@ class Struct:
         self.name, self.kind, self.members = name, kind, members
 
     def dtype(self, precision: str) -> np.dtype[Any]:
-        """The struct in NumPy."""
+        """Make the struct in NumPy."""
         kind = np.dtype(precision) if self.kind == "real" else np.dtype(np.int32)
         return np.dtype([(name, kind, _shape(member)) for name, member in self.members.items()])
 
     def pack(self, precision: str, **values: float | Sequence[float]) -> np.void:
-        """The struct with these values, one for each member or a sequence, as a kernel's argument.
+        """Pack a kernel's argument of these values, one for each member or a sequence.
 
         Raises TypeError where a member is missing and for names that are no members.
         """
@@ -45,7 +45,7 @@ class Struct:
         return packed
 
     def in_c(self) -> str:
-        """The definition in C."""
+        """Write the definition in C."""
         members = (
             f"    {self.kind} {name}[{member.size}];  // {member.meaning}"
             if isinstance(member, Several)
@@ -60,7 +60,7 @@ def _shape(member: str | Several) -> tuple[int, ...]:
 
 
 class Follows(IntEnum):
-    """The step after a launch's layers are added up: another launch, the chain rule, or none."""
+    """Step after a launch's layers are added up: another launch, the chain rule, or none."""
 
     KEEP_TOTALS = 0
     KEEP_WEIGHTS = 1
@@ -68,7 +68,7 @@ class Follows(IntEnum):
 
 
 class Role(IntEnum):
-    """The pairs of an atom that its segment holds: those in which it is first, second, or both."""
+    """Place of an atom in the pairs that its segment holds: first, second, or both."""
 
     FIRSTS = 0
     SECONDS = 1
@@ -76,7 +76,7 @@ class Role(IntEnum):
 
 
 class Scatter(IntEnum):
-    """The use of a pair's gradient: none; added up racing; added up atomically; stored by pair."""
+    """Use of a pair's gradient: none; added up racing; added up atomically; stored by pair."""
 
     NONE = 0
     NAIVE = 1
@@ -85,7 +85,7 @@ class Scatter(IntEnum):
 
 
 class PairSums(IntEnum):
-    """The columns that a pass over pairs adds up for an atom: energies, each pair counted twice [kcal/mol]; gradient in
+    """Columns that a pass over pairs adds up for an atom: energies, each pair counted twice [kcal/mol]; gradient in
     three columns [kcal/mol/A]; 2 B dE/dB of the GB pair energy [kcal/mol].
     """
 
@@ -97,7 +97,7 @@ class PairSums(IntEnum):
 
 
 class BondedKind(IntEnum):
-    """The kinds of tasks of cl/energy/terms/bonded.clh.
+    """Kinds of tasks of cl/energy/terms/bonded.clh.
 
     Distances, angles, cosines of a torsion, harmonic torsions, maps of two torsions, 1-4 pairs.
     """
@@ -111,15 +111,14 @@ class BondedKind(IntEnum):
 
 
 class StepState(IntEnum):
-    """The columns of a structure's state while it is minimised, cl/minimize/state.clh; whole numbers are kept as reals.
+    """Columns of a structure's state while it is minimised, cl/minimize/state.clh; whole numbers are reals.
 
-    Of the base, the positions accepted last: energy, squares of the gradient and of its largest atom; then how many
-    iterations and evaluations there were, and the reason why it stopped, 0 while it goes on. Of the trial: its share of
-    the direction, how many trials there were from this base, and the length that a gradient is multiplied with. Then
-    pairs that are stored, where the next one goes, iterations that hardly changed the energy, and directions that led
-    nowhere, each in a row. FIRE: share of the gradient in the velocity, and steps downhill in a row. Then the lowest
-    energy, and the iterations since it fell by more than rounding. Truncated Newton: from PHASE on,
-    cl/minimize/newton.cl.
+    The base, which are the positions accepted last, has an energy, squares of the gradient and of its largest atom.
+    Next are the numbers of iterations and evaluations, and the reason why it stopped, 0 while it goes on. The trial has
+    its share of the direction, the number of trials from this base, and a gradient's factor. Then come stored pairs and
+    the place of the next one. Iterations that hardly changed the energy, and directions that led nowhere, are counted
+    in a row. FIRE: share of the gradient in the velocity, and steps downhill in a row. Then the lowest energy, and the
+    iterations since it fell by more than rounding. Truncated Newton: from PHASE on, cl/minimize/newton.cl.
     """
 
     ENERGY = 0
@@ -148,7 +147,7 @@ class StepState(IntEnum):
 
 
 class Stop(IntEnum):
-    """The reason why a structure stopped; 0 while it goes on."""
+    """Reason why a structure stopped; 0 while it goes on."""
 
     RUNNING = 0
     GRADIENT = 1
@@ -160,7 +159,7 @@ class Stop(IntEnum):
 
 
 class Descent(IntEnum):
-    """How directions are found."""
+    """Method that finds directions."""
 
     LBFGS = 0
     STEEPEST = 1

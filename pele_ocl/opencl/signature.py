@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
@@ -26,13 +26,6 @@ _NUMBERS = {
     "char": np.int8, "uchar": np.uint8, "short": np.int16, "ushort": np.uint16, "int": np.int32, "uint": np.uint32,
     "long": np.int64, "ulong": np.uint64, "float": np.float32, "double": np.float64,
 }  # fmt: skip
-
-
-class Memory(Protocol):
-    """Array on a device. dtype : of its values, bytes fit every kernel; is_read_only : if kernels may only read it"""
-
-    dtype: np.dtype[Any]
-    is_read_only: bool
 
 
 @dataclass(frozen=True)
@@ -54,21 +47,85 @@ def parameters_of(program: cl.Program, name: str) -> tuple[Parameter, ...]:
         own, kind = (str(kernel.get_arg_info(k, of)).strip("\0 ") for of in (info.NAME, info.TYPE_NAME))
         traits = cast(int, kernel.get_arg_info(k, info.TYPE_QUALIFIER))
         is_const, is_restrict = bool(traits & has.CONST), bool(traits & has.RESTRICT)
+        kind = kind.replace("unsigned ", "u")
         own = own.removeprefix("_cl_")  # PoCL renames what OpenCL has functions of, such as step
         found.append(Parameter(own, kind.rstrip("* "), kind.endswith("*"), is_const, is_restrict))
     return tuple(found)
 
 
 @dataclass(frozen=True)
-class Signature:
-    """Parameters of a kernel, and NumPy's types of the type names that cl/ defines.
+class Place:
+    """Place of an argument: a parameter with NumPy's type of its numbers.
 
-    kernel : its name, for messages
+    kind : of a number, a vector's numbers, or a struct; None for a struct of cl/ alone
     """
 
     kernel: str
-    parameters: tuple[Parameter, ...]
-    types: Mapping[str, np.dtype[Any]]
+    parameter: Parameter
+    kind: np.dtype[Any] | None
+    is_vector: bool
+
+    @classmethod
+    def of(cls, kernel: str, parameter: Parameter, types: Mapping[str, np.dtype[Any]]) -> Place:
+        """Find the type of a parameter. types : by the names that kernels have for them"""
+        if parameter.type in types:
+            return cls(kernel, parameter, types[parameter.type], False)
+        vector = re.fullmatch(r"(\w+?)(2|3|4|8|16)", parameter.type)
+        return cls(kernel, parameter, types.get(vector[1]) if vector else None, vector is not None)
+
+    def array(self, value: Any) -> Argument:
+        """Check an array; bytes fit every type. Raises InputError."""
+        try:
+            fits = self.kind is None or value.dtype == self.kind or value.dtype == np.uint8
+            if fits and (self.parameter.is_const or not value.is_read_only):
+                return cast(Buffer, value)
+        except AttributeError:
+            pass
+        raise InputError(self._complaint(value))
+
+    def number(self, value: Any) -> Argument:
+        """Check a vector or a struct, or make a number one of the kernel's type. Raises InputError."""
+        kind = self.kind
+        if isinstance(value, np.void):
+            if kind is None or value.dtype == kind or (self.is_vector and value.dtype[0] == kind):
+                return value
+        elif kind is None:
+            if isinstance(value, np.generic):
+                return value
+        elif kind.kind != "V" and not self.is_vector and not isinstance(value, str):
+            try:
+                return cast(np.generic, kind.type(operator.index(value) if kind.kind in "iu" else float(value)))
+            except (TypeError, ValueError, OverflowError):
+                pass
+        raise InputError(self._complaint(value))
+
+    def _complaint(self, value: Any) -> str:
+        """Say why a value does not fit."""
+        of, is_array = self.parameter, hasattr(value, "is_read_only")
+        where = f"{of.name} of kernel {self.kernel}"
+        if not of.is_array:
+            given = "an array" if is_array else f"of type {value.dtype}" if isinstance(value, np.void) else repr(value)
+            return f"{where} is a {of.type}, not {given}"
+        if not is_array:
+            return f"{where} is an array on the device, not {value!r}"
+        if self.kind is not None and value.dtype != self.kind and value.dtype != np.uint8:
+            return f"{where} is an array of {of.type}, not of {value.dtype}"
+        return f"{where} is written, and the array is for reading alone"
+
+
+class Signature:
+    """Parameters of a kernel.
+
+    types : NumPy's types of the type names that cl/ defines
+    """
+
+    def __init__(self, kernel: str, parameters: tuple[Parameter, ...], types: Mapping[str, np.dtype[Any]]) -> None:
+        self.kernel, self.parameters = kernel, parameters
+        self.places = [Place.of(kernel, parameter, types) for parameter in parameters]
+        self._names = {of.name for of in parameters}
+        self._checks = [
+            (of.parameter.name, of.array if of.parameter.is_array else of.number) for of in self.places
+        ]  # fmt: skip
 
     def arguments(self, values: Arguments) -> tuple[Argument, ...]:
         """Give arguments in the order of the parameters, numbers in the types that the kernel takes.
@@ -77,52 +134,13 @@ class Signature:
 
         Raises InputError that names what is missing, unknown, of another type, or for reading alone and yet written.
         """
-        names = [parameter.name for parameter in self.parameters]
-        if values.keys() != set(names):
+        if values.keys() != self._names:
+            names = [of.name for of in self.parameters]
             missing = [name for name in names if name not in values]
             unknown = [name for name in values if name not in names]
             wrong = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has no {', '.join(unknown)}"] * bool(unknown)
             raise InputError(f"kernel {self.kernel} {' and '.join(wrong)}; it takes {', '.join(names)}")
-        return tuple(self._argument(parameter, values[parameter.name]) for parameter in self.parameters)
-
-    def _argument(self, parameter: Parameter, value: object) -> Argument:
-        """Check a value against its parameter."""
-        if parameter.is_array:
-            return self._array(parameter, value)
-        where = f"{parameter.name} of kernel {self.kernel} is a {parameter.type}"
-        if not isinstance(value, np.generic | np.ndarray | bool | int | float):
-            raise InputError(f"{where}, not {'an array' if hasattr(value, 'is_read_only') else repr(value)}")
-        kind, is_vector = self._type(parameter)
-        if isinstance(value, np.void):
-            if kind is not None and value.dtype != kind and not (is_vector and value.dtype[0] == kind):
-                raise InputError(f"{where}, not a value of type {value.dtype}")
-            return value
-        if kind is None or kind.kind == "V" or is_vector:
-            raise InputError(f"{where}; give it as a NumPy value")
-        try:
-            number = operator.index(value) if kind.kind in "iu" else float(value)  # type: ignore[arg-type]
-            return cast("np.generic", kind.type(number))
-        except (TypeError, ValueError, OverflowError):
-            raise InputError(f"{where}, not {value!r}") from None
-
-    def _array(self, parameter: Parameter, value: object) -> Argument:
-        """Check an array against its parameter."""
-        where = f"{parameter.name} of kernel {self.kernel}"
-        if not hasattr(value, "is_read_only"):
-            raise InputError(f"{where} is an array on the device, not {value!r}")
-        array, (kind, _) = cast(Memory, value), self._type(parameter)
-        if kind is not None and array.dtype != kind and array.dtype != np.uint8:
-            raise InputError(f"{where} is an array of {parameter.type}, not of {array.dtype}")
-        if array.is_read_only and not parameter.is_const:
-            raise InputError(f"{where} is written, and the array is for reading alone")
-        return cast(Buffer, value)
-
-    def _type(self, parameter: Parameter) -> tuple[np.dtype[Any] | None, bool]:
-        """Find NumPy's type of a number, of the numbers of a vector, or of a struct; None for a struct of cl/ alone."""
-        if parameter.type in self.types:
-            return self.types[parameter.type], False
-        vector = re.fullmatch(r"(\w+?)(2|3|4|8|16)", parameter.type)
-        return (self.types.get(vector[1]), True) if vector else (None, False)
+        return tuple([check(values[name]) for name, check in self._checks])
 
 
 @cache

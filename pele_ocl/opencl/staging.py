@@ -1,4 +1,4 @@
-"""Large arrays from a device by way of host memory that it fills by itself: threads copy parts while others come."""
+"""Large arrays from a device by way of host memory that it fills: threads copy parts while others come."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_without_padding(
 ) -> None:
     """Fill values (n, ny, nx) from slices of a buffer, from its value `first` on, once everything before is done.
 
-    shape : of a slice in the buffer, rows and columns, of which those behind ny and nx are padding
+    shape : of a slice in the buffer, rows and columns; beyond ny and nx is padding
     at_once : values that are transferred at a time, at least a slice
     """
     per_slice = math.prod(shape)
@@ -53,7 +53,7 @@ def read_without_padding(
 
 
 def start_making(values: NDArray[Any]) -> list[Future[None]]:
-    """Let threads make the memory of an array that nothing was written to yet: the system does so page by page."""
+    """Let threads make the memory of an array that nothing was written to: the system does so by pages."""
 
     def touch(part: NDArray[Any]) -> None:
         part[:: PAGE // part.itemsize] = 0

@@ -16,7 +16,7 @@ LEAST = 10 * PART  # of fewer numbers it takes as long until threads begin and h
 
 
 def in_parts(size: int, work: Callable[[slice], T]) -> list[T]:
-    """The results of `work` for the parts of `size` numbers, in their order; by threads where there are several."""
+    """Work on the parts of `size` numbers, by threads if there are several; results in their order."""
     if size < LEAST:
         return [work(slice(0, size))]
     parts = [slice(first, min(first + PART, size)) for first in range(0, size, PART)]
@@ -24,7 +24,7 @@ def in_parts(size: int, work: Callable[[slice], T]) -> list[T]:
 
 
 def copiers() -> ThreadPoolExecutor:
-    """The threads of this process: one that was forked from another lacks those of the other."""
+    """Get the threads of this process: a forked one lacks its parent's."""
     return _copiers(os.getpid())
 
 

@@ -1,4 +1,4 @@
-"""The device's clock."""
+"""Clock of a device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def seconds_of(event: Event) -> float:
 
 
 def elapsed_seconds(events: Sequence[Event], firsts: set[int], part: slice) -> float:
-    """Seconds from the start of a part's first command to the end of its last one, with all that lay between.
+    """Seconds from the start of a part's first command to the end of its last, with all between.
 
     firsts : indices of the events of kernels that ran for the first time; the time before them does not count, because
         some runtimes build a kernel as late as that

@@ -16,8 +16,8 @@ from .memory import LARGE, Buffer, Queue, ask_for_large_pages
 from .refusals import device_errors, refusal
 from .timing import Event
 
-MOST_KEPT = 2  # buffers that a device keeps
-KEPT_SHARE = 16  # the part of its memory that one of them takes at most
+MOST_CACHED = 2  # buffers that a device keeps
+CACHED_SHARE = 16  # the part of its memory that one of them takes at most
 
 
 @dataclass(eq=False)
@@ -25,26 +25,26 @@ class Transfers:
     """Arrays on a device in one precision, and copies in one of its queues.
 
     profile : whether the queue is the one that takes times
-    beside : a queue in which nothing of others waits, in place of that of all runs; None for the latter
-    allocated : bytes of all buffers made so far, those that are gone included
+    own_queue : a queue in which nothing of others waits; None for the queue of all runs
+    allocated : bytes of all buffers made so far, gone ones included
     """
 
     device: Device
     precision: str
     profile: bool = field(init=False)
-    beside: Queue | None = field(init=False)
+    own_queue: Queue | None = field(init=False)
     allocated: int = field(init=False)
 
     @property
     def dtype(self) -> np.dtype[np.floating]:
-        """The type of reals."""
+        """Type of reals."""
         return np.dtype(self.precision)
 
     @property
     def queue(self) -> Queue:
-        """The queue in which everything waits. Raises DeviceError after a fork."""
+        """Queue in which everything waits. Raises DeviceError after a fork."""
         _, timing, plain = self.device.queues
-        return self.beside or (timing if self.profile else plain)
+        return self.own_queue or (timing if self.profile else plain)
 
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         """A buffer of the values that kernels only read, in the run's precision where no other type is given."""
@@ -54,17 +54,17 @@ class Transfers:
         return self._buffer(array.nbytes, array.dtype, array)
 
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
-        """As `upload`, of values that each structure of a molecule may have of its own."""
+        """Upload values that each structure of a molecule may have of its own."""
         return self.upload(values, dtype)
 
-    def kept(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
-        """As `upload` of what `make` gives, which the device keeps for the next time that the key is met."""
-        kept = self.device.kept
-        buffer = kept.pop(key, None) or self.upload(make())
-        if buffer.size <= self.device.memory // KEPT_SHARE:
-            for oldest in list(kept)[: len(kept) + 1 - MOST_KEPT]:
-                kept.pop(oldest, None)
-            kept[key] = buffer
+    def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
+        """Upload what `make` gives, which the device keeps for the next time that the key is met."""
+        cached = self.device.cached
+        buffer = cached.pop(key, None) or self.upload(make())
+        if buffer.size <= self.device.memory // CACHED_SHARE:
+            for oldest in list(cached)[: len(cached) + 1 - MOST_CACHED]:
+                cached.pop(oldest, None)
+            cached[key] = buffer
         return buffer
 
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
@@ -103,7 +103,7 @@ class Transfers:
         return buffer
 
     def download(self, buffer: Buffer, n: int, dtype: DTypeLike | None = None) -> NDArray[Any]:
-        """The first n values of a buffer, reals where no other type is given, once everything before is done."""
+        """Read the first n values of a buffer, reals if no other type is given, after everything before."""
         array = np.empty(n, dtype or self.dtype)
         self.read(array, buffer)
         return array
@@ -141,12 +141,12 @@ class Transfers:
         return array
 
     def start_write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> Event:
-        """As `write`, of an array that must stay as it is until the event, to be kept, has come."""
+        """Start to fill a buffer from an array, which stays as it is until the event. The event is to be kept."""
         with device_errors(self.device):
             return cl.enqueue_copy(self.queue, buffer, values, dst_offset=first * values.itemsize, is_blocking=False)
 
     def start_read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> Event:
-        """As `read`, which begins now, once everything before is done; the event is to be kept."""
+        """Start to fill an array from a buffer, after everything before; the event is to be kept."""
         queue = self.queue
         with device_errors(self.device):
             event = cl.enqueue_copy(queue, array, buffer, src_offset=first * array.itemsize, is_blocking=False)
@@ -161,7 +161,7 @@ class Transfers:
             raise refusal(self.device, error) from error
 
     def has_come(self, event: Event) -> bool:
-        """Whether an event has come."""
+        """Tell if an event has come."""
         with device_errors(self.device):
             return bool(event.command_execution_status == cl.command_execution_status.COMPLETE)
 

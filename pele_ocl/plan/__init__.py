@@ -1,1 +1,1 @@
-"""The plan that solvent, nonbond and energy share: a molecule prepared once, evaluated in many conformations."""
+"""Plan that solvent, nonbond and energy build on: a molecule prepared once, evaluated in many conformations."""

@@ -54,8 +54,8 @@ def check_span(positions: Floats) -> None:
 class Encoding:
     """Positions on their way to a device: from the molecule's middle, as float64 or as fixed-point numbers.
 
-    Either holds differences of positions far better than float32 does, so that kernels in float32 keep their digits
-    wherever an atom lies. Fixed-point numbers are for devices without float64.
+    Either holds differences of positions far better than float32 does. So kernels in float32 keep their digits wherever
+    an atom lies. Fixed-point numbers are for devices without float64.
 
     dtype : of a coordinate on its way: float64, int32, or int64 for wide molecules
     step : A of one fixed-point unit, a power of two; where dtype is float64 the unit that kernels make themselves, or 1
@@ -68,7 +68,8 @@ class Encoding:
 
     @classmethod
     def of(cls, span: float, doubles: bool) -> Encoding:
-        """The encoding for a molecule of this span, A; fixed-point ones let it become twice as wide and 128 A more.
+        """Choose the encoding for a molecule of this span, A; fixed-point ones let it become twice as wide and 128 A
+        more.
 
         doubles : whether the device has float64
         """
@@ -82,12 +83,12 @@ class Encoding:
 
     @cached_property
     def is_fixed(self) -> bool:
-        """Whether positions go as fixed-point numbers."""
+        """Tell if positions go as fixed-point numbers."""
         return self.dtype.kind == "i"
 
     @property
     def origin_step(self) -> np.number:
-        """The origins of tiles are multiples of this, in units."""
+        """Unit of the origins of tiles, which are multiples of it."""
         step: np.number = self.dtype.type(max(1, round(ORIGIN_STEP / self.step)) if self.is_fixed else ORIGIN_STEP)
         return step
 
@@ -102,7 +103,7 @@ class Encoding:
         return 1.5 * 2**52 * self.step if self.is_fixed else 0.0
 
     def shift(self, lowest: Floats, highest: Floats) -> Floats:
-        """The vector that is taken off positions before `encode`: their middle in whole steps, less `base`; (3,) A.
+        """Give what is taken off positions before `encode`: their middle in whole steps, less `base`; (3,) A.
 
         lowest, highest : bounds of the molecule, (3,) A
         """

@@ -1,4 +1,4 @@
-"""The interface between a plan and what computes for it."""
+"""Interface between a plan and what computes for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ..atoms import Floats
 from ..errors import InputError
 from ..variant import Progress
-from .found import Found
+from .outputs import Outputs
 
 
 def untold(share: float) -> None:
@@ -37,7 +37,7 @@ class Failures:
 
     @property
     def in_order(self) -> dict[int, str]:
-        """The reasons in the order of the conformations."""
+        """Reasons in the order of the conformations."""
         return dict(sorted(self.reasons.items()))
 
     def check(self, done: int) -> None:
@@ -54,12 +54,12 @@ class Evaluator(ABC):
     """Buffers and kernels of one plan, which one evaluation uses at a time."""
 
     def takes(self, m: int) -> bool:
-        """Whether its buffers serve m conformations, or as many as are ever computed together."""
+        """Tell if its buffers serve m conformations, or as many as are ever computed together."""
         return True
 
     @abstractmethod
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
+        self, conformations: Floats, found: Outputs, failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
         """Fill `found` for conformations (m, n, 3) A, float32 or float64.
 
@@ -73,7 +73,7 @@ class Evaluator(ABC):
         """Start to compute one conformation (1, n, 3) A, and leave the device at work where it works by itself."""
         self._started = conformation
 
-    def finish(self, found: Found, failures: Failures) -> Mapping[str, float]:
+    def finish(self, found: Outputs, failures: Failures) -> Mapping[str, float]:
         """Fill `found` for the conformation that was started. Returns seconds as `compute` does without times."""
         return self.compute(self._started, found, failures, profile=False, tell=untold)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..variant import Progress
 from .conformations import Encoding
-from .found import Found, norm2
+from .outputs import Outputs, norm2
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
@@ -28,7 +28,7 @@ MOST_CONFORMATIONS = 65_535
 
 
 class Passes(ABC):
-    """The launches of one evaluation, in order; nothing comes back to the host between them.
+    """Launches of one evaluation, in order; nothing comes back to the host between them.
 
     run : on whose device the buffers lie
     batch : conformations that are computed together; most_at_once : what it could be at most
@@ -93,15 +93,15 @@ class Passes(ABC):
         return {name: run.elapsed(part) for name, part in {"kernel": slice(None), **self.steps}.items()}
 
     @abstractmethod
-    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+    def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         """Write results (m, n_results) where they belong: in part `part` of what is found."""
 
     def named(self, *names: str) -> dict[str, Buffer]:
         """Choose buffers, for kernels whose parameters have the same names."""
         return {name: self.buffers[name] for name in names}
 
-    def is_plausible(self, results: NDArray[Any], part: slice, found: Found) -> bool:
-        """Whether all results are finite and all Born radii positive."""
+    def is_plausible(self, results: NDArray[Any], part: slice, found: Outputs) -> bool:
+        """Tell if all results are finite and all Born radii positive."""
         if not math.isfinite(norm2(results)) and not np.isfinite(results).all():  # large ones have no float32 square
             return False
         return found.born_radii is None or bool(np.minimum.reduce(found.born_radii[part], axis=None) > 0)

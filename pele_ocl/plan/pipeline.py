@@ -19,7 +19,7 @@ from ..opencl.threads import LEAST, in_parts
 from ..variant import Progress
 from .conformations import TooWideError, check_span
 from .evaluator import Evaluator, Failures, untold
-from .found import Found, norm2
+from .outputs import Outputs, norm2
 from .passes import Passes
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 UNDER_WAY = 3
 
 # The error of a conformation whose results are not finite, from its atoms and what was found of it.
-Explain = Callable[[Atoms, Found, int], InputError]
+Explain = Callable[[Atoms, Outputs, int], InputError]
 
 
 @dataclass(eq=False)
@@ -80,7 +80,7 @@ class Pipeline(Evaluator):
         self._started = conformation
         self._start(self._single, conformation, failures)
 
-    def finish(self, found: Found, failures: Failures) -> Mapping[str, float]:
+    def finish(self, found: Outputs, failures: Failures) -> Mapping[str, float]:
         try:
             self._collect(self._single, self._started, found, failures)
         except BaseException:
@@ -89,7 +89,7 @@ class Pipeline(Evaluator):
         return {}
 
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
+        self, conformations: Floats, found: Outputs, failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
         chunks = self._chunks(len(conformations), profile)
         try:
@@ -112,9 +112,9 @@ class Pipeline(Evaluator):
         run.finish()
 
     def _compute_several(
-        self, chunks: list[Chunk], conformations: NDArray[Any], found: Found, failures: Failures, tell: Progress
+        self, chunks: list[Chunk], conformations: NDArray[Any], found: Outputs, failures: Failures, tell: Progress
     ) -> None:
-        """As many chunks under way as may be; a second thread collects."""
+        """Keep as many chunks under way as may be; a second thread collects."""
 
         def collect(chunk: Chunk) -> float:
             self._collect(chunk, conformations, found, failures)
@@ -137,7 +137,7 @@ class Pipeline(Evaluator):
 
     @cached_property
     def _single(self) -> Chunk:
-        """The chunk of one conformation without times, which is kept."""
+        """Chunk of one conformation without times, which is kept."""
         return self._chunks(1, False)[0]
 
     def _chunks(self, m: int, profile: bool) -> list[Chunk]:
@@ -160,7 +160,7 @@ class Pipeline(Evaluator):
         staging.events = self.passes.start(chunk.run, positions, staging.results[:count], tell)
 
     def encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
-        """Positions as the passes take them: from the molecule's middle, those out of reach of it from their own."""
+        """Encode positions for the passes: from the molecule's middle, or out of its reach from their own."""
         encoding = self.passes.encoding
         offsets = self._offsets[: len(encoded)] if encoding.is_fixed else encoded
         given = conformations[part].reshape(offsets.shape)
@@ -201,12 +201,12 @@ class Pipeline(Evaluator):
         return decoded.reshape(len(encoded), -1, 3)
 
     def aside(self, start: NDArray[Any], encoded: NDArray[Any]) -> Floats:
-        """(3,) A from where encoded positions (1, 3 n) are to those they stand for (n, 3); 0 for rounding alone."""
+        """Measure how far (3,) A encoded positions (1, 3 n) are from the given ones (n, 3); 0 for rounding."""
         aside: Floats = start[0] - self.decode(encoded)[0, 0]
         return aside if np.abs(aside).max() > self.passes.encoding.step else np.zeros(3)
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
-        """Positions (n, 3) as (3 n) from their middle. Raises InputError for those that no molecule has."""
+        """Take positions (n, 3) as (3 n) from their middle. Raises InputError if no molecule has them."""
         columns = np.ascontiguousarray(positions.T, np.float64)
         lowest, highest = columns.min(axis=1), columns.max(axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -226,7 +226,7 @@ class Pipeline(Evaluator):
         offsets: Floats = (positions - (lowest / 2 + highest / 2)).ravel()  # the sum may overflow
         return offsets
 
-    def _collect(self, chunk: Chunk, conformations: NDArray[Any], found: Found, failures: Failures) -> None:
+    def _collect(self, chunk: Chunk, conformations: NDArray[Any], found: Outputs, failures: Failures) -> None:
         """Wait for a chunk and put its results where they belong."""
         part, staging = chunk.part, chunk.staging
         chunk.run.wait(staging.events[-1])
@@ -236,7 +236,7 @@ class Pipeline(Evaluator):
             failures.check(part.stop)
 
     def take(
-        self, results: NDArray[Any], part: slice, conformations: NDArray[Any], found: Found, failures: Failures
+        self, results: NDArray[Any], part: slice, conformations: NDArray[Any], found: Outputs, failures: Failures
     ) -> None:
         """Put the results (m, n_results) of part `part` of the conformations where they belong."""
         self.passes.unpack(results, part, found)
@@ -245,8 +245,8 @@ class Pipeline(Evaluator):
                 if k not in failures.reasons and not found.is_good(k):
                     failures.add(k, self._reason(conformations[k], found, k))
 
-    def _reason(self, positions: NDArray[Any], found: Found, k: int) -> InputError:
-        """The error of a conformation that overflowed or never had a value."""
+    def _reason(self, positions: NDArray[Any], found: Outputs, k: int) -> InputError:
+        """Explain a conformation that overflowed or never had a value."""
         atoms = self.atoms.moved(positions)
         try:
             atoms.require_apart()

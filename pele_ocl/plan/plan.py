@@ -20,7 +20,7 @@ from ..solvent_model import SolventModel
 from ..variant import Progress, Variant
 from .conformations import as_conformations
 from .evaluator import Evaluator, Failures, untold
-from .found import Found
+from .outputs import Outputs
 from .selection import Automatic, select
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ class Loan:
 
 
 class Plan(ABC, Generic[R, B]):
-    """The common part of `Solvent`, `Nonbond` and `Energy`: construction, checks, evaluation, batches.
+    """Common part of `Solvent`, `Nonbond` and `Energy`: construction, checks, evaluation, batches.
 
-    A plan may be used by several threads at once, and within the progress callbacks of its own evaluations: each
-    evaluation borrows an evaluator, with kernels and buffers of its own.
+    Several threads may use a plan at once, and so may progress callbacks of its own evaluations. Each evaluation
+    borrows an evaluator, with kernels and buffers of its own.
 
     atoms : the molecule; precision : "float32" or "float64"; model : SolventModel
     device : Device that computes; variant : key of `variants`, never "auto"
@@ -94,12 +94,12 @@ class Plan(ABC, Generic[R, B]):
         return f"{type(self).__name__}({size}, {self.variant}, {self.precision}, on {self.device})"
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """By atoms and options, the device by its title: a pickle makes the plan anew on a device like it."""
+        """Pickle by atoms, options and the device's title: reading makes the plan anew on a device like it."""
         return partial(type(self), **self._described()), (self.atoms,)
 
     @abstractmethod
     def _described(self) -> dict[str, Any]:
-        """The options of the constructor that make this plan."""
+        """Give the options of the constructor that make this plan."""
 
     def evaluate(
         self, positions: ArrayLike | None = None, *, profile: bool = False, progress: Progress | None = None
@@ -144,7 +144,7 @@ class Plan(ABC, Generic[R, B]):
             if radii is not None:
                 evaluator.take_radii(radii)
             evaluator.start(conformations, failures)
-            found = self._found(1)  # while the device computes
+            found = self._outputs(1)  # while the device computes
             atoms = self._placed(given)
             seconds = dict(evaluator.finish(found, failures))
         except DeviceError:
@@ -169,8 +169,8 @@ class Plan(ABC, Generic[R, B]):
 
         progress : called with the share of the conformations done, 0 to 1
         profile : as in `evaluate`
-        errors : "raise" for an InputError that names the first conformation that fails, or "record" to go on: its
-            results are NaN and `errors` of the batch says why
+        errors : "raise" for an InputError that names the first conformation that fails, or "record" to go on. Its
+            results are NaN then, and `errors` of the batch says why
         """
         start = time.perf_counter()
         flag("profile", profile)
@@ -182,8 +182,8 @@ class Plan(ABC, Generic[R, B]):
     def repeat(self, count: int) -> None:
         """Evaluate what was evaluated last so many times more, with positions and results left on the device.
 
-        For timing: what a step costs a program that moves nothing to and fro. Of a batch it takes one conformation, and
-        the atoms' own positions where nothing was evaluated yet.
+        For timing: what a step costs a program that moves nothing to and fro. It takes one conformation of a batch, or
+        the atoms' own positions if nothing was evaluated yet.
         """
         whole_number("count", count, least=1, most=MOST_REPEATS)
         if not self._idle:
@@ -196,26 +196,26 @@ class Plan(ABC, Generic[R, B]):
 
     @abstractmethod
     def _automatic(self, per_atom: bool) -> Automatic:
-        """The rule for `auto` where nothing was measured."""
+        """Give the rule for `auto` if nothing was measured."""
 
     @abstractmethod
     def _prepare(self, m: int) -> Evaluator:
         """An evaluator for up to m conformations at a time."""
 
     @abstractmethod
-    def _found(self, m: int) -> Found:
+    def _outputs(self, m: int) -> Outputs:
         """Arrays for the results of m conformations."""
 
     @abstractmethod
-    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> R:
-        """The result of the one conformation that was evaluated."""
+    def _result(self, atoms: Atoms, found: Outputs, seconds: Mapping[str, float]) -> R:
+        """Make the result of the one conformation that was evaluated."""
 
     @abstractmethod
-    def _batch(self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
-        """The results of a batch."""
+    def _batch(self, positions: Floats, found: Outputs, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
+        """Make the results of a batch."""
 
     def _checked(self, conformations: ArrayLike, errors: str) -> tuple[Floats, Failures]:
-        """Conformations (m, n, 3) A as they are computed, and what takes those that fail."""
+        """Check conformations (m, n, 3) A, and make a record of failures."""
         choice("errors", errors, ("raise", "record"))
         given = as_conformations(conformations, len(self.atoms))
         return given, Failures(len(given), record=errors == "record")
@@ -223,19 +223,19 @@ class Plan(ABC, Generic[R, B]):
     def _check_places(self, conformations: Floats) -> None:
         """Raise InputError for conformations (m, n, 3) A that the plan does not stand for."""
 
-    def _amend(self, found: Found) -> None:
+    def _amend(self, found: Outputs) -> None:
         """Put right what the evaluator does not know of."""
 
     def _compute(
         self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
         radii: Floats | None = None,
-    ) -> tuple[Found, Mapping[str, float]]:  # fmt: skip
+    ) -> tuple[Outputs, Mapping[str, float]]:  # fmt: skip
         """Results of all conformations, NaN where they failed, and the kernels' seconds where wanted.
 
         radii : that `Evaluator.take_radii` takes
         """
         self._check_places(conformations)
-        found = self._found(len(conformations))
+        found = self._outputs(len(conformations))
         with self._lent(len(conformations)) as evaluator:
             if radii is not None:
                 evaluator.take_radii(radii)

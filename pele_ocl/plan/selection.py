@@ -21,7 +21,7 @@ Automatic = Callable[[str, int], str]
 
 @dataclass(frozen=True)
 class Selection:
-    """The device, the variant's name, and the choice that was measured to be best on the device."""
+    """Device, name of the variant, and the choice that was measured to be best on the device."""
 
     device: Device
     variant: str

@@ -128,10 +128,10 @@ class Potmap:
     def evaluate(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> PotmapResult:
         """Compute the map.
 
-        positions : (n, 3) A of all atoms; those of `atoms` if None. progress : called with the share done, 0 to 1
+        positions : (n, 3) A of all atoms; by default the atoms' own. progress : called with the share done, 0 to 1
 
-        Returns a PotmapResult. Raises InputError if a grid point is on an atom and there is no min_distance, or if
-        atoms moved too far for the method. Threads take turns.
+        Returns a PotmapResult. Raises InputError if a grid point is on an atom and there is no min_distance. Atoms that
+        moved too far for the method are refused, too. Threads take turns.
         """
         start = time.perf_counter()
         arguments.callback("progress", progress)

@@ -1,4 +1,4 @@
-"""A map that is ready on its devices: one set of positions after the other, for a single map and for frames."""
+"""Map that is ready on its devices: for a single map and for frames, one set of positions after another."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DeviceMap:
         self.device, self.problem, self.evals = device, problem, first_evals(device)
         self._variant = VARIANTS[variant]
         self._setup = self.run()
-        self.steps = self._variant.run(self._setup, problem)
+        self.method = self._variant.run(self._setup, problem)
         self._slab: MapSlab | None = None
 
     def run(self) -> Run:
@@ -58,7 +58,7 @@ class DeviceMap:
     def move(self, run: Run, problem: MapProblem) -> None:
         """Take the same atoms at other positions; tables that still fit are kept."""
         if problem is not self.problem:
-            self.steps = (self.steps.moved or self._variant.run)(run, problem)
+            self.method = (self.method.moved or self._variant.run)(run, problem)
             self.problem = problem
 
     def slab(self, run: Run, first: int, last: int) -> MapSlab:
@@ -68,19 +68,19 @@ class DeviceMap:
             run.clear(kept.map)
             return replace(kept, problem=self.problem)
         self._slab = kept = None  # frees its memory before more is taken
-        self._slab = MapSlab.on(run, self.problem, first, last, self.steps.pad)
+        self._slab = MapSlab.on(run, self.problem, first, last, self.method.pad)
         return self._slab
 
     def add(self, run: Run, slab: MapSlab, first: int, last: int) -> None:
         """Launch the addition of atoms `first` to `last` - 1, and after the last atom the corrections near atoms."""
-        self.steps.add(run, slab, first, last)
+        self.method.add(run, slab, first, last)
         if last == self.problem.n_atoms and self._variant.is_corrected(self.problem.precision):
             run.submit()  # the host prepares what comes next
             correct(run, slab)
 
     def atoms_a_launch(self, slab: MapSlab) -> int:
         """Atoms of the next launch: all for methods that need all at once."""
-        if self.steps.atoms_a_point is not None:
+        if self.method.atoms_a_point is not None:
             return max(1, self.problem.n_atoms)
         return atoms_a_launch(slab.n_points, self.evals)
 
@@ -88,7 +88,7 @@ class DeviceMap:
         """Compute this device's share of a map, slab by slab; gives the seconds of its kernels."""
         problem, seconds = work.problem, 0.0
         self.move(self._setup, problem)
-        while (slices := work.take(worker, self._depth(), self.steps.pad[2])) is not None:
+        while (slices := work.take(worker, self._depth(), self.method.pad[2])) is not None:
             first, last = slices
             run = self.run()
             slab = self.slab(run, first, last)
@@ -102,7 +102,7 @@ class DeviceMap:
                 seconds += took
                 done += count
                 work.note(last - first, count)
-                evals = slab.n_points * (self.steps.atoms_a_point or count)
+                evals = slab.n_points * (self.method.atoms_a_point or count)
                 self.evals = evals * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
             if self._variant.approximates:
                 work.squares[first:last] = slab.squares(run)
@@ -111,7 +111,7 @@ class DeviceMap:
         return seconds + setup.kernel_seconds
 
     def _depth(self) -> int:
-        return slab_depth(self.device, self.problem, self.evals, self.steps)
+        return slab_depth(self.device, self.problem, self.evals, self.method)
 
 
 class MapPlan:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..variant import Progress
 from .problem import RUN, MapProblem
-from .variants import Steps
+from .variants import SlabMethod
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -111,9 +111,9 @@ class Work:
                 self.progress(min(self._done, 1.0))
 
 
-def slab_depth(device: Device, problem: MapProblem, evals: float, steps: Steps) -> int:
+def slab_depth(device: Device, problem: MapProblem, evals: float, method: SlabMethod) -> int:
     """Slices of the next slab: as many as one launch and the device's memory allow, whole blocks of them."""
-    pad, atoms_a_point = steps.pad, steps.atoms_a_point or problem.n_atoms
+    pad, atoms_a_point = method.pad, method.atoms_a_point or problem.n_atoms
     nx, ny = (-(-n // p) * p for n, p in zip(problem.grid.shape[:2], pad[:2], strict=True))
     largest = min(device.largest_buffer, device.memory // MEMORY_SHARE) // np.dtype(problem.precision).itemsize
     points = min(evals / atoms_a_point, largest / problem.components, MOST_POINTS / problem.components)

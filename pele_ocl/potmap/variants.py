@@ -35,7 +35,7 @@ Add = Callable[["Run", MapSlab, int, int], None]
 
 
 @dataclass(frozen=True)
-class Steps:
+class SlabMethod:
     """Host steps of a variant for a slab.
 
     pad : points along x, y, z that divide the slab's
@@ -50,7 +50,7 @@ class Steps:
     moved: HostSteps | None = None
 
 
-HostSteps = Callable[["Run", MapProblem], Steps]
+HostSteps = Callable[["Run", MapProblem], SlabMethod]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _kernel(run: Run, problem: MapProblem, algorithm: str, width: int = 1, **def
     return run.kernel(variant.file, variant.kernel, width, **problem.switches, **defines)
 
 
-def sequential(run: Run, problem: MapProblem) -> Steps:
+def sequential(run: Run, problem: MapProblem) -> SlabMethod:
     """Three loops in one work-item."""
     kernel = _kernel(run, problem, "sequential")
 
@@ -85,10 +85,10 @@ def sequential(run: Run, problem: MapProblem) -> Steps:
         atoms = run.hold(problem.atoms4[first:last])
         run.launch(kernel, (1,), (1,), dict(slab.arguments(last - first), atoms=atoms, slice=slice_))
 
-    return Steps((1, 1, 1), add)
+    return SlabMethod((1, 1, 1), add)
 
 
-def scatter(run: Run, problem: MapProblem) -> Steps:
+def scatter(run: Run, problem: MapProblem) -> SlabMethod:
     """A work-item an atom and slice adds to all its points, a run of atoms at a time."""
     native = run.device.has_float_atomics(run.precision)
     if run.precision == "float64" and not native:
@@ -106,10 +106,10 @@ def scatter(run: Run, problem: MapProblem) -> Steps:
             run.launch(scatter, (count, slab.shape[2]), (8, 1), dict(slab.arguments(count), map=sums, atoms=atoms))
             run.launch(add_run, (slab.n_points,), (64,), dict(n_points=slab.n_points, sums=sums, map=slab.map))
 
-    return Steps((1, 1, 1), add)
+    return SlabMethod((1, 1, 1), add)
 
 
-def gather(run: Run, problem: MapProblem) -> Steps:
+def gather(run: Run, problem: MapProblem) -> SlabMethod:
     """A work-item a point, atoms from global memory."""
     kernel = _kernel(run, problem, "gather")
 
@@ -117,10 +117,10 @@ def gather(run: Run, problem: MapProblem) -> Steps:
         atoms = run.hold(problem.atoms4[first:last])
         run.launch(kernel, slab.shape, GROUP, dict(slab.arguments(last - first), atoms=atoms))
 
-    return Steps((1, 1, 1), add)
+    return SlabMethod((1, 1, 1), add)
 
 
-def constant(run: Run, problem: MapProblem) -> Steps:
+def constant(run: Run, problem: MapProblem) -> SlabMethod:
     """Launch each slice and chunk of atoms; the chunk, with dz^2 in place of z, lies in constant memory."""
     kernel = _kernel(run, problem, "constant")
 
@@ -134,7 +134,7 @@ def constant(run: Run, problem: MapProblem) -> Steps:
                 run.write(atoms, chunk)
                 run.launch(kernel, slab.shape[:2], (16, 16), dict(arguments, k=k))
 
-    return Steps((1, 1, 1), add)
+    return SlabMethod((1, 1, 1), add)
 
 
 def _constant_chunks(run: Run, first: int, last: int) -> list[tuple[int, int]]:
@@ -144,7 +144,7 @@ def _constant_chunks(run: Run, first: int, last: int) -> list[tuple[int, int]]:
     return [(start, min(start + step, last)) for start in range(first, last, step)]
 
 
-def rows(algorithm: str, points: int, grouped: bool, run: Run, problem: MapProblem) -> Steps:
+def rows(algorithm: str, points: int, grouped: bool, run: Run, problem: MapProblem) -> SlabMethod:
     """Several points of a row for each work-item, atoms from constant memory.
 
     grouped : the kernel is built for its group, and the map padded to whole groups
@@ -160,10 +160,10 @@ def rows(algorithm: str, points: int, grouped: bool, run: Run, problem: MapProbl
             atoms = run.hold(problem.atoms4[start:end])
             run.launch(kernel, items, group, dict(slab.arguments(end - start), atoms=atoms))
 
-    return Steps((points * group_x, group[1], 1) if grouped else (points, 1, 1), add)
+    return SlabMethod((points * group_x, group[1], 1) if grouped else (points, 1, 1), add)
 
 
-def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> Steps:
+def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> SlabMethod:
     """A block of points in two dimensions for each work-item, vectors of points on CPUs, atoms in local memory."""
     blocking = blocking or _tuned(run, problem, _blocking(run, problem))
     kernel = _kernel(run, problem, "blocked", blocking.width, UNROLL=blocking.unroll, RESTS=0, **blocking.defines)
@@ -173,10 +173,10 @@ def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> 
         arguments = dict(slab.arguments(last - first), atoms=atoms)
         run.launch(kernel, blocking.items(slab.shape), blocking.group, arguments)
 
-    return Steps(blocking.pad, add)
+    return SlabMethod(blocking.pad, add)
 
 
-def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> Steps:
+def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> SlabMethod:
     """Atoms in bins; each group of points walks the bins near it. kept : of other positions, if they serve"""
     blocking = _blocking(run, problem)
     rounded = int(problem.precision == "float32")
@@ -195,15 +195,15 @@ def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> Ste
                 ),
             )  # fmt: skip
 
-    return Steps(blocking.pad, add, bins.walked, partial(cutoff, kept=tables))
+    return SlabMethod(blocking.pad, add, bins.walked, partial(cutoff, kept=tables))
 
 
-def msm(run: Run, problem: MapProblem) -> Steps:
+def msm(run: Run, problem: MapProblem) -> SlabMethod:
     """Compute the far part from lattices, each twice as coarse as the one before."""
     return _far_and_near(Lattices, run, problem)
 
 
-def mesh(run: Run, problem: MapProblem) -> Steps:
+def mesh(run: Run, problem: MapProblem) -> SlabMethod:
     """Compute the far part from a mesh."""
     return _far_and_near(FarMesh, run, problem)
 
@@ -211,7 +211,7 @@ def mesh(run: Run, problem: MapProblem) -> Steps:
 def _far_and_near(
     make: Callable[[Run, MapProblem], Nodes], run: Run, problem: MapProblem, kept: Nodes | None = None,
     near_steps: HostSteps = cutoff,
-) -> Steps:  # fmt: skip
+) -> SlabMethod:  # fmt: skip
     """Compute the far part from nodes, the near part as `cutoff` does.
 
     make : gives the nodes; kept : nodes for other positions, which may serve
@@ -284,7 +284,7 @@ VARIANTS: dict[str, MapVariant] = {
         choices=Blocking.choices, has_field=True,
     ),
     "cutoff": MapVariant(
-        "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only those within the cutoff", cutoff,
+        "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only near ones", cutoff,
         approximates=True, method="cutoff", has_field=True, has_rests=True,
     ),
     "msm": MapVariant(

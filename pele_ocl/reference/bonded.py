@@ -110,7 +110,7 @@ def torsion(x: Floats) -> tuple[Floats, Floats]:
 
 
 def spline_weights(t: Floats, size: int) -> tuple[Floats, Floats]:
-    """Compute weights of the values at 0, 1, ..., size - 1 in their periodic cubic spline at t, and slopes, (m, size)."""
+    """Weigh the values at 0, 1, ..., size - 1 in their periodic cubic spline at t, and slopes, (m, size)."""
     ring = np.eye(size)
     ahead, behind = np.roll(ring, 1, axis=1), np.roll(ring, -1, axis=1)
     knots = np.linalg.solve(4 * ring + ahead + behind, 3 * (ahead - behind))  # slopes at the values

@@ -62,8 +62,8 @@ def solvent(
     Returns a SolventResult: radii in A, energies in kcal/mol, and of "tree" the error that was measured. Cost n^2, of
     Born radii alone by "tree" n log n; memory linear in n.
 
-    Raises InputError for coincident atoms and unknown options, ParameterError for a radius at or below the offset, and
-    DeviceError where the device cannot do it.
+    Raises InputError for coincident atoms and unknown options, and ParameterError for a radius at or below the offset.
+    Raises DeviceError if the device cannot do it.
     """
     start = time.perf_counter()
     plan = Solvent(

@@ -1,4 +1,4 @@
-"""The accuracy of Born radii that a variant approximates: what a user may ask for, and what the tree makes of it."""
+"""Accuracy of approximate Born radii: what a user may ask for, and what the tree makes of it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ UNBOUNDED = 1 / 4
 
 
 def checked_accuracy(accuracy: float | None) -> float | None:
-    """The accuracy as a number; raises InputError for one that cannot be had."""
+    """Return the accuracy as a number; raise InputError for one that cannot be had."""
     if accuracy is None:
         return None
     return number("accuracy", accuracy, f"a number from {BEST:g} to {WORST:g}", least=BEST, most=WORST)
 
 
 def tolerance(accuracy: float, model: SolventModel) -> float:
-    """The largest sum of |a| d^5 / D^9 with which a box counts as far, 1/A; docs/theory/tree.md, eq. 6."""
+    """Return the largest sum of |a| d^5 / D^9 with which a box counts as far, 1/A; docs/theory/tree.md, eq. 6."""
     least = LEFT_OUT * (UNBOUNDED if model.gb_model.function == "GB_RADIUS_HCT" else 1.0)
     return float(least * (accuracy / DEFAULT) ** POWER)
 
@@ -35,7 +35,7 @@ def far_radii(accuracy: float) -> int:
 
 
 def pays(n_atoms: int, accuracy: float, least: Mapping[str, int], kind: str) -> bool:
-    """Whether a tree takes less time than all pairs on a device of this kind.
+    """Tell if a tree takes less time than all pairs on a device of this kind.
 
     least : atoms by kind from which on it does at the default accuracy
     """

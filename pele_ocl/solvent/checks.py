@@ -28,7 +28,7 @@ def check_radii(atoms: Atoms, model: SolventModel) -> None:
 
 
 def born_radius_error(atoms: Atoms, i: int, born_radii: Floats, model: SolventModel) -> InputError:
-    """The error of an atom whose Born radius (n,) A is negative or not finite.
+    """Make the error of an atom whose Born radius (n,) A is negative or not finite.
 
     It names the atom whose sphere covers that one most, too, as its scale or place may be the cause.
     """

@@ -1,4 +1,4 @@
-"""The error of Born radii that a variant approximates, measured on some of the atoms over all pairs in float64."""
+"""Error of approximate Born radii, measured on some of the atoms over all pairs in float64."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ GROUP = {"GPU": 256}  # work-items that share an atom; 1 elsewhere
 
 @dataclass(frozen=True)
 class RadiusError:
-    """The measured error of Born radii, relative to sums over all pairs in float64.
+    """Measured error of Born radii, relative to sums over all pairs in float64.
 
     largest, rms : of the atoms of the sample
-    n_sample : atoms in it; those of the largest radii, which are the deepest in the molecule, are half of them
+    n_sample : atoms in it; half of them have the largest radii, the deepest in the molecule
     n_atoms : atoms of the molecule
     """
 
@@ -44,7 +44,7 @@ class RadiusError:
 
     @property
     def about(self) -> str:
-        """A sentence on the atoms that were compared and on those that were not."""
+        """Describe in a sentence the atoms that were compared and the others."""
         if self.n_sample == self.n_atoms:
             return "all atoms were compared"
         return (
@@ -54,7 +54,7 @@ class RadiusError:
 
 
 def sample_of(born_radii: Floats) -> NDArray[np.intp]:
-    """The atoms (n_sample,) to compare, in their order: half of them have the largest radii (n,)."""
+    """Choose the atoms (n_sample,) to compare, in their order: half of them have the largest radii (n,)."""
     n = len(born_radii)
     if n <= SAMPLE:
         return np.arange(n)
@@ -66,9 +66,9 @@ def sample_of(born_radii: Floats) -> NDArray[np.intp]:
 
 
 def _largest(values: Floats, count: int) -> NDArray[np.intp]:
-    """The numbers of the `count` largest of the values (n,), in their order.
+    """Return the numbers of the `count` largest of the values (n,), in their order.
 
-    All are in as many short runs, those whose own largest ones are largest: few of a million are left to compare.
+    All are in as many short runs, the ones whose own largest are largest. So few of a million are left to compare.
     """
 
     def largest_of_runs(part: slice) -> Floats:
@@ -94,7 +94,7 @@ class RadiusCheck:
         self._exact: SampledRadii | None = None
 
     def error(self, positions: Floats, born_radii: Floats) -> RadiusError | None:
-        """The error of Born radii (n,) A at positions (n, 3) A; None where the device has no float64."""
+        """Measure the error of Born radii (n,) A at positions (n, 3) A; None if the device has no float64."""
         if not self._device.has_float64:
             return None
         sample = sample_of(born_radii)
@@ -110,9 +110,10 @@ class RadiusCheck:
     def first_error(
         self, conformations: Floats, born_radii: Floats, failed: Collection[int], seconds: Mapping[str, float]
     ) -> tuple[RadiusError | None, Mapping[str, float]]:
-        """The error of radii (m, n) A at conformations (m, n, 3) A, of the first that did not fail; None where all did.
+        """Measure the error of radii (m, n) A at conformations (m, n, 3) A, of the first that did not fail; None if all
+        did.
 
-        Returns the seconds of the evaluation, too, with those that the measurement took.
+        Returns the seconds of the evaluation, too, with the measurement's.
         """
         start = time.perf_counter()
         good = next((k for k in range(len(conformations)) if k not in failed), None)
@@ -158,7 +159,7 @@ class SampledRadii:
         ]  # fmt: skip
 
     def at(self, positions: Floats, sample: NDArray[np.intp]) -> Floats:
-        """The radii (n_sample,) A of these atoms at positions (n, 3) A."""
+        """Compute the radii (n_sample,) A of these atoms at positions (n, 3) A."""
         given = np.ascontiguousarray(positions).reshape(-1)
 
         def stage(part: slice) -> None:
@@ -172,7 +173,7 @@ class SampledRadii:
 
 
 def _slots(n: int, spare: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """The atom of each slot, (n + spare,), and whether the slot is that atom's place."""
+    """Return the atom of each slot, (n + spare,), and True for the atom's own place."""
     slots = np.arange(n + spare)
     return np.minimum(slots, n - 1), slots < n
 

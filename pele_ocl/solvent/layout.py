@@ -1,4 +1,4 @@
-"""How the tiled kernels are laid out on a device: pure functions of what the device is and how many atoms there are."""
+"""Layouts of the tiled kernels on a device: pure functions of the device and the number of atoms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SolventLayout:
     most_chunks : the tiles are walked in at most this many chunks at a time; more of them fill large devices and
         shorten the float32 sums, but each costs memory
     blocks : whether Born sums are taken for both tiles of a block at once, which suits the few work-items of CPUs
-    row : tiles of which a work-item of the Born sums owns a vector each
+    row : tiles; a work-item of the Born sums owns a vector of each
     shares : work-items that add up the parts of one atom
     split : work-items to an atom in the Born sums, which divide the atoms of a tile
     joined : whether all launches are one, where a device allows that
@@ -47,7 +47,7 @@ class SolventLayout:
 
     @classmethod
     def of(cls, kind: str, width: int, n_atoms: int, units: int = 1) -> SolventLayout:
-        """The layout for a device of this kind ("GPU", "CPU", ...) and units, whose vectors hold `width` reals."""
+        """Choose the layout for a device of this kind ("GPU", "CPU") and units, whose vectors hold `width` reals."""
         if kind == "CPU":
             return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), cpu_parts(units), blocks=True)
         # Atoms of one work-item share loads, but there are fewer work-items, which small molecules cannot spare.
@@ -58,12 +58,12 @@ class SolventLayout:
         return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row, shares=4, walks=walks)
 
     def for_tree(self) -> SolventLayout:
-        """The same for a walk of the tree, which on CPUs serves more atoms at a time than blocks do."""
+        """Return the layout for a walk of the tree, which on CPUs serves more atoms at a time."""
         return replace(self, tile=TREE_TILE) if self.blocks else self
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-        """The settings that `tune` tries on a machine."""
+        """List the settings that `tune` tries on a machine."""
         if machine.kind == "CPU":
             return [
                 {"tile": tile, "vectors": max(1, min(4, tile // machine.width)), "most_chunks": chunks}
@@ -76,12 +76,12 @@ class SolventLayout:
         ]
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
-        """How many chunks, and how many tiles in each."""
+        """Count the chunks, and the tiles in each."""
         tiles_per_chunk = -(-n_tiles // self.most_chunks)
         return -(-n_tiles // tiles_per_chunk), tiles_per_chunk
 
     def parts(self, n_tiles: int) -> int:
-        """Into how many parts blocks of two tiles are shared out: so that all but the last get equally many tiles."""
+        """Count the parts that blocks of two tiles are divided into: all but the last get equally many tiles."""
         return -(-n_tiles // max(2, -(-n_tiles // self.most_chunks)))
 
     def shape(self, tiles: Tiles, n_chunks: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The launches of one evaluation of the solvent energy, in order."""
+"""Launches of one evaluation of the solvent energy, in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms
 from ..opencl.threads import in_parts
 from ..plan.conformations import Encoding
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
 from ..tiled.surface import Surface
@@ -100,7 +100,7 @@ class SolventPasses(TiledPasses):
         born = self._born_seconds(run)
         return {"place": place, "born": born, "energy": energy, "kernel": born + energy}
 
-    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+    def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         columns = results.reshape(len(results), self.n_columns, -1)
         terms = columns[:, :-RADII].transpose(0, 2, 1)
         targets = [(found.born_radii, columns[:, -2]), (found.psi, columns[:, -1]), (found.per_atom, terms)]
@@ -120,7 +120,7 @@ class SolventPasses(TiledPasses):
 
     @abstractmethod
     def _born(self) -> list[BoundLaunch]:
-        """The launches that end in Born radii."""
+        """List the launches that end in Born radii."""
 
     @property
     def most_joined(self) -> int:
@@ -128,11 +128,11 @@ class SolventPasses(TiledPasses):
         return MOST_JOINED // len(self.tiles)
 
     def _joined(self) -> list[BoundLaunch]:
-        """The launch of all passes but that of the surface, where a variant has one."""
+        """List the launch of all passes but the surface's, if a variant has one."""
         return []
 
     def _before_energy(self) -> list[BoundLaunch]:
-        """The launches that make ready for the potential, where those of the Born radii do not."""
+        """List the launches that make ready for the potential, unless the Born radii's do."""
         return []
 
     def _launch_born(self, run: Run, n_conformations: int, tell: Progress | None) -> None:
@@ -142,7 +142,7 @@ class SolventPasses(TiledPasses):
         return run.launched_seconds(run.step("born"))
 
     def of_atoms(self, name: str, arguments: Arguments) -> BoundLaunch:
-        """Bind a kernel of cl/solvent/atoms.cl. arguments : its own, not those of all kernels there"""
+        """Bind a kernel of cl/solvent/atoms.cl. arguments : its own, beside the ones of all kernels there"""
         shares, spheres = self.layout.shares, self.spheres
         common = dict(n_atoms=len(self.atoms), charges=spheres.charges, order=spheres.order, counts=spheres.counts)
         return self.each_slot(
@@ -151,7 +151,7 @@ class SolventPasses(TiledPasses):
         )  # fmt: skip
 
     def _potential(self) -> BoundLaunch:
-        """The GB potential in parts, in charges scaled as `scaled_charges` are."""
+        """Make the launch of the GB potential in parts, in charges scaled as `scaled_charges` are."""
         layout, model, spheres, n_tiles = self.layout, self.model, self.spheres, len(self.tiles)
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
         arguments = dict(
@@ -171,11 +171,11 @@ class SolventPasses(TiledPasses):
 
     @property
     def potential_model(self) -> Arguments:
-        """The solvent as the potential takes it, in charges scaled as `scaled_charges` are."""
+        """Solvent as the potential takes it, in charges scaled as `scaled_charges` are."""
         return dict(inv_inside=1, inv_outside=self.model.outside, kappa=self.model.kappa)
 
     def _surface(self) -> list[BoundLaunch]:
-        """The nonpolar energies where they follow from the surface."""
+        """List the launches of the nonpolar energies if they follow from the surface."""
         surface, n_heavy = self.surface, self.surface.n_heavy if self.surface else 0
         if surface is None:
             return []

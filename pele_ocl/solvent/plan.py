@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..opencl.shared import LEAF
 from ..plan.conformations import Encoding, check_span
 from ..plan.evaluator import Failures
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
@@ -104,7 +104,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of the terms, in the order of results; none where energies are not wanted."""
+        """Names of the terms, in the order of results; none if energies are not wanted."""
         return terms_of(self.model) if self._energies else ()
 
     @cached_property
@@ -143,13 +143,13 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     def _measures(self) -> bool:
         return self.accuracy is not None
 
-    def _found(self, m: int) -> Found:
+    def _outputs(self, m: int) -> Outputs:
         n, n_terms = len(self.atoms), len(TERMS) if self._energies else 0
         # Columns, as they come from the device.
         per_atom = np.empty((m, n_terms, n)).transpose(0, 2, 1) if self._energies else None
-        return Found(np.empty((m, n_terms)), born_radii=np.empty((m, n)), psi=np.empty((m, n)), per_atom=per_atom)
+        return Outputs(np.empty((m, n_terms)), born_radii=np.empty((m, n)), psi=np.empty((m, n)), per_atom=per_atom)
 
-    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> SolventResult:
+    def _result(self, atoms: Atoms, found: Outputs, seconds: Mapping[str, float]) -> SolventResult:
         assert found.born_radii is not None
         assert found.psi is not None
         error, seconds = self._measured(atoms.positions[np.newaxis], found, (), seconds)
@@ -170,7 +170,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         )
 
     def _batch(
-        self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
+        self, positions: Floats, found: Outputs, errors: Mapping[int, str], seconds: Mapping[str, float]
     ) -> SolventBatch:
         assert found.born_radii is not None
         assert found.psi is not None
@@ -194,9 +194,9 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         )
 
     def _measured(
-        self, positions: Floats, found: Found, failed: Collection[int], seconds: Mapping[str, float]
+        self, positions: Floats, found: Outputs, failed: Collection[int], seconds: Mapping[str, float]
     ) -> tuple[RadiusError | None, Mapping[str, float]]:
-        """The error of the radii where the variant approximates, and the seconds with those that it took."""
+        """Measure the error of the radii if the variant approximates, and add its seconds."""
         assert found.born_radii is not None
         if self.accuracy is None:
             return None, seconds
@@ -204,7 +204,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
 
 def _asked_of(variant: str, accuracy: float | None) -> float | None:
-    """The accuracy as a number; raises InputError for one that cannot be had, and for a variant that has none."""
+    """Return the accuracy as a number; raise InputError for one that cannot be had, and for a variant without."""
     asked = checked_accuracy(accuracy)
     if asked is not None and variant in VARIANTS and not VARIANTS[variant].approximates:
         able = " or ".join(name for name, each in VARIANTS.items() if each.approximates)
@@ -212,8 +212,8 @@ def _asked_of(variant: str, accuracy: float | None) -> float | None:
     return asked
 
 
-def _explain(model: SolventModel, atoms: Atoms, found: Found, k: int) -> InputError:
-    """The error of a conformation with a Born radius or an energy that cannot be, with the atom that is the cause."""
+def _explain(model: SolventModel, atoms: Atoms, found: Outputs, k: int) -> InputError:
+    """Make the error of a conformation with an impossible Born radius or energy, with the atom that is the cause."""
     assert found.born_radii is not None
     born = found.born_radii[k]
     bad = ~(np.isfinite(born) & (born > 0))

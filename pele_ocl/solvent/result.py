@@ -1,4 +1,4 @@
-"""The results of `solvent`."""
+"""Results of `solvent`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TERMS = ("gb_self", "gb_pair", "nonpolar")
 
 
 def terms_of(model: SolventModel) -> tuple[str, ...]:
-    """The terms that a model has, the first of TERMS: no nonpolar energy with surface="none"."""
+    """Return the terms that a model has, the first of TERMS: no nonpolar energy with surface="none"."""
     return TERMS[:-1] if model.surface == "none" else TERMS
 
 
@@ -25,12 +25,12 @@ class SolventResult(TermResult):
     born_radii : (n,) A
     psi : (n,) the argument of the radius function, dimensionless
     terms, per_atom : of energies that were not asked for no terms, and None
-    seconds : "total", with everything around; where times of kernels were asked for also "place", of the kernel that
-        places atoms in tiles, "born" and "energy", of the kernels of the two steps, and "kernel", the sum of these two.
-        "born" of the ladder has the time between its kernels, too. "error", of its measurement with all around
+    seconds : "total", with everything around. If times of kernels were asked for also "place", of the kernel that
+        places atoms in tiles. "born" and "energy" are of the kernels of the two steps, "kernel" is their sum. "born" of
+        the ladder has the time between its kernels, too. "error", of its measurement with all around
     accuracy : that Born radii were computed to; None where nothing was left out
-    error : RadiusError that was measured on some of the atoms; None where nothing was left out, and on devices without
-        float64. A member of a batch has that of the batch
+    error : RadiusError that was measured on some of the atoms. None if nothing was left out, and on devices without
+        float64. A member of a batch has the batch's
     """
 
     model: SolventModel
@@ -41,7 +41,7 @@ class SolventResult(TermResult):
 
     @property
     def surface_area(self) -> float:
-        """The surface area, A^2, of the model surface="lcpo"; of an atom it is its nonpolar energy over the tension.
+        """Surface area, A^2, of the model surface="lcpo"; for an atom its nonpolar energy over the tension.
 
         Raises InputError for other models, and where energies were not asked for.
         """

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..plan.passes import Passes
 from ..variant import Progress
 from .passes import SolventPasses
@@ -96,17 +96,17 @@ class SharedPasses(Passes):
         each = [passes.seconds(own) for passes, own in zip(self.each, [run, *self._runs[run]], strict=True)]
         return {name: max(seconds[name] for seconds in each) for name in each[0]}
 
-    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+    def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         self.each[0].unpack(results, part, found)
 
 
 def _half(tell: Progress | None, k: int, half: int) -> Progress | None:
-    """Progress of one half of the work, by that of the first device."""
+    """Tell progress of one half of the work, by the first device's."""
     return None if tell is None or k else lambda share: tell((half + share) / 2)
 
 
 def shared(each: Sequence[SolventPasses]) -> Passes:
-    """The passes of one device, or of several that share. Raises InputError where some cannot share."""
+    """Join the passes of one device, or of several that share. Raises InputError if some cannot share."""
     if len(each) == 1:
         return each[0]
     trees = [passes for passes in each if isinstance(passes, Tree)]
@@ -116,7 +116,7 @@ def shared(each: Sequence[SolventPasses]) -> Passes:
 
 
 def devices_of(device: Named | Sequence[Device | int | str]) -> Sequence[Named]:
-    """The devices that were named, of which there is one at least. Raises InputError for none."""
+    """List the named devices, at least one. Raises InputError for none."""
     if isinstance(device, str) or not isinstance(device, Sequence):
         return [device]
     if not device:
@@ -125,9 +125,9 @@ def devices_of(device: Named | Sequence[Device | int | str]) -> Sequence[Named]:
 
 
 def others_like(first: Device, others: Sequence[Named], precision: str, variant: str) -> list[Device]:
-    """The devices that share the work of the first.
+    """List the devices that share the work of the first.
 
-    Raises InputError where the variant is for one device alone or the devices differ in kind, DeviceError where one
+    Raises InputError if the variant is for one device alone or the devices differ in kind. Raises DeviceError if one
     lacks the precision.
     """
     from ..opencl.device import get_device

@@ -23,8 +23,8 @@ LAUNCH_PAIRS = 4e8
 class Tiled(SolventPasses):
     """Row by row on GPUs, blocks of two tiles with vectors of atoms on CPUs.
 
-    Atoms are sorted into tiles once: bonds keep those of a tile together in all conformations of a molecule. Where they
-    do drift apart boxes grow and more pairs are computed as near ones, which takes longer but is as exact.
+    Atoms are sorted into tiles once: bonds keep the atoms of a tile together in all conformations. If they do drift
+    apart boxes grow and more pairs are computed as near ones. This takes longer but is as exact.
     """
 
     @property

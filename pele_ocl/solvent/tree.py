@@ -20,7 +20,7 @@ class Tree(SolventPasses):
 
     @cached_property
     def tree(self) -> TreeSums:
-        """The boxes over the tiles, and how they are walked."""
+        """Boxes over the tiles, and the way they are walked."""
         layout = self.layout
         shape = TreeShape(layout.width, not layout.blocks, layout.walks, layout.own)
         return TreeSums(self.tiles, self.model, shape, self.accuracy)
@@ -38,7 +38,7 @@ class Tree(SolventPasses):
         return [*self.tree.launches(self, "sums"), radii]
 
     def narrow(self, first: int, end: int) -> None:
-        """Compute from now on the atoms of the tiles from `first` to `end` alone, those of all others being sources."""
+        """Compute from now on the atoms of the tiles from `first` to `end` alone; all others are sources."""
         n_tiles, own = len(self.tiles), self.layout.own
         *_, walk, radii = self.born
         items = walk.shape[0] // -(-n_tiles // own)

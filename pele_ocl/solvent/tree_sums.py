@@ -1,4 +1,4 @@
-"""Born sums over a tree of boxes, of any passes over tiles: near atoms one by one, far boxes by their moments."""
+"""Born sums over a tree of boxes, of any passes over tiles: near atoms singly, far boxes by moments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_WALKS = 64  # of a tile
 
 @dataclass(frozen=True)
 class TreeShape:
-    """How the tree is walked.
+    """Way in which the tree is walked.
 
     width : reals in a vector
     groups : whether a work-group walks as one, which suits GPUs; else vectors of atoms walk by themselves
@@ -47,20 +47,20 @@ class TreeShape:
 
     @classmethod
     def of(cls, width: int, n_atoms: int) -> TreeShape:
-        """The shape for kernels of so many reals in a vector."""
+        """Choose the shape for kernels of so many reals in a vector."""
         return cls(width, True, walks_of(n_atoms)) if width == 1 else cls(width, False)
 
 
 def walks_of(n_atoms: int) -> int:
-    """Walks of a tile, so that those of all tiles fill a GPU."""
+    """Count the walks of a tile, so that all tiles' fill a GPU."""
     return min(MOST_WALKS, max(1, WALKS * 32 // n_atoms))
 
 
 @dataclass(frozen=True, eq=False)
 class TreeSums:
-    """A tree of boxes over the slots of tiles: box k of level l has the slots 8 * 2^l * k and on.
+    """Tree of boxes over the slots of tiles: box k of level l has slots from 8 * 2^l * k on.
 
-    The highest level is that of the trunks. accuracy : worst relative error of a Born radius
+    The highest level is the trunks'. accuracy : worst relative error of a Born radius
     """
 
     tiles: Tiles
@@ -70,7 +70,7 @@ class TreeSums:
 
     @cached_property
     def counts(self) -> list[int]:
-        """The number of boxes of each level, from the smallest boxes up."""
+        """Number of boxes of each level, from the smallest boxes up."""
         counts, walks = [self.tiles.n_slots // LEAF], self.shape.walks
         while counts[-1] > walks and (LEAF << (len(counts) - 1) < LARGEST or counts[-1] > TRUNKS * walks):
             counts.append(-(-counts[-1] // 2))
@@ -78,7 +78,7 @@ class TreeSums:
 
     @cached_property
     def firsts(self) -> list[int]:
-        """The number of each level's first box, and of all boxes."""
+        """Numbers of each level's first box, and of all boxes."""
         return [0, *accumulate(self.counts)]
 
     @property
@@ -87,7 +87,7 @@ class TreeSums:
         return min(self.shape.walks, self.counts[-1])
 
     def _most_open(self, looks: int) -> int:
-        """Boxes that may wait in a walk that looks at so many at a time: the first ones, and those of each level."""
+        """Count the boxes that may wait in a walk that looks at so many at a time."""
         return -(-self.counts[-1] // self.n_parts) + looks * (len(self.counts) + 2)
 
     def sizes(self, sums: str) -> dict[str, int]:
@@ -98,7 +98,7 @@ class TreeSums:
         }  # fmt: skip
 
     def launches(self, passes: TiledPasses, sums: str) -> list[BoundLaunch]:
-        """The launches that leave the Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
+        """List the launches that leave Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
         levels = passes.run.upload(self.firsts, np.int32)
         most = tolerance(self.accuracy, self.model)
         walk = dict(  # TREE_ARGUMENTS of cl/solvent/tree.clh
@@ -115,7 +115,7 @@ class TreeSums:
         return {**passes.integral_macros, **far, "TILE": self.tiles.size}
 
     def _boxes(self, passes: TiledPasses, levels: Buffer) -> list[BoundLaunch]:
-        """The upward pass: small boxes a work-item each, large ones a group."""
+        """List the launches of the upward pass: small boxes a work-item each, large ones a group."""
         n_levels, spheres, width = len(self.counts), passes.spheres, min(self.shape.width, LEAF)
         large = min(n_levels, (SMALL_BOX // LEAF).bit_length()) if self.shape.groups else n_levels
         x, y, z = passes.named("x", "y", "z").values()

@@ -1,4 +1,4 @@
-"""The ways to compute Born radii: the ladder's rungs, one above the other, and the engine."""
+"""Ways to compute Born radii: the ladder's rungs, one above the other, and the engine."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
 
 
 def choose_variant(kind: str, n_atoms: int, accuracy: float | None = None) -> str:
-    """The variant that `auto` stands for on a device of this kind; small molecules leave a GPU's tiles half empty.
+    """Return the variant that `auto` stands for on a device of this kind; small molecules leave a GPU's tiles half
+    empty.
 
     accuracy : that is enough; None where variants that approximate are not wanted
     """

@@ -1,8 +1,8 @@
-"""Which share of a pass each work-group of a launch takes: the longest first.
+"""Order in which work-groups of a launch take shares of a pass: the longest first.
 
-Devices start groups in the order of their numbers, and a long one that starts late keeps the next launch waiting. So
-those come first that take longest (Graham, SIAM J. Appl. Math. 17, 416 (1969)): they meet near tiles, whose pairs cost
-more than those of far ones. The results do not depend on it, nor do their bits.
+Devices start groups in the order of their numbers. A long one that starts late keeps the next launch waiting, so the
+longest come first (Graham, SIAM J. Appl. Math. 17, 416 (1969)). They meet near tiles, whose pairs cost more. The
+results do not depend on it, nor do their bits.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def ring_dispatch(tiles: Tiles, row: int, steps: range, steps_per_chunk: int) ->
 
 
 def _nearness(tiles: Tiles) -> Floats:
-    """How near tiles are to each other, (n_tiles, n_tiles): 1 where their boxes touch, less the farther they are."""
+    """Measure how near tiles are to each other, (n_tiles, n_tiles): 1 if boxes touch, less the farther they are."""
     gaps2 = np.zeros((len(tiles), len(tiles)))
     for origin, extent in zip(tiles.origins.T, tiles.extents.T, strict=True):
         gaps = np.abs(np.subtract.outer(origin, origin)) - np.add.outer(extent, extent)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NeckTables:
-    """The buffers of kernels that meet necks, NECK_ARGUMENTS.
+    """Buffers of kernels that meet necks, NECK_ARGUMENTS.
 
-    n_kinds : kinds of atoms, the last of which has no necks
+    n_kinds : kinds of atoms; the last one has no necks
     kinds : (n_slots,) of each slot
     necks : (n_kinds, n_kinds, 4), for vectors (n_kinds, 4, n_slots)
     """
@@ -32,7 +32,7 @@ class NeckTables:
 
     @classmethod
     def of(cls, run: Run, necks: Necks, order: NDArray[np.intp], used: NDArray[np.bool_], width: int) -> NeckTables:
-        """The tables for kernels of vectors of this width.
+        """Upload the tables for kernels of vectors of this width.
 
         order, used : (n_slots,) the atom of each slot, and whether the slot is that atom's place
         """
@@ -50,7 +50,7 @@ class NeckTables:
 
 
 def _by_kinds(necks: Necks) -> Floats:
-    """d0 and m0 that an atom takes from one of the first kind, then those that it gives, (n_kinds, n_kinds, 4)."""
+    """List d0 and m0 that an atom takes from one of the first kind, then what it gives, (n_kinds, n_kinds, 4)."""
     n = len(necks.radii) + 1
     table = np.zeros((n, n, 4))
     taken = np.stack([necks.distances, necks.sizes], axis=2)

@@ -36,7 +36,7 @@ class TiledPasses(Passes):
     def allocate(
         self, sizes: Mapping[str, int], most: int, types: Mapping[str, np.dtype[Any]] | None = None
     ) -> None:  # fmt: skip
-        """As in Passes, with the buffers of placed atoms."""
+        """Make the buffers of Passes, and of placed atoms."""
         slots, boxes = self.tiles.n_slots, len(self.tiles)
         placed = {
             "spheres": 4 * slots, "points": 4 * slots, "x": slots, "y": slots, "z": slots, "series": 8 * slots,
@@ -45,7 +45,7 @@ class TiledPasses(Passes):
         super().allocate({**placed, **sizes}, most, types)
 
     def place(self) -> BoundLaunch:
-        """The launch that brings positions to the tiles."""
+        """Bind the launch that brings positions to the tiles."""
         arguments = dict(n_atoms=len(self.atoms), step=self.encoding.step, positions=self.buffers["positions"])
         return self.each_slot(
             "common/place.cl", "place_tiles", {**arguments, **self.place_arguments()}, **self.encoding.macros
@@ -70,22 +70,22 @@ class TiledPasses(Passes):
 
     @property
     def reaches(self) -> Arguments:
-        """How far spheres reach, and NECK_ARGUMENTS of cl/physics/neck.clh if the model has necks."""
+        """Reaches of spheres, and NECK_ARGUMENTS of cl/physics/neck.clh if the model has necks."""
         necks = self.spheres.necks
         return dict(reaches=self.spheres.reaches, **(necks.arguments if necks else {}))
 
     @property
     def integral_macros(self) -> dict[str, int]:
-        """The build definitions of kernels that compute Born integrals or their slopes."""
+        """Build definitions of kernels that compute Born integrals or their slopes."""
         return series_macros(self.run.precision) | self.model.integral_definitions
 
     @property
     def gb_macros(self) -> dict[str, int]:
-        """The build definitions of kernels that compute Born radii or their slopes."""
+        """Build definitions of kernels that compute Born radii or their slopes."""
         return self.model.radius_definitions
 
     def solvent_constants(self) -> Arguments:
-        """The solvent model for kernels of single atoms, cl/energy/terms.clh: RADIUS_CONSTANTS and the solvent."""
+        """Give the solvent model to kernels of single atoms, cl/energy/terms.clh: RADIUS_CONSTANTS and the solvent."""
         model, vector4 = self.model, self.run.vector4
         return dict(
             radius_constants=self.spheres.constants or vector4(*model.radius_constants),

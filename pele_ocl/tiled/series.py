@@ -1,4 +1,4 @@
-"""The log-free series of the HCT integral: where it takes over, its terms and coefficients."""
+"""Log-free series of the HCT integral: distances from which it is taken, terms and coefficients."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..atoms import Atoms
 from ..atoms.lcpo import lcpo_parameters
 from ..errors import InputError
-from ..plan.found import Found
+from ..plan.outputs import Outputs
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
 
@@ -40,7 +40,7 @@ class Surface:
 
     @classmethod
     def of(cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel) -> Surface | None:
-        """The tables of a molecule, None where the model has another nonpolar term."""
+        """Upload the tables of a molecule; None if the model has another nonpolar term."""
         if model.surface != "lcpo":
             return None
         radii, *p = lcpo_parameters(atoms, model.lcpo_unknown).T
@@ -65,7 +65,7 @@ class Surface:
         return {"pulls": 4 * self.n_heavy}
 
     def energies(self, passes: TiledPasses, gradient: bool) -> BoundLaunch:
-        """The launch that fills "pulls"; positions must be in the tiles."""
+        """Bind the launch that fills "pulls"; positions must be in the tiles."""
         run, tiles = passes.run, passes.tiles
         items, width = shape_for(run)
         groups = len(tiles) if items == 1 else items * self.n_heavy
@@ -90,8 +90,8 @@ def check_surface(atoms: Atoms, model: SolventModel) -> None:
         raise InputError("LCPO surfaces are of heavy atoms, of which there is none; choose the surface ace or none")
 
 
-def crowding(atoms: Atoms, found: Found, k: int, model: SolventModel) -> InputError | None:
-    """The error of a conformation with an atom whose LCPO neighbours are too many; None where there is no such atom."""
+def crowding(atoms: Atoms, found: Outputs, k: int, model: SolventModel) -> InputError | None:
+    """Explain a conformation with an atom that has too many LCPO neighbours; None if there is none."""
     if model.surface != "lcpo":
         return None
     reach = lcpo_parameters(atoms, model.lcpo_unknown)[:, 0] + model.probe_radius

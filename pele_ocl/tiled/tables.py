@@ -53,7 +53,7 @@ class SphereTables:
 
     @classmethod
     def of(cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats, width: int) -> SphereTables:
-        """The tables of a molecule.
+        """Upload the tables of a molecule.
 
         charges : (n,) in the unit that the kernels want
         width : reals in a vector of the kernels that meet necks
@@ -79,7 +79,7 @@ class SphereTables:
 
 
 def packed_reaches(run: Run, spheres: Spheres, model: SolventModel) -> np.void:
-    """How far spheres and necks reach, as kernels take it."""
+    """Pack how far spheres and necks reach, for kernels."""
     necks = spheres.necks
     return REACHES.pack(
         run.precision,

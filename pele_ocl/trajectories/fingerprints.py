@@ -108,7 +108,7 @@ def fingerprint(path: Path | MemoryFile) -> dict[str, object]:
 
 
 def content_of(path: Path) -> list[tuple[object, ...]]:
-    """List size and SHA-256 of both ends of a file, or of a folder's files, each after its name; [] if there is none."""
+    """List size and SHA-256 of both ends of a file, or of a folder's files, each after its name; [] for none."""
     if path.is_file():
         return [_size_and_ends(path)]
     return [(str(of.relative_to(path)), *_size_and_ends(of)) for of in sorted(path.rglob("*")) if of.is_file()]

@@ -17,7 +17,7 @@ from ..atoms import Atoms, Floats
 from ..atoms.selection import Described
 from ..contract import IMAGES, FrameContract, Image
 from ..errors import FormatError, InputError
-from .files import AtomChoice, FrameFile, MemoryFile, OneFile, Positions, held_frames, open_frames
+from .files import AtomChoice, FrameFile, LastOpenFile, MemoryFile, Positions, held_frames, open_frames
 from .frames import FrameWords, frames_slice, parts_of
 from .selection import Selection, described_atoms, described_file, selected_atoms
 
@@ -89,7 +89,7 @@ class Trajectory:
         if partial is not None:
             self._refuse_partial(partial, wanted)
         self._atoms, self.n_atoms = self._choice(select, atoms, names)
-        self._kept: OneFile | None = None
+        self._kept: LastOpenFile | None = None
         self._contract = None if atoms is None else FrameContract(self._own(atoms), image)
         self.chunk = max(1, PIECE_ATOMS // self.n_atoms) if chunk is None else whole_number("chunk", chunk, least=1)
 
@@ -111,7 +111,7 @@ class Trajectory:
 
         Raises FormatError where a file turns out to be damaged or to have changed.
         """
-        with OneFile(self.paths, self._open) as file:
+        with LastOpenFile(self.paths, self._open) as file:
             while first < len(self.frames):
                 frames = self.frames[first : first + (self.chunk if size is None else size())]
                 yield self._piece(file, frames)
@@ -124,7 +124,7 @@ class Trajectory:
     def piece(self, frames: range) -> Piece:
         """A part of `frames`; the file stays open for the next, until `close`."""
         if self._kept is None:
-            self._kept = OneFile(self.paths, self._open)
+            self._kept = LastOpenFile(self.paths, self._open)
         return self._piece(self._kept, frames)
 
     def close(self) -> None:
@@ -206,7 +206,7 @@ class Trajectory:
             file.angles = self._angles
         return file
 
-    def _piece(self, file: OneFile, frames: range) -> Piece:
+    def _piece(self, file: LastOpenFile, frames: range) -> Piece:
         read = [self._read(file.opened(index), own) for index, own in parts_of(frames, self.counts)]
         found = [self._fulfilled(*each) for each in read]
         torn, first = dict[int, str](), 0

@@ -8,9 +8,9 @@ ratio of the lower quartiles, which other work on the machine disturbs least. A 
 --bound is measured once more, three times as long; where they stay above it, it is marked and the exit code is 1. Both
 use the built-in rules (no tuning file).
 
-"kernels" are by the device's clock (Born radii and energy for solvent); for energy they are one of many evaluations
-that follow one another, as in `bench energy`. With --calls, evaluations of a plan that is kept are timed, too: by the
-clock on the wall, arrays in and out.
+"kernels" are by the device's clock (Born radii and energy for solvent). For energy they are one of many evaluations
+that follow one another, as in `bench energy`. With --calls, evaluations of a kept plan are timed, too: by the clock on
+the wall, arrays in and out.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ HEADS = ("before ms", "after ms", "ratio", "+-", "quiet")
 
 
 class Checkout:
-    """The process of a checkout."""
+    """Process of a checkout."""
 
     def __init__(self, folder: Path, device: str | None) -> None:
         more = {"PYTHONPATH": str(folder), "PELE_OCL_TUNING": "off"}
@@ -86,13 +86,13 @@ class Checkout:
         return json.loads(line)
 
     def ask(self, request: dict[str, object] | int | str | None) -> object:
-        """The answer to a request: seconds, or the reason why there are none; of a case those on the wall."""
+        """Answer a request: seconds, or the reason why there are none; for a case the seconds on the wall."""
         assert self._process.stdin is not None
         print(json.dumps(request), file=self._process.stdin, flush=True)
         return self._answer()
 
     def seconds(self, count: int) -> float:
-        """The median of so many evaluations."""
+        """Return the median of so many evaluations."""
         found = self.ask(count)
         assert isinstance(found, float)
         return found
@@ -113,7 +113,7 @@ class Ratio:
     quiet: float
 
     def is_above(self, bound: float) -> bool:
-        """Whether both ratios are: one alone is the machine's noise."""
+        """Tell if both ratios are above it: one alone is the machine's noise."""
         return min(self.ratio, self.quiet) > bound
 
 
@@ -190,7 +190,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=Path, help="folder of the one checkout")
     parser.add_argument("after", type=Path, help="folder of the other")

@@ -1,4 +1,4 @@
-"""Calls of kept plans beside OpenMM's, by the clock on the wall, in turns: positions in and arrays out, all NumPy.
+"""Calls of kept plans beside OpenMM's, on the wall clock, in turns: positions in and arrays out, all NumPy.
 
 python tests/benchmarks/calls.py [PLATFORM [SYSTEM ...]] times energy, nonbond and solvent of systems, by default of
 three, against a platform of OpenMM, CUDA where none is named: with new positions in every call, and with the positions
@@ -30,7 +30,7 @@ SECONDS, LEAST_ROUNDS, CALLS_A_TURN = 15.0, 10, 10
 
 @dataclass
 class Timed:
-    """A call with its times, s. positions : (n, 3) A, of which each call gets the next"""
+    """A call with its times, s. positions : (n, 3) A; each call gets the next"""
 
     call: Callable[[Floats], object]
     positions: cycle[Floats]
@@ -46,12 +46,12 @@ class Timed:
 
     @property
     def microseconds(self) -> float:
-        """The median time."""
+        """Median time."""
         return 1e6 * median(self.times)
 
 
 def calls_of(name: str, platform: str) -> dict[tuple[str, str], tuple[Timed, Timed, Timed]]:
-    """By system and quantity: calls of ours, of OpenMM with new positions, and with those that it keeps."""
+    """Make by system and quantity calls of ours, of OpenMM with new positions, and with its kept ones."""
     atoms, model = load(name), SolventModel()
     moved = atoms.positions + np.random.default_rng(0).normal(0, 0.01, atoms.positions.shape)
     given = np.array(atoms.positions), moved
@@ -72,7 +72,7 @@ def calls_of(name: str, platform: str) -> dict[tuple[str, str], tuple[Timed, Tim
 
 
 def time_in_turns(calls: list[Timed]) -> None:
-    """Time calls in rounds, in each of which every call has a turn."""
+    """Time calls in rounds; every call has a turn in each."""
     for call in calls:
         call.turn()
         call.times.clear()

@@ -1,4 +1,4 @@
-"""How many reciprocal square roots a second a device gives, and how many of them a potential map takes.
+"""Reciprocal square roots a second of a device, and how many of them a potential map takes.
 
 python tests/benchmarks/ceiling.py DEVICE [POINTS [ATOMS]] times a kernel that does nothing but roots and, in the same
 run, the map of POINTS^3 points (256) and ATOMS atoms (16,384) in float32, one root for each point and atom.
@@ -39,7 +39,7 @@ kernel void roots(global real *out, const real start, const int rounds) {
 
 
 def roots_a_second(device: Device) -> float:
-    """Of cl/common/real.clh's inverse_sqrt in float32."""
+    """Measure the rate of cl/common/real.clh's inverse_sqrt in float32."""
     width = device.vector_width("float32")
     options = [
         "-cl-std=CL1.2", "-cl-mad-enable", "-cl-denorms-are-zero", "-DREAL_BITS=32", f"-DWIDTH={width}",
@@ -60,7 +60,7 @@ def roots_a_second(device: Device) -> float:
 
 
 def evaluations_a_second(device: Device, points: int, n_atoms: int) -> float:
-    """Of the map that `auto` computes."""
+    """Measure the rate of the map that `auto` computes."""
     atoms, grid = random_system(points, n_atoms)
     potmap(atoms, grid, device=device)
     return len(grid) * n_atoms / mean_of_middle(lambda: potmap(atoms, grid, device=device).seconds["kernel"], RUNS)

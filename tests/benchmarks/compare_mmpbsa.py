@@ -1,4 +1,4 @@
-"""Compare tables with those that MMPBSA.py wrote for its own tests: python compare_mmpbsa.py FOLDER [--markdown].
+"""Comparison of tables with MMPBSA.py's of its own tests: python compare_mmpbsa.py FOLDER [--markdown].
 
 FOLDER is AmberTools/test/mmpbsa_py, or a folder above it, as public copies of AmberTools have it. Each test has a
 script Run.*, which holds its mmpbsa.in and its options: they are run as they stand, with `pele-ocl binding --mmpbsa` in
@@ -30,7 +30,7 @@ Rows = dict[tuple[str, ...], list[float]]  # where a row stands and its name -> 
 
 @dataclass
 class Difference:
-    """The largest differences of one kind of numbers."""
+    """Largest differences of one kind of numbers."""
 
     n: int = 0
     largest: float = 0.0
@@ -44,7 +44,7 @@ class Difference:
 
     @property
     def decimals(self) -> int:
-        """The decimals that agree."""
+        """Decimals that agree."""
         return 9 if self.largest == 0 else max(0, floor(-log10(2 * self.largest) + 0.1))
 
 
@@ -87,7 +87,7 @@ def shares(text: str) -> Rows:
 
 
 def frames(text: str) -> Rows:
-    """The energies of each frame of the CSV of -eo."""
+    """Read the energies of each frame of the CSV of -eo."""
     found: Rows = {}
     system = ""
     for line in text.splitlines():
@@ -100,7 +100,7 @@ def frames(text: str) -> Rows:
 
 
 def run_test(folder: Path, precision: str) -> Iterator[tuple[str, Path, Path]]:
-    """Run a test; yield its name, the tables that were written, and those of MMPBSA.py."""
+    """Run a test; yield its name, the written tables, and MMPBSA.py's."""
     script = next(folder.glob("Run.*")).read_text()
     inputs = re.findall(r"cat > mmpbsa\.in << EOF\n(.*?)EOF\n", script, re.DOTALL)
     calls = [

@@ -1,4 +1,4 @@
-"""The command `pele-ocl minimize` on a folder of designs, from its start to its end: reading, minimising, writing.
+"""Command `pele-ocl minimize` on a folder of designs, from its start to its end: reading, minimising, writing.
 
 python tests/benchmarks/designs.py [--count 1000] [--system ubiquitin] [--noise 0.1] [--tolerance 1] [--device NAME]
 
@@ -24,7 +24,7 @@ from pele_ocl.textfiles import plain_bytes
 
 
 def write_designs(folder: Path, lines: Sequence[str], count: int, noise: float) -> None:
-    """So many files with the atoms of PDB lines, moved by noise of so many A."""
+    """Write so many files with the atoms of PDB lines, moved by noise of so many A."""
     rng = np.random.default_rng(1)
     atoms = [k for k, line in enumerate(lines) if line.startswith(("ATOM", "HETATM"))]
     positions = np.array([[float(lines[k][first : first + 8]) for first in (30, 38, 46)] for k in atoms])

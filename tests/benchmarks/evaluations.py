@@ -32,7 +32,7 @@ class Case:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Its columns."""
+        """Columns of the row."""
         return self.quantity, self.system, self.precision, self.variant, self.measure
 
 
@@ -72,7 +72,7 @@ def _profiled(evaluate: Callable[..., object]) -> dict[str, bool]:
 
 
 def _timed(case: Case, evaluate: Callable[..., object], **options: object) -> Plan:
-    """The kernels' seconds of an evaluation, or those of the whole call."""
+    """Time the kernels of an evaluation, or the whole call."""
     profile = _profiled(evaluate)
 
     def kernels() -> float:

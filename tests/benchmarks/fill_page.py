@@ -11,7 +11,7 @@ MARKED = re.compile(r"<!-- from performance/([\w.-]+) -->\n.*?<!-- end -->", re.
 
 
 def filled(text: str) -> str:
-    """The page with each file's content between its marks."""
+    """Fill the page with each file's content between its marks."""
 
     def content(mark: re.Match[str]) -> str:
         return f"<!-- from performance/{mark[1]} -->\n{(TABLES / mark[1]).read_text()}<!-- end -->"

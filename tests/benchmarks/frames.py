@@ -1,4 +1,4 @@
-"""Frames a second of a trajectory in a file beside the same ones in memory, and the memory that the file takes.
+"""Frames a second of a trajectory in a file and in memory, and the memory that the file takes.
 
 python tests/benchmarks/frames.py [FRAMES [DEVICE]] writes 332 atoms of ubiquitin, moved at random, to an HDF5 file, and
 takes energies of all frames: by evaluate_batch from an array, and by energy_over from the file to another file. The
@@ -39,7 +39,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def largest() -> str:
-    """The largest memory of the program so far."""
+    """Return the largest memory of the program so far."""
     return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB"
 
 

@@ -23,7 +23,7 @@ MODELS = {"vacuum": SolventModel(gb="none"), "OBC2": SolventModel()}
 
 
 def structure(name: str) -> Path:
-    """The file of a shipped structure."""
+    """Find the file of a shipped structure."""
     return next((shipped("data") / "structures").glob(f"{name}.pdb*"))
 
 

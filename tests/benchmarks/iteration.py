@@ -1,4 +1,4 @@
-"""What an iteration of L-BFGS costs beyond its evaluation: microseconds of its launches, one behind the other.
+"""Cost of an iteration of L-BFGS beyond its evaluation: microseconds of its launches, one after the other.
 
 python tests/benchmarks/iteration.py [--systems ubiquitin,src3,ruvab] [--count 200] [--device NAME]
 
@@ -29,7 +29,7 @@ PROFILED = 10  # iterations by the device's clock
 
 
 def best(run: Run, work: Callable[[], None], count: int) -> tuple[float, float]:
-    """Microseconds of one of `count` repeats, and those of the host: the least of some rounds."""
+    """Measure the microseconds of one of `count` repeats, and the host's: the least of some rounds."""
     found = []
     for _ in range(ROUNDS):
         run.finish()

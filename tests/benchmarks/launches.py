@@ -1,4 +1,4 @@
-"""The time that a launch costs the host, by the number of buffers that the kernel is given, and the floor of a call.
+"""Time that a launch costs the host, by the kernel's number of buffers, and the floor of a call.
 
 python tests/benchmarks/launches.py [DEVICE] launches an empty kernel many times over into a queue that takes no times.
 The floor of a call is what no plan can go below: positions of n atoms to the device, launches of an empty kernel,
@@ -25,7 +25,7 @@ SHAPE, GROUP = (2560, 1, 1), (32, 1, 1)
 
 
 def seconds_a_launch(device: Device, n_buffers: int) -> float:
-    """Of a kernel that reads all of its buffers, in a branch that no work-item takes."""
+    """Time a kernel that reads all of its buffers, in a branch that no work-item takes."""
     (kernel, _kept), queue = empty_kernel(device, n_buffers), device.plain_queue
 
     def launch(count: int) -> None:
@@ -38,7 +38,7 @@ def seconds_a_launch(device: Device, n_buffers: int) -> float:
 
 
 def seconds_a_call(device: Device, n_atoms: int, n_launches: int, staged: bool = True) -> float:
-    """Of positions (n, 3) float64 in, launches with ten buffers each, and results (n, 4) float32 out."""
+    """Time positions (n, 3) float64 in, launches with ten buffers each, and results (n, 4) float32 out."""
     (kernel, _kept), run = empty_kernel(device, 10), Run(device, "float32", profile=False)
     positions, results = np.zeros(3 * n_atoms), np.zeros(4 * n_atoms, np.float32)
     if staged:
@@ -58,7 +58,7 @@ def seconds_a_call(device: Device, n_atoms: int, n_launches: int, staged: bool =
 
 
 def seconds_a_mapped_call(device: Device, n_atoms: int) -> float:
-    """The same with one launch, in memory of the host's that the kernel is given."""
+    """Time a call with one launch, in memory of the host's that the kernel is given."""
     (kernel, _kept), queue, both = empty_kernel(device, 10), device.plain_queue, cl.mem_flags.READ_WRITE
     inputs = cl.Buffer(device.context, both | cl.mem_flags.ALLOC_HOST_PTR, 24 * n_atoms)
     outputs = cl.Buffer(device.context, both | cl.mem_flags.ALLOC_HOST_PTR, 16 * n_atoms)

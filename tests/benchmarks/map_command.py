@@ -1,4 +1,4 @@
-"""The wall clock of a whole command: `pele-ocl potmap` of a PQR file by a mesh, from its start to its end.
+"""Wall clock of a whole command: `pele-ocl potmap` of a PQR file by a mesh, from start to end.
 
 python tests/benchmarks/map_command.py [ATOMS[,...] [SUFFIX[,...] [RUNS]]]
 
@@ -36,7 +36,7 @@ def write_pqr(path: Path, n_atoms: int) -> None:
 
 
 def seconds_of(command: list[str]) -> float:
-    """Of one process."""
+    """Time one process."""
     start = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
     return time.perf_counter() - start

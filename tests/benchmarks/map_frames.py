@@ -39,7 +39,7 @@ def moved(atoms: Atoms, n_frames: int) -> np.ndarray:
 
 
 def host_seconds(atoms: Atoms, grid: Grid, frames: np.ndarray, options: MapOptions) -> float:
-    """Of a frame, what the thread that launches computes itself."""
+    """Time what the launching thread computes itself for a frame."""
     maps = MapFrames(atoms, grid, options)
     maps.add(atoms)
     start = time.thread_time()

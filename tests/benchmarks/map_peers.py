@@ -80,7 +80,7 @@ class SmoothPme:
 
 
 def torch_pme(positions: Floats, charges: Floats, n: int, spacing: float) -> tuple[str, Callable[[], Floats]]:
-    """The same by torch-pme's own steps, on a GPU where there is one: where, and the call."""
+    """Compute the map by torch-pme's own steps, on a GPU if there is one: where, and the call."""
     import torch
     from torchpme import CoulombPotential
     from torchpme.lib import KSpaceFilter, MeshInterpolator
@@ -103,7 +103,7 @@ def torch_pme(positions: Floats, charges: Floats, n: int, spacing: float) -> tup
 
 
 def all_waves(positions: Floats, charges: Floats, points: Floats, edge: float) -> Floats:
-    """The same at points (n, 3) by the sum over all waves that count, in float64."""
+    """Compute the potential at points (n, 3) by the sum over all waves that count, in float64."""
     most = int(np.ceil(2 * EWALD * 6 * edge / (2 * np.pi)))
     waves = 2 * np.pi / edge * np.arange(-most, most + 1)
     of_atoms, of_points = ([np.exp(-1j * np.outer(along, waves)) for along in each.T] for each in (positions, points))
@@ -119,7 +119,7 @@ def all_waves(positions: Floats, charges: Floats, points: Floats, edge: float) -
 
 
 def relative(found: Floats, expected: Floats) -> float:
-    """By norm."""
+    """Return the relative difference by norm."""
     return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
 
 

@@ -1,4 +1,4 @@
-"""What a map costs beyond its kernels: wall clock of `potmap` to the NumPy array, and the kernels of the same call.
+"""Cost of a map beyond its kernels: wall clock of `potmap` to the NumPy array, and its kernels.
 
 python tests/benchmarks/map_walls.py DEVICE [SYSTEM[,SYSTEM...] [CALLS]]
 

@@ -25,8 +25,8 @@ from pele_ocl import Atoms, Grid, potmap
 from pele_ocl.bench.systems import ball_of_atoms
 from pele_ocl.potmap import planned
 from pele_ocl.potmap.estimate import estimate_seconds, memory_bytes
-from pele_ocl.potmap.mesh import plan
-from pele_ocl.potmap.mesh.plan import Levels
+from pele_ocl.potmap.mesh import parameters as mesh_parameters
+from pele_ocl.potmap.mesh.parameters import Levels
 from pele_ocl.potmap.options import MapOptions
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
@@ -39,7 +39,7 @@ HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 
 
 def atoms_of(system: str) -> Atoms:
-    """The atoms of a system by its name."""
+    """Load the atoms of a system by its name."""
     shape, _, size = system.partition(":")
     if size:
         return ball_of_atoms(int(float(size)))
@@ -51,7 +51,7 @@ def atoms_of(system: str) -> Atoms:
 
 
 def side_by_side(atoms: Atoms, copies: int, gap: float) -> Atoms:
-    """So many copies in a cube; gap : between them, A"""
+    """Put so many copies into a cube; gap : between them, A"""
     edge = int(np.ceil(copies ** (1 / 3)))
     steps = np.stack(np.meshgrid(*[np.arange(edge)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)[:copies]
     shifts = steps * (np.ptp(atoms.positions, axis=0) + gap)
@@ -62,22 +62,22 @@ def side_by_side(atoms: Atoms, copies: int, gap: float) -> Atoms:
 @contextmanager
 def taken(text: str) -> Iterator[None]:
     """Meshes of these levels alone; all there are where the text is "auto"."""
-    every = plan.levels
+    every = mesh_parameters.levels
     if text != "auto":
         cutoffs = [float(word) for word in text.split("+")]
-        plan.levels = lambda problem: [Levels(cutoffs[0], cutoffs[-1])]
-    plan.forget()
+        mesh_parameters.levels = lambda problem: [Levels(cutoffs[0], cutoffs[-1])]
+    mesh_parameters.forget()
     try:
         yield
     finally:
-        plan.levels = every
-        plan.forget()
+        mesh_parameters.levels = every
+        mesh_parameters.forget()
 
 
 def row(atoms: Atoms, grid: Grid, accuracy: float, device: str, direct: float, about: str) -> str:
     """A line of the table; direct : seconds of the direct sum's kernels"""
     options = MapOptions(method="mesh", accuracy=accuracy, device=device)
-    chosen = plan.cheapest(planned(atoms, grid, options).problem)
+    chosen = mesh_parameters.cheapest(planned(atoms, grid, options).problem)
     memory = memory_bytes(atoms, grid, options) / 2**20
     kernels, wall = [], []
     while len(wall) < (8 if not wall or wall[0] < LONG_SECONDS else 2):

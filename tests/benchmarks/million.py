@@ -25,7 +25,7 @@ COPIES, APART = (4, 4, 2), 220.0  # A
 
 
 def make(path: Path) -> None:
-    """Write the copies, their chains with numbers behind their names."""
+    """Write the copies, with numbers after their chains' names."""
     one = gemmi.read_structure(str(shipped("data") / "structures" / "ruvab.pdb.gz"))[0]
     every, model = gemmi.Structure(), gemmi.Model("1")
     for number, place in enumerate(np.ndindex(COPIES)):
@@ -44,7 +44,7 @@ def make(path: Path) -> None:
 
 
 def timed(what: str, work: Callable[[], T]) -> T:
-    """The result of the work, whose seconds are printed."""
+    """Return the result of the work, and print its seconds."""
     start = time.perf_counter()
     result = work()
     print(f"| {what} | {time.perf_counter() - start:.2f} |", flush=True)

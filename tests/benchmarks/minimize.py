@@ -30,7 +30,7 @@ FIELDS = {"implicit": ("amber99sb.xml", "implicit/obc2.xml"), "gbsaobc": ("amber
 
 
 class End(NamedTuple):
-    """Where one start ends: energy in kcal/mol, rms gradient in kJ/mol/nm; OpenMM's evaluations are not counted."""
+    """End of one start: energy in kcal/mol, rms gradient in kJ/mol/nm; OpenMM's evaluations are not counted."""
 
     seconds: float
     iterations: float
@@ -40,7 +40,7 @@ class End(NamedTuple):
 
     @staticmethod
     def mean(ends: Sequence[End]) -> End:
-        """The mean of each number."""
+        """Return the mean of each number."""
         return End(*map(mean, zip(*ends, strict=True)))
 
 
@@ -111,7 +111,7 @@ def timed(plan: Minimizer, count: int) -> float:
 def one(
     plan: Minimizer, peer: OpenMM | None, exact: Energy, start: Any, tolerance: float, options: argparse.Namespace
 ) -> Pair:
-    """Where we and OpenMM end one start."""
+    """Minimise one start by us and by OpenMM."""
     plan.minimize(start)
     run = by_us(plan, start)
     ours = End(run.seconds, run.iterations or 0, run.evaluations or 0, *end_of(exact, run.positions))
@@ -137,7 +137,7 @@ def described(ours: End, theirs: End | None) -> str:
 
 
 def above(ours: End, theirs: End) -> float:
-    """How much higher we end, in percent of the energy."""
+    """Return how much higher we end, in percent of the energy."""
     return 100 * (ours.energy - theirs.energy) / abs(theirs.energy)
 
 

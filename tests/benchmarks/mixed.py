@@ -32,7 +32,7 @@ PARENTS = ("src3", "enolase_dimer", "ruvab")
 
 
 def models_of(count: int, residues: tuple[int, int], noise: float) -> list[Atoms]:
-    """So many pieces of chains, of so many residues each, at least and at most; noise : A, on all positions."""
+    """Cut so many pieces of chains, of so many residues each, at least and at most; noise : A, on all positions"""
     rng = np.random.default_rng(1)
     parents = [read(shipped("data") / "structures" / SYSTEMS[name]) for name in PARENTS]
     chains = [chain for atoms in parents for chain in _chains_of(atoms) if _length(chain) >= residues[0]]
@@ -98,7 +98,7 @@ def ours(models: Sequence[Atoms], options: argparse.Namespace) -> tuple[float, S
 
 
 def theirs(atoms: Atoms, options: argparse.Namespace) -> tuple[float, float, Any]:
-    """Seconds of OpenMM's minimiser, those of making its Context, and where it ended, (n, 3) A."""
+    """Time OpenMM's minimiser and the making of its Context, and return its end, (n, 3) A."""
     system = system_of(atoms, options.field)
     begin = time.perf_counter()
     peer = context_of(system, options.platform, options.peer_precision)

@@ -30,7 +30,7 @@ HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 
 
 def nodes_seconds(atoms: Atoms, grid: Grid, method: str, accuracy: float, device: str) -> float:
-    """Of the kernels that find the potential at the nodes."""
+    """Time the kernels that find the potential at the nodes."""
     plan = planned(atoms, grid, MapOptions(method, accuracy=accuracy, device=device))
     run = Run(get_device(device), plan.problem.precision)
     FarPart(run, plan.problem, NODES[method](run, plan.problem))

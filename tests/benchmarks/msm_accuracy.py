@@ -1,4 +1,4 @@
-"""The error by norm of multilevel summation by interpolant, order and lattice, for the shipped structures.
+"""Error by norm of multilevel summation by interpolant, order and lattice, for the shipped structures.
 
 python tests/benchmarks/msm_accuracy.py [CUTOFF[,CUTOFF...]]
 
@@ -24,13 +24,13 @@ TEXT_BOOKS = (Preset(0, 4, 2, 6.0), Preset(0, 6, 3, 6.0))  # h = 2 A, a = 12 A, 
 
 
 def grid_around(atoms: Atoms) -> Grid:
-    """The points of a map."""
+    """Make the points of a map."""
     low, high = atoms.positions.min(axis=0) - PADDING, atoms.positions.max(axis=0) + PADDING
     return Grid(low, (high - low) / (POINTS - 1), (POINTS,) * 3)
 
 
 def error(atoms: Atoms, grid: Grid, exact: np.ndarray, preset: Preset, cutoff: float) -> float:
-    """Of a map with these parameters, by norm."""
+    """Measure the error of a map with these parameters, by norm."""
     only = (Preset(1e-5, preset.nodes, preset.order, preset.ratio),)
     with patch.object(presets, "PRESETS", only), patch.object(plan, "PRESETS", only):
         with patch.object(plan, "CUTOFFS", (cutoff,)):

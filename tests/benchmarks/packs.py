@@ -1,4 +1,4 @@
-"""The kernels of molecules that share launches: microseconds of each, for one molecule.
+"""Kernels of molecules that share launches: microseconds of each, for one molecule.
 
 python tests/benchmarks/packs.py [--count 30] [--residues 160,400] [--row 1 --parts 256] [--pairs 8] [--equal]
     [--device NAME]

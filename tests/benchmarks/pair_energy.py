@@ -1,4 +1,4 @@
-"""The GB pair energy over a tree of boxes, a prototype in NumPy and float64: its error against its cost.
+"""GB pair energy over a tree of boxes, a prototype in NumPy and float64: its error against its cost.
 
 python tests/benchmarks/pair_energy.py SYSTEM [TILES [NODES[,...] [TOLERANCE[,...]]]]
 
@@ -76,7 +76,7 @@ def shares(values: Floats, nodes: Floats) -> Floats:
 
 
 def level_of(atoms: Sources, size: int, n_nodes: int) -> Level:
-    """The boxes of so many atoms each; the last is filled up with atoms of no charge."""
+    """Make the boxes of so many atoms each; the last is filled up with atoms of no charge."""
     count = -(-len(atoms.charges) // size)
     slots = np.minimum(np.arange(count * size), len(atoms.charges) - 1)
     here = atoms[slots]
@@ -167,7 +167,7 @@ def over_tree(own: Sources, atoms: Sources, levels: list[Level], tolerance: floa
 
 
 def sources_of(system: str) -> Sources:
-    """The atoms of a system along the Hilbert curve, with their Born radii from all pairs."""
+    """Order the atoms of a system along the Hilbert curve, with their Born radii from all pairs."""
     data = np.load(DATA / f"{system}.npz")
     atoms = Atoms(
         positions=data["coordinates"], charges=data["charge"], gb_radii=data["obc_radius"], gb_scales=data["obc_scale"]

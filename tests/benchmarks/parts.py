@@ -1,4 +1,4 @@
-"""The gain by each part of the fast kernels: Born radii and a potential map with one thing taken away at a time.
+"""Gain by each part of the fast kernels: Born radii and a potential map with one thing taken away.
 
 python tests/benchmarks/parts.py DEVICE... prints a table in Markdown, a column a device, float32.
 """
@@ -85,7 +85,7 @@ def map_of(points: int, n_atoms: int, device: Device) -> Callable[[], float]:
 
 
 def times(parts: Parts, ready: Callable[[Device], Callable[[], float]], device: Device) -> list[float]:
-    """Of each part the median; they take turns, so that all see the same machine."""
+    """Return the median time of each part; they take turns, so that all see one machine."""
     once = []
     for without in parts.values():
         with without():
@@ -100,7 +100,7 @@ def times(parts: Parts, ready: Callable[[Device], Callable[[], float]], device: 
 
 
 def columns(parts: Parts, ready: Callable[[Device], Callable[[], float]], devices: list[Device]) -> list[list[str]]:
-    """The parts' names and, for each device, ms and how many times longer than as it is."""
+    """Write the parts' names and, for each device, ms and how many times longer than the whole."""
     found = [list(parts)]
     for device in devices:
         measured = times(parts, ready, device)

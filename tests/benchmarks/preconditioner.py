@@ -1,4 +1,4 @@
-"""What the preconditioner of minimisation saves, with one thing changed at a time.
+"""Savings by the preconditioner of minimisation, with one thing changed at a time.
 
 python tests/benchmarks/preconditioner.py [--systems hexapeptide,ubiquitin] [--tolerance 1] [--starts 5] [--device NAME]
 
@@ -48,7 +48,7 @@ def stiffness(rest: float) -> Change:
 
 
 def without_reach(stack: ExitStack) -> None:
-    """The same stiffness for the rest, however large the gradient."""
+    """Take the stiffness for the rest as constant, however large the gradient."""
     stack.enter_context(patch.multiple(preconditioner, FIRST_STIFFNESS=0.0, REACH=1e9))
 
 

@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def row(path: Path, ready: Path, options: list[str], limit: float) -> list[str]:
-    """The cells of a structure behind its name; the first is - where there is no ready file."""
+    """Return the cells of a structure after its name; the first is - without a ready file."""
     begun = time.perf_counter()
     try:
         done = call("prepare", path, "-o", ready, "--json", *options, limit=limit)
@@ -82,13 +82,13 @@ def row(path: Path, ready: Path, options: list[str], limit: float) -> list[str]:
 
 
 def call(*words: object, limit: float) -> subprocess.CompletedProcess[str]:
-    """The command pele-ocl in a process of its own."""
+    """Run the command pele-ocl in a process of its own."""
     start = [sys.executable, "-c", "from pele_ocl.cli import main; main()"]
     return subprocess.run([*start, *map(str, words)], capture_output=True, text=True, timeout=limit)
 
 
 def sentence(stderr: str, *paths: Path) -> str:
-    """The last line of an error, without the paths of files."""
+    """Return the last line of an error, without the paths of files."""
     line = (stderr.strip().splitlines() or [""])[-1]
     for path in paths:
         line = line.replace(str(path), path.name)

@@ -1,4 +1,4 @@
-"""The chart of README.md: our time and OpenMM's for the same work, from the tables in docs/performance.
+"""Chart of README.md: our time and OpenMM's for equal work, from the tables in docs/performance.
 
 python tests/benchmarks/readme_chart.py draws docs/figures/beside-openmm.png
 """

@@ -1,4 +1,4 @@
-"""The whole of `pele-ocl relax` beside AlphaFold's protocol by OpenMM, model by model, preparation included.
+"""Whole `pele-ocl relax` beside AlphaFold's protocol by OpenMM, model by model, preparation included.
 
 python tests/benchmarks/relax.py MODEL.pdb... [--platform CPU] [--rounds 3] [--like alphafold] [--no-peer] [--heavy]
 
@@ -60,12 +60,12 @@ def by_openmm(path: Path, platform: str, rounds: int, most: int) -> tuple[dict[s
 
 
 def _counted(violations: Sequence[Violation]) -> dict[str, int]:
-    """Those that AlphaFold's rule counts, by kind."""
+    """Count the violations that AlphaFold's rule counts, by kind."""
     return counts([violation for violation in violations if violation.counts])
 
 
 def _minimized(topology: Any, positions: Any, freed: set[int], platform: str, most: int) -> Any:
-    """The positions after one round."""
+    """Return the positions after one round."""
     import openmm
     from openmm import app, unit
 
@@ -121,7 +121,7 @@ def main() -> None:
 
 
 def _heavy(model: Path, folder: Path) -> Path:
-    """The file without its hydrogens."""
+    """Write the file without its hydrogens."""
     lines = [line for line in model.read_text().splitlines() if line[:4] != "ATOM" or line[76:78].strip() != "H"]
     (folder / model.name).write_text("\n".join([*lines, ""]))
     return folder / model.name

@@ -22,7 +22,7 @@ STRAINED = 15.0  # kcal/mol
 
 
 def strained(atoms: Atoms) -> list[str]:
-    """The atoms at which an angle is far from its own."""
+    """List the atoms at which an angle is far from its own."""
     assert atoms.bonded is not None
     angles = atoms.bonded.angles
     i, j, k = (atoms.positions[column] for column in angles.atoms.T)

@@ -1,4 +1,4 @@
-"""Born radii by all pairs and by the tree in turns: times, their ratio, and the error against float64 over all atoms.
+"""Born radii by all pairs and by the tree in turns: times, their ratio, and the error against float64.
 
 python tests/benchmarks/tree.py DEVICE SYSTEM[,SYSTEM...] [PRECISION[,...] [ACCURACY[,...] [RUNS [SETTING=N...]]]]
 
@@ -28,7 +28,7 @@ SPACING = 2.0  # A, of rows and sheets
 
 
 def atoms_of(system: str) -> Atoms:
-    """The atoms of a system by its name."""
+    """Load the atoms of a system by its name."""
     shape, _, size = system.partition(":")
     if not size:
         data = np.load(DATA / f"{system}.npz")
@@ -44,7 +44,7 @@ def atoms_of(system: str) -> Atoms:
 
 
 def placed(shape: str, ball: Floats) -> Floats:
-    """Positions of a shape (n, 3) A, from those of a ball."""
+    """Place a ball's positions in a shape (n, 3) A."""
     n = len(ball)
     if shape == "clusters":
         half = ball_of_atoms(n // 2).positions

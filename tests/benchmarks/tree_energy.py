@@ -1,4 +1,4 @@
-"""Energy and gradient with Born radii from all pairs and over the tree: times in turns, and what the tree changes.
+"""Energy and gradient with Born radii from all pairs and over the tree: times in turns, and the changes.
 
 python tests/benchmarks/tree_energy.py DEVICE SYSTEM[,SYSTEM...] [RUNS]
 
@@ -25,7 +25,7 @@ HEADS = ("system", "atoms", "born", "evaluate, s", "error, s", "energy", "gradie
 
 
 def atoms_of(system: str) -> Atoms:
-    """The atoms of a system with all parameters."""
+    """Load the atoms of a system with all parameters."""
     data = np.load(DATA / f"{system}.npz")
     return Atoms(
         positions=data["coordinates"], charges=data["charge"], lj_sigma=data["sigma"], lj_epsilon=data["epsilon"],

@@ -1,4 +1,4 @@
-"""Whole evaluations by all pairs and by the tree in turns, by the clock on the wall: from where on is the tree faster?
+"""Whole evaluations by all pairs and by the tree in turns, on the wall clock: when is the tree faster?
 
 python tests/benchmarks/tree_wall.py DEVICE SYSTEM[,SYSTEM...] [WHAT[,WHAT...] [RUNS]]
 
@@ -30,13 +30,13 @@ ALL_PAIRS = {"variant": "tiled", "born": "pairs"}
 
 
 def atoms_of(system: str) -> Atoms:
-    """The atoms of a system with all parameters."""
+    """Load the atoms of a system with all parameters."""
     _, _, size = system.partition(":")
     return ball_of_atoms(int(size)) if size else tree_energy.atoms_of(system)
 
 
 def milliseconds(plan: Plan, runs: int) -> tuple[float, float]:
-    """The best wall clock of the runs, and what the measurement of the error took in it."""
+    """Return the best wall clock of the runs, and the time of the error's measurement in it."""
     positions, each = plan.atoms.positions.copy(), []
     plan.evaluate(positions)
     for _ in range(runs):

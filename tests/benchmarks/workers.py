@@ -61,7 +61,7 @@ def write(frames: Path, start: np.ndarray, n_frames: int) -> None:
 
 
 def independent_seconds(structure: Path, frames: Path, n_processes: int, n_runs: int) -> float:
-    """Seconds for as much as all frames, by so many processes, each of which computes them all on a core of its own."""
+    """Time as much as all frames, by so many processes; each computes them all on a core of its own."""
     seconds = []
     for _ in range(n_runs):
         words = ("energy", str(structure), "-t", str(frames), "--json")
@@ -72,7 +72,7 @@ def independent_seconds(structure: Path, frames: Path, n_processes: int, n_runs:
 
 
 def pele_ocl_on(core: int, words: tuple[str, ...]) -> subprocess.Popen[str]:
-    """The command on one core of those that this process may use, with one thread of PoCL."""
+    """Start the command on one of this process's cores, with one thread of PoCL."""
     cores = sorted(os.sched_getaffinity(0))
     environment = {**os.environ, "POCL_CPU_MAX_CU_COUNT": "1", "POCL_MAX_PTHREAD_COUNT": "1"}
     return subprocess.Popen(
@@ -105,7 +105,7 @@ def worker_seconds(structure: Path, frames: Path, n_workers: int, n_runs: int) -
 
 
 def others_seconds(scheduler: subprocess.Popen[bytes]) -> tuple[float, float]:
-    """The processor time of the scheduler, and of the commands that have ended, with their start."""
+    """Return the processor time of the scheduler, and of ended commands, with their start."""
     return sum(psutil.Process(scheduler.pid).cpu_times()[:2]), sum(os.times()[2:4])
 
 

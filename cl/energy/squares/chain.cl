@@ -1,5 +1,5 @@
-// The chain rule by tile pairs, each pair of atoms once for both of them, for GPUs. Second dimension: chunks of steps around
-// the ring; third: conformations.
+// Chain rule by tile pairs, each pair of atoms once for both of them, for GPUs. Second dimension: chunks of steps
+// around the ring; third: conformations.
 #include "common/real.clh"
 #include "energy/squares/chain.clh"
 

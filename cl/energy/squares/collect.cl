@@ -1,5 +1,5 @@
-// Adds up the layers that the kernels of `squares` leave, where that is a launch of its own: a work-group owns a
-// tile of one conformation, SHARES work-items a slot.
+// Adds up the layers that the kernels of `squares` leave, if that is a launch of its own. A work-group owns a tile of
+// one conformation, SHARES work-items a slot.
 #include "common/real.clh"
 #include "energy/squares/ring.clh"
 #include "energy/squares/collect.clh"

@@ -1,6 +1,6 @@
-// All steps of `squares` in one launch, for small molecules on GPUs, where launches are what costs; common/tickets.clh says how
-// steps wait for each other. Tickets: tiles to be placed, groups of bonded terms (BONDED), chunks of the Born sums, of the pair
-// energies and of the chain rule (CHAIN). Third dimension: conformations, each with tickets of its own.
+// All steps of `squares` in one launch, for small molecules on GPUs, whose launches are the cost. How steps wait for
+// each other is in common/tickets.clh. Tickets: tiles to be placed, groups of bonded terms (BONDED), chunks of Born
+// sums, of pair energies and of the chain rule (CHAIN). Third dimension: conformations, each with tickets of its own.
 #include "common/real.clh"
 #include "common/place.clh"
 #include "common/tickets.clh"
@@ -17,8 +17,8 @@
 #include "energy/terms/bonded.clh"
 #endif
 
-// The counters of a conformation: tickets drawn; tiles placed, rows with radii, groups of bonded terms, tiles with weights and
-// tiles with results that are done.
+// Counters of a conformation. DRAWN: tickets drawn; others: tiles placed, rows with radii, groups of bonded terms,
+// tiles with weights and tiles with results that are done.
 enum { DRAWN, PLACED_TILES, ROWS_WITH_RADII, BONDED_GROUPS, TILES_WITH_WEIGHTS, TILES_WITH_RESULTS, COUNTERS };
 #define COUNTER(which) (counters + (which) * COUNTER_STEP)
 

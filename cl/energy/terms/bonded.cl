@@ -1,5 +1,5 @@
-// Bonded terms and 1-4 pairs as a launch of their own, behind all other passes; or, where it BEGINS, the first one, whose
-// groups behind those of bonded terms bring positions to the tiles.
+// Bonded terms and 1-4 pairs as a launch of their own, after all other passes. With BEGINS it is the first one, and its
+// later groups bring positions to the tiles.
 #include "common/real.clh"
 #include "energy/terms/bonded.clh"
 #if BEGINS
@@ -7,7 +7,8 @@
 #endif
 
 #if BEGINS
-// A slot, by a work-item that looks at all atoms of the tile by itself: no barrier, which not every group would come to.
+// Places a slot, by a work-item that looks at all atoms of the tile by itself: no barrier, which not every group would
+// come to.
 INLINE void place_alone(
     int i, int n_tiles, int n_atoms, real step, global const coordinate *positions, PLACE_ARGUMENTS()) {
     coordinate lowest[3], highest[3];

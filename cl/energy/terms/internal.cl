@@ -1,6 +1,7 @@
-// Restraints of internal coordinates, harmonic with a flat bottom: distances of two atoms or torsions of four, an equal share of
-// the energy to each; docs/theory/restraints.md. A work-item an atom of one conformation (third dimension), which computes all
-// restraints that it is a member of; after all other passes, whose gradient it adds to.
+// Restraints of internal coordinates, harmonic with a flat bottom: distances of two atoms or torsions of four. Each
+// atom has an equal part of the energy; docs/theory/restraints.md. A work-item an atom of one conformation (third
+// dimension), which computes all restraints that it is a member of. It comes after all other passes, whose gradient it
+// adds to.
 #include "common/real.clh"
 #include "common/vector.clh"
 #include "energy/results.clh"
@@ -12,7 +13,7 @@
 #error "MEMBERS: atoms of a restraint, 2 of a distance, 4 of a torsion"
 #endif
 
-// The energy of a restraint, and its slope by one of its members. atoms: (MEMBERS); place: of the member among them.
+// Energy of a restraint, and its slope by one of its members. atoms: (MEMBERS); place: of the member among them.
 INLINE fine restraint_energy(
     global const coordinate *positions, global const int *atoms, int place, fine4 parameters, real step, Vector *by_member) {
     const Vector none = {0, 0, 0};

@@ -1,6 +1,6 @@
-// Pairs with Lennard-Jones parameters of their own (NBFIX): what they have more than the pair passes gave them, who take all
-// pairs by the parameters of atoms; eq. 2 of docs/theory/energy.md. A work-item an atom of one conformation (third dimension),
-// which sums up its pairs; after all other passes, whose gradient it adds to.
+// Pairs with Lennard-Jones parameters of their own (NBFIX). The pair passes take all pairs by the parameters of atoms;
+// this adds the difference; eq. 2 of docs/theory/energy.md. A work-item an atom of one conformation (third dimension),
+// which sums up its pairs. It comes after all other passes, whose gradient it adds to.
 #include "common/real.clh"
 #include "common/vector.clh"
 #include "energy/results.clh"

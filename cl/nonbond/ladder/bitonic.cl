@@ -1,7 +1,7 @@
 // A bitonic sorting network (Batcher 1968) for keys of 64 bits, ascending, any length.
 //
-// Every merge begins by comparing an index with its mirror image in the span and goes on with halving distances, all in one
-// direction. Indices beyond the end then act as infinitely large keys that never move: a pair that reaches there is
+// Every merge begins by comparing an index with its mirror image in the span. It goes on with halving distances, all in
+// one direction. Indices beyond the end then act as infinitely large keys that never move. A pair that reaches there is
 // skipped, and nothing needs padding. Steps within blocks of 2 * GROUP run fused in local memory.
 #include "common/real.clh"
 
@@ -10,7 +10,7 @@
 #endif
 #define BLOCK (2 * GROUP)
 
-// The two indices that comparator number c joins: mirrored in its span, or a fixed distance apart.
+// Two indices that comparator number c joins: mirrored in its span, or a fixed distance apart.
 #define MIRRORED_LOW(c, span) ((c) / ((span) / 2) * (span) + (c) % ((span) / 2))
 #define MIRRORED_HIGH(c, span) ((c) / ((span) / 2) * (span) + (span) - 1 - (c) % ((span) / 2))
 #define APART_LOW(c, distance) ((c) / (distance) * 2 * (distance) + (c) % (distance))
@@ -53,7 +53,7 @@ kernel void merge_step(const int n, const int span, const int distance, global u
     }
 }
 
-// The steps of a merge at distances below a block, in local memory.
+// Steps of a merge at distances below a block, in local memory.
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void merge_blocks(const int n, global ulong *restrict keys) {
     local ulong block[BLOCK];

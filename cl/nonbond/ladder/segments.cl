@@ -1,6 +1,6 @@
-// Each atom adds up the stored gradients of its pairs: those in which it is first, less those in which it is second.
+// Each atom adds up the stored gradients of pairs it is first in, less pairs it is second in.
 //
-// segment_sums: a work-item owns an atom and walks its segments. group_sums: a work-group owns an atom, its work-items
+// segment_sums: a work-item owns an atom and walks its segments. group_sums: a work-group owns an atom. Its work-items
 // take every GROUP-th pair of a segment of any length, and a tree in local memory adds them.
 #include "common/real.clh"
 #include "common/sums.clh"

@@ -1,11 +1,11 @@
 // A work-item sums a block of points (potmap/block.clh) over the atoms near it. Atoms are sorted into cubic bins. Each
-// group walks one list of bins, given relative to the bin of the middle of its points, that reaches all atoms within the
-// cutoff wherever in that bin the middle is.
+// group walks one list of bins, given relative to the bin of the middle of its points. The list reaches all atoms
+// within the cutoff wherever in that bin the middle is.
 #include "common/real.clh"
 #include "potmap/law.clh"
 #include "potmap/block.clh"
 
-// The lowest and highest corner of a box; w = 0.
+// Lowest and highest corner of a box; w = 0.
 typedef struct { real4 low, high; } Box;
 
 // Square of the distance from a box to another of these corners [A^2].
@@ -52,7 +52,7 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
         (real4)(x[FIRST(0)], y[FIRST(1)], z[FIRST(2)], 0),
         (real4)(x[FIRST(0) + GROUP_POINTS_0 - 1], y[FIRST(1) + GROUP_POINTS_1 - 1], z[FIRST(2) + GROUP_POINTS_2 - 1], 0),
     };
-    // The cutoff is widened by more than a box can be off by rounding; the points' own test is the exact one.
+    // Widens the cutoff by more than a box can be off by rounding; the points' own test is the exact one.
     const real reach2 = law.cutoff2 * (real)1.001;
     if (gap2(&points, lowest, highest) > reach2) return;
     const int4 middle = (int4)(middle_x[get_group_id(0)], middle_y[get_group_id(1)], middle_z[get_group_id(2)], 0);

@@ -1,6 +1,6 @@
-// Fourier transforms of whole lines in local memory by butterflies of up to eight numbers, which a work-item holds in registers:
-// a third of the passes of fft_shared.cl. On CPUs a register has one number of WIDTH lines. The mesh's own way
-// (potmap/mesh/line.clh). docs/theory/fft.md
+// Fourier transforms of whole lines in local memory by butterflies of up to eight numbers. A work-item holds them in
+// registers: a third of the passes of fft_shared.cl. On CPUs a register has one number of WIDTH lines. The mesh's own
+// way is in potmap/mesh/line.clh; docs/theory/fft.md
 #include "common/real.clh"
 #include "potmap/mesh/line.clh"
 #include "potmap/mesh/rows.clh"
@@ -10,7 +10,7 @@
 #endif
 
 #if ALONG == 1 || WIDTH == 1
-// The numbers of the work-item's lines in global memory; exists: whether there are such lines
+// Numbers of the work-item's lines in global memory; exists: true if there are such lines
 typedef struct { global const real *re, *im; size_t apart; } Source;
 typedef struct { global real *re, *im; size_t apart; bool exists; } Target;
 #define GET_FAR(from, k) complex_of(LOAD((size_t)(k) * (from)->apart, (from)->re), LOAD((size_t)(k) * (from)->apart, (from)->im))
@@ -22,7 +22,7 @@ typedef struct { global real *re, *im; size_t apart; bool exists; } Target;
 DEFINE_PASSES(first_pass_, const Source *, GET_FAR, local Complex *, PUT_HELD)
 DEFINE_PASSES(last_pass_, local const Complex *, GET_HELD, const Target *, PUT_FAR)
 
-// The first pass fetches the numbers and the last one brings them back: in between they stay in local memory.
+// Passes in between stay in local memory: the first one fetches the numbers, the last one brings them back.
 INLINE void transform_line(
     const Source *source, const Target *target, local Complex *a, local Complex *b, const Circle *circle)
 {

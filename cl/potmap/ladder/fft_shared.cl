@@ -1,5 +1,6 @@
-// Fourier transforms of whole lines in local memory, which OpenCL's elders call shared: one way to global memory and back, however
-// many passes. A work-group has LINES lines, ITEMS work-items share the butterflies of each. docs/theory/fft.md
+// Fourier transforms of whole lines in local memory, which OpenCL's elders call shared. There is one way to global
+// memory and back, however many passes. A work-group has LINES lines, ITEMS work-items share the butterflies of each.
+// docs/theory/fft.md
 #include "common/real.clh"
 #include "potmap/mesh/butterflies.clh"
 

@@ -1,7 +1,7 @@
-// The lattice cutoff of multilevel summation: the potential at the points of a lattice from the charges on it that a table
-// of weights reaches. A work-group owns a block of points of a slice. It brings one plane of charges after the other into
-// local memory, zeros beyond the lattice; each work-item then adds up POINTS_Y rows of POINTS_X vectors. docs/theory/msm.md,
-// eq. 6
+// Lattice cutoff of multilevel summation: the potential at the points of a lattice from its charges within the reach of
+// a table of weights. A work-group owns a block of points of a slice. It brings one plane of charges after the other
+// into local memory, zeros beyond the lattice. Each work-item then adds up POINTS_Y rows of POINTS_X vectors.
+// docs/theory/msm.md, eq. 6
 #include "common/real.clh"
 
 #ifndef ITEMS_X
@@ -38,14 +38,14 @@ INLINE void clear(Sums *sums) {
     EACH_POINT(j, c) sums->of[j][c] = 0;
 }
 
-// Charges of rows from low_y on and columns from low_x on, of which any may lie beyond the lattice.
+// Charges of rows from low_y on and columns from low_x on; any may lie beyond the lattice.
 INLINE void load_plane(
     SHARED real *tile, int rows, int columns, int low_x, int low_y, int4 shape, global const real *plane)
 {
     for (int row = get_local_id(1); row < rows; row += ITEMS_Y) {
         const int y = low_y + row;
         const bool inside = y >= 0 && y < shape.y;
-        // The columns from `begin` to `end` - 1 stand on the lattice.
+        // Columns from `begin` to `end` - 1 are on the lattice.
         const int begin = inside ? clamp(-low_x, 0, columns) : columns, end = clamp(shape.x - low_x, begin, columns);
         SHARED real *to = tile + row * columns;
         global const real *from = plane + (size_t)(inside ? y : 0) * shape.x;

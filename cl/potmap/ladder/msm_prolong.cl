@@ -1,6 +1,6 @@
-// Prolongation of multilevel summation, the transpose of the restriction, an axis at a time: potentials of a lattice onto one
-// of twice as many points along that axis. A work-item has a fine point; where it stands on a coarse one it takes that one's
-// potential, else those of the NODES coarse ones around it. docs/theory/msm.md, eq. 7
+// Prolongation of multilevel summation, the transpose of the restriction, an axis at a time. It brings potentials of a
+// lattice onto one of twice as many points along that axis. A work-item has a fine point. If it lies on a coarse one it
+// takes its potential, else it interpolates from the NODES coarse ones around. docs/theory/msm.md, eq. 7
 #include "common/real.clh"
 
 #ifndef NODES

@@ -1,12 +1,13 @@
-// Restriction of multilevel summation, an axis at a time: charges of a lattice onto one of half as many points along that
-// axis. A work-item has a coarse point and gathers from the finer ones around it. docs/theory/msm.md, eq. 5
+// Restriction of multilevel summation, an axis at a time. It brings charges of a lattice onto one of half as many
+// points along that axis. A work-item has a coarse point and gathers from the finer ones around it. docs/theory/msm.md,
+// eq. 5
 #include "common/real.clh"
 
 #ifndef NODES
 #error "NODES: points that the interpolant reaches along an axis"
 #endif
 
-// The interpolant is 1 on its own point and 0 on all others, so that on the finer lattice it has NODES odd terms, and one.
+// An interpolant is 1 on its own point and 0 on all others. So on the finer lattice it has NODES odd terms, and one.
 #define TERMS (NODES + 1)
 #define OFFSET(term) ((term) < NODES ? 2 * (term) - (NODES - 1) : 0)
 

@@ -1,4 +1,4 @@
-// The wrong way round: a work-item for each atom and slice adds to all points of the slice, atomically.
+// Sums the wrong way round: a work-item for each atom and slice adds to all points of the slice, atomically.
 #include "common/real.clh"
 #include "common/atomics.clh"
 #include "potmap/law.clh"

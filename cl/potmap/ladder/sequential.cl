@@ -1,4 +1,4 @@
-// One work-item for the whole map: for each slice and atom, all points of the slice, dz^2 and dy^2 computed once.
+// One work-item for the whole map. It takes all points of each slice and atom, and computes dz^2 and dy^2 once.
 #include "common/real.clh"
 #include "potmap/law.clh"
 

@@ -1,5 +1,5 @@
-// A work-item for eight neighbouring points of a row, whose totals lie in local memory to free registers: the total of
-// work-item l's point c is totals[c * GROUP * ROWS + l].
+// A work-item for eight neighbouring points of a row, whose totals lie in local memory to free registers. Point c of
+// work-item l has its total in totals[c * GROUP * ROWS + l].
 #include "common/real.clh"
 #include "potmap/law.clh"
 #include "potmap/ladder/row.clh"

@@ -1,4 +1,4 @@
-// From the nodes of a mesh to the points of a map, an axis at a time.
+// Interpolation from the nodes of a mesh to the points of a map, an axis at a time.
 #include "common/real.clh"
 
 #ifndef NODES

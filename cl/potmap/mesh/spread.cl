@@ -1,5 +1,5 @@
-// Charges onto the nodes of a mesh. A work-group owns a block of nodes and adds up the atoms that reach it, in their order,
-// so there are no atomic operations, and the bits are the same every time.
+// Charges onto the nodes of a mesh. A work-group owns a block of nodes and adds up the atoms that reach it, in their
+// order. So there are no atomic operations, and the bits are equal every time.
 #include "common/real.clh"
 #include "common/total.clh"
 #include "potmap/mesh/spread.clh"
@@ -28,7 +28,7 @@ void spread(
     for (int bz = max(0, own.z - REACH); bz <= own.z; ++bz)
         for (int by = max(0, own.y - REACH); by <= own.y; ++by) {
             const int line = (bz * blocks.y + by) * blocks.x;
-            // The blocks of a row lie one after the other, and so do their atoms.
+            // Blocks of a row lie one after the other, and so do their atoms.
             const int end = starts[line + own.x + 1];
             for (int atom = starts[line + max(0, own.x - REACH)]; atom < end; ++atom) {
                 const int4 from = low - first[atom];

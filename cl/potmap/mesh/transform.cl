@@ -1,6 +1,6 @@
-// The mesh's three transforms there and back. A work-group owns neighbouring lines, its work-items share them. Spectra have
-// their real parts first, then their imaginary ones, each with rows of `pitch` wave numbers along x. What lies beyond the
-// nodes is zero and never stored.
+// Three transforms of the mesh there and back. A work-group owns neighbouring lines, its work-items share them. Spectra
+// have their real parts first, then their imaginary ones, each with rows of `pitch` wave numbers along x. Numbers
+// beyond the nodes are zero and never stored.
 #include "common/real.clh"
 #include "potmap/mesh/line.clh"
 #include "potmap/mesh/rows.clh"
@@ -20,7 +20,7 @@
     for (int k = (begin) + get_local_id(1); k < length; k += ITEMS) first[AT(k)] = complex_of((realv)0, (realv)0)
 
 #if ALONG == 0
-// Of the rows from `begin` on, two a line: those that are its real parts, and its imaginary ones; negative beyond all rows.
+// Rows from `begin` on, two a line: the ones that are its real parts, and its imaginary ones; negative beyond all rows.
 #define EVEN_ROWS ((n_rows - begin + 1) / 2)
 #define ODD_ROWS ((n_rows - begin) / 2)
 
@@ -57,7 +57,7 @@ void rows_forth(
     }
 }
 
-// The way back: the spectra A and B of two rows make A + i B, whose other half is conj(A) + i conj(B).
+// Way back: the spectra A and B of two rows make A + i B; its other half is conj(A) + i conj(B).
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void rows_back(
     LINE_ARGUMENTS,
@@ -87,7 +87,7 @@ void rows_back(
 }
 
 #elif ALONG == 1
-// Columns along y: from n_from to n_to numbers, of which the others are zero or not wanted.
+// Columns along y: from n_from to n_to numbers; the others are zero or not wanted.
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void columns(
     LINE_ARGUMENTS,

@@ -1,5 +1,5 @@
-// The weights of the NODES nodes around each charge along each axis, from polynomials in the fraction of a spacing at which
-// it stands. Those along x have BLOCK zeros on either side, so that a row of nodes can be read wherever it begins.
+// Weights of the NODES nodes around each charge along each axis, by polynomials in the fraction of a spacing. Along x
+// BLOCK zeros are on either side, so that a row of nodes can be read from any beginning.
 #include "common/real.clh"
 #include "potmap/mesh/spread.clh"
 

@@ -1,5 +1,5 @@
-// Pair loop on the device: a work-group owns atom i, its work-items stride over j, and a tree in local memory adds their
-// sums. The first of them takes the radius function.
+// Pair loop on the device: a work-group owns atom i, and its work-items stride over j. A tree in local memory adds
+// their sums. The first of them takes the radius function.
 #include "common/real.clh"
 #include "physics/gb_radius.clh"
 #include "solvent/ladder/term.clh"
@@ -18,7 +18,7 @@ void born_sums_pair(
     global real *restrict born)          // (n_atoms) Born radius [A]
 {
     local real partial[GROUP];
-    // A long launch comes in pieces, in each of which the groups are numbered anew.
+    // A long launch comes in pieces, and in each the groups are numbered anew.
     const int i = get_group_id(0) + get_global_offset(0) / GROUP, item = get_local_id(0);
     const Own own = own_atom(i, OF_TERMS);
     real sum = 0;

@@ -1,4 +1,4 @@
-// The double loop over atoms as it stands in PELE, compiled, run by one work-item: the baseline of every speed-up.
+// Double loop over atoms as it is in PELE, compiled, run by one work-item: the baseline of every speed-up.
 #include "common/real.clh"
 #include "physics/gb_radius.clh"
 #include "solvent/ladder/term.clh"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ...energy import BORN, VARIANTS
-from ...energy.contents import GROUPS
 from ...energy.result import ALL_TERMS
+from ...energy.term_set import GROUPS
 from ...errors import InputError
 from ...grid import FARTHEST
 from ..options import Command
@@ -19,7 +19,7 @@ variant_option = click.option(
 
 born_option = click.option(
     "--born", type=click.Choice(["auto", *BORN]), default="auto", show_default=True,
-    help="What Born radii are summed over: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",
+    help="Sums that give Born radii: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",
 )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ ALL = ""  # of --align without a selection
     type=OUTPUT,
     metavar="MAP",
     multiple=True,
-    help="Write the map: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5; may be given several times. Of frames or "
+    help="Write the map: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5; may be given several times. For frames or "
     "models, {statistic} in the name makes a file of each: avg, min, max, stdev.",
 )
 @grid_options

@@ -26,9 +26,7 @@ _SHOWN = 12  # residues in a list, on screen
 @click.command(cls=EachOnce)
 @click.argument("path", metavar="IN", type=INPUT)
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="Write the structure: .pdb.")
-@click.option(
-    "--ph", type=float, default=7.0, show_default=True, help="The pH that decides which residues are protonated."
-)
+@click.option("--ph", type=float, default=7.0, show_default=True, help="pH that decides which residues are protonated.")
 @click.option("--keep-water", is_flag=True, help="Keep waters and add their hydrogens.")
 @click.option("--keep-hetero", is_flag=True, help="Keep ligands and ions, as they are.")
 @click.option(

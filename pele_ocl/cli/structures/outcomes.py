@@ -11,7 +11,7 @@ import click
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...energy.contents import GROUPS
+from ...energy.term_set import GROUPS
 from ...formats import write_table
 from ...inputfile import InputFile
 from ...jobs import SCHEMA, Record

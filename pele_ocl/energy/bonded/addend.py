@@ -1,4 +1,4 @@
-"""The bonded terms and 1-4 pairs of a molecule, as one launch: behind the passes, or on GPUs before them."""
+"""Bonded terms and 1-4 pairs of a molecule, as one launch: after the passes, or on GPUs before them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ONE_FOUR_TERMS = ("lennard_jones_14", "coulomb_14")
 
 
 def bonded_names(atoms: Atoms) -> tuple[str, ...]:
-    """The terms of which the atoms have any, 1-4 pairs apart."""
+    """List the terms that the atoms have, 1-4 pairs apart."""
     if atoms.bonded is None:
         return ()
     lengths = {name: len(table) for name, table in atoms.bonded.tables()}
@@ -60,11 +60,11 @@ class BondedTerms(Addend):
         self._groups: dict[tuple[int, bool], Groups] = {}
 
     def __bool__(self) -> bool:
-        """Whether there is anything to compute."""
+        """Tell if there is anything to compute."""
         return len(self.tasks) > 0
 
     def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> BondedTerms:
-        """Those of which all atoms are among some, (n,), or all others."""
+        """Choose the terms with all atoms among some, (n,), or all others."""
         some = copy(self)
         some.tasks, some._groups = self.tasks.within(atoms, inside), {}
         return some
@@ -140,7 +140,7 @@ class BondedTerms(Addend):
         return max(size, context.tiles.size), min(items, context.run.device.largest_group)
 
     def _local_slots(self, context: TermContext, groups: Groups) -> int:
-        """Count a group's slots in local memory, in one of few sizes, each a kernel of its own; 0 if it lacks room."""
+        """Count a group's slots in local memory, in one of few sizes that share kernels; 0 if it lacks room."""
         if groups.shared:
             return groups.size * len(self._names)
         slots = 1 << max(8, (groups.most_slots - 1).bit_length())

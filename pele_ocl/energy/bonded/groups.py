@@ -1,4 +1,4 @@
-"""Tasks shared out among work-groups, each of which owns some neighbouring atoms."""
+"""Tasks distributed to work-groups; each owns some neighbouring atoms."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .tasks import MEMBERS, Tasks, stable_order
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The tasks of each group: all in which one of its atoms is a member; cl/energy/terms/bonded.clh.
+    """Tasks of each group: all in which one of its atoms is a member; cl/energy/terms/bonded.clh.
 
     size : atoms of a group
-    shared : whether all that a group adds to an atom's row of results goes to one slot, counted from its first one
+    shared : if a group adds to an atom's row of results in one slot, counted from its first one
     n_rows : rows of results, one of each term
     starts : (n_groups * kinds + 1,) first record of each kind
     members, places : (n_records, 4) atoms, and their slots, -1 for atoms of other groups; a CMAP term takes two records
@@ -46,7 +46,7 @@ class Groups:
 
     @classmethod
     def of(cls, tasks: Tasks, n_atoms: int, n_rows: int, size: int, shared: bool) -> Groups:
-        """The tasks, sorted by kind, of groups of `size` atoms."""
+        """Sort the tasks of groups of `size` atoms by kind."""
         n_groups = -(-n_atoms // size)
         owners = tasks.members // size
         group, task = _copies(owners)
@@ -92,7 +92,7 @@ def _by_fours(columns: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def _records(twice: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """For each record its task, and whether it is the second one of it."""
+    """Find the task of each record, and if the record is its second one."""
     record = np.repeat(np.arange(len(twice)), 1 + twice)
     second = np.zeros(len(record), bool)
     second[1:] = record[1:] == record[:-1]

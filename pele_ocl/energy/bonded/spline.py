@@ -19,7 +19,7 @@ def periodic_slopes(values: Floats) -> Floats:
 
 
 def patches(values: Floats) -> Floats:
-    """Coefficients of each cell of a periodic map (s, s), for powers of how far into the cell, (s, s, 4, 4)."""
+    """Coefficients of each cell of a periodic map (s, s), for powers of the distance into the cell, (s, s, 4, 4)."""
     first = periodic_slopes(values)
     second = periodic_slopes(values.T).T
     both = periodic_slopes(first.T).T

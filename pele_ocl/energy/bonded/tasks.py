@@ -27,7 +27,7 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
-    """m tasks, of which each computes the energy of some atoms and its gradient.
+    """m tasks; each computes the energy of some atoms and its gradient.
 
     kinds : (m,) BondedKind
     members : (m, 4) atoms, -1 where there are fewer; (m, 8) where any task has more
@@ -48,7 +48,7 @@ class Tasks:
 
     @classmethod
     def of(cls, atoms: Atoms, one_four: OneFourPairs | None, model: SolventModel, names: Sequence[str]) -> Tasks:
-        """Those of the terms named, by the order of the kinds. one_four : None where 1-4 pairs do not count"""
+        """Make the tasks of the terms named, by the order of the kinds. one_four : None where 1-4 pairs do not count"""
         bonded = Bonded() if atoms.bonded is None else atoms.bonded
         parts = [_harmonic(bonded, *of, names) for of in HARMONIC if of[1] in names]
         parts += [
@@ -63,12 +63,12 @@ class Tasks:
         return cls.joined(parts or [cls.plain(BondedKind.MEET, np.empty((0, 2), np.int64), 0, np.empty((0, 0)))])
 
     def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> Tasks:
-        """The tasks all of whose members are among atoms (n,), or all others."""
+        """Choose the tasks with all members among atoms (n,), or all others."""
         return self._those((np.append(atoms, True)[self.members].all(axis=1)) == inside)
 
     @property
     def springs(self) -> Tasks:
-        """The tasks of one coordinate each, which pull it to its best value."""
+        """Tasks of one coordinate each, which pull it to its best value."""
         return self._those((self.kinds != BondedKind.CROSS_TWISTS) & (self.kinds != BondedKind.MEET))
 
     def _those(self, chosen: NDArray[np.bool_]) -> Tasks:
@@ -106,7 +106,7 @@ class Tasks:
 
 
 def stable_order(keys: NDArray[np.integer]) -> NDArray[np.intp]:
-    """As argsort, stable, of whole numbers from 0 to 2^32: by 16 bits at a time, which NumPy sorts by counting."""
+    """Sort whole numbers from 0 to 2^32, stably: by 16 bits at a time, which NumPy sorts by counting."""
     order: NDArray[np.intp] = np.argsort((keys & 0xFFFF).astype(np.uint16), kind="stable")
     high = (keys >> 16).astype(np.uint16)
     return order[np.argsort(high[order], kind="stable")] if high.any() else order
@@ -131,7 +131,7 @@ def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Seq
 
 
 def _torsions(table: Torsions, row: int) -> Tasks:
-    """A task for all cosines of the same four atoms, by rising n; those of no height are left out."""
+    """Make a task for all cosines of four atoms, by rising n; cosines of no height are left out."""
     k, n, phase = table.parameters[table.parameters[:, 0] != 0].T
     atoms = table.atoms[table.parameters[:, 0] != 0].astype(np.int64)
     atoms = np.where((atoms[:, 0] > atoms[:, 3])[:, None], atoms[:, ::-1], atoms)  # the same torsion either way

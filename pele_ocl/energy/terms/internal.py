@@ -24,7 +24,7 @@ class InternalRestraint(Term):
     """Harmonic restraints of an internal coordinate with a flat bottom; docs/theory/restraints.md.
 
     members : how many atoms the coordinate has
-    units : its unit, and that of the force constant
+    units : its unit, and the force constant's
     targets : the least and the most that a target may be, and the words for that
     """
 
@@ -86,13 +86,13 @@ class InternalRestraint(Term):
         ]  # fmt: skip
 
     def _atoms(self) -> NDArray[np.int64]:
-        """The atoms of each restraint, (m, members)."""
+        """Atoms of each restraint, (m, members)."""
         return np.asarray(self.atoms, np.int64)
 
     @abstractmethod
     def _away(self, positions: Floats) -> tuple[Floats, Floats]:
-        """How far coordinates of positions (m, members, 3) are from their targets (m,), and their slopes."""
+        """Measure how far coordinates of positions (m, members, 3) are from their targets (m,), and their slopes."""
 
     @abstractmethod
     def _parameters(self) -> Floats:
-        """Those of each restraint as the kernel takes them, (m, 4)."""
+        """Parameters of each restraint for the kernel, (m, 4)."""

@@ -17,7 +17,7 @@ MOST = 1e30  # A^2; no pair is so far
 
 
 class LennardJonesCorrections(Addend):
-    """The Lennard-Jones energy of pairs by their own parameters, less what the passes have by those of their atoms."""
+    """Lennard-Jones energy of pairs by their own parameters, less what the passes have by their atoms'."""
 
     merges_names: ClassVar[bool] = True
 
@@ -36,7 +36,7 @@ class LennardJonesCorrections(Addend):
         self._parameters = np.tile(np.concatenate(columns, axis=1), (2, 1))[order]
 
     def __bool__(self) -> bool:
-        """Whether there are such pairs."""
+        """Tell if there are such pairs."""
         return len(self._first) > 0
 
     @property

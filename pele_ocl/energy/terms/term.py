@@ -26,7 +26,7 @@ class TermContext:
     """Queue, positions and outputs with which a term launches its kernels.
 
     run : makes buffers and binds launches
-    buffers : by name, "positions" and "results" among them, and those of `sizes`; none before sizes are known
+    buffers : by name, "positions" and "results" among them, and its own of `sizes`; none before sizes are known
     n_energies : energies of each term of the passes, of atoms or tiles
     macros : build definitions of cl/energy/results.clh and of how positions are encoded
     tiles, place : for a term that runs first: the tiles, and PLACE_ARGUMENTS of cl/common/place.clh
@@ -68,7 +68,7 @@ class Part:
 class Addend(ABC):
     """Kernels that add named terms to the energy after the passes, or run before them; cl/energy/results.clh.
 
-    Each kernel adds its gradient to `gradient` of the results, in the order of the atoms, and writes energies by term.
+    Each kernel adds its gradient to `gradient` of the results, in the order of atoms, and writes energies by term.
 
     movable : if its energy stays the same when all atoms move together
     grouped : if the energies go to `grouped` of the results, of atoms only if these are wanted; else energies of atoms
@@ -83,7 +83,7 @@ class Addend(ABC):
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """Its terms."""
+        """Names of its terms."""
 
     def sizes(self, context: TermContext) -> Mapping[str, int]:
         """Count the reals of one conformation in buffers of its own, by name."""
@@ -107,10 +107,10 @@ class Addend(ABC):
 
 
 class Term(Addend):
-    """A term of the energy beside those of the pair passes: a name, a definition, and kernels that add it.
+    """Term of the energy beside the pair passes': a name, a definition, and kernels that add it.
 
-    Its kernels run last. Each adds its gradient to `gradient` of the results, in the order of the atoms, and writes
-    the energies of atoms to its part of `further`; cl/energy/results.clh.
+    Its kernels run last. Each adds its gradient to `gradient` of the results, in the order of the atoms. It writes the
+    energies of atoms to its part of `further`; cl/energy/results.clh.
 
     name : of the term in results
     """
@@ -127,4 +127,4 @@ class Term(Addend):
 
     @abstractmethod
     def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
-        """The definition in float64: energies of the atoms (n,) kcal/mol and gradient (n, 3) kcal/mol/A."""
+        """Define it in float64: energies of the atoms (n,) kcal/mol and gradient (n, 3) kcal/mol/A."""

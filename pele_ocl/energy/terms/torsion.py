@@ -37,7 +37,7 @@ class TorsionRestraint(InternalRestraint):
     name: str = "torsion_restraint"
 
     def _away(self, positions: Floats) -> tuple[Floats, Floats]:
-        """By eqs. 4 to 6 of docs/theory/bonded.md."""
+        """Compute by eqs. 4 to 6 of docs/theory/bonded.md."""
         f, g, h = (positions[:, i] - positions[:, j] for i, j in ((0, 1), (1, 2), (3, 2)))
         a, b, g2 = np.cross(f, g), np.cross(h, g), _dot(g, g)
         on_line = (_dot(a, a) <= STRAIGHT_SINE2 * g2 * _dot(f, f)) | (_dot(b, b) <= STRAIGHT_SINE2 * g2 * _dot(h, h))

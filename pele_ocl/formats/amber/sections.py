@@ -125,7 +125,7 @@ class Fields:
         return values
 
     def texts(self) -> Strings:
-        """Return the fields as texts without blanks around them; raise FormatError for characters other than ASCII's."""
+        """Return the fields as texts without blanks around them; raise FormatError for others than ASCII's."""
         self._refuse(~_IN_TEXTS[self.cells].all(axis=1), "a text in ASCII", lambda text: False)
         found: Strings = np.char.strip(_as_bytes(self.cells)).astype(f"U{self.width}")
         return found

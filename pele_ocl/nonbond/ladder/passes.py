@@ -1,4 +1,4 @@
-"""The common part of the variants of the ladder."""
+"""Common part of the variants of the ladder."""
 
 from __future__ import annotations
 

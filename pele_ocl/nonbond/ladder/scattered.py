@@ -100,7 +100,7 @@ class AtomicNative(Scattered):
 
 
 def cleared(passes: LadderPasses[Any]) -> BoundLaunch:
-    """The launch that fills the gradient with zeros."""
+    """Make the launch that fills the gradient with zeros."""
     n = passes.first_energy
     return passes.run.bind(
         "nonbond/ladder/clear.cl", "clear", (n, 1), (ITEMS, 1), dict(n=n, gradient=passes.buffers["results"])

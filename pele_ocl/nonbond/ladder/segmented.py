@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The pairs in the order in which they are computed, and which of them each atom is the first and second of."""
+    """Pairs in the order of computing, and which of them each atom is the first and second of."""
 
     task: Task
     firsts: Segments
@@ -101,7 +101,7 @@ class OffsetsGroup(Segmented):
 
 
 def _sorted_by_first(run: Run, task: Task) -> tuple[Task, Segments]:
-    """The task with its pairs in the order of their first atom, and the segments of it."""
+    """Sort the task's pairs by their first atom, and find the segments."""
     n = task.n_pairs
     firsts = segments_by_sorting(run, task.pairs, n, task.n_atoms, Role.FIRSTS)
     pairs, own = run.empty(2 * n, np.uint32), tuple(run.empty(n) for _ in task.own)

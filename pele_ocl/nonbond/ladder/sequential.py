@@ -1,4 +1,4 @@
-"""The baseline of every speed-up: one loop in one work-item."""
+"""Baseline of every speed-up: one loop in one work-item."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Find OpenCL runtimes that pip installed, so that no user sets an environment variable.
 
 PyOpenCL's wheel reads the folder OCL_ICD_VENDORS, or /etc/OpenCL/vendors, for files that name a runtime's library. Two
-common runtimes are missed that way: Intel's from PyPI, whose own .icd file holds a path of the machine it was built on,
-and NVIDIA's inside containers, where the driver's library is mounted without an .icd file. On Windows runtimes stand in
-the registry, where pip writes nothing, and OCL_ICD_FILENAMES adds libraries to them.
+common runtimes are missed that way. Intel's from PyPI has an .icd file with a path of the machine it was built on.
+Inside containers NVIDIA's library is mounted without an .icd file. On Windows runtimes stand in the registry, where pip
+writes nothing, and OCL_ICD_FILENAMES adds libraries to them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
 @contextmanager
 def announced_runtimes() -> Iterator[None]:
-    """While the loader looks for runtimes, let it find those of pip and the driver beside the system's.
+    """Let the loader find pip's and the driver's runtimes beside the system's, within the block.
 
     Does nothing where the user chose by OCL_ICD_VENDORS, or where there is nothing to add.
     """
@@ -48,7 +48,7 @@ def announced_runtimes() -> Iterator[None]:
 
 @contextmanager
 def _announced_on_windows() -> Iterator[None]:
-    """Intel's runtime of pip beside those of the registry; its library finds its own parts by PATH."""
+    """Announce Intel's runtime of pip beside the registry's; its library finds its own parts by PATH."""
     library = None if WINDOWS_VARIABLE in os.environ else _pip_intel("intelocl64.dll")
     if library is None:
         yield
@@ -79,7 +79,7 @@ def _pip_intel_icd() -> dict[str, str]:
 
 
 def _pip_intel(name: str) -> Path | None:
-    """The library of this name in Intel's runtime of pip; None where that is not installed."""
+    """Find the library of this name in Intel's runtime of pip; None if that is not installed."""
     try:
         files = metadata.files("intel-opencl-rt") or []
     except metadata.PackageNotFoundError:

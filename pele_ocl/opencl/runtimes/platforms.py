@@ -1,4 +1,4 @@
-"""PyOpenCL and the OpenCL platforms that it finds, with the files that it and PoCL write kept out of harm's way."""
+"""PyOpenCL and the OpenCL platforms that it finds; files that both write are kept out of harm's way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAST_FREE_BYTES = 64 << 20
 
 @lru_cache(maxsize=1)
 def find_platforms() -> tuple[cl.Platform, ...]:
-    """Every OpenCL platform of this machine. The first call loads the runtimes, some of which start threads."""
+    """List the OpenCL platforms of this machine. The first call loads the runtimes; some start threads."""
     _keep_invokers_in_memory()
     _give_pocl_a_folder()
     with announced_runtimes():
@@ -34,7 +34,7 @@ def find_platforms() -> tuple[cl.Platform, ...]:
 
 
 class _Invokers(dict[Any, Any]):
-    """The functions that PyOpenCL generates to set a kernel's arguments, in memory."""
+    """Functions that PyOpenCL generates to set a kernel's arguments, in memory."""
 
     def store_if_not_present(self, key: Any, value: Any) -> None:
         self.setdefault(key, value)
@@ -68,7 +68,7 @@ def _give_pocl_a_folder() -> None:
 
 
 def _pocl_folder(variable: Callable[[str], str | None]) -> Path:
-    """The folder in which PoCL keeps kernels, by its own rules."""
+    """Find the folder in which PoCL keeps kernels, by its own rules."""
     if own := variable("POCL_CACHE_DIR"):
         return Path(own)
     if cache := variable("XDG_CACHE_HOME"):
@@ -77,7 +77,7 @@ def _pocl_folder(variable: Callable[[str], str | None]) -> Path:
 
 
 def _can_hold_kernels(folder: Path) -> bool:
-    """Whether files can be written there, with room enough."""
+    """Tell if files can be written there, with room enough."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -1,7 +1,7 @@
-"""The processor that PoCL compiles for, where it is newer than PoCL's compiler.
+"""Processor that PoCL compiles for, if it is newer than PoCL's compiler.
 
-The PoCL of PyOpenCL's wheel, 3.0 with LLVM 14, calls processors that it does not know "generic", such as AMD's since
-Zen 5; its own compiler then refuses that name, and no program builds. Later versions take the name from the variable
+PyOpenCL's wheel has PoCL 3.0 with LLVM 14. It calls processors that it does not know "generic", such as AMD's since Zen
+5. Its own compiler then refuses that name, and no program builds. Later versions take the name from the variable
 POCL_LLVM_CPU_NAME. This one has neither an option nor a variable for it (https://github.com/pocl/pocl/issues/1049), so
 the name is replaced where PoCL keeps it.
 """
@@ -25,7 +25,7 @@ HASWELL = {"avx2", "bmi1", "bmi2", "fma", "f16c", "abm", "movbe", "popcnt"}
 
 
 def name_processors(devices: Iterable[cl.Device]) -> None:
-    """Have PoCL 3.0 compile for a processor that its compiler knows, on those devices whose own it does not."""
+    """Have PoCL 3.0 compile for a processor that its compiler knows, on devices whose own it does not."""
     own = [device for device in devices if " PoCL 3.0" in device.platform.version]
     unknown = [device for device in own if device.version.endswith("x86_64-unknown-linux-gnu-generic")]
     if not unknown or not sys.platform.startswith("linux"):
@@ -41,13 +41,13 @@ def name_processors(devices: Iterable[cl.Device]) -> None:
 
 
 def known_name(cpuinfo: str) -> bytes:
-    """The most that LLVM 14 knows of this processor, in 7 letters at most. cpuinfo : as Linux tells it"""
+    """Name the most that LLVM 14 knows of this processor, in 7 letters at most. cpuinfo : as Linux tells it"""
     flags = next((line.split() for line in cpuinfo.splitlines() if line.startswith("flags")), [])
     return b"haswell" if set(flags) >= HASWELL else b"x86-64"
 
 
 def writable_parts(maps: str) -> list[range]:
-    """The bytes of a process that it may write to. maps : as Linux tells them"""
+    """List the bytes of a process that it may write to. maps : as Linux tells them"""
     lines = (line.split()[:2] for line in maps.splitlines())
     return [range(*(int(end, 16) for end in ends.split("-"))) for ends, rights in lines if rights.startswith("rw")]
 
@@ -73,7 +73,7 @@ def rename(memory: BinaryIO, first: int, name: bytes, writable: Sequence[range])
 
 
 def _read(memory: BinaryIO, first: int, size: int) -> bytes:
-    """So many bytes, or fewer where there is nothing to be read."""
+    """Read so many bytes, or fewer if there is nothing to be read."""
     try:
         memory.seek(first)
         return memory.read(size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .far import FarMesh, FarPart, Nodes
 from .memory import mesh_reals
-from .plan import levels, mesh_evaluations, mesh_for, table_waves, tighter
+from .parameters import levels, mesh_evaluations, mesh_for, table_waves, tighter
 from .presets import FINEST, FLOAT32_ACCURACY
 
 __all__ = [

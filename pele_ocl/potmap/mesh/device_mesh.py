@@ -34,7 +34,7 @@ class DeviceMesh:
         self._name, self._scratch = name, scratch
         self._convolution, self._spreading = Convolution(run, geometry), Spreading(run, window, scratch)
         key = run.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
-        self._table = run.kept(key, lambda: self._convolution.padded(table()))
+        self._table = run.cached(key, lambda: self._convolution.padded(table()))
 
     def potential(self, run: Run, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating]) -> Buffer:
         """Compute the potential at the nodes (nz, ny, nx), to be taken through the window.

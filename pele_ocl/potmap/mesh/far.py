@@ -12,7 +12,7 @@ from .device_mesh import DeviceMesh
 from .geometry import MeshGeometry
 from .green import green_table
 from .interpolation import Interpolation
-from .plan import far_box, mesh_for, near_problem
+from .parameters import far_box, mesh_for, near_problem
 from .scratch import Scratch
 from .sheets import Sheets, SheetsPart, slab_axes
 from .window import NodeWeights

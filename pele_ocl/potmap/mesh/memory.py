@@ -6,7 +6,7 @@ import numpy as np
 
 from ..problem import MapProblem
 from .geometry import MeshGeometry
-from .plan import cheapest, coarse_geometry, sheets_of
+from .parameters import cheapest, coarse_geometry, sheets_of
 from .presets import preset_for
 
 ATOM_REALS = 60.0  # numbers of an atom on a device: its windows' weights, its place in the mesh and in the bins

@@ -13,7 +13,7 @@ from .device_mesh import DeviceMesh
 from .geometry import MeshGeometry
 from .green import middle_table
 from .interpolation import Interpolation
-from .plan import Parameters
+from .parameters import Parameters
 from .scratch import Scratch
 from .sheet_geometry import SheetGeometry
 

@@ -1,6 +1,6 @@
-"""The ladder of the thesis: Born radii by plain loops, each rung a step farther from one CPU core.
+"""Ladder of the thesis: Born radii by plain loops, each rung a step farther from one CPU core.
 
-Read sequential, inner, outer and pair in this order. The rungs stand apart from the engine (`tiled`): each computes the
+Read sequential, inner, outer and pair in this order. The rungs are apart from the engine (`tiled`). Each computes the
 radii of one conformation, and the engine's energy passes take them from there.
 """
 

@@ -1,4 +1,4 @@
-"""The inner loop on the device: a launch and a read-back for each atom."""
+"""Inner loop on the device: a launch and a read-back for each atom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outer loop on the device."""
+"""Outer loop on the device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The buffers that all rungs of the ladder compute with, and the interface of a rung."""
+"""Buffers that all rungs of the ladder compute with, and the interface of a rung."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Molecule:
         run.write(self.atoms, self.host_atoms.astype(run.dtype))
 
     def radii_step(self, run: Run, sums: Buffer, n_parts: int = 1) -> BoundLaunch:
-        """The launch that ends most rungs: from (n_parts, n) parts of the Born integrals to psi and Born radii."""
+        """Make the launch that ends most rungs: from (n_parts, n) parts of the Born integrals to psi and Born radii."""
         return run.bind(
             "solvent/ladder/radii.cl", "born_radii", (self.n, 1), (ITEMS, 1),
             dict(n_parts=n_parts, sums=sums, rho=self.rho, **self.constants, **self.radii_arguments),

@@ -1,4 +1,4 @@
-"""The whole double loop in one work-item."""
+"""Whole double loop in one work-item."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAUNCH_PAIRS = 2e7  # in a launch, where progress is asked for
 
 
 class Sequential(Rung):
-    """The plain loop of PELE, compiled, on one CPU core: what all others are measured against."""
+    """Plain loop of PELE, compiled, on one CPU core: what all others are measured against."""
 
     def __init__(self, run: Run, molecule: Molecule) -> None:
         super().__init__(run, molecule)

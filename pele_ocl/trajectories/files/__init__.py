@@ -16,9 +16,18 @@ from ...formats import is_structure
 from ...formats.registry import COMPRESSED, open_plain
 from .framefile import AtomChoice, FrameFile, Positions
 from .memory import MemoryFile, held_frames
-from .one_file import OneFile
+from .one_file import LastOpenFile
 
-__all__ = ["SUFFIXES", "AtomChoice", "FrameFile", "MemoryFile", "OneFile", "Positions", "held_frames", "open_frames"]
+__all__ = [
+    "SUFFIXES",
+    "AtomChoice",
+    "FrameFile",
+    "LastOpenFile",
+    "MemoryFile",
+    "Positions",
+    "held_frames",
+    "open_frames",
+]
 
 # Suffix in lower case -> module and function that opens such a file. Structures' suffixes are understood, too.
 SUFFIXES: Mapping[str, str] = {

@@ -9,7 +9,7 @@ from .framefile import FrameFile
 from .memory import MemoryFile
 
 
-class OneFile:
+class LastOpenFile:
     """Last requested of several files, open."""
 
     def __init__(self, paths: Sequence[Path | MemoryFile], open_file: Callable[[Path | MemoryFile], FrameFile]) -> None:
@@ -29,7 +29,7 @@ class OneFile:
             self._opened[1].close()
             self._opened = None
 
-    def __enter__(self) -> OneFile:
+    def __enter__(self) -> LastOpenFile:
         return self
 
     def __exit__(self, *_: object) -> None:

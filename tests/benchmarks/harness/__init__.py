@@ -1,1 +1,1 @@
-"""What the programs of this folder share: comparisons with peers, curves against size, tables and charts."""
+"""Common parts of the programs of this folder: comparisons with peers, curves against size, tables and charts."""

@@ -1,4 +1,4 @@
-"""Ours and every peer that is there, on the same atoms in one run, with a check that the answers agree."""
+"""Ours and every peer that is there, on equal atoms in one run, with a check of the answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOST_REFERENCE_ATOMS = 6000  # beyond, OpenMM's Reference platform takes minutes
 
 @dataclass(frozen=True)
 class Row:
-    """The times of one code for one work.
+    """Times of one code for one work.
 
     seconds : with all data in place; call_seconds : of a call that gets positions and gives
         arrays, with everything else prepared before; None where not known
@@ -69,13 +69,13 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """Whether no error is beyond its tolerance; nor is one not a number."""
+        """True if no error is beyond its tolerance, or not a number."""
         return all(error <= TOLERANCES[self.precision][name] for name, error in self.errors.items())
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The part of a row that a contender measures."""
+    """Part of a row that a contender measures."""
 
     code: str
     where: str
@@ -96,7 +96,7 @@ class Contender:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """The same inputs for all contenders; evaluations : atoms times points, or atoms times atoms, or pairs"""
+    """Equal inputs for all contenders; evaluations : atoms times points, or atoms times atoms, or pairs"""
 
     name: str
     system: str
@@ -110,7 +110,7 @@ class Work:
         return f"{self.name}, {self.system}, {self.precision}"
 
     def rows(self, wanted: Callable[[str], bool], tell: Callable[[str], None]) -> Iterator[Row]:
-        """Measure one after the other: ours, and of the others those `wanted` by name.
+        """Measure one after the other: ours, and the peers named in `wanted`.
 
         tell : what is under way, and what came of it: a time, or the traceback of a peer that failed
         """
@@ -279,5 +279,5 @@ def _errors(
 
 
 def _shift(atoms: Atoms, pairs: PairList, cutoff: float) -> float:
-    """The Coulomb energy that OpenMM leaves out so that each pair's is 0 at the cutoff, kcal/mol."""
+    """Compute the Coulomb energy that OpenMM leaves out so that each pair's is 0 at the cutoff, kcal/mol."""
     return COULOMB_KCAL_A / cutoff * float(atoms.charges[pairs.first] @ atoms.charges[pairs.second])

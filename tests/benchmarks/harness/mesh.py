@@ -25,7 +25,8 @@ SPACING = 0.5  # A
 def mesh_work(
     points: int, n_atoms: int, precision: str, devices: Sequence[Device], runs: int, most_seconds: float
 ) -> Work:
-    """The map of a ball of atoms with `points` points along an edge, with an error by norm of MESH_ACCURACY at most.
+    """Make the map of a ball of atoms with `points` points along an edge, with an error by norm of MESH_ACCURACY at
+    most.
 
     most_seconds : after which a peer is given up
     """
@@ -54,14 +55,14 @@ def mesh_work(
 
 
 def _by_peer(name: str, atoms: Atoms, grid: Grid, runs: int) -> tuple[str, str, float, Array]:
-    """Where a peer computes, its version, its seconds, and the map."""
+    """Compute the map by a peer: its place, its version, its seconds, and the map."""
     peer = MESH_PEERS[name](atoms, MESH_ACCURACY)
     found = [peer.once(grid) for _ in range(runs)]
     return peer.where, peer.version, min(seconds for seconds, _ in found), found[-1][1]
 
 
 def _fastest(call: Callable[[], Array], runs: int) -> tuple[float, Array]:
-    """The wall clock of the fastest of some calls, of which the first does not count, and what they return."""
+    """Time the fastest of some calls on the wall clock, the first left out, and return its result."""
     call()
     seconds = []
     for _ in range(runs):
@@ -72,6 +73,6 @@ def _fastest(call: Callable[[], Array], runs: int) -> tuple[float, Array]:
 
 
 def _error(atoms: Atoms, grid: Grid, values: Array, device: Device) -> dict[str, float]:
-    """By norm, at 1,000 points, against direct sums in float64."""
+    """Measure the error by norm, at 1,000 points, against direct sums in float64."""
     problem = planned(atoms, grid, MapOptions(method="mesh", accuracy=MESH_ACCURACY, device=device)).problem
     return {"potential": Sample(problem, device).error(values, sum_of_squares(values)).norm}

@@ -14,8 +14,7 @@ from pele_ocl import __version__
 from pele_ocl.cli.bench.options import without_nan
 from pele_ocl.cli.options import PATH, Command
 from pele_ocl.errors import FormatError
-from pele_ocl.formats import refuse_target, replacing
-from pele_ocl.formats.maps.pictures import require_png
+from pele_ocl.formats import refuse_target, replacing, require_png
 
 SUFFIXES = (".md", ".json", ".png")
 
@@ -45,7 +44,7 @@ def check_outputs(outputs: Sequence[Path]) -> None:
 
 
 def command_line() -> str:
-    """The command as one types it to see the same; where its files go is left out."""
+    """Write the command as one types it for the same result, without the places of its files."""
     words, given = ["python", f"tests/benchmarks/{Path(sys.argv[0]).name}"], iter(sys.argv[1:])
     for word in given:
         if word in ("-o", "--output", "--machine"):
@@ -56,7 +55,7 @@ def command_line() -> str:
 
 
 def origin() -> str:
-    """How a page was made, in Markdown."""
+    """Say how a page was made, in Markdown."""
     return f"pele-ocl {__version__}:\n\n    {command_line()}\n"
 
 

@@ -29,7 +29,7 @@ LONG_SECONDS = 1.0  # what is longer is timed once
 
 @dataclass(frozen=True)
 class Point:
-    """The time and memory of a quantity for a number of atoms.
+    """Time and memory of a quantity for a number of atoms.
 
     seconds : kernels alone; whole_seconds : by the clock on the wall, with all that is done before
     device_bytes : the most that buffers held at a time
@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True)
 class End:
-    """Why a curve ends early: the next size would take about so long."""
+    """End of a curve: the next size would take about so long."""
 
     quantity: str
     n_atoms: int
@@ -71,7 +71,7 @@ Ready = Callable[[Atoms, str, Device], Evaluate]  # makes a quantity ready
 
 @dataclass(frozen=True)
 class Radii:
-    """Born radii alone, as a result of which the time counts."""
+    """Born radii alone, as a result whose time counts."""
 
     variant: str
     seconds: Mapping[str, float]

@@ -23,7 +23,7 @@ ABOUT = {
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The rows of one work in one precision: those that have figures, and those that do not."""
+    """Rows of one work in one precision: with figures, and without."""
 
     timed: Sequence[Row]
     missing: Sequence[Row]
@@ -42,13 +42,13 @@ class Group:
         return f"{self.first.work}: {self.first.system}, {self.first.precision}"
 
     def times_best_peer(self, row: Row, of: Callable[[Row], float | None]) -> float | None:
-        """How many times faster a row is than the fastest peer whose answer agrees; None without one."""
+        """Return how many times faster a row is than the fastest peer whose answer agrees; None without one."""
         peers = [of(peer) for peer in self.timed if not peer.ours and peer.agrees]
         known, own = [seconds for seconds in peers if seconds is not None], of(row)
         return min(known) / own if known and own is not None else None
 
     def section(self) -> str:
-        """The group in Markdown."""
+        """Write the group in Markdown."""
         lines = [f"### {self.title}", "", ABOUT[self.first.work], ""]
         if self.timed:
             lines += table(self._rate_cells() if self.first.work == "potmap" else self._time_cells(), texts=(0, 1))

@@ -1,4 +1,4 @@
-"""A map by a kernel written by hand in CUDA C++, the last of the text books: eight points a thread, a block apart."""
+"""Map by a kernel written by hand in CUDA C++, the last of the text books: eight points a thread."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ MACROS = {
 
 
 def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
-    """The kernel above through CuPy, with CUDA's fast mathematics."""
+    """Run the kernel above through CuPy, with CUDA's fast mathematics."""
     if not gpu:
         raise AbsentError("CUDA is for GPUs")
     cupy = load("cupy")

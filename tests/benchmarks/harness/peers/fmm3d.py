@@ -18,7 +18,7 @@ SLACK = 10  # it keeps a finer accuracy than it is asked for (measured), and wou
 
 
 def potmap(atoms: Atoms, accuracy: float) -> MapPeer:
-    """The potential of all charges at all points; accuracy : the error by norm that it is to keep"""
+    """Compute the potential of all charges at all points; accuracy : the error by norm that it is to keep"""
     fmm3d = load("fmm3dpy")
 
     def once(grid: Grid) -> tuple[float, Array]:

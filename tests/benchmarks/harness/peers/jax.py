@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
-    """jax.jit on all distances at once, of which XLA makes a loop."""
+    """Compile all distances at once by jax.jit; XLA makes a loop of them."""
     # By default JAX takes most of a GPU's memory for itself, where others are timed, too.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax = load("jax")

@@ -35,7 +35,7 @@ class MapPeer:
 
 
 def version_of(*distributions: str) -> str:
-    """The version of the first of the packages that is installed."""
+    """Return the version of the first of the packages that is installed."""
     for name in distributions:
         try:
             return version(name)

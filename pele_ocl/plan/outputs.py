@@ -1,4 +1,4 @@
-"""The arrays that evaluators fill."""
+"""Arrays that evaluators fill."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLOCK = 8192
 
 
 def norm2(values: NDArray[Any]) -> float:
-    """The sum of all squares, which takes a third of the time of a look at each number; not finite where one is not."""
+    """Sum all squares, in a third of the time of a look at each number; not finite if one is not."""
     if values.size <= _BLOCK:
         return float(np.vdot(values, values))  # unlike `dot` it does not warn of overflows
     return sum(in_parts(values.shape[-1], lambda columns: _norm2_of_blocks(values[..., columns].ravel())))
@@ -29,7 +29,7 @@ def _norm2_of_blocks(flat: NDArray[Any]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Outputs:
     """Results of m conformations of n atoms, float64; an array is None where it was not asked for.
 
     energies : (m, n_terms) kcal/mol, the terms of the plan
@@ -49,7 +49,7 @@ class Found:
     def empty(
         cls, m: int, n: int, n_terms: int, *, gradients: bool = False, born_radii: bool = False, psi: bool = False,
         per_atom: bool = False,
-    ) -> Found:  # fmt: skip
+    ) -> Outputs:  # fmt: skip
         """Arrays to be filled."""
         return cls(
             np.empty((m, n_terms)),
@@ -60,7 +60,7 @@ class Found:
         )
 
     def arrays(self) -> Iterator[Floats]:
-        """Those that are there."""
+        """Yield the arrays that were asked for."""
         for f in fields(self):
             array = getattr(self, f.name)
             if array is not None:
@@ -83,5 +83,5 @@ class Found:
         return bad
 
     def is_good(self, k: int) -> bool:
-        """Whether all results of conformation k are finite and its Born radii positive."""
+        """Tell if all results of conformation k are finite and its Born radii positive."""
         return bool(np.isfinite(self.energies[k]).all()) and not bool(self.bad_atoms(k).any())

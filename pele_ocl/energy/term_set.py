@@ -1,4 +1,4 @@
-"""The terms that an energy consists of, and what computes those behind the passes."""
+"""Terms of an energy, and what computes the ones that are not of the passes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ GB_TERMS = ("gb_pair", "gb_self", "nonpolar")  # those that Born radii make
 
 
 @dataclass(frozen=True, eq=False)
-class Contents:
-    """The terms of an energy.
+class TermSet:
+    """Terms of an energy.
 
     names : of all terms, in the order of results
     excluded : (k, 2) pairs that have no Lennard-Jones and Coulomb energy in the passes
-    further, grouped : what runs behind the passes and leaves energies in that part of the results
+    further, grouped : what runs after the passes and leaves energies in that part of the results
     """
 
     names: tuple[str, ...]
@@ -42,11 +42,11 @@ class Contents:
     def of(
         cls, atoms: Atoms, options: Options, model: SolventModel, only_terms: Sequence[str] | None,
         terms: Sequence[Term],
-    ) -> Contents:  # fmt: skip
-        """Those of a molecule. only_terms : names of the terms of the force field that count, None for all
+    ) -> TermSet:  # fmt: skip
+        """Choose the terms of a molecule. only_terms : names of the force field's terms that count, None for all
 
-        Raises InputError for names of terms that are not there, for atoms that lack parameters of the terms, and for
-        further terms that do not fit.
+        Raises InputError for names of terms that are not there, and for further terms that do not fit. So it does for
+        atoms that lack parameters.
         """
         there = terms_there(atoms, model, options.one_four == "scale")
         names = there if only_terms is None else _chosen(only_terms, there)
@@ -68,27 +68,27 @@ class Contents:
 
     @property
     def addends(self) -> tuple[Addend, ...]:
-        """All that runs behind the passes, in order."""
+        """All that runs beside the passes, in order."""
         return (*self.grouped, *self.further)
 
     @cached_property
     def has_gb(self) -> bool:
-        """Whether any term depends on the Born radii."""
+        """Tell if any term depends on the Born radii."""
         return _has_gb(self.names)
 
     def columns(self, names: Sequence[str]) -> NDArray[np.intp]:
-        """Where terms stand among all; those that do not count are left out."""
+        """Find the places of terms among all; terms that do not count are left out."""
         return np.array([self.names.index(name) for name in names if name in self.names], np.intp)
 
-    def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> Contents:
-        """The same with the bonded terms alone of which all atoms are among some, (n,), or all others."""
+    def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> TermSet:
+        """Keep only bonded terms with all atoms among some, (n,), or all others."""
         bonded = (addend.within(atoms, inside) for addend in self.grouped if isinstance(addend, BondedTerms))
         other = (addend for addend in self.grouped if not isinstance(addend, BondedTerms))
         further = self.further if not inside else ()
         return replace(self, grouped=(*filter(None, bonded), *(() if inside else other)), further=further)
 
     def for_passes(self, atoms: Atoms, model: SolventModel) -> tuple[Atoms, SolventModel]:
-        """The atoms and the model for the passes, without what makes terms that do not count."""
+        """Make atoms and model for the passes, without what makes terms that do not count."""
         if "lennard_jones" not in self.names:
             atoms = _without_wells(atoms)
         if "nonpolar" not in self.names:
@@ -97,7 +97,7 @@ class Contents:
 
 
 def terms_there(atoms: Atoms, model: SolventModel, with_one_four: bool = True) -> tuple[str, ...]:
-    """The terms that atoms have in a model, in the order of results.
+    """List the terms that atoms have in a model, in the order of results.
 
     There are no GB and nonpolar energies without solvent, and no nonpolar one with surface="none".
     """
@@ -107,12 +107,12 @@ def terms_there(atoms: Atoms, model: SolventModel, with_one_four: bool = True) -
 
 
 def has_radii(names: Sequence[str], model: SolventModel) -> bool:
-    """Whether any of these terms depends on GB radii; an LCPO surface does not."""
+    """Tell if any of these terms depends on GB radii; an LCPO surface does not."""
     return bool({"gb_pair", "gb_self", "gb_pair" if model.surface == "lcpo" else "nonpolar"} & set(names))
 
 
 def summary(names: Sequence[str], atoms: Atoms, model: SolventModel) -> str:
-    """The name of an energy of these terms: "whole force field", "nonbonded + solvent", or the terms one by one."""
+    """Name an energy of these terms: "whole force field", "nonbonded + solvent", or the terms one by one."""
     if not set(terms_there(atoms, model, with_one_four=False)) <= set(names):
         return ", ".join(names)
     in_vacuum = model.gb_model.vacuum
@@ -128,18 +128,18 @@ def _has_gb(names: Sequence[str]) -> bool:
 
 
 def _parameters(names: Sequence[str], model: SolventModel) -> tuple[str, ...]:
-    """The parameters of atoms that terms take, beside those of `bonded`."""
+    """List the parameters of atoms that terms take, beside `bonded`."""
     lennard_jones = ("lj_sigma", "lj_epsilon") if {"lennard_jones", "lennard_jones_14"} & set(names) else ()
     return ("charges", *lennard_jones, *(model.gb_model.parameters if _has_gb(names) else ()))
 
 
 def _without_wells(atoms: Atoms) -> Atoms:
-    """The atoms with no Lennard-Jones energy, whose parameters may be missing."""
+    """Take the Lennard-Jones energy, whose parameters may be missing, from atoms."""
     return replace(atoms, lj_sigma=np.ones(len(atoms)), lj_epsilon=np.zeros(len(atoms)))
 
 
 def _chosen(names: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
-    """The names in the order of results, or InputError for one that is not there."""
+    """Put names in the order of results. Raises InputError for one that is not there."""
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise InputError(f"only_terms are {described(names)}; a list of names is needed, such as ['bond', 'angle']")
     known = f"the terms of these atoms are {', '.join(there)}; {', '.join(GROUPS)} stand for several of them"
@@ -155,7 +155,7 @@ def _chosen(names: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _checked_terms(terms: Sequence[Term], atoms: Atoms, taken: Sequence[str]) -> tuple[Term, ...]:
-    """The terms, or InputError for what is none, does not fit the atoms, or has a name twice."""
+    """Check terms. Raises InputError for what is none, does not fit the atoms, or has a name twice."""
     if isinstance(terms, Term):
         terms = (terms,)
     if isinstance(terms, str):
