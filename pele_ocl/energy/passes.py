@@ -26,7 +26,7 @@ from .layout import EnergyLayout
 from .masks import TileOrder
 from .options import Options
 from .result import PASS_TERMS
-from .sgb import SurfaceRadii
+from .sgb import TYPES, SurfaceRadii
 from .tables import PairTables
 from .term_set import TermSet
 from .terms import Addend
@@ -82,7 +82,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         sizes |= self.of_surface.sizes("born_sums") if self.of_surface else {}
         for addend in self.contents.addends:
             sizes |= addend.sizes(self.context)
-        self.allocate(sizes, most)
+        self.allocate(sizes, most, TYPES)
         self.launches = self.uncut = [*self._passes(), *self._after_passes()]
         self.most_uncut = self.run.most_uncut(self.launches)
 
@@ -306,7 +306,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [*tree.launches(self, "born_sums"), self._atom_terms(tree.n_parts)]
 
     def _born_of_surface(self, surface: SurfaceRadii) -> list[BoundLaunch]:
-        """Launches in place of those of Born radii from pairs if they are integrals over the surface."""
+        """Bind the launches of Born radii that are integrals over the surface."""
         return [*surface.launches(self, "born_sums"), self._atom_terms(surface.n_parts), surface.single(self)]
 
     def _surface(self) -> list[BoundLaunch]:

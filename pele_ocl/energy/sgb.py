@@ -19,6 +19,9 @@ MOST_PARTS = 32  # in which spheres are added up
 WORK_ITEMS = 1 << 16  # of one conformation, which fill a GPU
 
 
+TYPES = {"exposed": np.dtype(np.int32)}  # of buffers that hold no reals
+
+
 class SurfaceRadii:
     """Launches that find exposed points, Born sums and energies of single atoms, of the passes of one molecule."""
 
@@ -31,13 +34,11 @@ class SurfaceRadii:
 
     def sizes(self, sums: str) -> dict[str, int]:
         """Count the reals in each buffer, for one conformation. sums : name of the buffer of Born sums"""
-        return {sums: self.n_parts * self.n_slots, "areas": self.n_slots}
+        return {sums: self.n_parts * self.n_slots, "exposed": WORDS * self.n_slots, "areas": self.n_slots}
 
     def launches(self, passes: AnyPasses, sums: str) -> list[BoundLaunch]:
         """Bind the launches that leave Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
         run, tiles, model = passes.run, passes.tiles, passes.model
-        if "exposed" not in passes.buffers:  # radii may be bound twice
-            passes.buffers["exposed"] = run.zeros(passes.batch * self.n_slots * WORDS, np.int32)
         figures = np.column_stack([tiles.by_slot(column) for column in sgb_figures(passes.atoms, model.gb).T])
         self._parameters = run.upload(figures)
         common = dict(n_tiles=len(tiles), parameters=self._parameters, **passes.named("points", "origins", "exposed"))

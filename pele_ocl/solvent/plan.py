@@ -66,7 +66,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             raise InputError(f"gb is {model.gb}, and there is no solvent energy without solvent; choose another model")
         if model.gb_model.of_surface:
             raise InputError(
-                f"the model {model.gb} is part of whole energies; take `energy` with only_terms=['gb', 'nonpolar']"
+                f"the model {model.gb} is part of whole energies; take `energy` and its terms gb and nonpolar"
             )
         atoms.require(("charges", *model.gb_model.parameters), "the solvent energy")
         check_radii(atoms, model)
