@@ -33,9 +33,10 @@ from pele_ocl import (
 )
 from pele_ocl.atoms import Bonded, LennardJonesPairs
 from pele_ocl.binding.pele import PoseEvaluator
-from pele_ocl.energy import DistanceRestraint, Energy, PositionalRestraint, TorsionRestraint, squares
+from pele_ocl.energy import DistanceRestraint, Energy, PositionalRestraint, TorsionRestraint, sgb, squares
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
+from pele_ocl.gb_models.surface import unit_points
 from pele_ocl.ions.placement import Placement, WorkSplit
 from pele_ocl.minimize import METHODS, Minimizer, many, preconditioner, steps
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
@@ -218,6 +219,16 @@ ENERGY_LAYOUTS = {
 }
 
 
+def sgb_case(device: Device) -> None:
+    """Born radii by the surface, of few points, and dielectric constants of atoms."""
+    few = replace(charged_groups(12), sgb=np.tile([1.5, 1.2, 0.01, -0.5], (12, 1)))
+    both = np.stack([few.positions, few.positions + 0.1])
+    with patch.multiple(sgb, WORDS=2, POINTS=64, unit_points=lambda: unit_points(64)):
+        for variant, precision in (("rows", "float64"), ("blocks", "float32"), ("squares", "float32")):
+            options = dict(fixed_radii=True, model=SolventModel(gb="vdgbnp"), variant=variant, precision=precision)
+            Energy(few, device=device, **options).evaluate_batch(both)
+
+
 def charged_groups(n: int) -> Atoms:
     """Random atoms in one chain of bonds, of which every third has a dielectric constant of its own in VDGBNP."""
     atoms, chain = random_atoms(n), np.column_stack([np.arange(n - 1), np.arange(1, n)])
@@ -255,10 +266,7 @@ def energy_cases(device: Device) -> None:
     for size, items in ((64, 1), (32, 8)):
         with patch.multiple(addend, ATOMS_GPU=size, ITEMS_GPU=items):
             Energy(of_every_kind(40), per_atom=items == 1, variant="rows", device=device).evaluate()
-    for variant, precision in (("rows", "float64"), ("blocks", "float32"), ("squares", "float32")):
-        few = replace(charged_groups(12), sgb=np.tile([1.5, 1.2, 0.01, -0.5], (12, 1)))
-        options = dict(fixed_radii=True, model=SolventModel(gb="vdgbnp"), variant=variant, precision=precision)
-        Energy(few, device=device, **options).evaluate_batch(np.stack([few.positions, few.positions + 0.1]))
+    sgb_case(device)
     surface_case(device, Energy)
     surface_case(device, Energy, n_shapes=1, per_atom=True, gradient=False)
 
