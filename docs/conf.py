@@ -1,4 +1,4 @@
-"""The documentation site: `make site` builds it of these pages, into build/site.
+"""Documentation site: `make site` builds it of these pages, into build/site.
 
 Formulas are text, in the letters of Unicode, so that a browser, an editor and a terminal show the same ones: no library
 sets them, and no page of the site loads anything from a network.

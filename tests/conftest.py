@@ -18,8 +18,7 @@ import pytest
 
 from pele_ocl import Atoms, list_devices
 from pele_ocl.atoms import Labels
-from pele_ocl.opencl import building, notices
-from pele_ocl.opencl.device import Device
+from pele_ocl.opencl import Device, building, notices
 from pele_ocl.pairs import PairList
 from pele_ocl.paths import copy_installed
 from pele_ocl.variant import PRECISIONS

@@ -42,21 +42,17 @@ from pele_ocl.minimize import METHODS, Minimizer, many, preconditioner, steps
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
-from pele_ocl.opencl import building
-from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Device, Run, building, get_device
 from pele_ocl.plan import plan as plans
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
-from pele_ocl.potmap import error
+from pele_ocl.potmap import MapOptions, MapProblem, error
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames, frames
 from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft
 from pele_ocl.potmap.msm import levels, plan
 from pele_ocl.potmap.msm.lattices import LatticeLayout
-from pele_ocl.potmap.options import MapOptions
-from pele_ocl.potmap.problem import MapProblem
 from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import energy as definition
 from pele_ocl.solvent import VARIANTS, Solvent

@@ -21,7 +21,7 @@ from pele_ocl.energy import TERMS, VARIANTS, Energy, energy
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.bonded.tasks import stable_order
 from pele_ocl.energy.result import ALL_TERMS, PASS_TERMS
-from pele_ocl.opencl.device import Device
+from pele_ocl.opencl import Device
 from pele_ocl.pairs import nonbonded_pairs, pairs_within
 from pele_ocl.reference.bonded import bonded_terms
 from pele_ocl.reference.energy import energy as reference

@@ -14,9 +14,8 @@ from pele_ocl import Atoms, InputError, ParameterError, SolventModel, list_devic
 from pele_ocl.energy import TERMS, VARIANTS, Energy, PositionalRestraint, choose_variant, energy, squares
 from pele_ocl.energy.layout import RowsLayout, SquaresLayout
 from pele_ocl.energy.masks import Masks
+from pele_ocl.opencl import Device, Run
 from pele_ocl.opencl.building import GroupTooLargeError
-from pele_ocl.opencl.device import Device
-from pele_ocl.opencl.run import Run
 from pele_ocl.pairs import nonbonded_pairs
 from pele_ocl.plan import passes
 from pele_ocl.reference.energy import energy as reference

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from forcefield_helpers import SAMPLES, needs_samples
 
-from pele_ocl.atoms.radii import element_rule
+from pele_ocl.atoms import element_rule
 from pele_ocl.errors import FormatError
 from pele_ocl.forcefield import embedded_radii, lookup, read_obc
 

@@ -7,8 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from pele_ocl.opencl import building
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Run, building
 from pele_ocl.paths import shipped
 
 ITEMS, GROUPS, LAUNCHES = 8, 200, 50

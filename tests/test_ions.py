@@ -15,7 +15,7 @@ from pele_ocl.bench.systems import load
 from pele_ocl.ions import SPECIES
 from pele_ocl.ions.counts import count_ions, salt_ions
 from pele_ocl.ions.placement import Placement, WorkSplit
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Run
 from pele_ocl.reference.ions import allowed_points
 from pele_ocl.reference.ions import place_ions as reference
 from pele_ocl.reference.potmap import potmap as potential_of

@@ -12,10 +12,9 @@ from conftest import DEVICES, random_atoms
 from tolerance import BORN_RADIUS, SOFT_ROOT, TWIN
 
 from pele_ocl import DeviceError, KernelBuildError, Solvent
-from pele_ocl.opencl import building
+from pele_ocl.opencl import Run, building
 from pele_ocl.opencl import run as runs
 from pele_ocl.opencl.kernel import get_kernel
-from pele_ocl.opencl.run import Run
 from pele_ocl.paths import shipped
 
 PROBE = """

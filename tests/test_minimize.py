@@ -13,8 +13,7 @@ from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, 
 from pele_ocl.atoms import Angles, Bonded, Bonds
 from pele_ocl.minimize import many, minimize
 from pele_ocl.minimize.options import Stopping
-from pele_ocl.opencl.device import Device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Device, Run
 from pele_ocl.opencl.shared import StepState, Stop
 from pele_ocl.paths import shipped
 from pele_ocl.plan import plan as plans

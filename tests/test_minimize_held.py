@@ -17,8 +17,7 @@ from pele_ocl import (
     SolventModel,
     TorsionRestraint,
 )
-from pele_ocl.atoms import Angles, Atoms, Bonded, Bonds
-from pele_ocl.atoms.radii import elements_of
+from pele_ocl.atoms import Angles, Atoms, Bonded, Bonds, elements_of
 from pele_ocl.reference.bonded import torsion
 
 VACUUM = SolventModel(gb="none")

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 import pele_ocl
 from pele_ocl import Atoms, Minimizer, PositionalRestraint, SolventModel
-from pele_ocl.atoms import HarmonicImpropers, UreyBradley
-from pele_ocl.atoms.radii import elements_of
+from pele_ocl.atoms import HarmonicImpropers, UreyBradley, elements_of
 from pele_ocl.minimize.preconditioner import BLOCK, FIRST_STIFFNESS, HALF, REACH, REST, SIDE, block_order
 from pele_ocl.opencl.shared import StepState
 from pele_ocl.paths import shipped

@@ -14,9 +14,7 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 from pele_ocl import Atoms, DeviceError, InputError, SolventModel
 from pele_ocl.atoms.charges import rounded_charges
 from pele_ocl.nonbond import VARIANTS, Nonbond, choose_variant, nonbond
-from pele_ocl.opencl import building
-from pele_ocl.opencl.device import Device, get_cpu_device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Device, Run, building, get_cpu_device
 from pele_ocl.pairs import PairList, all_pairs, pairs_within
 from pele_ocl.reference.nonbond import nonbond as reference
 from pele_ocl.solvent import solvent

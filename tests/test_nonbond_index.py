@@ -12,7 +12,7 @@ from pele_ocl.nonbond.index import (
     segments_by_sorting,
     sort_keys,
 )
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Run
 from pele_ocl.opencl.shared import ONE_FOUR, Role
 from pele_ocl.pairs import PairList
 

@@ -2,14 +2,17 @@
 
 import copy
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import random_atoms
 from test_reference_energy import bonded
 
+import pele_ocl
 from pele_ocl import (
     Atoms,
     Binding,
@@ -298,3 +301,24 @@ def test_a_batch_shows_how_many_failed():
     shown = repr(Energy(atoms).evaluate_batch(conformations, errors="record"))
     assert "3 conformations of 20 atoms, 1 failed, total " in shown
     assert "nan" not in shown
+
+
+def test_a_warm_call_is_short(device):
+    """Functions and files of the package that an evaluation goes through; each call costs a launch's time."""
+    atoms = random_atoms(100)
+    plan = Energy(atoms, device=device)
+    for _ in range(2):
+        plan.evaluate(atoms.positions + 0.1)
+    root, calls = str(Path(pele_ocl.__file__).parent), []
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(root):
+            calls.append(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        plan.evaluate(atoms.positions + 0.2)
+    finally:
+        sys.setprofile(None)
+    assert 20 < len(calls) <= 36
+    assert len(set(calls)) <= 14

@@ -9,10 +9,10 @@ from conftest import load_system, random_atoms
 from maps_helpers import odd_grid_on, relative
 
 from pele_ocl import Atoms, Grid, InputError, potmap
-from pele_ocl.opencl.device import get_device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Run, get_device
 from pele_ocl.opencl.staging import IN_TURN, read_without_padding
 from pele_ocl.potential_model import PotentialModel
+from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom
 from pele_ocl.potmap.accuracy import method_for
 from pele_ocl.potmap.estimate import memory_bytes
 from pele_ocl.potmap.mesh import levels, mesh_for, tighter
@@ -22,9 +22,6 @@ from pele_ocl.potmap.mesh.presets import PRESETS
 from pele_ocl.potmap.mesh.split import Split
 from pele_ocl.potmap.mesh.transform import radices, roots
 from pele_ocl.potmap.mesh.window import Window
-from pele_ocl.potmap.options import MapOptions
-from pele_ocl.potmap.problem import MapProblem
-from pele_ocl.potmap.room import MeshRoom
 
 
 @pytest.fixture(scope="module")

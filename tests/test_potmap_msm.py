@@ -11,9 +11,9 @@ from conftest import load_system, random_atoms
 from maps_helpers import odd_grid_on, relative
 
 from pele_ocl import Atoms, Grid, InputError, potmap
-from pele_ocl.opencl.device import get_device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Run, get_device
 from pele_ocl.potential_model import PotentialModel
+from pele_ocl.potmap import MapOptions, MapProblem
 from pele_ocl.potmap.estimate import memory_bytes
 from pele_ocl.potmap.mesh.geometry import MeshGeometry
 from pele_ocl.potmap.msm import Lattices, plan, presets
@@ -21,8 +21,6 @@ from pele_ocl.potmap.msm.interpolant import Interpolant
 from pele_ocl.potmap.msm.lattices import LatticeLayout
 from pele_ocl.potmap.msm.levels import Level, Stencil, levels_from
 from pele_ocl.potmap.msm.splitting import Splitting
-from pele_ocl.potmap.options import MapOptions
-from pele_ocl.potmap.problem import MapProblem
 
 ACCURACY = 1e-3  # of most tests, so that few kernels are built
 

@@ -9,9 +9,9 @@ from conftest import load_system
 from maps_helpers import relative
 
 from pele_ocl import Atoms, Grid, Potmap, potmap
-from pele_ocl.opencl.device import get_device
+from pele_ocl.opencl import get_device
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import planned
+from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom, planned
 from pele_ocl.potmap.estimate import memory_bytes
 from pele_ocl.potmap.mesh import mesh_for
 from pele_ocl.potmap.mesh import parameters as mesh_parameters
@@ -19,9 +19,6 @@ from pele_ocl.potmap.mesh.geometry import MeshGeometry
 from pele_ocl.potmap.mesh.parameters import Levels, far_box, sheets_of
 from pele_ocl.potmap.mesh.sheet_geometry import SheetGeometry
 from pele_ocl.potmap.mesh.split import Middle, Split
-from pele_ocl.potmap.options import MapOptions
-from pele_ocl.potmap.problem import MapProblem
-from pele_ocl.potmap.room import MeshRoom
 
 MOST_NODES = "pele_ocl.potmap.mesh.sheet_geometry.MOST_NODES"
 

@@ -10,8 +10,7 @@ import pytest
 from test_runtime_refusals import opencl_error
 
 from pele_ocl import KernelBuildError, list_devices
-from pele_ocl.opencl.device import Device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Device, Run
 from pele_ocl.opencl.runtimes.processor import HASWELL, KEPT_BYTES, known_name, rename, writable_parts
 
 TARGET, PROCESSOR, FIRST = 64, 96, 128  # where a memory has the names, and a device with pointers to them

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import pele_ocl
 from pele_ocl import InputError
-from pele_ocl.atoms.radii import BONDI_SETS, RADII_SETS, hct_scale, radii_set
+from pele_ocl.atoms import BONDI_SETS, RADII_SETS, hct_scale, radii_set
 from pele_ocl.cli import main
 from pele_ocl.forcefield import ForceField
 from pele_ocl.gb_models import default_radii, radii_note

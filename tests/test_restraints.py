@@ -9,7 +9,7 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 from pele_ocl import DistanceRestraint, InputError, PositionalRestraint, TorsionRestraint
 from pele_ocl.energy import Energy
-from pele_ocl.opencl.device import Device
+from pele_ocl.opencl import Device
 from pele_ocl.reference.bonded import distance, torsion
 
 ATOMS = random_atoms(150)

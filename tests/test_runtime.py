@@ -23,9 +23,7 @@ from conftest import DEVICES, random_atoms
 
 from pele_ocl import Energy, read, solvent
 from pele_ocl.errors import CacheWarning, DeviceError, KernelBuildError
-from pele_ocl.opencl import building, cache, handles
-from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Device, Run, building, cache, get_device, handles
 from pele_ocl.opencl.runtimes import platforms
 from pele_ocl.opencl.signature import Parameter
 from pele_ocl.paths import shipped

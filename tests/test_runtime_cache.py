@@ -26,10 +26,8 @@ from conftest import DEVICES
 
 from pele_ocl import list_devices
 from pele_ocl.errors import CacheWarning
-from pele_ocl.opencl import building, cache
+from pele_ocl.opencl import Device, Run, building, cache
 from pele_ocl.opencl.cache import CHECKSUM_BYTES, Entry
-from pele_ocl.opencl.device import Device
-from pele_ocl.opencl.run import Run
 from pele_ocl.opencl.runtimes import platforms
 from pele_ocl.paths import shipped
 
@@ -186,11 +184,13 @@ def test_an_entry_under_anothers_name_is_none(kept_on, folder, builds):
     assert builds == [first.name, second.name, second.name]
 
 
-def test_a_binary_that_the_runtime_refuses_is_built_anew(kept_on, folder, builds):
-    """Checksums are right: another version of the runtime may have left it."""
+@pytest.mark.parametrize("strange", [b"no program " * 100, b"{}", b"[1]\nbinary", b"", b"a line\n" * 9])
+def test_an_entry_of_another_kind_is_built_anew(kept_on, folder, builds, strange):
+    """Checksums are right: another version of the runtime, or of this program, may have left it."""
     compute(kept_on)
     path = entry_of(folder)
-    strange = b"no program " * 100
+    if not strange:  # a binary that the runtime refuses
+        strange = path.read_bytes()[CHECKSUM_BYTES:].split(b"\n", 1)[0] + b"\nno program"
     path.write_bytes(Entry(path.name)._checksum(strange) + strange)
     with notes():
         compute(kept_on)
@@ -291,7 +291,7 @@ import test_runtime_cache as t
 t.cache.KEEPING_VENDORS = ()
 t.building._source = lambda file, old=t.building._source: t.PROBE if file == "probe.cl" else old(file)
 builds, write = [], t.Entry.write
-t.Entry.write = lambda entry, program: (builds.append(entry), write(entry, program))
+t.Entry.write = lambda entry, *told: (builds.append(entry), write(entry, *told))
 device = t.list_devices()[{device.index}]
 {first}
 t.compute(device)

@@ -14,10 +14,8 @@ import pytest
 from conftest import DEVICES, random_atoms
 
 from pele_ocl import DeviceError, Energy, KernelBuildError, Solvent
-from pele_ocl.opencl import building
+from pele_ocl.opencl import Device, Run, building
 from pele_ocl.opencl.building import GroupTooLargeError, is_about_the_group
-from pele_ocl.opencl.device import Device
-from pele_ocl.opencl.run import Run
 
 ROOT = Path(__file__).parent.parent
 LIMIT = 180  # seconds after which a process hangs; others may build kernels meanwhile

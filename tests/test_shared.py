@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pele_ocl.energy.result import PASS_TERMS
-from pele_ocl.opencl import building, shared
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Run, building, shared
 
 STRUCTS = [value for value in vars(shared).values() if isinstance(value, shared.Struct)]
 

@@ -7,11 +7,9 @@ import pytest
 from conftest import random_atoms, random_pairs
 
 from pele_ocl import Energy, InputError, Nonbond, PositionalRestraint, Solvent, minimize
-from pele_ocl.opencl import cache
-from pele_ocl.opencl.device import Device
+from pele_ocl.opencl import Device, Run, cache
 from pele_ocl.opencl.kernel import get_kernel
 from pele_ocl.opencl.recording import Recorder
-from pele_ocl.opencl.run import Run
 from pele_ocl.opencl.shared import PAIR_MODEL, REACHES
 from pele_ocl.opencl.signature import Signature
 

@@ -9,7 +9,7 @@ from conftest import load_system, random_atoms
 from tolerance import BORN_RADIUS, ENERGY, OPENMM_ENERGY, born_radius_bound
 
 from pele_ocl import Atoms, Energy, InputError, ParameterError, Solvent, SolventModel, solvent
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Run
 from pele_ocl.reference import solvent as reference
 from pele_ocl.solvent import VARIANTS, choose_variant
 from pele_ocl.solvent.layout import SolventLayout

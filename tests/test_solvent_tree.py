@@ -17,7 +17,7 @@ from pele_ocl import Atoms, InputError, Nonbond, Solvent, SolventModel, pairs_wi
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
 from pele_ocl.cli.plan_options.accuracy import accuracy_lines
-from pele_ocl.opencl.device import Device
+from pele_ocl.opencl import Device
 from pele_ocl.opencl.shared import MOMENTS
 from pele_ocl.paths import shipped
 from pele_ocl.solvent import VARIANTS, RadiusError, choose_variant

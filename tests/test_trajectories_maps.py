@@ -15,12 +15,11 @@ from tolerance import MAP
 from trajectory_helpers import moving
 
 from pele_ocl import Atoms, Grid, InputError, potentials_over, potmap_over, read, read_map
-from pele_ocl.opencl.device import get_device
+from pele_ocl.opencl import get_device
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import variants
+from pele_ocl.potmap import MapOptions, variants
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames, at_atoms
 from pele_ocl.potmap.mesh import FarMesh
-from pele_ocl.potmap.options import MapOptions
 from pele_ocl.reference import potmap as reference
 from pele_ocl.trajectories.superposing import Superposition
 from pele_ocl.units import COULOMB_KCAL_A

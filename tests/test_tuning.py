@@ -14,7 +14,7 @@ from tolerance import ENERGY, GRADIENT, MAP
 from pele_ocl import DeviceError, Energy, Grid, InputError, Nonbond, pairs_within, potmap, solvent, tuning
 from pele_ocl.bench import tune
 from pele_ocl.bench.tune import VARIANTS
-from pele_ocl.opencl.device import Device
+from pele_ocl.opencl import Device
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.tuning import RULES, SIZES, Choice, Entry, Finding, TuningWarning, choices_for, offered, store

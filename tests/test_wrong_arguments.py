@@ -199,7 +199,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
 # Made by the program alone.
 RESULTS = ("Result", "Batch", "Energies", "Preparation")
 # Called by the program alone.
-OF_THE_PROGRAM = ("begins", "launches", "sizes")
+OF_THE_PROGRAM = ("launches", "part", "runs_first", "sizes")
 # Take objects of other libraries, or seconds.
 APART = (
     pele_ocl.from_openmm, pele_ocl.from_parmed, pele_ocl.from_mdanalysis, pele_ocl.from_rdkit, pele_ocl.prepare,

@@ -52,7 +52,7 @@ COLUMN, ROW, HEIGHT, LEFT, TOP = 196, 92, 54, 104, 12
 
 
 def imports() -> dict[str, set[str]]:
-    """The boxes that each box imports."""
+    """Find the boxes that each box imports."""
     box_of = {module: box for box, (_, _, modules, _) in BOXES.items() for module in modules.split()}
     found: dict[str, set[str]] = {box: set() for box in BOXES}
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -64,12 +64,12 @@ def imports() -> dict[str, set[str]]:
 
 
 def layer(path: Path) -> str:
-    """The first-level name of a module."""
+    """Return the first-level name of a module."""
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
 def imported_layers(path: Path) -> set[str]:
-    """The first-level names that a module imports. The package's version, which lower layers ask for, is none."""
+    """Find the first-level names that a module imports, except the package's version, which lower layers ask for."""
     found, depth = set(), len(path.relative_to(PACKAGE).parts)
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level == depth:
@@ -81,14 +81,14 @@ def imported_layers(path: Path) -> set[str]:
 
 
 def kernel_folders(modules: str) -> list[str]:
-    """The folders of cl/ whose kernel files the modules name."""
+    """Find the folders of cl/ whose kernel files the modules name."""
     paths = [path for name in modules.split() if name != "bench" for path in (PACKAGE / name).rglob("*.py")]
     names = {name for path in paths for name in re.findall(r'"(\w+)/[\w/]+\.cl"', path.read_text())}
     return sorted(f"cl/{name}" for name in names)
 
 
 def levels(graph: dict[str, set[str]]) -> dict[str, int]:
-    """The height of each box: one above the highest that it imports. CycleError where boxes import each other."""
+    """Compute the height of each box: one above the highest that it imports. CycleError if boxes import each other."""
     level: dict[str, int] = {}
     for box in TopologicalSorter(graph).static_order():
         level[box] = 1 + max((level[below] for below in graph[box]), default=-1)
@@ -96,7 +96,7 @@ def levels(graph: dict[str, set[str]]) -> dict[str, int]:
 
 
 def arrows(graph: dict[str, set[str]]) -> list[tuple[str, str]]:
-    """The imports that no other import implies."""
+    """List the imports that no other import implies."""
     reach: dict[str, set[str]] = {}
     for box in TopologicalSorter(graph).static_order():
         reach[box] = graph[box].union(*(reach[below] for below in graph[box]))
@@ -109,7 +109,7 @@ def arrows(graph: dict[str, set[str]]) -> list[tuple[str, str]]:
 
 
 def drawing() -> str:
-    """The figure as SVG."""
+    """Draw the figure as SVG."""
     graph = imports()
     level = levels(graph)
     highest = max(level.values())
@@ -146,7 +146,7 @@ def drawing() -> str:
 
 
 def _ends(box: str, below: str, x1: float, x2: float) -> tuple[float, float]:
-    """Where an arrow begins and ends: straight down where the boxes stand over each other, else between their sides."""
+    """Place the ends of an arrow: straight down if the boxes lie over each other, else between their sides."""
     half1, half2 = (0.45 * COLUMN * BOXES[name][1] for name in (box, below))
     low, high = max(x1 - half1, x2 - half2), min(x1 + half1, x2 + half2)
     if low <= high:

@@ -42,12 +42,12 @@ def help_texts() -> dict[str, str]:
 
 
 def context_of(group: click.Group) -> click.Context:
-    """The context in which the commands of a group are."""
+    """Make the context of the commands of a group."""
     return group.make_context("pele-ocl", [], resilient_parsing=True)
 
 
 def contents() -> str:
-    """The page that lists the commands with their first sentences."""
+    """Write the page that lists the commands with their first sentences."""
     rows = [f"| [{name}]({path}.txt) | {sentence} |" for name, path, sentence in _commands(main, "pele-ocl")]
     head = "# Commands\n\nThe help text of each, as `pele-ocl COMMAND --help` prints it; `make docs` writes them."
     return "\n".join([f"{head} [pele-ocl](pele-ocl.txt) lists them.\n", "| command | |", "|---|---|", *rows, ""])

@@ -1,4 +1,4 @@
-"""The order of the pages, taken from their links, so that no page needs words that only this site understands.
+"""Order of the pages, taken from their links, so that no page needs words that only this site understands.
 
 The headings of docs/index.md are the parts of the sidebar, with the pages that it links to there. Below another page
 stand those to which it links in its own folder (docs/extend/README.md), or in that of its name (docs/performance.md).
@@ -20,13 +20,13 @@ LINK = re.compile(r"\]\(([\w./-]+)\.(?:md|txt|ipynb)(?:#[\w-]+)?\)")
 
 
 def linked(text: str, page: str) -> list[str]:
-    """The pages that a page's text links to, each once, as paths below docs/ without their suffix."""
+    """List the pages that a page's text links to, each once, as paths below docs/ without their suffix."""
     folder = posixpath.dirname(page)
     return list(dict.fromkeys(posixpath.normpath(posixpath.join(folder, target)) for target in LINK.findall(text)))
 
 
 def below(text: str, page: str) -> dict[str, list[str]]:
-    """The pages below a page, by the caption that stands above them, which is "" but for those of the root."""
+    """List the pages below a page, by the caption above them, which is "" but for the root's."""
     if page == ROOT:
         sections = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
         parts = zip(sections[1::2], sections[2::2], strict=True)
@@ -37,12 +37,12 @@ def below(text: str, page: str) -> dict[str, list[str]]:
 
 
 def titled(text: str) -> str:
-    """The text with such links empty, which MyST fills."""
+    """Empty such links in the text, which MyST fills."""
     return NAMED.sub(r"[]\1", text)
 
 
 def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put a hidden table of contents behind the text of a page that has pages below it."""
+    """Put a hidden table of contents after the text of a page that has pages below it."""
     if app.env.doc2path(page).suffix != ".md":
         return
     text, source[0] = source[0], titled(source[0])

@@ -46,12 +46,12 @@ def escaped(text: str) -> str:
 
 
 def entries(block: str) -> list[str]:
-    """The lines of a block, each with those that are indented below it."""
+    """Split a block into lines, each with the indented ones below it."""
     return re.split(r"\n(?! )", block)
 
 
 def translated(block: str) -> list[str]:
-    """The lines of reStructuredText for a block between blank lines."""
+    """Write the lines of reStructuredText for a block between blank lines."""
     if block.startswith(" "):
         return ["::", "", *(f"    {line}" for line in block.splitlines())]
     matches = [ENTRY.fullmatch(entry) for entry in entries(block)]
@@ -84,7 +84,7 @@ def plain_names(
 def public_or_plain(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element
 ) -> nodes.Element | None:
-    """The link of an annotation: classes live in modules of their own and are documented where they are public.
+    """Link an annotation: classes live in modules of their own and are documented by their public names.
 
     Names that are not public, NumPy's among them, stay text.
     """

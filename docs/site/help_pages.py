@@ -1,4 +1,4 @@
-"""The help texts of docs/cli as pages: a title, and the text as it stands."""
+"""Help texts of docs/cli as pages: a title, and the text as it is."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ STEP, EDGE = 13.0, 26.0  # pixels of 2h in the drawing of the lattices, and of h
 
 
 def drawing() -> str:
-    """The picture as SVG."""
+    """Draw the picture as SVG."""
     parts = [*_curves(60, 40, 300, 250), *_way(420, 30)]
     head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 350" font-family="sans-serif" font-size="13">'
     return "\n".join([head, '<rect width="900" height="350" fill="white"/>', *parts, "</svg>", ""])
@@ -36,13 +36,13 @@ def _text(x: float, y: float, words: str, colour: str = INK, anchor: str = "midd
 
 
 def _parts(r: Floats) -> list[Floats]:
-    """The parts of 1/r, in the order of NAMES."""
+    """Return the parts of 1/r, in the order of NAMES."""
     near = np.where(r < SPLITTING.cutoff, 1 / r - SPLITTING.coarsest(r), 0)
     return [near, SPLITTING.between(r), SPLITTING.between(r / 2) / 2, SPLITTING.coarsest(r / 4) / 4]
 
 
 def _curves(x: float, y: float, width: float, height: float) -> list[str]:
-    """The parts of 1/r by the distance, and their sum."""
+    """Draw the parts of 1/r by the distance, and their sum."""
     r = np.linspace(1.0, FARTHEST, 500)
 
     def path(values: Floats, colour: str, dashes: str = "") -> str:

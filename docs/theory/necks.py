@@ -20,7 +20,7 @@ INK, BLUE, RED, GREY = "#333333", "#2a6fb0", "#c4472b", "#999999"
 
 
 def drawing() -> str:
-    """The picture as SVG."""
+    """Draw the picture as SVG."""
     parts = [*_atoms(160, 150, 34.0), *_curves(400, 40, 340, 220)]
     head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 310" font-family="sans-serif" font-size="13">'
     return "\n".join([head, '<rect width="780" height="310" fill="white"/>', *parts, "</svg>", ""])
@@ -58,7 +58,7 @@ def _atoms(x: float, y: float, unit: float) -> list[str]:
 
 
 def _curves(x: float, y: float, width: float, height: float) -> list[str]:
-    """The Born integral of a carbon in GBn2 from another one, by distance: the sphere's part, and with the neck's."""
+    """Draw a carbon's Born integral in GBn2 from another one, by distance: the sphere's part, and with the neck's."""
     model = GB_MODELS["gbn2"]
     assert model.elements is not None
     r = np.linspace(1.5, 11.0, 400)

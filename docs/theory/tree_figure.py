@@ -41,7 +41,7 @@ def sheet() -> Floats:
 
 
 def met(tiles: Tiles, positions: Floats, own: int) -> Iterator[tuple[str, Floats]]:
-    """What the tile `own` takes of each box that it meets, and the atoms of that box, (k, 3)."""
+    """Yield what the tile `own` takes of each box that it meets, and the atoms of that box, (k, 3)."""
     mine = positions[tiles.order[own * tiles.size : (own + 1) * tiles.size]]
     lowest, highest = mine.min(axis=0), mine.max(axis=0)
     level, n_leaves = 0, tiles.n_slots // LEAF
@@ -70,7 +70,7 @@ def met(tiles: Tiles, positions: Floats, own: int) -> Iterator[tuple[str, Floats
 
 
 def drawn() -> str:
-    """The picture as SVG."""
+    """Draw the picture as SVG."""
     positions = sheet()
     tiles = Tiles.nested(positions, 32, LEAF)
     own = int(np.linalg.norm(tiles.origins - [20, -15, 0], axis=1).argmin())

@@ -18,9 +18,12 @@ from .bonded import (
     UreyBradley,
 )
 from .labels import Floats, Ints, Labels, Residue, Strings, Structure
+from .radii import BONDI_SETS, RADII_SETS, element_rule, elements_of, hct_scale, radii_set
 from .topology import Topology
 
 __all__ = [
+    "BONDI_SETS",
+    "RADII_SETS",
     "Angles",
     "Atoms",
     "Bonded",
@@ -40,7 +43,11 @@ __all__ = [
     "Topology",
     "Torsions",
     "UreyBradley",
+    "element_rule",
+    "elements_of",
     "exclusions",
+    "hct_scale",
     "placed",
+    "radii_set",
     "require_atoms",
 ]

@@ -74,11 +74,12 @@ class Entry:
         if not content or data[:CHECKSUM_BYTES] != self._checksum(content):
             _note(f"hold a damaged entry, {self.name[:8]}..., which is replaced")
             return None
-        told, binary = content.split(b"\n", 1)
-        return Cached(
-            binary,
-            {kernel: tuple(Parameter(*of) for of in parameters) for kernel, parameters in json.loads(told).items()},
-        )
+        told, _, binary = content.partition(b"\n")
+        try:
+            parameters = {name: tuple(Parameter(*of) for of in each) for name, each in json.loads(told).items()}
+        except (ValueError, TypeError, AttributeError):  # of another version of this program
+            return None
+        return Cached(binary, parameters)
 
     def write(self, program: cl.Program, signatures: Callable[[], Signatures]) -> None:
         """Cache a program that was just built from its source."""

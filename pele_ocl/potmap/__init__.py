@@ -31,7 +31,18 @@ from .variants import FIELD_VARIANTS, METHODS, VARIANTS, choose_variant, tuned_c
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-__all__ = ["METHODS", "VARIANTS", "Potmap", "PotmapResult", "choose_variant", "potmap"]
+__all__ = [
+    "METHODS",
+    "VARIANTS",
+    "MapOptions",
+    "MapProblem",
+    "MeshRoom",
+    "Potmap",
+    "PotmapResult",
+    "choose_variant",
+    "planned",
+    "potmap",
+]
 
 
 def potmap(

@@ -17,7 +17,7 @@ import numpy as np
 from pele_ocl.bench.minimize import minimizer_of, starts_of
 from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.minimize.pool import Pool
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Run
 from pele_ocl.opencl.timing import seconds_of
 from pele_ocl.paths import shipped
 from pele_ocl.plan.evaluator import Failures

@@ -15,8 +15,7 @@ import numpy as np
 import pyopencl as cl
 
 from pele_ocl.bench.timing import wall_seconds_of_many
-from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl import Device, Run, get_device
 
 BUFFERS = (1, 5, 10, 20, 30)
 ATOMS = (1_231, 4_427, 30_211)

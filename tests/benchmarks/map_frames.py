@@ -16,8 +16,8 @@ import numpy as np
 
 from pele_ocl import Atoms, Grid, potmap, potmap_over
 from pele_ocl.bench.systems import load
+from pele_ocl.potmap import MapOptions
 from pele_ocl.potmap.frames import MapFrames
-from pele_ocl.potmap.options import MapOptions
 
 POINTS, SPACING = 128, 0.5
 METHODS: dict[str, dict[str, object]] = {

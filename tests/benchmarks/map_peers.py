@@ -27,7 +27,7 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from pele_ocl import Atoms, Grid, potmap
-from pele_ocl.opencl.device import get_device
+from pele_ocl.opencl import get_device
 from pele_ocl.units import COULOMB_KCAL_A
 
 DATA = Path(__file__).parents[2] / "tests" / "data"

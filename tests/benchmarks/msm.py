@@ -15,13 +15,11 @@ import time
 from mesh import MOST_SECONDS, atoms_of
 
 from pele_ocl import Atoms, Grid, potmap
-from pele_ocl.opencl.device import get_device
-from pele_ocl.opencl.run import Run
-from pele_ocl.potmap import planned
+from pele_ocl.opencl import Run, get_device
+from pele_ocl.potmap import MapOptions, planned
 from pele_ocl.potmap.estimate import estimate_seconds
 from pele_ocl.potmap.mesh import FarMesh, FarPart
 from pele_ocl.potmap.msm import Lattices
-from pele_ocl.potmap.options import MapOptions
 
 NODES = {"mesh": FarMesh, "msm": Lattices}
 SPACING = 0.5

@@ -25,9 +25,8 @@ from pele_ocl.minimize import Minimizer
 from pele_ocl.minimize.pack import Member
 from pele_ocl.minimize.packs import LOOK, Packs
 from pele_ocl.minimize.steps import Steps
-from pele_ocl.opencl.device import get_device
+from pele_ocl.opencl import Run, get_device
 from pele_ocl.opencl.launch import BoundLaunch
-from pele_ocl.opencl.run import Run
 from pele_ocl.units import KJ_PER_MOL_NM
 
 REPEATS = 6

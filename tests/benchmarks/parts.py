@@ -19,8 +19,7 @@ from pele_ocl import Solvent, potmap, tiles
 from pele_ocl.bench.potmap import random_system
 from pele_ocl.bench.systems import load
 from pele_ocl.bench.timing import profiled
-from pele_ocl.opencl import run
-from pele_ocl.opencl.device import Device, get_device
+from pele_ocl.opencl import Device, get_device, run
 from pele_ocl.potmap import variants as map_variants
 from pele_ocl.tiled import series
 

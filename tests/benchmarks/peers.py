@@ -24,7 +24,7 @@ from pele_ocl.variant import PRECISIONS
 if TYPE_CHECKING:
     from harness.comparison import Row, Work
 
-    from pele_ocl.opencl.device import Device
+    from pele_ocl.opencl import Device
 
 WORKS = ("potmap", "mesh", "energy", "nonbond", "solvent", "minimize")
 PEERS = (*MAP_PEERS, *MESH_PEERS, *(f"OpenMM {platform}" for platform in PLATFORMS))
@@ -80,7 +80,7 @@ def peers(
     """
     from harness.table import disagreements, draw, groups, markdown
 
-    from pele_ocl.opencl.device import get_device
+    from pele_ocl.opencl import get_device
 
     if "minimize" in works and paths and not systems:
         raise click.UsageError("minimisation is timed on shipped structures alone; name one by --system")

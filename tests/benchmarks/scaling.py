@@ -47,7 +47,7 @@ def scaling(
     from harness.scaling import SIZES, Point, curve
     from harness.scaling_table import draw, section
 
-    from pele_ocl.opencl.device import get_device
+    from pele_ocl.opencl import get_device
 
     check_outputs(outputs)
     chosen = get_device(device)

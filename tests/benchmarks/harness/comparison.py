@@ -17,7 +17,7 @@ from pele_ocl.bench.timing import call_seconds, kernel_seconds, mean_of_middle, 
 from pele_ocl.energy import Energy, energy
 from pele_ocl.grid import Grid
 from pele_ocl.nonbond import Nonbond
-from pele_ocl.opencl.device import Device, get_cpu_device
+from pele_ocl.opencl import Device, get_cpu_device
 from pele_ocl.pairs import PairList, pairs_within
 from pele_ocl.potmap import choose_variant, potmap
 from pele_ocl.reference.nonbond import nonbond as nonbond_definition

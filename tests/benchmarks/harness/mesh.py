@@ -11,10 +11,9 @@ import numpy as np
 from pele_ocl.atoms import Atoms
 from pele_ocl.bench.systems import ball_of_atoms
 from pele_ocl.grid import Grid
-from pele_ocl.opencl.device import Device
-from pele_ocl.potmap import planned, potmap
+from pele_ocl.opencl import Device
+from pele_ocl.potmap import MapOptions, planned, potmap
 from pele_ocl.potmap.error import Sample, sum_of_squares
-from pele_ocl.potmap.options import MapOptions
 
 from .comparison import MESH_ACCURACY, Contender, Measured, Work
 from .peers import MESH_PEERS, Array, apart

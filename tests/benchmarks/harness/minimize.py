@@ -8,7 +8,7 @@ from functools import partial
 from pele_ocl.bench.minimize import Timing, measure
 from pele_ocl.bench.openmm import PLATFORMS
 from pele_ocl.bench.systems import load
-from pele_ocl.opencl.device import Device
+from pele_ocl.opencl import Device
 
 from .comparison import Contender, Measured, Work
 from .peers import AbsentError, version_of

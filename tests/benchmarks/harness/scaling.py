@@ -15,7 +15,7 @@ from pele_ocl.bench.timing import Timed, mean_of_middle, profiled
 from pele_ocl.energy import Energy
 from pele_ocl.grid import Grid
 from pele_ocl.nonbond import Nonbond
-from pele_ocl.opencl.device import Device
+from pele_ocl.opencl import Device
 from pele_ocl.pairs import pairs_within
 from pele_ocl.potmap import potmap
 from pele_ocl.solvent import Solvent, choose_variant
