@@ -54,7 +54,7 @@ def test_a_lone_sphere_has_its_own_radius():
 
 
 def test_two_spheres_are_as_integrated():
-    """A point outside sees a closed surface of another sphere under no net solid angle: 1/B of two apart is known."""
+    """Two spheres apart have 1/B in closed form."""
     a, b, d = 1.5, 2.0, 6.0
     atoms = replace(
         ATOMS[[0, 1]], positions=np.array([[0, 0, 0], [0, 0, d]]), sgb=np.array([[a, a, 0, 0], [b, b, 0, 0]])
@@ -73,7 +73,7 @@ def test_names_tell_dielectric_constants():
 
 
 def test_pairs_have_the_larger_dielectric_constant():
-    """Of two charges of which one has 4 inside: a quarter of Coulomb's energy, and the screened solvent energy."""
+    """Two charges, one with 4 inside: a quarter of Coulomb's energy, and the screened solvent energy."""
     two = replace(ATOMS[[0, 1]], bonds=np.empty((0, 2)), bonded=None, charges=np.array([0.5, -1.0]))
     model = SolventModel(gb="vdgbnp", coulomb_constant=332.0)
     found = definition.energy(two, model)
@@ -109,7 +109,7 @@ def test_gradient_is_that_of_held_radii(gb):
 @pytest.mark.parametrize("gb", MODELS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_energy_and_gradient_are_as_defined(variant, gb, precision, device):
-    """Of two conformations at once, the first of which is the definition's; each alone gives the same bits."""
+    """Two conformations at once, the first as the definition has it; each alone gives the same bits."""
     require(device, precision)
     plan = Energy(ATOMS, model=MODELS[gb], fixed_radii=True, variant=variant, precision=precision, device=device)
     moved = ATOMS.positions + np.random.default_rng(1).normal(0, 0.05, ATOMS.positions.shape)
@@ -217,7 +217,7 @@ def test_figures_of_atoms_are_checked(wrong):
 
 
 def test_rows_of_an_ensemble_are_as_alone(device):
-    """Of two molecules in one launch, of float64: the same terms and gradients."""
+    """Two molecules in one launch, in float64: the same terms and gradients."""
     require(device, "float64")
     options = dict(model=MODELS["vdgbnp"], fixed_radii=True, precision="float64", device=device)
     both = [ATOMS, molecule(50, 7)]

@@ -27,8 +27,8 @@ class GBModel:
     elements : parameters by element, which replace the atoms' own scales; None if the atoms' scales hold
     nucleic : the same of nucleic acids; None where they have no others
     vacuum : whether there is no solvent, and so neither Born radii nor energies of it
-    of_surface : whether Born radii are integrals over the surface of the spheres of Atoms.sgb
-    own_dielectrics : whether each atom has a dielectric constant inside
+    of_surface : if Born radii are integrals over the surface of the spheres of Atoms.sgb
+    own_dielectrics : if each atom has a dielectric constant inside
     igb : the number by which AMBER's programs know it, None where they do not
     """
 
