@@ -36,9 +36,18 @@ from pele_ocl import (
 )
 from pele_ocl.atoms import Bonded, LennardJonesPairs
 from pele_ocl.binding.pele import PoseEvaluator
-from pele_ocl.energy import CenterRestraint, DistanceRestraint, Energy, PositionalRestraint, TorsionRestraint, squares
+from pele_ocl.energy import (
+    CenterRestraint,
+    DistanceRestraint,
+    Energy,
+    PositionalRestraint,
+    TorsionRestraint,
+    sgb,
+    squares,
+)  # fmt: skip
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
+from pele_ocl.gb_models.surface import unit_points
 from pele_ocl.ions.placement import Placement, WorkSplit
 from pele_ocl.minimize import METHODS, Minimizer, iteration, many, preconditioner
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
@@ -220,6 +229,24 @@ ENERGY_LAYOUTS = {
 }
 
 
+def sgb_case(device: Device) -> None:
+    """Born radii by the surface, of few points, and dielectric constants of atoms."""
+    few = replace(charged_groups(12), sgb=np.tile([1.5, 1.2, 0.01, -0.5], (12, 1)))
+    both = np.stack([few.positions, few.positions + 0.1])
+    with patch.multiple(sgb, WORDS=2, POINTS=64, unit_points=lambda: unit_points(64)):
+        for variant, precision in (("rows", "float64"), ("blocks", "float32"), ("squares", "float32")):
+            options = dict(fixed_radii=True, model=SolventModel(gb="vdgbnp"), variant=variant, precision=precision)
+            Energy(few, device=device, **options).evaluate_batch(both)
+
+
+def charged_groups(n: int) -> Atoms:
+    """Random atoms in one chain of bonds, of which every third has a dielectric constant of its own in VDGBNP."""
+    atoms, chain = random_atoms(n), np.column_stack([np.arange(n - 1), np.arange(1, n)])
+    labels = labels_of_elements(["C"] * n)
+    names = np.where(np.arange(n) % 3 == 0, "OD1", labels.names)
+    return replace(atoms, bonds=chain, labels=replace(labels, names=names, residue_names=np.array(["ASP"] * n)))
+
+
 def energy_cases(device: Device) -> None:
     """Three tiles, batches, and every switch of the kernels in one of the precisions."""
     atoms, n = random_atoms(40), 40
@@ -249,6 +276,7 @@ def energy_cases(device: Device) -> None:
     for size, items in ((64, 1), (32, 8)):
         with patch.multiple(addend, ATOMS_GPU=size, ITEMS_GPU=items):
             Energy(of_every_kind(40), per_atom=items == 1, variant="rows", device=device).evaluate()
+    sgb_case(device)
     surface_case(device, Energy)
     surface_case(device, Energy, n_shapes=1, per_atom=True, gradient=False)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import InputError
+from ..gb_models import GB_MODELS
 from .terminal import note
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def _defaults(control: ControlFile) -> dict[str, object]:
         "allow_missing_terminals": control.allow_missing_terminals,
         "like": "pele",
         "gb": control.gb,
+        "fallback": GB_MODELS[control.gb].of_surface,  # which needs no rows of OBC tables
         "ionic_strength": control.ionic_strength,
     }
 

@@ -22,6 +22,7 @@ from ..grid import Map
 from ..inputfile import InputFile
 from ..jobs.facts import area_facts as area_facts
 from ..jobs.facts import composition_as_json as composition_as_json
+from ..jobs.facts import radii_of
 from ..jobs.facts import settings as settings
 from ..potmap import PotmapResult
 from ..solvent_model import SolventModel
@@ -103,7 +104,7 @@ def model_line(model: SolventModel, atoms: Atoms) -> str:
 
 def radii_line(model: SolventModel, atoms: Atoms) -> str:
     """Tell the GB model and the set of its radii, as every result must."""
-    return radii_text(model.gb, atoms.gb_radii_set)
+    return radii_text(model.gb, radii_of(model, atoms))
 
 
 def radii_text(gb: str, radii: str) -> str:

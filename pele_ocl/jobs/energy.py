@@ -96,7 +96,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
             **({"born_radius": radii_facts(result.born_radii)} if has_radii else {}),
             "energy": result.energy,
             **area_facts(result.model, result.energy),
-            "gradient": gradient_facts(result.gradient),
+            "gradient": _gradient_facts(result),
             **(residue_facts(result) if self.per_residue else {}),
         }
 
@@ -110,3 +110,9 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
             if option in self.mentioned and not used and not plan.model.gb_model.vacuum and option not in self._told:
                 self._told.add(option)
                 note(f"Note: --{option} plays no part, as none of its terms is among --terms")
+
+
+def _gradient_facts(result: EnergyResult) -> dict[str, Any] | None:
+    """Give the norms of the gradient, and tell if it holds Born radii and surface."""
+    found = gradient_facts(result.gradient)
+    return {**found, "holds_radii": True} if found and result.model.gb_model.of_surface else found

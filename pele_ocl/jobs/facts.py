@@ -23,7 +23,12 @@ def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:
 
 def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]:
     """Every constant of the solvent, and the set of the GB radii."""
-    return {**model.settings, "gb_radii_set": None if model.gb_model.vacuum else atoms.gb_radii_set}
+    return {**model.settings, "gb_radii_set": None if model.gb_model.vacuum else radii_of(model, atoms)}
+
+
+def radii_of(model: SolventModel, atoms: Atoms) -> str:
+    """Name the set of the radii that the model takes: of the GB radii, or "sgb" of Atoms.sgb."""
+    return "sgb" if model.gb_model.of_surface else atoms.gb_radii_set
 
 
 def area_facts(model: SolventModel, energy: Mapping[str, float]) -> dict[str, float]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
+from ...pairs.dielectric import inverse_dielectrics
 from ...tiled.tables import scaled_charges
 from ..pairs import definitions, exclusions, packed_model, wells
 from ..plan import Binding
@@ -75,6 +76,7 @@ class FarGroups:
         )  # fmt: skip
         self._tables = {name: run.upload(table, np.int32) for name, table in tables.items()}
         self._tables["wells"] = run.upload(wells(atoms)[self._order])
+        self._tables["inverses"] = run.upload(inverse_dielectrics(atoms, binding.model)[self._order])
         self._kernel = run.kernel("binding/far.cl", "far_groups", **definitions(atoms, binding.model))
 
     def energies(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .center import CenterRestraint
+from .dielectric import DielectricCorrections
 from .distance import DistanceRestraint
 from .lj_pairs import LennardJonesCorrections
 from .restraint import PositionalRestraint
@@ -12,6 +13,7 @@ from .torsion import TorsionRestraint
 __all__ = [
     "Addend",
     "CenterRestraint",
+    "DielectricCorrections",
     "DistanceRestraint",
     "LennardJonesCorrections",
     "PositionalRestraint",

@@ -132,7 +132,7 @@ def _conformations(file: InputFile) -> Floats:
     read = structure_format(file.path).conformations
     if read is None:
         raise FormatError(f"{file}: no format of several models; take a PDB or an mmCIF file")
-    return read(file)[1]
+    return read(file, None)[1]
 
 
 def _after_model(text: bytes) -> int:
