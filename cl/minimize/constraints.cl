@@ -16,7 +16,7 @@
     global const real *RESTRICT free        /* (n_atoms) 1, or 0 of atoms that stay */
 #define CLUSTER_PASSED n_clusters, heavy, starts, hydrogens, free
 
-// A heavy atom, and so many of its hydrogens that move: their atoms, and where they stand among all hydrogens.
+// A heavy atom, and so many of its hydrogens that move: their atoms, and their places among all hydrogens.
 typedef struct { int center, moves, count, atoms[MOST_HYDROGENS], places[MOST_HYDROGENS]; } Cluster;
 
 INLINE Cluster cluster_of(int number, CLUSTER_ARGUMENTS()) {

@@ -195,7 +195,7 @@ class StructureReader:
 
     @property
     def loaded_forcefield(self) -> ForceField:
-        """The force field of files that bring no parameters."""
+        """Force field of files that bring no parameters."""
         return self._forcefield
 
     @cached_property

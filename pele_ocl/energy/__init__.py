@@ -75,7 +75,7 @@ def energy(
     precision : "float32" or "float64"
     variant : key of VARIANTS, or "auto"
     born : key of BORN, "pairs" or "tree", or "auto": where the Born radii come from; pair energies and the chain rule
-        take all pairs. Those of sgbnp and vdgbnp come from the "surface". "auto" takes the tree for large molecules
+        take all pairs. Radii of sgbnp and vdgbnp come from the "surface". "auto" takes the tree for large molecules
         without frozen atoms in float32, in float64 if an accuracy is given
     accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best

@@ -70,7 +70,7 @@ class SurfaceRadii:
 
     @property
     def _cost(self) -> float:
-        """Pairs of an atom and a point, of which about a sixth is exposed."""
+        """Number of pairs of an atom and a point, about a sixth of them exposed."""
         return float(self.n_slots) ** 2 * POINTS / 6
 
     def single(self, passes: AnyPasses) -> BoundLaunch:

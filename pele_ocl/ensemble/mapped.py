@@ -64,7 +64,7 @@ def _rows(ensemble: Ensemble, memory: NDArray[np.uint8], energies: NDArray[Any])
     resident, real = ensemble._resident, np.dtype(ensemble.precision)
 
     def arrays(place: Callable[[System], tuple[int, tuple[int, ...]]], dtype: DTypeLike) -> Arrays:
-        """The array of each row. place : of a molecule, its first byte in a row and its shape"""
+        """Make the array of each row. place : of a molecule, its first byte in a row and its shape"""
         kind, found = np.dtype(dtype), list[NDArray[Any] | None]()
         for k, system in enumerate(resident.systems):
             if system is None:

@@ -165,7 +165,7 @@ class Scheduler(ABC):
         return ended
 
     def _states(self, seats: Seats, is_late: bool) -> Floats:
-        """The states of seats (n_seats, N_STATE). is_late : whether all structures end where they are"""
+        """Return the states of seats (n_seats, N_STATE). is_late : True if all structures end now"""
         states = seats.look()
         if is_late and len(states):
             seats.start_look()  # anew, behind the iterations that were at work meanwhile

@@ -74,7 +74,7 @@ def _rules() -> tuple[_Rule, ...]:
 
 
 def inverse_dielectrics(atoms: Atoms, model: SolventModel) -> Floats:
-    """1/eps inside of each atom times that of the solute, (n,); 1 where the model has one for all.
+    """Return 1/eps inside of each atom times the solute's eps, (n,); 1 if the model has one for all.
 
     Raises InputError for atoms without labels in VDGBNP.
     """

@@ -1,4 +1,4 @@
-"""PELE's SGB models, defined; equation numbers are those of docs/theory/sgb.md."""
+"""PELE's SGB models, defined; equation numbers of docs/theory/sgb.md."""
 
 from __future__ import annotations
 

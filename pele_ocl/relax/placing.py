@@ -34,9 +34,9 @@ class _Added(NamedTuple):
 class Placing:
     """Positions of all n atoms from the positions that models bring; k atoms are added.
 
-    An added atom is bonded to one other, its parent, on which three axes stand. The first leads away from all of the
-    parent's neighbours; the second is normal to the bond to the first neighbour and to a side, a direction between two
-    atoms; the third is normal to both. Coordinates along them say where the atom may stand.
+    An added atom is bonded to one other, its parent, which carries three axes. The first leads away from all of the
+    parent's neighbours. The second is normal to the bond to the first neighbour and to a side, a direction between two
+    atoms. The third is normal to both. Coordinates along them give the atom's possible places.
 
     own : (n,) index of each atom among the atoms that models bring, -1 for the added ones
     added, parents : (k,) indices of the added atoms and of their parents

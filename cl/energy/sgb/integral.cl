@@ -1,6 +1,6 @@
-// Surface integrals 1/B of all atoms over the exposed points; eq. 2 of docs/theory/sgb.md. A work-group owns CENTRES atoms of
-// one conformation (third dimension) and a part of the spheres (second dimension), whose points it puts in line one sphere
-// after the other; its work-items add them up for vectors of atoms, always in the same order.
+// Surface integrals 1/B of all atoms over the exposed points; eq. 2 of docs/theory/sgb.md. A work-group owns CENTRES
+// atoms of one conformation (third dimension) and a part of the spheres (second dimension). It puts their points in
+// line one sphere after the other. Its work-items add them up for vectors of atoms, always in one order.
 #include "common/real.clh"
 
 #ifndef TILE

@@ -17,13 +17,14 @@
 #define FOUR_PI (real)12.566370614359172
 #define ROOM (64 + TILE)  // neighbours that are tested together
 
-// A neighbour: the vector to it in units of the own radius, and the cosine beyond which a point is in its sphere.
+// A neighbour: the vector to it in units of the own radius. The last number is the cosine beyond which a point is in
+// its sphere.
 INLINE real4 neighbour_of(real4 d, real own, real other) {
     const real inv = (real)1 / own, r2 = d.x * d.x + d.y * d.y + d.z * d.z;
     return (real4)(d.x * inv, d.y * inv, d.z * inv, (real)0.5 * ((real)1 + (r2 - other * other) * inv * inv));
 }
 
-// The bits of a word of points that are in one of the neighbours.
+// Bits of a word of points that are in one of the neighbours.
 INLINE int hidden_by(local const real4 *near, int count, global const real *columns, int word) {
     int hidden = 0;
     for (int first = 0; first < 32; first += WIDTH) {

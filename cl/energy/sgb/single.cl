@@ -1,5 +1,5 @@
-// Energies of single atoms in the SGB models, in place of those of cl/energy/radii.cl: GB self energies with a dielectric
-// constant of each atom, and the nonpolar ones; eqs. 3 and 4 of docs/theory/sgb.md. A work-item a slot.
+// Energies of single atoms in the SGB models, in place of cl/energy/radii.cl's. GB self energies have a dielectric
+// constant of each atom; nonpolar ones follow eqs. 3 and 4 of docs/theory/sgb.md. A work-item a slot.
 #include "common/real.clh"
 #include "physics/gb_self.clh"
 #include "physics/nonpolar_sgb.clh"

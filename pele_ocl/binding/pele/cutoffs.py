@@ -25,7 +25,7 @@ _ITEMS = 64  # of a work-group
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The groups of a molecule: index (n,) of each atom's; charged (g,), which are; sides (g,), numbers of parts."""
+    """Groups of a molecule: index (n,) of each atom's; charged (g,), which are; sides (g,), numbers of parts."""
 
     index: NDArray[np.intp]
     charged: NDArray[np.bool_]
@@ -52,7 +52,7 @@ class Groups:
 
 
 class FarGroups:
-    """The kernel of cl/binding/far.cl with the tables of a complex on its device."""
+    """Kernel of cl/binding/far.cl with the tables of a complex on its device."""
 
     def __init__(self, binding: Binding) -> None:
         from ...opencl.run import Run
@@ -107,5 +107,5 @@ class FarGroups:
 
 
 def _with_column(points: Floats, column: NDArray[np.generic]) -> Floats:
-    """(m, n, 4): points (m, n, 3) with a value (n,) behind each."""
+    """Append a value (n,) to each of points (m, n, 3), to (m, n, 4)."""
     return np.concatenate([points, np.broadcast_to(column, points.shape[:2])[..., np.newaxis]], axis=2)

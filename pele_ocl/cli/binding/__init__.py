@@ -202,7 +202,7 @@ class BindingSpec(StructureSpec):
         return reports[0] if len(reports) == 1 else {"ligands": reports}
 
     def planned(self, molecule: Molecule, ligand: str) -> tuple[Binding, Molecule]:
-        """The plan of one ligand, and the molecule that its frames are of: of stripped frames the complex alone."""
+        """Make the plan of one ligand, and the molecule of its frames: for stripped frames the complex alone."""
         strip = _strip(self.wanted, ligand, molecule.atoms, self.like)
         plan = self._plan(molecule.atoms, ligand, self.wanted.receptor, strip)
         if not self.trajectory.paths or self.wanted.is_separate or not is_stripped(plan, molecule, self.trajectory):
@@ -244,7 +244,7 @@ class BindingSpec(StructureSpec):
 
 
 def _opened_elsewhere(spec: BindingSpec, path: Path, ligand: str) -> OpenedFrames:
-    """The frames of one ligand's complex, in another process."""
+    """Open the frames of one ligand's complex, in another process."""
     plan, molecule = spec.planned(molecule_of(read_file(path), spec.reading, spec.models), ligand)
     return opened_frames(plan, molecule, spec.trajectory, spec.like)
 
@@ -310,7 +310,7 @@ def _compared(found: BindingReport, wanted: BindingOptions) -> BindingReport:
 def _scan(
     plan: Binding, molecule: Molecule, trajectory: FrameOptions, sites: str, reading: ReadAtoms
 ) -> AlanineScan:  # fmt: skip
-    """The alanine scan of all frames or models, with alanine of the force field of files that bring no parameters."""
+    """Scan all frames or models by alanine of the force field of files that bring no parameters."""
     with ProgressLine("Alanine scan") as progress:
         wanted = None if sites.strip() == "interface" else sites
         forcefield = None if is_pqr(molecule.source.path) else reading.loaded_forcefield

@@ -47,7 +47,7 @@ class DielectricCorrections(Addend):
         self._products = np.tile(products, 2)[counts][order]
 
     def __bool__(self) -> bool:
-        """Whether there are such pairs."""
+        """True if there are such pairs."""
         return len(self._special) > 0 and len(self._names) > 0
 
     @property
