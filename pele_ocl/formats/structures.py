@@ -12,7 +12,7 @@ from os import PathLike
 
 import numpy as np
 
-from ..arguments import file_path
+from ..arguments import file_path, instance
 from ..atoms import Atoms, Floats, Structure, Topology
 from ..contract import impossible_bonds, made_whole, whole_structure
 from ..errors import FormatError, InputError
@@ -79,6 +79,8 @@ def read_conformations(path: str | PathLike[str], failed: dict[int, str] | None 
     Raises FormatError, with the line, where a model has other atoms than the first, and for other formats.
     """
     file_path(path)  # checks it
+    if failed is not None:
+        instance("failed", failed, dict, "a dictionary that takes reasons")
     read = structure_format(path).conformations if structure_suffix(path) in STRUCTURES else None
     if read is None:
         raise FormatError(f"{path}: models are read together from PDB and mmCIF files; choose one by --model")
