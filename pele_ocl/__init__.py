@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms.selection import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
+    from .energy import CenterRestraint as CenterRestraint
     from .energy import DistanceRestraint as DistanceRestraint
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
@@ -75,6 +76,11 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .pairs import read_pairs as read_pairs
     from .pairs import without_bonded as without_bonded
     from .pairs import write_pairs as write_pairs
+    from .pb import PBIon as PBIon
+    from .pb import PBLevelResult as PBLevelResult
+    from .pb import PBModel as PBModel
+    from .pb import PBResult as PBResult
+    from .pb import PoissonBoltzmann as PoissonBoltzmann
     from .potmap import Potmap as Potmap
     from .potmap import PotmapResult as PotmapResult
     from .potmap import potmap as potmap
@@ -103,7 +109,8 @@ _HOMES = {
     "atoms.selection": ("selection",),
     "binding": ("Binding", "BindingEnergies"),
     "energy": (
-        "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint", "TorsionRestraint",
+        "CenterRestraint", "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint",
+        "TorsionRestraint",
     ),
     "ensemble": ("Ensemble",),
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
@@ -122,6 +129,7 @@ _HOMES = {
         "AllPairs", "PairList", "all_pairs", "internal_dielectrics", "pairs_split", "pairs_within", "read_pairs",
         "without_bonded", "write_pairs",
     ),
+    "pb": ("PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
     "potmap": ("Potmap", "PotmapResult"),
     "reading": ("read",),
     "relax": ("RelaxResult", "Relaxer"),

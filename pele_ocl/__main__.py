@@ -34,6 +34,12 @@ def run() -> None:
         sys.exit(INTERRUPTED)
 
 
+def run_as_apbs() -> None:
+    """Run `pele-ocl pb` with these arguments, as programs that call APBS do: with an input file alone."""
+    sys.argv.insert(1, "pb")
+    run()
+
+
 def _interrupt(_: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, or try again a little later where it would kill the process instead of ending it.
 

@@ -26,8 +26,9 @@ KAPPAS: Mapping[str, Callable[[float, float, float], float]] = {
     ),
 }
 
-# Nonpolar terms and their surface tensions, kcal/mol/A^2: that of ACE in PELE and OpenMM, that of LCPO in MM/GBSA.
-SURFACES = {"ace": 0.0054, "lcpo": 0.0072, "none": 0.0}
+# Nonpolar terms and their surface tensions, kcal/mol/A^2: that of ACE in PELE and OpenMM, that of LCPO in MM/GBSA; in
+# SGB/NP each atom has its own.
+SURFACES = {"ace": 0.0054, "lcpo": 0.0072, "sgb": 0.0, "none": 0.0}
 
 # How atoms that LCPO has no parameters for are treated: as carbon, as sander, NAB and cpptraj do, or not at all.
 LCPO_UNKNOWN = ("carbon", "refuse")
@@ -67,8 +68,8 @@ PRESETS_OF_MODELS: Mapping[tuple[str, str], Mapping[str, float]] = {("openmm", "
 class SolventModel:
     """A Generalized Born model with a nonpolar term; the defaults are PELE's, but for Coulomb's constant.
 
-    gb : name of the model for Born radii, one of GB_MODELS: "hct", "obc1", "obc2", "gbn", "gbn2", or "none" for no
-        solvent
+    gb : name of the model for Born radii, one of GB_MODELS: "hct", "obc1", "obc2", "gbn", "gbn2", "sgbnp" or "vdgbnp".
+        "none" is no solvent
     solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
     ionic_strength : mol/L, >= 0; 0 means no screening
     temperature : K, 0.001 to 1e6; matters only with ions, and not for kappa_convention "amber"
@@ -85,7 +86,8 @@ class SolventModel:
     kappa_convention : how kappa follows from the ionic strength, 0.73 times each. "debye": from dielectric constant and
         temperature. "amber": as in sander, sqrt(0.10806 I) at any temperature. "openmm": as in OpenMM's applications
     surface : the nonpolar term: "ace" (Schaefer, Bartels and Karplus 1998) from Born radii, "lcpo" (Weiser, Shenkin and
-        Still 1999) from the surface area. "none" leaves it out
+        Still 1999) from the surface area. "none" leaves it out.
+        sgbnp and vdgbnp have "sgb" (Gallicchio, Zhang and Levy 2002) in place of "ace" and "lcpo", other models never
     lcpo_unknown : "carbon" gives atoms without LCPO parameters carbon's, as AMBER's programs do; "refuse" raises
         InputError for them
 
@@ -116,6 +118,7 @@ class SolventModel:
             raise InputError(f"gb is {described(self.gb)}; choose {models_listed()}")
         choice("kappa_convention", self.kappa_convention, tuple(KAPPAS))
         choice("surface", self.surface, tuple(SURFACES))
+        self._fit_surface()
         choice("lcpo_unknown", self.lcpo_unknown, LCPO_UNKNOWN)
         choice("gbn_convention", self.gbn_convention, GBN_CONVENTIONS)
         if self.surface_tension is None:
@@ -141,6 +144,21 @@ class SolventModel:
                 raise InputError(f"{f.name} is {value:g}; it must be positive")
             if f.name in ("ionic_strength", "offset", "surface_tension") and value < 0:
                 raise InputError(f"{f.name} is {value:g}; it cannot be negative")
+
+    def _fit_surface(self) -> None:
+        """Take the nonpolar term that goes with the GB model; raise InputError for what does not go with it."""
+        if self.gb_model.of_surface:
+            if self.rgb_max is not None:
+                raise InputError(f"{self.gb} has Born radii of the whole surface; leave rgb_max out")
+            if self.surface == "lcpo" or self.surface_tension:
+                raise InputError(f"{self.gb} has a nonpolar term of its own; leave surface and surface_tension out")
+            if self.surface != "none":
+                object.__setattr__(self, "surface", "sgb")
+                object.__setattr__(self, "surface_tension", 0.0)
+        elif self.surface == "sgb":
+            if not self.gb_model.vacuum:
+                raise InputError(f"surface 'sgb' goes with sgbnp and vdgbnp, not with {self.gb}; choose another")
+            object.__setattr__(self, "surface", "none")
 
     def _may_be_none(self, name: str) -> bool:
         """Tell if a value may be left out for good."""

@@ -1,6 +1,6 @@
 """A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py reads the report.
 
-oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|energy|engine|binding|minimize|potmap|ions
+oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|energy|engine|binding|minimize|potmap|ions|pb
 oclgrind python oclgrind_cases.py joined
 """
 
@@ -25,6 +25,9 @@ from pele_ocl import (
     Ensemble,
     Grid,
     InputError,
+    PBIon,
+    PBModel,
+    PoissonBoltzmann,
     SolventModel,
     minimize_many,
     place_ions,
@@ -33,15 +36,26 @@ from pele_ocl import (
 )
 from pele_ocl.atoms import Bonded, LennardJonesPairs
 from pele_ocl.binding.pele import PoseEvaluator
-from pele_ocl.energy import DistanceRestraint, Energy, PositionalRestraint, TorsionRestraint, squares
+from pele_ocl.energy import (
+    CenterRestraint,
+    DistanceRestraint,
+    Energy,
+    PositionalRestraint,
+    TorsionRestraint,
+    sgb,
+    squares,
+)  # fmt: skip
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
+from pele_ocl.gb_models.surface import unit_points
 from pele_ocl.ions.placement import Placement, WorkSplit
-from pele_ocl.minimize import METHODS, Minimizer, many, preconditioner, steps
+from pele_ocl.minimize import METHODS, Minimizer, iteration, many, preconditioner
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
 from pele_ocl.opencl import Device, Run, building, get_device
+from pele_ocl.pb import SOLVERS, multigrid, vectors
+from pele_ocl.pb.launching import Launching
 from pele_ocl.plan import plan as plans
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
@@ -66,6 +80,7 @@ NECKS = SolventModel(gb="gbn2", rgb_max=8.0)
 RESTRAINTS = [
     PositionalRestraint(1.0, flat=0.1), DistanceRestraint([[0, 39], [0, 3]], 1.0, 2.0, 0.1),
     TorsionRestraint([[0, 1, 2, 3], [39, 5, 2, 0]], 1.0, 2.0, 0.1),
+    CenterRestraint([0, 5, 9], 1.0, flat=0.1, weights=[1.0, 2.0, 3.0]),
 ]  # fmt: skip
 POTMAP_VECTORS = Blocking(4, (2, 3), (1, 1, 1))
 
@@ -214,6 +229,24 @@ ENERGY_LAYOUTS = {
 }
 
 
+def sgb_case(device: Device) -> None:
+    """Born radii by the surface, of few points, and dielectric constants of atoms."""
+    few = replace(charged_groups(12), sgb=np.tile([1.5, 1.2, 0.01, -0.5], (12, 1)))
+    both = np.stack([few.positions, few.positions + 0.1])
+    with patch.multiple(sgb, WORDS=2, POINTS=64, unit_points=lambda: unit_points(64)):
+        for variant, precision in (("rows", "float64"), ("blocks", "float32"), ("squares", "float32")):
+            options = dict(fixed_radii=True, model=SolventModel(gb="vdgbnp"), variant=variant, precision=precision)
+            Energy(few, device=device, **options).evaluate_batch(both)
+
+
+def charged_groups(n: int) -> Atoms:
+    """Random atoms in one chain of bonds, of which every third has a dielectric constant of its own in VDGBNP."""
+    atoms, chain = random_atoms(n), np.column_stack([np.arange(n - 1), np.arange(1, n)])
+    labels = labels_of_elements(["C"] * n)
+    names = np.where(np.arange(n) % 3 == 0, "OD1", labels.names)
+    return replace(atoms, bonds=chain, labels=replace(labels, names=names, residue_names=np.array(["ASP"] * n)))
+
+
 def energy_cases(device: Device) -> None:
     """Three tiles, batches, and every switch of the kernels in one of the precisions."""
     atoms, n = random_atoms(40), 40
@@ -243,6 +276,7 @@ def energy_cases(device: Device) -> None:
     for size, items in ((64, 1), (32, 8)):
         with patch.multiple(addend, ATOMS_GPU=size, ITEMS_GPU=items):
             Energy(of_every_kind(40), per_atom=items == 1, variant="rows", device=device).evaluate()
+    sgb_case(device)
     surface_case(device, Energy)
     surface_case(device, Energy, n_shapes=1, per_atom=True, gradient=False)
 
@@ -322,12 +356,13 @@ def minimize_cases(device: Device) -> None:
     bonds = np.column_stack([np.arange(0, 20, 2), np.arange(1, 21, 2)])
     held = replace(atoms, bonds=bonds, labels=labels_of_elements(["C", "H"] * 10))
     sprung = replace(of_every_kind(20), lj_epsilon=np.zeros(20), charges=np.zeros(20))
-    for shape, methods in ((steps.Shape(64, 32, 64, 16, 2), METHODS), (steps.Shape(1, 1024, 1024, 16, 1), ("lbfgs",))):
+    of_gpu, of_cpu = iteration.Shape(64, 32, 64, 16, 2), iteration.Shape(1, 1024, 1024, 16, 1)
+    for shape, methods in ((of_gpu, METHODS), (of_cpu, ("lbfgs",))):
         with (
-            patch.object(steps.Shape, "of", lambda *_: shape),  # noqa: B023
+            patch.object(iteration.Shape, "of", lambda *_: shape),  # noqa: B023
             patch.object(plans, "CHUNK_ATOMS", 40),
             patch.multiple(preconditioner, BLOCK=16, HALF=8, SIDE=48),
-            patch.object(steps, "BLOCK", 16),
+            patch.object(iteration, "BLOCK", 16),
             patch.object(preconditioner, "_fits", lambda run: shape.items > 1),  # noqa: B023
         ):
             options = dict(max_iterations=2, device=device)
@@ -354,12 +389,36 @@ def ensemble_cases(device: Device) -> None:
     ensemble.copy([0, 1], [1, 0])
     assert np.isfinite(ensemble.energies).all()
     ensemble.minimize(max_iterations=2)
+    ensemble.frozen[1] = [0, 1]
+    ensemble.minimize(max_iterations=1, rounds=2)
+    ensemble.minimize(max_iterations=1, method="newton")
     page = (Path(__file__).parent.parent / "docs" / "extend" / "driver.md").read_text()
     section = page[page.index("`metropolis.cl`") :]
     kernel, code = (re.search(rf"```{kind}\n(.*?)```", section, re.DOTALL)[1] for kind in ("c", "python"))
     names: dict[str, Any] = {}
     exec(code, names)
     names["Metropolis"](ensemble, kernel).step(2)
+
+
+def pb_cases(device: Device) -> None:
+    """Groups of GPUs and planes of CPUs, codes and splines, salt or none; a grid in the tail and one before it."""
+    atoms = random_atoms(5)
+    salt = (PBIon(1, 0.1), PBIon(-1, 0.1))
+    grid, small = Grid((-8, -8, -8), 1.0, (17, 17, 17)), Grid((-6, -6, -6), 1.5, (9, 9, 9))
+    for is_cpu in (False, True):
+        with (
+            patch.object(Launching, "is_cpu", is_cpu), patch.object(multigrid, "MOST_IN_TAIL", 200),
+            patch.object(multigrid, "TAIL_GROUP", 32), patch.object(vectors, "GROUP", 32),
+            patch.object(multigrid, "LEAST_SOLVING", 1),
+        ):  # fmt: skip
+            options = dict(device=device, tolerance=0.05, radii=np.full(5, 1.5))
+            model = PBModel(ions=salt, equation="nonlinear", surface="edges", density=0.5)
+            PoissonBoltzmann(atoms, model, grids=grid, **options).solve(grid_error=False)
+            for surface in ("smol", "spl2"):
+                model = PBModel(ions=salt, surface=surface, charges="spl2", density=0.5)
+                PoissonBoltzmann(atoms, model, grids=small, reaction=False, **options).solve()
+    for solver in SOLVERS:
+        PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, reaction=False, solver=solver, **options).solve()
 
 
 CASES = {
@@ -371,6 +430,7 @@ CASES = {
     "naive": naive_case,
     "potmap": potmap_cases,
     "ions": ions_cases,
+    "pb": pb_cases,
     "energy": energy_cases,
     "minimize": minimize_cases,
 }

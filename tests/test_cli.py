@@ -114,6 +114,10 @@ def test_the_model_of_born_radii_is_an_option(command, tmp_path):
         if command == "solvent" and gb == "none":
             assert "there is no solvent energy without solvent" in run(command, HEXAPEPTIDE, "--gb", gb, code=1).stderr
             continue
+        if GB_MODELS[gb].of_surface:  # which Amber's templates have no figures of
+            refused = "needs the SGB parameters" if command == "energy" else "is part of whole energies"
+            assert refused in run(command, HEXAPEPTIDE, "--gb", gb, code=1).stderr
+            continue
         out = tmp_path / f"{gb}.json"
         chosen = () if gb == "obc2" else ("--gb", gb)
         assert f", gb {gb}, " in run(command, HEXAPEPTIDE, *chosen, "--precision", "float64", "-v", "-o", out).stdout
@@ -321,3 +325,17 @@ def test_choices_that_reading_made_are_noted(tmp_path):
     note = "holds several models; model 1, the first, was read, and --model reads another\n"
     assert run("solvent", tmp_path / "two.pdb").stderr.endswith(note)
     assert run("solvent", tmp_path / "two.pdb", "--model", 2).stderr == ""
+
+
+def test_many_options_are_listed_in_groups():
+    """Each once, under a heading; a command with few has none."""
+    for command in ("energy", "minimize", "binding", "potmap"):
+        text = run(command, "--help").stdout
+        headings = re.findall(r"^(\w[\w ]+):$", text, re.M)
+        assert headings[0] == "Options"
+        assert {"Computation", "Choosing atoms", "Structure and force field", "Reports"} <= set(headings), command
+        listed = re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.M)
+        assert len(listed) == len(set(listed)) > 40, command
+        longest = max(len(re.findall(r"^  -", part, re.M)) for part in re.split(r"^\w[\w ]+:$", text, flags=re.M))
+        assert longest <= 20, command
+    assert re.findall(r"^(\w[\w ]+):$", run("convert", "--help").stdout, re.M) == ["Options"]

@@ -48,13 +48,13 @@ def test_json_has_what_the_library_finds(files, library):
     parts = sum(amber[name]["mean"] for name in ("VDWAALS", "EEL", "EGB", "ESURF"))
     assert amber["TOTAL"]["mean"] == pytest.approx(parts, abs=1e-8)
     assert [row["frame"] for row in report["frames"]] == list(range(6))
-    assert [row["total"] for row in report["frames"]] == pytest.approx(library.total.tolist(), abs=1e-8)
+    assert [row["energy"]["total"] for row in report["frames"]] == pytest.approx(library.total.tolist(), abs=1e-8)
     total = report["delta"]["total"]["mean"]
     assert sum(row["total"] for row in report["residues"]) == pytest.approx(total, abs=1e-8)
     both = [row["total"] * (1 if row["residues"][0] == row["residues"][1] else 2) for row in report["pairs"]]
     assert sum(both) == pytest.approx(total, abs=1e-4)
     assert report["entropy"]["n"] == 6
-    assert [len(site["frames"]) for site in report["alanine"]] == [6, 6]
+    assert [len(site["changes"]) for site in report["alanine"]] == [6, 6]
     assert report["settings"]["solvent_dielectric"] == 78.3
     assert report["settings"]["ligand"] == LIGAND
 
@@ -137,12 +137,12 @@ def test_poses_of_an_sdf_file(files, tmp_path):
     atoms, poses = complex_atoms(), frames(3)[:, N:]
     elements = atoms.labels.elements[N:]
     (tmp_path / "poses.sdf").write_text("".join(molecule(x, elements) for x in poses))
-    options = ("-c", files[1], "--ligand", LIGAND, "--json", *DOUBLE, "--poses", tmp_path / "poses.sdf")
-    report = json.loads(run("binding", files[0], *options).stdout)
+    options = ("-c", files[1], "--ligand", LIGAND, *DOUBLE, "--poses", tmp_path / "poses.sdf")
+    report = json.loads(run("binding", files[0], *options, "--json").stdout)
     held = np.repeat(read(files[0], coordinates=files[1]).positions[np.newaxis], 3, axis=0)
     held[:, N:] = np.round(poses.astype(float), 4)
     found = Binding(atoms, LIGAND, like="mmpbsa.py", precision="float64").evaluate_batch(held)
-    assert [row["total"] for row in report["frames"]] == pytest.approx(found.total.tolist(), abs=1e-6)
+    assert [row["energy"]["total"] for row in report["frames"]] == pytest.approx(found.total.tolist(), abs=1e-6)
     (tmp_path / "poses.sdf").write_text(molecule(poses[0][::-1], elements[::-1]))
     assert "in another order than the ligand" in error_of("binding", files[0], *options)
     (tmp_path / "poses.sdf").write_text("nothing\n")
@@ -325,7 +325,12 @@ def test_three_trajectories_with_topologies_of_their_own(files, tmp_path, suffix
         assert report["amber"][name]["TOTAL"]["mean"] == pytest.approx(report[name]["total"]["mean"])
     expected = means["complex"].mean() - means["receptor"].mean() - means["ligand"].mean()
     assert report["amber"]["delta"]["TOTAL"]["mean"] == pytest.approx(expected, abs=2 * digits)
-    assert report["n_frames"] == {"complex": 4, "receptor": 3, "ligand": 3}
+    assert report["n_frames"] == 4
+    assert {name: of["n_frames"] for name, of in report["trajectories"].items()} == {
+        "complex": 4,
+        "receptor": 3,
+        "ligand": 3,
+    }
     lines = [line for line in (tmp_path / "out.csv").read_text().splitlines() if not line.startswith("#")]
     rows = list(csv.DictReader(lines))
     assert [(row["system"], row["frame"]) for row in rows] == [
@@ -359,4 +364,6 @@ def test_a_frame_of_a_part_that_fails_is_told(files, tmp_path):
         "--json", code=1,
     )  # fmt: skip
     assert "Error: receptor: 1 frame failed, the first of them 1: " in done.stderr
-    assert json.loads(done.stdout)["n_failed"] == {"complex": 0, "receptor": 1, "ligand": 0}
+    report = json.loads(done.stdout)
+    assert report["n_failed"] == 1
+    assert [of["n_failed"] for of in report["trajectories"].values()] == [0, 1, 0]

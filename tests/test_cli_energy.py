@@ -205,7 +205,7 @@ def test_all_models_at_once(models, tmp_path):
     found = report("--models", "all", "-o", out, path=models)
     assert [row["model"] for row in found["models"]] == [2, 3, 7]
     single = [report("--model", number, path=models)["energy"]["total"] for number in (2, 3, 7)]
-    assert [row["total"] for row in found["models"]] == pytest.approx(single, rel=1e-12)
+    assert [row["energy"]["total"] for row in found["models"]] == pytest.approx(single, rel=1e-12)
     assert single[2] != pytest.approx(single[0], rel=1e-6)
     with h5py.File(out) as file:
         assert file["gradient"].shape == (3, 96, 3)

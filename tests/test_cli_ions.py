@@ -50,7 +50,7 @@ def test_json_holds_what_the_function_gives(out):
     assert list(found) == [*names.split(), "energy", "ions", "seconds", "notes"]
     assert found["counts"] == {"NA": 3, "CL": 2}
     assert found["shape"] == list(expected.grid.shape)
-    assert found["energy"] == pytest.approx(expected.energy)
+    assert found["energy"]["total"] == pytest.approx(expected.energy)
     assert [ion["ion"] for ion in found["ions"]] == ["NA", "CL", "NA", "CL", "NA"]
     assert [ion["position"] for ion in found["ions"]] == expected.positions.tolist()
     assert [ion["potential"] for ion in found["ions"]] == pytest.approx(expected.potentials)

@@ -25,8 +25,8 @@ from pele_ocl.formats import read_structure
 
 QUICK = ("--tolerance", "2", "--max-iterations", "200")
 FIELDS = (
-    "schema structure sha256 name energy_before energy_after rms_gradient largest_gradient iterations evaluations "
-    "stopped_by restored rms_displacement seconds device method precision"
+    "schema structure sha256 n_atoms composition device method precision settings energy_before energy_after "
+    "rms_gradient largest_gradient iterations evaluations stopped_by restored rms_displacement seconds findings notes"
 ).split()
 
 
@@ -59,8 +59,9 @@ def test_one_structure_is_lower_and_keeps_its_names(peptide, tmp_path):
     (source,) = shaken(tmp_path, peptide, 1)
     target = tmp_path / "relaxed.cif"
     (row,) = rows_of(source, "-o", target, "--tolerance", "1kcal/mol/A")
-    assert list(row) == [*FIELDS, "findings"]  # of a shaken start
-    assert row["name"] == row["structure"] == str(source)
+    assert list(row) == FIELDS
+    assert row["findings"]  # of a shaken start
+    assert row["structure"] == str(source)
     assert row["energy_after"]["total"] < row["energy_before"]["total"] - 10
     assert row["energy_before"]["total"] == pytest.approx(energy(read(source)).total, abs=0.01)
     assert row["rms_gradient"] <= 1
@@ -82,7 +83,7 @@ def test_one_structure_is_lower_and_keeps_its_names(peptide, tmp_path):
     ],
 )  # fmt: skip
 def test_units_of_the_tolerance(text, value):
-    from pele_ocl.cli.minimize.holding import tolerance_of
+    from pele_ocl.cli.minimize.restraints import tolerance_of
 
     assert tolerance_of(text) == pytest.approx(value, rel=1e-5)
 
@@ -227,8 +228,10 @@ def test_frames_of_a_trajectory(suffix, peptide, tmp_path):
     frames[2, 5] = np.nan
     source = write_trajectory(tmp_path / "run.nc", frames)
     out = tmp_path / f"out.{suffix}"
-    rows = rows_of(HEXAPEPTIDE, "-t", source, "--frames", "1:", "-o", out, *QUICK, code=1)
-    assert [row["name"] for row in rows] == ["frame 1", "frame 2", "frame 3"]
+    (record,) = rows_of(HEXAPEPTIDE, "-t", source, "--frames", "1:", "-o", out, *QUICK, code=1)
+    assert (record["structure"], record["n_frames"], record["n_failed"]) == (str(HEXAPEPTIDE), 3, 1)
+    rows = record["frames"]
+    assert [row["frame"] for row in rows] == [1, 2, 3]
     assert "error" in rows[1]
     found = np.concatenate(list(trajectory(out)))
     kept = found[[0, -1]]
@@ -258,16 +261,17 @@ def test_progress_tells_of_the_slowest_from_the_first_look_on(monkeypatch, capsy
 def test_all_models_of_a_file(peptide, tmp_path):
     text = "".join(f"MODEL {k + 1}\n{p.read_text()[:-5]}ENDMDL\n" for k, p in enumerate(shaken(tmp_path, peptide, 2)))
     (tmp_path / "models.pdb").write_text(text.replace("  1.00  0.00", "  0.50 12.34") + "END\n")
-    rows = rows_of(tmp_path / "models.pdb", "--models", "all", "-o", tmp_path / "out.pdb", *QUICK)
-    assert [row["name"] for row in rows] == ["model 1", "model 2"]
+    (record,) = rows_of(tmp_path / "models.pdb", "--models", "all", "-o", tmp_path / "out.pdb", *QUICK)
+    rows = record["models"]
+    assert [row["model"] for row in rows] == [1, 2]
     assert {line[54:66] for line in (tmp_path / "out.pdb").read_text().splitlines() if line[:4] == "ATOM"} == {
         "  0.50 12.34"
     }
-    held = rows_of(
+    (held,) = rows_of(
         tmp_path / "models.pdb", "--models", "all", "-o", tmp_path / "held.pdb", *QUICK, "--restrain", "all:50"
     )
-    assert all(h["rms_displacement"] < row["rms_displacement"] for h, row in zip(held, rows, strict=True))
-    assert all(0 < h["energy_after"]["restraint"] < 25 for h in held)  # from where each began
+    assert all(h["rms_displacement"] < row["rms_displacement"] for h, row in zip(held["models"], rows, strict=True))
+    assert all(0 < h["energy_after"]["restraint"] < 25 for h in held["models"])  # from where each began
 
 
 def test_a_killed_run_goes_on_to_the_same_file(peptide, tmp_path):
@@ -298,7 +302,8 @@ def test_a_killed_run_goes_on_to_the_same_file(peptide, tmp_path):
     done = journal.read_bytes().count(b"\n") - 1
     assert 3 <= done < 6
     earlier = [json.loads(line)["seconds"] for line in journal.read_text().splitlines()[1 : done + 1]]
-    rows = rows_of(*arguments[1:], "-o", broken, "--resume")
+    (record,) = rows_of(*arguments[1:], "-o", broken, "--resume")
+    rows = record["frames"]
     assert [row["seconds"] for row in rows[:done]] == earlier
     assert len(rows) == 6
     assert broken.read_bytes() == (tmp_path / "whole.nc").read_bytes()
@@ -319,6 +324,7 @@ def test_a_kill_before_the_first_line_leaves_no_earlier_rows(peptide, tmp_path, 
         assert result.read_bytes() != earlier
         assert "was made with other settings" in error_of(*words, "1", "--resume")
         rows = rows_of(*words[1:], "3", "--resume")
+        rows = rows[0].get("frames", rows)
         assert [row["iterations"] for row in rows] == [3, 3]
 
 

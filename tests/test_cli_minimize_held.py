@@ -49,7 +49,8 @@ def test_frames_that_are_held_by_restraints(peptide, tmp_path):
     source, out = write_trajectory(tmp_path / "run.nc", frames), tmp_path / "out.nc"
     chosen = peptide.selected("not within 4 of resid 6")
     held = ("--freeze", "not within 4 of resid 6", "--restrain", "(resid 6):1")
-    rows = rows_of(HEXAPEPTIDE, "-t", source, "-o", out, "--max-iterations", "5", *held, code=1)
+    (record,) = rows_of(HEXAPEPTIDE, "-t", source, "-o", out, "--max-iterations", "5", *held, code=1)
+    rows = record["frames"]
     assert ["error" in row for row in rows] == [False, True, False]
     moved = np.abs(np.concatenate(list(trajectory(out))) - frames)[[0, 2]].max(axis=2)
     assert (moved[:, chosen] < 1e-5).all()
@@ -76,7 +77,8 @@ def test_restraints_of_all_kinds(peptide, tmp_path):
     ends = found.positions[peptide.selected("(resid 1 or resid 5) and name CA")]
     assert abs(np.linalg.norm(ends[0] - ends[1]) - 13) < 0.4
     frames = write_trajectory(tmp_path / "run.nc", [read(path).positions for path in (source, reference)])
-    rows = rows_of(HEXAPEPTIDE, "-t", frames, "-o", tmp_path / "frames.nc", "--max-iterations", "0", *held[:4])
+    (record,) = rows_of(HEXAPEPTIDE, "-t", frames, "-o", tmp_path / "frames.nc", "--max-iterations", "0", *held[:4])
+    rows = record["frames"]
     assert rows[0]["energy_before"]["restraint"] > 1  # which is from the reference
     assert rows[1]["energy_before"]["restraint"] < 1e-3
 

@@ -78,7 +78,7 @@ def test_verbose_says_more():
 def test_json_is_one_object(atoms):
     found = report()
     names = "schema structure sha256 "
-    names += "n_atoms composition n_pairs device variant precision settings energy gradient seconds findings notes"
+    names += "n_atoms composition device variant precision settings n_pairs energy gradient seconds findings notes"
     assert list(found) == names.split()
     assert list(found["energy"]) == ["lennard_jones", "coulomb", "gb_pair", "total"]
     assert list(found["gradient"]) == ["norm", "max", "net"]
@@ -345,7 +345,7 @@ def test_the_list_is_not_left_behind_without_the_result(tmp_path, monkeypatch):
     def disk_is_full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(import_module("pele_ocl.cli.nonbond.output"), "write_table", disk_is_full)
+    monkeypatch.setattr(import_module("pele_ocl.cli.nonbond"), "write_table", disk_is_full)
     run("nonbond", HEXAPEPTIDE, "-o", tmp_path / "out.h5", "--write-pairs", tmp_path / "pairs.h5", code=1)
     assert list(tmp_path.iterdir()) == []
 

@@ -194,7 +194,7 @@ def test_a_picture(tmp_path):
 
 def test_a_picture_names_the_file(tmp_path, monkeypatch):
     titles = []
-    module = import_module("pele_ocl.cli.potmap.pictures")
+    module = import_module("pele_ocl.cli.potmap.output")
     monkeypatch.setattr(module, "draw_slices", lambda path, map_, inputs: titles.append(map_.title))
     run("potmap", HEXAPEPTIDE, *SMALL, "--png", tmp_path / "map.png")
     assert titles == ["hexapeptide.pdb: Coulomb potential of 96 atoms"]

@@ -158,6 +158,35 @@ def test_tables_and_pages_hold_names_that_nothing_obeys(tmp_path, monkeypatch):
     assert not [cell for cell in cells if cell[:1] in ("=", "@") or (cell[:1] in "+-" and not is_number(cell))]
 
 
+def test_reports_structures_and_pages_hold_no_names_that_are_obeyed(tmp_path, monkeypatch):
+    """What commands write of a file whose name a terminal, a shell, a spreadsheet or a browser would obey."""
+    monkeypatch.chdir(tmp_path)
+    name = f"{OBEYED}</script>'\"`;touch owned`$(touch owned)%s.pdb".replace("/", "_")
+    shutil.copy(HEXAPEPTIDE, name)
+    few = ("--max-iterations", 2)
+    run("view", name, "-o", "page.html")
+    run("minimize", name, "-o", "out.pdb", "--report", "minimize.csv", *few)
+    run("minimize", name, "-o", "out.cif", "--report", "minimize.json", *few)
+    run("relax", name, "-o", "relaxed.pdb", "--report", "relax.csv")
+    run("energy", name, "--per-residue", "-o", "energy.csv")
+    run("binding", name, "--ligand", "resnum 6", "-o", "binding.json")
+    run("nonbond", name, "-o", "nonbond.csv")
+    run("potmap", name, "--spacing", 4, "-o", "map.cube")
+    run("ions", name, "--ion", "NA:1", "--spacing", 3, "-o", "salted.pdb")
+    assert not (tmp_path / "owned").exists()
+    written = sorted(path for path in tmp_path.glob("[a-z]*.*"))
+    assert len(written) == 12
+    for path in written:
+        text = path.read_text()
+        obeyed = (
+            "[\\x07\\x1b]" if path.suffix == ".html" else "[\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f]"
+        )  # 3Dmol.js has others
+        assert not re.search(obeyed, text), path.name
+        rows = text.splitlines()
+        assert not [row for row in rows if row.startswith(("=", "@", "<img"))], path.name
+        assert "<img src=x>" not in text or path.suffix in (".csv", ".json"), path.name
+
+
 def is_number(text: str) -> bool:
     try:
         float(text)
@@ -269,7 +298,7 @@ def test_models_of_every_energy(tmp_path):
         assert [model["model"] for model in both["models"]] == [1, 7]
         for model in both["models"]:
             for term, value in one["energy"].items():
-                assert model[term] == pytest.approx(value, rel=1e-4, abs=1e-3)
+                assert model["energy"][term] == pytest.approx(value, rel=1e-4, abs=1e-3)
         text = run(command, path, "--models", "all").stdout
         assert "2 models\n\nEnergy of models, kcal/mol\nmodel  " in text
         run(command, path, "--models", "all", "-o", tmp_path / "out.csv")
@@ -285,7 +314,9 @@ def test_residues_of_models(tmp_path, command):
     report = json.loads(run(command, path, "--models", "all", "--per-residue", "--json").stdout)
     for model in report["models"]:
         assert [residue["residue"] for residue in model["residues"]][:2] == ["A:MET1", "A:LYS2"]
-        assert sum(residue["total"] for residue in model["residues"]) == pytest.approx(model["total"], rel=1e-5)
+        assert sum(residue["total"] for residue in model["residues"]) == pytest.approx(
+            model["energy"]["total"], rel=1e-5
+        )
     lines = run(command, path, "--models", "all", "--per-residue").stdout.splitlines()
     assert lines[lines.index("Energy of residues, kcal/mol") + 1].startswith("model  residue  ")
     assert lines[-1].split()[:2] == ["7", "A:ASP6"]

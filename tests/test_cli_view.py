@@ -61,6 +61,16 @@ def test_a_map_of_apbs_is_shown_for_what_it_is(tmp_path, apbs):
 
 def test_without_a_map_the_potential_is_computed(tmp_path):
     found = json.loads(run("view", HEXAPEPTIDE, "-o", tmp_path / "page.html", "--json").stdout)
+    assert (found["n_atoms"], found["unit"], found["range"]) == (96, "kT/e at 298.15 K", 5)
+    assert (found["quantity"], found["outside"]) == ("Poisson-Boltzmann potential", 1.4)
+    text = (tmp_path / "page.html").read_text()
+    assert "by the linear Poisson-Boltzmann equation: permittivity 2 inside the molecule and 78.54 outside" in text
+    assert "0.15 mol/L of salt, at 298.15 K, on a grid of 0.5 Å. The atoms have the radii openmm-obc" in text
+
+
+def test_a_screened_potential_is_computed_by_name(tmp_path):
+    words = ("-o", tmp_path / "page.html", "--method", "screened", "--json")
+    found = json.loads(run("view", HEXAPEPTIDE, *words).stdout)
     assert (found["n_atoms"], found["unit"], found["range"]) == (96, "kT/e at 298.15 K", 2)
     assert (found["quantity"], found["outside"]) == ("screened Coulomb potential", 1.4)
     text = (tmp_path / "page.html").read_text()
@@ -96,6 +106,10 @@ def test_sentences(tmp_path, apbs):
     assert error_of("view", HEXAPEPTIDE, "-o", tmp_path / "page.pdf").endswith("unknown suffix; pages end in .html")
     both = ("--map", apbs, "--residue-values", apbs)
     assert "choose one of --map and --residue-values" in run("view", HEXAPEPTIDE, *both, "-o", page, code=2).stderr
+    method = ("--map", apbs, "--method", "pb")
+    assert (
+        "--method is about a potential that is computed" in run("view", HEXAPEPTIDE, *method, "-o", page, code=2).stderr
+    )
     assert "--from-units is about --map" in run("view", HEXAPEPTIDE, "--from-units", "V", "-o", page, code=2).stderr
     assert "Missing option '-o'" in run("view", HEXAPEPTIDE, code=2).stderr
     assert not page.exists()

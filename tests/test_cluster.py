@@ -272,7 +272,8 @@ def test_several_complexes_go_to_workers(tmp_path):
         write_complex(topology.parent)
     words = ("binding", *topologies, "-c", topologies[0].with_suffix(".rst7"), "--ligand", LIGAND, "--json")
     alone, shared = (
-        json.loads(ended(begun("pele_ocl", *words, *more), 0)[0])["structures"] for more in ((), ("--workers", 2))
+        list(map(json.loads, ended(begun("pele_ocl", *words, *more), 0)[0].splitlines()))
+        for more in ((), ("--workers", 2))
     )
     assert [{**of, "seconds": None} for of in shared] == [{**of, "seconds": None} for of in alone]
     assert {of["structure"] for of in shared} == set(map(str, topologies))
@@ -311,7 +312,7 @@ def test_structures_go_on_where_a_run_was_killed(tmp_path, monkeypatch):
     run(*words, "--resume", code=1)
     assert seen == [UBIQUITIN]
     assert (tmp_path / "out.json").read_bytes() == whole
-    (tmp_path / "out.json.part").write_text('{"journal": "structures", "schema": 1, "settings": {}}\n')
+    (tmp_path / "out.json.part").write_text('{"journal": "structures", "schema": 2, "settings": {}}\n')
     assert "was made with other settings (command, parameters, software)" in error_of(*words, "--resume")
 
 
@@ -323,7 +324,7 @@ def test_shards_of_frames_merge_to_the_same_bytes(suffix, work, tmp_path):
     merged = run("merge", *shards, "-o", tmp_path / f"out{suffix}", "--json", code=1)
     assert (tmp_path / f"out{suffix}").read_bytes() == work.whole[suffix]
     report = json.loads(merged.stdout)
-    assert (report["n_frames"], report["n_failed"], len(report["models"])) == (N_FRAMES, 1, N_FRAMES)
+    assert (report["n_frames"], report["n_failed"], len(report["frames"])) == (N_FRAMES, 1, N_FRAMES)
     target = ("-o", tmp_path / f"other{suffix}")
     assert "1 shards are missing, the first is 1" in error_of("merge", shards[0], shards[2], *target)
     again = tmp_path / f"again{suffix}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import gemmi
 import h5py
 import numpy as np
 import pytest
@@ -14,10 +15,11 @@ from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from trajectory_helpers import pdb_model, write_trajectory
 
-from pele_ocl import Atoms, Binding, Energy, InputError, energy_over, read
+from pele_ocl import Atoms, Binding, Energy, InputError, energy_over, prepare, read
 from pele_ocl.atoms import Bonded, Bonds, Labels
-from pele_ocl.contract import Imager, cells_of, dimensions_of, of_energy, of_structure, usable_cells
-from pele_ocl.formats import read_cell
+from pele_ocl.contract import Imager, cells_of, dimensions_of, of_energy, of_structure, usable_cells, whole_structure
+from pele_ocl.formats import read_cell, read_structure
+from pele_ocl.formats.pdb_writing import atom_lines
 from pele_ocl.trajectories import Trajectory
 from pele_ocl.trajectories.files import open_frames
 
@@ -291,7 +293,7 @@ def test_frames_that_are_minimised_are_whole(whole, tmp_path):
     x[0] = wrapped(whole, cells_of(lengths, angles))[0]
     path = write(tmp_path / "frames.h5", x, lengths[:2], angles[:2])
     options = ("-o", tmp_path / "out.nc", "--max-iterations", 0, "--json", "--precision", "float64")
-    rows = [json.loads(line) for line in run("minimize", topology, "-t", path, *options).stdout.splitlines()]
+    rows = json.loads(run("minimize", topology, "-t", path, *options).stdout)["frames"]
     expected = Energy(complex_atoms(), gradient=False, precision="float64").evaluate_batch(whole[:2])
     assert [row["energy_after"]["total"] for row in rows] == pytest.approx(expected.total, rel=1e-6)
     torn = run("minimize", topology, "-t", path, *options, "--image", "none", code=1)
@@ -316,7 +318,7 @@ def test_a_restart_that_is_cut_by_its_box_is_made_whole(tmp_path):
 
 
 def test_one_torn_model_fails_alone(tmp_path):
-    """One torn model of a complex fails alone in binding energies of all models; with --strict none is computed."""
+    """One torn model of a complex fails alone in binding energies of all models; with --strict, too."""
     lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
     torn = [f"{line[:30]}{float(line[30:38]) + 60 * (k > 50):8.3f}{line[38:]}" for k, line in enumerate(lines)]
     together = [*lines[:5], f"{lines[5][:30]}{lines[9][30:54]}{lines[5][54:]}", *lines[6:]]
@@ -328,13 +330,14 @@ def test_one_torn_model_fails_alone(tmp_path):
     )
     words = ("binding", path, "--models", "all", "--ligand", "resid 1")
     report = json.loads(run(*words, "--json", code=1).stdout)
-    reasons = [row.get("error", "") for row in report["frames"]]
+    reasons = [row.get("error", "") for row in report["models"]]
     assert ["" if not reason else reason[:30] for reason in reasons] == [
         "", "the bond of atom 50 (A:GLU3:CG", "atom 5 (A:MET1:HA) and atom 9 ", ""
     ]  # fmt: skip
     alone = json.loads(run("binding", HEXAPEPTIDE, "--ligand", "resid 1", "--json").stdout)
     assert report["delta"]["total"]["mean"] == pytest.approx(alone["delta"]["total"]["mean"], abs=1e-3)
-    assert "model 1: the bond of atom 50" in error_of(*words, "--strict")
+    strict = json.loads(run(*words, "--json", "--strict", code=1).stdout)
+    assert [row.get("error", "") for row in strict["models"]] == reasons
 
 
 def test_notes_about_structures_stand_in_json(tmp_path):
@@ -354,7 +357,7 @@ def test_notes_about_structures_stand_in_json(tmp_path):
         assert note.startswith(f"{paths[0]}:")
         assert f"Note: {note}\n" in done.stderr
     for words in ((), ("--workers", 2)):
-        reports = json.loads(run("energy", *paths, "--json", *words).stdout)["structures"]
+        reports = list(map(json.loads, run("energy", *paths, "--json", *words).stdout.splitlines()))
         assert [len(of["notes"]) for of in reports] == [1, 1, 0]
         assert reports[1]["notes"][0].startswith(f"{paths[1]}:")
 
@@ -468,3 +471,111 @@ def test_image_is_one_of_two_words(tmp_path, whole):
         Trajectory(path, image="some")
     with pytest.raises(InputError, match="belong to paths"):
         energy_over(complex_atoms(), Trajectory(path), image="none")
+
+
+def test_clashes_are_named_beside_bonds_of_that_length():
+    """Hydrogens 1.2 A apart, which bonds to hydrogen are, too."""
+    atoms = read(HEXAPEPTIDE)
+    plan = Energy(atoms, gradient=False, device=DEVICES[0])
+    hydrogens = np.flatnonzero(atoms.labels.elements == "H")
+    one, other = hydrogens[0], hydrogens[-1]
+    x = atoms.positions.copy()
+    outward = x[one] - x.mean(axis=0)
+    x[other] = x[one] + 1.2 * outward / np.linalg.norm(outward)
+    energy = {**plan.evaluate().energy, "lennard_jones": 1e4}
+    (found,) = [each for each in of_energy(atoms, energy, x) if "1.20 A apart" in each.text]
+    assert found.atoms == (one, other)
+
+
+CUT = np.array([14.0, 13.0, 16.0])  # A, a cell smaller than the hexapeptide
+
+
+def cut_structure(path, by_residues, models=1, cell=CUT):
+    """The hexapeptide wrapped into a cell, atom by atom or residue by residue, as PDB or mmCIF or GROMACS file."""
+    structure = read_structure(HEXAPEPTIDE)
+    x = structure.positions.copy()
+    first = structure.labels.residue_starts[structure.labels.residue_index] if by_residues else np.arange(len(x))
+    x -= np.floor(x[first] / cell) * cell
+    atoms, lines = replace(structure, positions=x), []
+    if path.suffix == ".gro":
+        names = zip(atoms.labels.residue_numbers, atoms.labels.residue_names, atoms.labels.names, x / 10, strict=True)
+        lines = [
+            f"{number:5d}{residue:<5}{name:>5}    1{of[0]:12.6f}{of[1]:12.6f}{of[2]:12.6f}"
+            for number, residue, name, of in names
+        ]
+        path.write_text("\n".join(["cut", f"{len(x)}", *lines, " ".join(f"{of / 10:.5f}" for of in cell), ""]))
+        return path
+    lines = [line.rstrip() for line in atom_lines(atoms.labels, x, str(path))]
+    if path.suffix == ".cif":
+        cif = gemmi.read_pdb_string("\n".join(lines))
+        cif.cell = gemmi.UnitCell(*cell, 90, 90, 90)
+        cif.setup_entities()
+        cif.make_mmcif_document().write_file(str(path))
+        return path
+    record = f"CRYST1{cell[0]:9.3f}{cell[1]:9.3f}{cell[2]:9.3f}  90.00  90.00  90.00 P 1           1"
+    numbered = [[f"MODEL     {k + 1:4d}", *lines, "ENDMDL"] for k in range(models)]
+    path.write_text("\n".join([record, *(line for of in numbered for line in of), "END", ""]))
+    return path
+
+
+@pytest.mark.parametrize("by_residues", [False, True])
+@pytest.mark.parametrize("suffix", [".pdb", ".cif", ".gro"])
+def test_a_structure_that_is_cut_by_its_own_cell_is_made_whole(suffix, by_residues, tmp_path):
+    path = cut_structure(tmp_path / f"cut{suffix}", by_residues)
+    expected = Energy(read(HEXAPEPTIDE), gradient=False, precision="float64").evaluate().total
+    atoms = read(path)
+    (note,) = [of for of in atoms.notes if "were cut by the faces of the cell" in of]
+    close = 2e-2 if suffix == ".gro" else 1e-6  # whose decimals are others
+    assert Energy(atoms, gradient=False, precision="float64").evaluate().total == pytest.approx(expected, abs=close)
+    found = run("energy", path, "--json", "--precision", "float64")
+    assert note in json.loads(found.stdout)["notes"]
+    assert f"Note: {note}" in found.stderr
+
+
+def test_models_that_are_cut_by_their_cell_are_made_whole(tmp_path):
+    path = cut_structure(tmp_path / "cut.pdb", False, models=2)
+    report = json.loads(run("energy", path, "--models", "all", "--json", "--precision", "float64").stdout)
+    expected = Energy(read(HEXAPEPTIDE), gradient=False, precision="float64").evaluate().total
+    assert [of["energy"]["total"] for of in report["models"]] == pytest.approx([expected] * 2, abs=1e-6)
+    trajectory = json.loads(run("energy", HEXAPEPTIDE, "-t", path, "--json").stdout)
+    assert trajectory["n_imaged"] == 2
+
+
+def test_what_is_written_of_a_cut_structure_is_whole(tmp_path):
+    pytest.importorskip("pdbfixer")
+    path, ready = cut_structure(tmp_path / "cut.pdb", False), tmp_path / "ready.pdb"
+    whole = read(HEXAPEPTIDE).positions
+    prepare(path, ready)
+    run("ions", path, "--ion", "NA:1", "-o", tmp_path / "salted.pdb")
+    for written in (ready, tmp_path / "salted.pdb"):
+        x = read_structure(written).positions[: len(whole)]
+        shift = (x - whole)[:1]
+        assert np.abs(shift / CUT - np.rint(shift / CUT)).max() < 1e-3
+        assert x - whole == pytest.approx(np.repeat(shift, len(whole), axis=0), abs=2e-2)
+
+
+def test_whole_structures_stay_where_they_are(tmp_path):
+    """Two chains in different images, and a gap between two residues that no image closes."""
+    structure = read_structure(HEXAPEPTIDE)
+    cell = np.diag([40.0, 40.0, 40.0])
+    assert whole_structure(structure, cell) is structure
+    third = structure.labels.residue_index >= 2
+    apart = replace(structure, positions=structure.positions + 5.0 * third[:, np.newaxis])
+    assert whole_structure(apart, cell) is apart
+    small = np.diag([9.0, 40.0, 40.0])  # less than twice a residue's extent
+    assert whole_structure(structure, small) is structure
+
+
+def test_one_unreasonable_bond_among_many_is_told():
+    atoms = read(HEXAPEPTIDE)
+    table = atoms.bonded.bonds
+    i, j = table.atoms[0].tolist()
+    x = atoms.positions.copy()
+    x[j] = x[i] + 2.4 * (x[j] - x[i])
+    energy = Energy(atoms, gradient=False, device=DEVICES[0]).evaluate(x).energy
+    found = of_energy(atoms, {**energy, "bond": 100.0}, x)
+    assert "bond energy of 100" not in found[0].text
+    assert found[0].text.startswith("bond energy of ")
+    assert "run pele-ocl minimize" in found[0].text
+    assert set(found[0].atoms) <= set(range(len(atoms)))
+    assert of_energy(atoms, {**energy, "bond": 100.0, "angle": 0.0, "lennard_jones": 0.0}) == []

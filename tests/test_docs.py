@@ -76,6 +76,7 @@ RUNNING = {
     "docs/api/molecules.md": _protein("hexapeptide"),
     "docs/api/torch.md": _protein("hexapeptide"),
     "docs/api/trajectories.md": _protein("hexapeptide"),
+    "docs/ensembles.md": _protein("hexapeptide"),
     "docs/jobs.md": _two,
     "docs/libraries.md": _protein("hexapeptide"),
     "docs/maps.md": _map,

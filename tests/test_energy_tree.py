@@ -137,7 +137,7 @@ def test_the_command_says_what_was_measured(tmp_path):
     assert 0 < written["error_largest"] < 1e-4
     report = json.loads(run("energy", HEXAPEPTIDE, "--born", "tree", "--json"))
     assert report["accuracy"] == 1e-5
-    assert report["error"]["n_sample"] == report["n_atoms"]
+    assert report["measured_error"]["n_sample"] == report["n_atoms"]
     plain = json.loads(run("energy", HEXAPEPTIDE, "--json"))
     assert plain["born"] == "pairs"
     assert "accuracy" not in plain

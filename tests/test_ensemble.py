@@ -244,3 +244,53 @@ def test_wrong_rows_are_named(device):
         ensemble.references("restraint")
     with pytest.raises(InputError, match="a list of them is needed"):
         Ensemble([], device=device)
+
+
+def test_memory_of_a_cpu_is_mapped_without_a_copy(device, monkeypatch):
+    """All that rows have, for one molecule and for several; what is written moves rows."""
+    if device.kind != "CPU":
+        with pytest.raises(InputError, match="memory of its own"), Ensemble(PEPTIDE, device=device).mapped():
+            pass
+        return
+    ensemble = Ensemble(PEPTIDE, 3, device=device)
+    ensemble.positions[:] = [shaken(0.05, seed) for seed in range(3)]
+    ensemble.positions[1] = ensemble.positions[1] + 1e5  # computed about its own middle
+    ensemble.evaluate()
+    positions, gradients, radii = ensemble.positions[:], ensemble.gradients[:], ensemble.born_radii[:]
+    energies = ensemble.energies
+    with ensemble.mapped() as rows:
+        np.testing.assert_allclose(rows.positions + rows.origins[:, None], positions, atol=1e-9)
+        np.testing.assert_array_equal(rows.gradients, gradients)
+        np.testing.assert_array_equal(rows.born_radii, radii)
+        np.testing.assert_array_equal(rows.energies, energies)
+        assert np.shares_memory(np.from_dlpack(rows.gradients), rows.gradients)
+        address = rows.positions.ctypes.data
+        for asked in (ensemble.evaluate, lambda: ensemble.positions[0], ensemble.minimize, lambda: ensemble.copy(0, 1)):
+            with pytest.raises(InputError, match="is mapped"):
+                asked()
+    with ensemble.mapped(moves=True) as rows:
+        assert rows.positions.ctypes.data == address
+        rows.positions[2, 0] += 0.25
+    np.testing.assert_allclose(ensemble.positions[2][0], positions[2][0] + 0.25, atol=1e-9)
+    np.testing.assert_array_equal(ensemble.positions[:2], positions[:2])
+    with pytest.raises(InputError, match="not evaluated"):
+        _ = ensemble.energies
+    assert ensemble.evaluate().energies[2] != energies[2]
+    assert (ensemble.energies[:2] == energies[:2]).all()
+    flat = PEPTIDE.moved(np.zeros((96, 3)))
+    several = Ensemble([MOLECULES[1], flat, PEPTIDE], device=device, errors="record", gradient=False)
+    with several.evaluate().mapped() as rows:
+        assert [None if array is None else array.shape for array in rows.positions] == [(30, 3), None, (96, 3)]
+        assert rows.gradients is None
+        np.testing.assert_allclose(rows.positions[2] + rows.origins[2], PEPTIDE.positions, atol=1e-9)
+    monkeypatch.setattr("pele_ocl.opencl.device.Device.has_float64", False)
+    with pytest.raises(InputError, match="no float64"), Ensemble(PEPTIDE, device=device).mapped():
+        pass
+
+
+def test_a_row_with_results_that_are_no_numbers_has_no_energy(device):
+    """If the kernel finds such results, a sum that is a number is no energy."""
+    ensemble = Ensemble(PEPTIDE, 3, device=device).evaluate()
+    ensemble._resident.run.write(ensemble._resident.numbers_on_device, np.array([1, 0, 1], np.int32))
+    assert np.flatnonzero(np.isnan(ensemble.energies)).tolist() == [1]
+    assert list(ensemble.errors) == [1]

@@ -29,6 +29,7 @@ COMMANDS = {
     "minimize": [HEXAPEPTIDE, "--max-iterations", 20, "-o", "{}/minimized.pdb", "--json"],
     "relax": [HEXAPEPTIDE, "-o", "{}/relaxed.pdb"],
     "potmap": [HEXAPEPTIDE, "--spacing", 1.5, "--method", "auto", "-o", "{}/map.dx", "--json"],
+    "pb": [HEXAPEPTIDE, "--spacing", 1.5, "-o", "{}/pb.dx", "--json"],
     "convert": ["{}/map.dx", "{}/map.mrc"],
     "mapmath": ["{}/map.dx", "-", "{}/map.dx", "-o", "{}/none.dx"],
     "sample": ["{}/map.dx", HEXAPEPTIDE, "-o", "{}/sampled.csv"],

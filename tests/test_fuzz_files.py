@@ -21,8 +21,10 @@ import amber_helpers
 import numpy as np
 import pytest
 
-from pele_ocl import Atoms, Grid, Map, read_conformations, write_map
+from pele_ocl import Atoms, Grid, Map, read, read_conformations, selection, write_map
 from pele_ocl.atoms import Topology
+from pele_ocl.binding.mmpbsa.files import read_index
+from pele_ocl.binding.mmpbsa.namelists import read_input
 from pele_ocl.errors import PeleError
 from pele_ocl.forcefield import read_control, read_links, read_obc, read_template
 from pele_ocl.formats import (
@@ -35,6 +37,7 @@ from pele_ocl.formats import (
     read_structure,
     read_topology,
 )
+from pele_ocl.inputfile import read_file
 from pele_ocl.pairs import PairList, read_pairs, write_pairs
 
 FEW, MANY = 200, int(os.environ.get("PELE_OCL_FUZZ", "5000"))
@@ -255,8 +258,49 @@ PDB_MODELS = b"".join(b"MODEL %8d\n%sENDMDL\n" % (k, structure_text(PDB_ATOM)) f
 SIXTEEN = Topology(Atoms(positions=np.zeros((N_ATOMS, 3)), charges=np.zeros(N_ATOMS)), "x.parm7")
 COORDINATES = np.arange(3.0 * N_ATOMS).reshape(N_ATOMS, 3) / 7
 TOPOLOGY = amber_helpers.rendered(amber_helpers.with_cmap(amber_helpers.with_charmm(amber_helpers.content())))
+MOL2 = "@<TRIPOS>MOLECULE\nmade\n16 15 1\nSMALL\nUSER_CHARGES\n\n@<TRIPOS>ATOM\n{}@<TRIPOS>BOND\n{}"
+MOL2_ATOMS = "".join(
+    f"{k:>4} C{k:<3} {1.5 * k:9.4f}   -0.2500   -3.2500 C.3  1 LIG  {0.01 * k:8.4f}\n" for k in range(1, 17)
+)
+MOL2_BONDS = "".join(f"{k:>4} {k:>4} {k + 1:>4} 1\n" for k in range(1, 16))
+GRO_ATOM = "{n:5d}ALA  {name:>5}{serial:>5}{x:8.3f}{y:8.3f}  -0.325\n"
+GRO = "made\n16\n{}   5.00000   5.00000   5.00000\n"
+MMPBSA = """\
+made by hand
+&general
+   startframe=1, endframe=20, interval=2, verbose=2, strip_mask=":WAT,Cl-",
+   receptor_mask=":1-241", ligand_mask=':RAL' # a comment
+/
+&gb
+   igb=5, saltcon=0.150, surften=0.0072, surfoff=0.0,
+/
+&decomp
+   idecomp=1, dec_verbose=3, print_res="1-10; 40"
+/
+"""
+INDEX = "[ System ]\n" + " ".join(map(str, range(1, 17))) + "\n[ Protein ]\n 1 2 3 4\n[ LIG ]\n   5   6\n   7\n"
 PACKED = gzip.compress(structure_text(PDB_ATOM), mtime=0)
 POINT_TEXT = "x,y,z\n" + "".join(f"{x},{y},{z}\n" for x, y, z in POINTS.tolist())
+
+
+def nbfix() -> str:
+    """A topology in which a pair of types has Lennard-Jones parameters of its own."""
+    made = amber_helpers.content()
+    form, values = made["LENNARD_JONES_ACOEF"]
+    return amber_helpers.rendered({**made, "LENNARD_JONES_ACOEF": (form, [*values[:3], 1.5 * values[3], *values[4:]])})
+
+
+def check_mmpbsa(found: object, content: bytes) -> None:
+    assert found.text
+    assert 0 <= found.verbose
+    assert np.isfinite([found.surface_offset, found.model.ionic_strength, found.model.surface_tension]).all()
+    assert all(isinstance(note, str) and note.isprintable() for note in found.notes)
+
+
+def check_index(found: object, content: bytes) -> None:
+    assert all(name.isprintable() and (atoms >= 0).all() for name, atoms in found)
+
+
 KINDS = [
     Kind("m.pdb", constant(structure_text(PDB_ATOM, "REMARK\n{}TER\nEND\n")), read_structure, check_atoms),
     Kind("c.pdb", constant(PDB_MODELS), read_models, check_models),
@@ -264,6 +308,12 @@ KINDS = [
     Kind("m.pqr", constant(structure_text(PQR_ATOM, "REMARK\n{}TER\nEND\n")), read_pqr, check_atoms),
     Kind("m.pdb.gz", constant(PACKED), read_structure, check_mmcif, text=False),
     Kind("x.parm7", constant(TOPOLOGY.encode()), read_topology, check_topology),
+    Kind("n.parm7", constant(nbfix().encode()), read_topology, check_topology),
+    Kind("m.gro", constant(structure_text(GRO_ATOM, GRO)), read_structure, check_mmcif),
+    Kind("m.mol2", constant(MOL2.format(MOL2_ATOMS, MOL2_BONDS).encode()), read, check_placed),
+    Kind("mmpbsa.in", constant(MMPBSA.encode()), lambda path: read_input(read_file(path), False), check_mmpbsa),
+    Kind("gmx.in", constant(MMPBSA.encode()), lambda path: read_input(read_file(path), True), check_mmpbsa),
+    Kind("index.ndx", constant(INDEX.encode()), read_index, check_index),
     Kind("x.rst7", constant(amber_helpers.restart(COORDINATES, True, True).encode()), placed, check_placed),
     Kind("x.ncrst", constant(amber_helpers.netcdf(COORDINATES[None], 2, False)), placed, check_placed, text=False),
     Kind("x.nc", constant(amber_helpers.netcdf(COORDINATES[None])), placed, check_placed, text=False),
@@ -432,3 +482,25 @@ def test_a_few_mutations(tmp_path: Path, kind: Kind) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_many_mutations(tmp_path: Path, kind: Kind) -> None:
     fuzz(kind, tmp_path, MANY)
+
+
+MASKS = (":1-2@CA", "!(:WAT,Cl-|@/Na)", ":LIG<:5.0&!@H=", "@C%,1-3", "protein and within 5 of resname LIG", ":R?L@CA,N")
+
+
+def test_damaged_masks_are_selections_or_sentences():
+    atoms = amber_helpers.hexapeptide()
+    rng, refused = np.random.default_rng(5), 0
+    for k in range(FEW * 5):
+        mask = MASKS[k % len(MASKS)].encode()
+        for _ in range(int(rng.integers(1, 4))):
+            mask = (cut, flip, insert)[int(rng.integers(3))](mask, rng) if mask else mask
+        text = mask.decode("latin-1")
+        message, found = "", np.zeros(len(atoms), np.bool_)
+        try:
+            found = selection(atoms, text)
+        except PeleError as error:
+            refused, message = refused + 1, str(error)
+        assert message or found.any(), repr(text)
+        assert message.isprintable(), f"{text!r}: {message!r}"
+        assert len(message) < LONGEST, f"{text!r}: {message}"
+    assert FEW / 4 < refused < FEW * 5

@@ -23,6 +23,7 @@ import pele_ocl
 from pele_ocl import FormatError, InputError, jobs
 from pele_ocl.inputfile import InputFile
 from pele_ocl.jobs import Journal
+from pele_ocl.jobs.running import _Records
 from pele_ocl.paths import shipped
 
 ROOT = Path(__file__).parent.parent
@@ -81,7 +82,7 @@ def test_records_of_good_and_bad_items(files):
     assert (records[3].sha256, records[3].reason) == ("", "no such file")
     for record in records:
         assert jobs.Record.from_dict(json.loads(json.dumps(record.to_dict()))) == record
-        assert record.to_dict()["schema"] == 1
+        assert record.to_dict()["schema"] == 2
 
 
 def test_a_journal_is_gone_on_with(files, tmp_path):
@@ -153,6 +154,89 @@ def test_a_full_disk_leaves_whole_lines(files, tmp_path, monkeypatch):
             journal.add(jobs.Record("b", "", {"n": 2}))
     assert path.read_bytes().endswith(b"\n")
     assert list(jobs.read_journal(path).records) == ["a"]
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped(Count):
+    """The same in groups of four; dies : before this file, if a file `alive` does not say that it did already"""
+
+    dies: str = ""
+    log: str = ""
+
+    def groups(self, items):
+        return (items[first : first + 4] for first in range(0, len(items), 4))
+
+    def compute(self, item: InputFile) -> Mapping[str, Any]:
+        if item.path.stem == self.dies and not item.path.with_name("alive").exists():
+            item.path.with_name("alive").touch()
+            os._exit(1)
+        with open(self.log, "a") as log:
+            log.write(item.path.stem)
+        return super().compute(item)
+
+
+def dead_group(spec: Grouped, files: list[Path], journal: Path) -> None:
+    """Leave what a worker leaves that dies in the middle of a group, with the command that began it."""
+    child = os.fork()
+    if not child:
+        _Records(spec, Journal(journal, spec.settings(), kind="Grouped").notes).compute(files)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def test_a_group_whose_worker_died_goes_on_item_by_item(files, tmp_path):
+    """Another worker, or the same command with resume, computes what is left alone."""
+    paths = [files[0], files[2], files[4], files[1]]
+    log, journal = tmp_path / "log", tmp_path / "counts.jsonl"
+    spec = Grouped(dies="c", log=str(log))
+    dead_group(spec, paths, journal)
+    assert log.read_text() == "ab"
+    work = _Records(spec, Journal(journal, spec.settings(), kind="Grouped").notes)
+    assert timeless(work.compute(paths)) == timeless(jobs.run(Count(), paths))
+    assert log.read_text() == "abcbad"
+    shutil.rmtree(tmp_path / "counts.jsonl.groups")
+    (tmp_path / "alive").unlink()
+    dead_group(spec, paths, journal)
+    paths[1].write_text("ATOM\n")  # which has changed since
+    records = list(jobs.run(spec, paths, journal=journal))
+    assert log.read_text() == "abcbad" + "ab" + "bcbad"
+    assert [record.failed for record in records] == [False, False, False, True]
+    assert records[1]["n"] == 1
+    assert list(jobs.read_journal(journal).records) == [str(paths[k]) for k in (0, 1, 2, 3)]
+
+
+def test_notes_of_another_job_do_not_count(files, tmp_path):
+    log, journal = tmp_path / "log", tmp_path / "counts.jsonl"
+    dead_group(Grouped(dies="c", log=str(log)), files[::2], journal)
+    list(jobs.run(Grouped("HETATM", log=str(log)), files[::2], journal=journal))
+    assert log.read_text() == "ab" + "abc"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_that_die_in_a_group_lose_one_item(workers, files, tmp_path):
+    pytest.importorskip("distributed")
+    log, paths = tmp_path / "log", [files[0], files[2], files[4]]
+    spec = Grouped(dies="c", log=str(log))
+    records = list(jobs.run(spec, paths, journal=tmp_path / "counts.jsonl", workers=workers))
+    assert [record["n"] for record in records] == [96] * 3
+    assert log.read_text() == "abc"
+    assert not (tmp_path / "counts.jsonl.groups").exists()
+
+
+def test_records_come_in_the_order_of_items_whenever_they_are_done(files, tmp_path):
+    @dataclass(frozen=True, eq=False)
+    class Backwards(Count):
+        def records(self, items, begin):
+            return map(self.record, list(items)[::-1])
+
+    given = [files[0], files[2], files[4], files[0]]
+    records = list(jobs.run(Backwards(), given, journal=tmp_path / "counts.jsonl"))
+    assert [record.structure for record in records] == list(map(str, given))
+    assert [record.path.stem for record in jobs.read_journal(tmp_path / "counts.jsonl").records.values()] == [
+        "c",
+        "b",
+        "a",
+    ]
 
 
 def test_shards_merge(files, tmp_path):

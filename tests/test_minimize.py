@@ -159,10 +159,10 @@ def test_a_joined_launch_has_the_same_bits(device, precision, method, monkeypatc
     options = dict(method=method, tolerance=0.1, max_iterations=41, precision=precision, device=device)
     plan = Minimizer(PEPTIDE, **options)
     with plan.energy._lent(1) as pipeline:
-        if not plan._steps_of(pipeline.passes)._joins:
+        if not plan._iteration_of(pipeline.passes)._joins:
             pytest.skip("not one of NVIDIA's")
     found = [plan.minimize(shaken(0.1)).positions for _ in range(2)]
-    monkeypatch.setattr("pele_ocl.minimize.steps.Steps._may_join", lambda *_: False)
+    monkeypatch.setattr("pele_ocl.minimize.iteration.Iteration._may_join", lambda *_: False)
     apart = Minimizer(PEPTIDE, **options).minimize(shaken(0.1)).positions
     for positions in found:
         np.testing.assert_array_equal(positions, apart)
@@ -335,8 +335,9 @@ def test_molecules_without_room_beside_others_follow_alone(device, monkeypatch):
 def test_time_ends_none_that_is_below_a_bound():
     states = np.zeros((4, len(StepState)))
     states[:, StepState.STOPPED], states[1:, StepState.EVALUATIONS] = Stop.TIME, 5  # the first one never began
+    states[:, StepState.MOVING] = 10
     states[:, StepState.GRADIENT2], states[:, StepState.LARGEST2] = [0, 0.3, 0.5, 0.5], [0, 0.2, 0.04, 0.2]
-    Stopping(tolerance=0.2, largest=0.3).judge(states, n_moving=10)
+    Stopping(tolerance=0.2, largest=0.3).judge(states)
     assert states[:, StepState.STOPPED].tolist() == [Stop.TIME, Stop.GRADIENT, Stop.LARGEST, Stop.TIME]
 
 

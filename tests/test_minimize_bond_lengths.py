@@ -13,7 +13,7 @@ from pele_ocl.minimize import bond_lengths
 from pele_ocl.minimize.bond_lengths import BondLengths
 
 ALL = np.ones(len(PEPTIDE), bool)
-LENGTHS = BondLengths.of(PEPTIDE, ALL)
+LENGTHS = BondLengths.of(PEPTIDE)
 
 
 def excess(positions: np.ndarray) -> np.ndarray:
@@ -25,7 +25,7 @@ def excess(positions: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("noise", [0.2, 0.3, 0.5])
 def test_bonds_come_near_their_lengths(noise):
     start = shaken(noise)
-    (found,) = LENGTHS.restored(start[np.newaxis])
+    found = LENGTHS.restored(start, ALL)
     assert np.sqrt((excess(start) ** 2).mean()) > noise
     assert np.sqrt((excess(found) ** 2).mean()) < 0.15 * noise
     # Atoms go on average as far as their own noise has moved them along bonds, and the middle of all stays.
@@ -36,7 +36,7 @@ def test_bonds_come_near_their_lengths(noise):
 
 
 def test_others_stay_as_they_are():
-    """Without noise, with little, with a few bad bonds, and where positions are none; no structures, too."""
+    """Without noise, with little, with a few bad bonds, with positions that are none, and all at one place."""
     torn = PEPTIDE.positions.copy()
     torn[40:] += [30.0, 0, 0]
     nowhere = np.full_like(torn, np.inf)
@@ -45,35 +45,31 @@ def test_others_stay_as_they_are():
     stretched[j] += 0.8 * (stretched[j] - stretched[i])  # one bond of 95
     starts = np.stack([PEPTIDE.positions, shaken(0.1), torn, nowhere, stretched])
     assert np.abs(excess(stretched)).max() > bond_lengths.OFF
-    for given in (starts, starts[:0]):
-        np.testing.assert_array_equal(LENGTHS.restored(given), given)
-    together = np.zeros_like(starts[:1])
-    np.testing.assert_array_equal(LENGTHS.restored(together), together)
+    for given in (*starts, np.zeros_like(torn)):
+        np.testing.assert_array_equal(LENGTHS.restored(given, ALL), given)
 
 
 def test_a_torn_bond_is_left_to_the_minimiser():
     start = shaken(0.3)
     start[40:] += [30.0, 0, 0]
-    (found,) = LENGTHS.restored(start[np.newaxis])
+    found = LENGTHS.restored(start, ALL)
     is_torn = np.abs(excess(start)) > bond_lengths.TORN
     assert is_torn.any()
     assert np.abs(excess(found)[is_torn]).min() > 25
     assert np.sqrt((excess(found)[~is_torn] ** 2).mean()) < 0.05
 
 
-def test_frozen_atoms_stay_and_members_have_the_bits_of_a_batch():
-    free = np.arange(len(PEPTIDE)) >= 30
-    starts = np.stack([shaken(0.3, seed) for seed in range(3)])
-    found = BondLengths.of(PEPTIDE, free).restored(starts)
-    np.testing.assert_array_equal(found[:, ~free], starts[:, ~free])
-    assert (found[:, free] != starts[:, free]).any()
-    batch = LENGTHS.restored(starts)
-    for start, each in zip(starts, batch, strict=True):
-        np.testing.assert_array_equal(LENGTHS.restored(start[np.newaxis])[0], each)
+def test_frozen_atoms_stay():
+    free, start = np.arange(len(PEPTIDE)) >= 30, shaken(0.3)
+    given = start.copy()
+    found = LENGTHS.restored(start, free)
+    np.testing.assert_array_equal(start, given)
+    np.testing.assert_array_equal(found[~free], start[~free])
+    assert (found[free] != start[free]).any()
 
 
 def test_without_bonds():
-    assert BondLengths.of(replace(PEPTIDE, bonded=None), ALL) is None
+    assert BondLengths.of(replace(PEPTIDE, bonded=None)) is None
 
 
 def test_where_a_minimisation_begins(device):
@@ -82,7 +78,7 @@ def test_where_a_minimisation_begins(device):
     start = shaken(0.3)
     plan = Minimizer(PEPTIDE, **options)
     result = plan.minimize(start)
-    (restored,) = LENGTHS.restored(start[np.newaxis])
+    restored = LENGTHS.restored(start, ALL)
     there = plan.minimize(restored)
     off = np.abs(excess(start))
     assert result.restored == ((off > bond_lengths.OFF) & (off < bond_lengths.TORN)).sum() > 0 == there.restored
@@ -104,7 +100,7 @@ def test_where_a_minimisation_begins(device):
 def test_starts_that_stay_as_they_are(device, more):
     """Starts stay unchanged if bonds do not count, no step is taken, or restoring was not wanted."""
     plan, start = Minimizer(PEPTIDE, model=VACUUM, device=device, tolerance=5.0, **more), shaken(0.3)
-    np.testing.assert_array_equal(plan._placed(start[np.newaxis])[0], start)
+    np.testing.assert_array_equal(plan._placed(start, plan.free), start)
     assert plan.minimize(start).restored == 0
 
 

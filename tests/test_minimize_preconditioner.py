@@ -62,17 +62,17 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
     gradient : root mean square, None before there is one
     """
     with plan.energy._lent(1) as pipeline:
-        steps = plan._steps_of(pipeline.passes)
+        steps = plan._iteration_of(pipeline.passes)
         run = pipeline.passes.run.anew(False)
         encoded = np.empty((1, x.size), pipeline.passes.encoding.dtype)
         pipeline.encode(x[np.newaxis], slice(0, 1), encoded, None)
-        steps.load(run, 0, encoded[0])
+        steps.load(run, 0, encoded[0], steps.first_state(int(plan.free.sum())))
         if gradient is not None:
-            state = steps.first_state()
+            state = steps.first_state(int(plan.free.sum()))
             state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, plan.free.sum() * gradient**2
-            run.write(steps.kept["state"][0], state)
+            run.write(steps.per_seat["state"][0], state)
         assert steps.prepare(run, [0]) == 5
-        blocks = run.download(steps.kept["inverses"][0], steps.kept["inverses"][1] // run.dtype.itemsize)
+        blocks = run.download(steps.per_seat["inverses"][0], steps.per_seat["inverses"][1] // run.dtype.itemsize)
     return blocks.reshape(-1, SIDE, SIDE)
 
 
@@ -159,7 +159,7 @@ def test_restraints_count(device):
     flat = PositionalRestraint(1e3, atoms=[5], flat=0.5, name="flat")
     plan = Minimizer(PEPTIDE, terms=[*held, flat], model=VACUUM, device=device)
     with plan.energy._lent(1) as pipeline:
-        blocks = plan._steps_of(pipeline.passes)._preconditioner
+        blocks = plan._iteration_of(pipeline.passes)._preconditioner
     assert blocks is not None
     rest = np.empty(len(PEPTIDE))
     rest[blocks.order[blocks.order >= 0]] = blocks.rest[blocks.order >= 0]
@@ -178,7 +178,7 @@ def test_iterations_saved(device):
 def test_without_bonded_terms_there_is_none(device):
     bare = Minimizer(PEPTIDE, only_terms=["lennard_jones"], model=VACUUM, max_iterations=3, device=device)
     with bare.energy._lent(1) as pipeline:
-        assert bare._steps_of(pipeline.passes)._preconditioner is None
+        assert bare._iteration_of(pipeline.passes)._preconditioner is None
     assert bare.minimize().iterations == 3
 
 
@@ -188,8 +188,8 @@ def test_groups_of_gpus(device, monkeypatch):
     options = dict(model=VACUUM, tolerance=0.05, device=device)
     expected = Minimizer(PEPTIDE, **options).minimize(START)
     exact = built_blocks(Minimizer(PEPTIDE, **options), START)
-    shape = pele_ocl.minimize.steps.Shape(128, 32, 64, 64, 2)
-    monkeypatch.setattr("pele_ocl.minimize.steps.Shape.of", lambda *_: shape)
+    shape = pele_ocl.minimize.iteration.Shape(128, 32, 64, 64, 2)
+    monkeypatch.setattr("pele_ocl.minimize.iteration.Shape.of", lambda *_: shape)
     monkeypatch.setattr("pele_ocl.minimize.preconditioner._fits", lambda run: True)
     plan = Minimizer(PEPTIDE, **options)
     blocks = built_blocks(plan, START)

@@ -175,6 +175,23 @@ def test_results_that_are_only_additional_are_left_out_with_a_note(folder: Path)
         assert sentence in done.output
 
 
+def test_names_that_terminals_obey_are_escaped_in_results(folder: Path, tmp_path: Path) -> None:
+    name = "=1+1\x1b]0;owned\x07\n<img src=x>"
+    topology, trajectory = tmp_path / f"{name}.parm7", tmp_path / f"{name}.nc"
+    topology.write_bytes((folder / "complex.parm7").read_bytes())
+    trajectory.write_bytes((folder / "frames.nc").read_bytes())
+    (tmp_path / "mmpbsa.in").write_text(f"{GB}&decomp\n  idecomp=1, dec_verbose=0,\n/\n")
+    part = folder / "part.top"
+    words = ["binding", "--mmpbsa", tmp_path / "mmpbsa.in", "-cp", topology, "-rp", part, "-lp", part, "-y", trajectory]
+    out = ["-o", tmp_path / "o.dat", "-do", tmp_path / "d.dat"]
+    done = CliRunner().invoke(main, [str(word) for word in (*words, *out)])
+    assert done.exit_code == 0, done.output
+    for written in ("o.dat", "d.dat"):
+        text = (tmp_path / written).read_text()
+        assert text.replace("\n", "").replace("\r", "").isprintable()
+        assert not [line for line in text.splitlines() if line.startswith("<img")]
+
+
 def test_files_that_are_there_stay_without_the_option(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "o.dat").write_text("mine")
     (folder / "mmpbsa.in").write_text(GB)

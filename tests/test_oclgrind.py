@@ -42,7 +42,9 @@ HANDING_OVER = JOINED | {"energy/squares/born.cl:born_squares"}
 ON_NVIDIA = {"minimize/iterate.cl:iterate"}  # waits as they do, on one vendor's GPUs
 
 
-@pytest.mark.parametrize("cases", ["solvent", "nonbond", "energy", "engine", "binding", "minimize", "potmap", "ions"])
+@pytest.mark.parametrize(
+    "cases", ["solvent", "nonbond", "energy", "engine", "binding", "minimize", "potmap", "ions", "pb"]
+)
 def test_no_race_and_no_invalid_access(cases):
     report = report_of(cases, "--data-races")
     for complaint in ("data race", "invalid", "oclgrind error"):

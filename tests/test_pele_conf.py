@@ -63,12 +63,13 @@ def test_defaults_are_pele_s(control):
     assert read_control(control('"solventType" : "OBC"', '"solventType" : "VACUUM"')).gb == "none"
 
 
-def test_solvents_that_are_not_computed_are_told(control):
+def test_solvents_are_pele_s(control):
     found = read_control(control('"OBC"', '"VDGBNP"'))
-    assert found.gb == "obc2"
+    assert (found.gb, found.notes) == ("vdgbnp", ())
+    found = read_control(control('"OBC"', '"SGBNP"'))
+    assert found.gb == "sgbnp"
     assert found.notes == (
-        f"{found.path}: the solvent VDGBNP is not computed here; OBC set II was taken in its place, and energies "
-        "differ",
+        f"{found.path}: the penalty of ion pairs in SGBNP, whose table PELE keeps to itself, is left out",
     )
 
 
@@ -158,3 +159,27 @@ def test_pele_s_own_run(tmp_path):
     shutil.copy(SAMPLES / "3ptb" / "pele.conf", tmp_path)
     report = energy(SAMPLES / "3ptb" / "trajectory_1.pdb", "--pele-conf", tmp_path / "pele.conf", "--model", 1)
     assert report["energy"]["total"] == pytest.approx(-585.932, abs=2e-3)
+
+
+@needs_samples
+def test_the_solvent_of_the_file_is_taken(tmp_path):
+    """VDGBNP without tables of OBC, whose gradient is told to hold radii, in text and JSON; Amber's has no figures."""
+    hetero = tmp_path / "DataLocal" / "Templates" / "OPLS2005" / "HeteroAtoms"
+    hetero.mkdir(parents=True)
+    shutil.copytree(SAMPLES / "OPLS2005", tmp_path / "Data" / "Templates" / "OPLS2005")
+    shutil.copy(SAMPLES / "3ptb" / "aenz", hetero)
+    own = (SAMPLES / "3ptb" / "pele.conf").read_text()
+    conf = tmp_path / "pele.conf"
+    conf.write_text(own.replace('"OBC"', '"VDGBNP"'))
+    words = SAMPLES / "3ptb" / "trajectory_1.pdb", "--pele-conf", conf, "--model", 1
+    report = json.loads(run("energy", *words, "--json").stdout)
+    assert (report["settings"]["gb"], report["settings"]["gb_radii_set"], report["born"]) == (
+        "vdgbnp",
+        "sgb",
+        "surface",
+    )
+    assert report["gradient"]["holds_radii"]
+    text = run("energy", *words).stdout
+    assert "GB model      vdgbnp, radii sgb" in text
+    assert "Born radii and surface held" in text
+    assert "needs the SGB parameters of templates" in error_of("energy", HEXAPEPTIDE, "--gb", "vdgbnp")

@@ -386,11 +386,147 @@ def test_the_command_lists_a_few_of_many(tmp_path):
     assert "and 4 more; --json has them all" in text
 
 
-def test_ligands_whose_names_are_too_long_are_taken_out(tmp_path):
+def test_ligands_whose_names_are_too_long_get_one_that_a_pdb_file_holds(tmp_path):
     path = mmcif(tmp_path)
     text = path.read_text()
     ligand = "HETATM 99 C C1 . A1AA6 L 2 . 300 L 60.0 60.0 60.0 1.0"
     path.write_text(f"{text.rstrip()}\n{ligand}\n")
     changes = prepare(path, tmp_path / "ready.pdb")
-    assert changes.removed == {"A1AA6": 1}
-    assert "names too long for a PDB file" in error_of("prepare", path, "-o", tmp_path / "x.pdb", "--keep-hetero")
+    assert (changes.removed, changes.renamed) == ({"A1AA6": 1}, {})
+    command = "prepare", path, "-o", tmp_path / "kept.pdb", "--keep-hetero"
+    assert "Renamed       A1AA6 is LIG" in run(*command).stdout
+    assert json.loads(run(*command, "--json").stdout)["renamed"] == {"A1AA6": "LIG"}
+    assert read_structure(tmp_path / "kept.pdb").labels.residues[-1] == ("L", "LIG", 300, "")
+
+
+def test_a_chain_goes_on_behind_a_ter_where_its_residues_are_bonded(tmp_path):
+    second = next(k for k, line in enumerate(HEAVY) if residue(line) == 2)
+    third = next(k for k, line in enumerate(HEAVY) if residue(line) == 3)
+    changes = prepare(file_of(tmp_path, [*HEAVY[:third], "TER", *HEAVY[third:]]), tmp_path / "ready.pdb")
+    names = [f"A:{line[17:20]}{residue(line)}" for line in (HEAVY[second], HEAVY[third])]
+    assert changes.alternates == (f"{names[0]} and {names[1]} are bonded; the TER record between them was passed over",)
+    assert changes.atoms_added == {}
+    prepare(file_of(tmp_path, HEAVY), tmp_path / "same.pdb")
+    assert (tmp_path / "ready.pdb").read_text() == (tmp_path / "same.pdb").read_text()
+
+
+def ring(n=8):
+    """A ring of glycines whose backbone lies on a circle, oxygens outside."""
+    lengths = np.tile([1.46, 1.52, 1.33], n)  # N-CA, CA-C, C-N
+    radius = lengths.sum() / (2 * np.pi)
+    angles = np.concatenate([[0], np.cumsum(lengths)[:-1]]) / radius
+    lines = []
+    for k, angle in enumerate(angles):
+        outward = np.array([np.cos(angle), np.sin(angle), 0.0])
+        places = [(radius, "NAC"[k % 3], ("N", "CA", "C")[k % 3])]
+        places += [(radius + 1.23, "O", "O")] if k % 3 == 2 else []
+        for away, element, name in places:
+            serial = len(lines) + 1
+            element = "C" if name == "CA" else element
+            where = "".join(f"{x:8.3f}" for x in away * outward)
+            lines.append(
+                f"ATOM  {serial:5d}  {name:<3} GLY A{k // 3 + 1:4d}    {where}  1.00  0.00          {element:>2}"
+            )
+    return lines
+
+
+def test_a_ring_of_residues_has_no_ends(tmp_path):
+    changes = prepare(file_of(tmp_path, ring()), tmp_path / "ready.pdb")
+    assert (changes.atoms_added, changes.not_relaxed, changes.without_parameters) == ({}, [], [])
+    atoms = read(tmp_path / "ready.pdb")
+    assert len(atoms) == 8 * 7  # a glycine within a chain
+    assert np.count_nonzero(atoms.labels.names == "H") == 8
+    first, last = np.flatnonzero(atoms.labels.names == "N")[0], np.flatnonzero(atoms.labels.names == "C")[-1]
+    assert [first, last] in atoms.bonds.tolist()
+
+
+@pytest.mark.parametrize("name", ["CA", "P"])
+def test_a_trace_is_no_structure_to_build_on(tmp_path, name):
+    trace = [
+        f"ATOM  {k:5d}  {name:<3} {'ALA' if name == 'CA' else '  U'} A{k:4d}    {3.8 * k:8.3f}   0.000   0.000"
+        for k in range(9)
+    ]
+    with pytest.raises(InputError, match=r"9 of 9 residues, A:(ALA|U)0 first, lack atoms of their backbone"):
+        prepare(file_of(tmp_path, trace), tmp_path / "ready.pdb")
+    assert not (tmp_path / "ready.pdb").exists()
+
+
+def test_a_file_of_ligands_alone_says_what_to_keep(tmp_path):
+    bare = file_of(tmp_path, [*LIGAND, WATER])
+    with pytest.raises(
+        InputError, match=r"no protein and no nucleic acid, but 1 LIG, 1 HOH; keep these with --keep-het"
+    ):
+        prepare(bare, tmp_path / "ready.pdb")
+    assert not (tmp_path / "ready.pdb").exists()
+
+
+def test_residues_that_carry_a_sugar(tmp_path):
+    """AMBER's NLN is an asparagine; where the sugar stays, it has one hydrogen less."""
+    lines = template_lines("ASN")
+    carrier = [f"{line[:17]}NLN{line[20:]}" for line in lines]
+    nitrogen = next(place(line) for line in lines if line[12:16].strip() == "ND2")
+    outward = nitrogen - np.mean([place(line) for line in lines], axis=0)
+    sugar = at(LIGAND[0].replace("LIG", "0GB"), nitrogen + 1.45 * outward / np.linalg.norm(outward))
+    bare = file_of(tmp_path, [*carrier, "TER", sugar])
+    changes = prepare(bare, tmp_path / "ready.pdb")
+    assert changes.replaced == {"A:NLN1": "ASN"}
+    assert "A:ASN1 was bonded to 0GB, which was taken out" in changes.warnings[0]
+    on_nitrogen = {"HD21", "HD22"}
+    assert on_nitrogen <= set(read_structure(tmp_path / "ready.pdb").labels.names.tolist())
+    changes = prepare(bare, tmp_path / "kept.pdb", keep_hetero=True)
+    assert "A:ASN1 has a bond from ND2 to A:0GB203 in place of a hydrogen" in changes.warnings
+    assert len(on_nitrogen & set(read_structure(tmp_path / "kept.pdb").labels.names.tolist())) == 1
+
+
+def test_atoms_beside_a_gap_are_built_where_their_residue_is(tmp_path):
+    """PDBFixer bonds residues that follow each other in a file, however far apart they are."""
+    stub = [line for line in HEAVY if residue(line) < 3 or (residue(line) == 3 and line[12:16].strip() in ("N", "CA"))]
+    far = [at(line, place(line) + 15.0) for line in HEAVY if residue(line) > 4]
+    prepare(file_of(tmp_path, [*stub, *far]), tmp_path / "ready.pdb")
+    atoms = read(tmp_path / "ready.pdb")
+    lengths = np.linalg.norm(np.diff(atoms.positions[atoms.bonds], axis=1)[:, 0], axis=1)
+    assert lengths.max() < 2.0
+
+
+def test_hydrogens_do_not_fall_into_an_oxygen_that_is_too_near(tmp_path):
+    """A tyrosine's HH between its OH and an acid's oxygen: hydroxyl hydrogens have no size in AMBER's force fields."""
+    import pdbfixer
+
+    from pele_ocl.interop.building import positions_nm
+    from pele_ocl.interop.relaxing import atom_key, relax
+
+    of = {(residue(line), line[12:16].strip()): place(line) for line in ATOMS}
+    outward = (of[4, "HZ"] - of[4, "CZ"]) / np.linalg.norm(of[4, "HZ"] - of[4, "CZ"])
+    hydroxyl = of[4, "CZ"] + 1.36 * outward
+    tyrosine = []  # of the phenylalanine
+    for line in ATOMS:
+        ours = line.replace("PHE", "TYR")
+        if line[12:16].strip() != "HZ":
+            tyrosine.append(ours)
+            continue
+        tyrosine.append(at(ours.replace(" HZ ", " OH ").replace("          H", "          O"), hydroxyl))
+        tyrosine.append(at(ours.replace(" HZ ", " HH "), hydroxyl + 1.1 * outward))
+    acceptor, away = of[6, "OD2"], of[6, "OD2"] - of[6, "CB"]
+    chain = [f"{line[:21]}B{line[22:]}" for line in ATOMS]
+    near = [at(line, hydroxyl + 1.6 * outward + _turned(place(line) - acceptor, away, -outward)) for line in chain]
+    fixer = pdbfixer.PDBFixer(filename=str(file_of(tmp_path, [*tyrosine, "TER", *near, "TER"])))
+    atoms = list(fixer.topology.atoms())
+    (k,) = (atom.index for atom in atoms if atom.name == "HH")
+    assert relax(fixer, {atom_key(atom) for atom in atoms if atom.index != k}, lambda share: None) == []
+    distances = np.sort(np.linalg.norm(positions_nm(fixer) - positions_nm(fixer)[k], axis=1))
+    assert 0.09 < distances[1] < 0.11  # nm, from its own oxygen
+    assert distances[2] > 0.11
+
+
+def _turned(x, one, other):
+    """x turned by the shortest rotation that brings the direction of one onto the other."""
+    a, b = one / np.linalg.norm(one), other / np.linalg.norm(other)
+    axis = np.cross(a, b)
+    skew = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    return (np.eye(3) + skew + skew @ skew / (1 + a @ b)) @ x
+
+
+def test_atoms_of_no_known_element_are_named(tmp_path):
+    strange = [at(f"HETATM 9101 XE1  GLX A 300    {LIGAND[0][30:76]} X", [50.0, 50.0, 50.0])]
+    with pytest.raises(InputError, match=r"bare.pdb: atom XE1 of A:GLX300 is of no known element; name it"):
+        prepare(file_of(tmp_path, [*HEAVY, "TER", *strange]), tmp_path / "ready.pdb", keep_hetero=True)

@@ -436,7 +436,7 @@ def test_findings_are_told_and_refused_by_strict(tmp_path):
     assert [str(kept.names[k]) for k in found["atoms"]] == [lines[k][12:16].strip() for k in (6, 7)]
     assert f"Note: {near}: atom 6 " in done.stderr
     (tmp_path / "out.pdb").unlink()
-    assert error_of(*words, "--strict").startswith("atom 6 ")
+    assert error_of(*words, "--strict").startswith(f"{near}: atom 6 ")
     assert not (tmp_path / "out.pdb").exists()
     run("relax", HEXAPEPTIDE, "-o", tmp_path / "out.pdb", "--strict")
 

@@ -7,7 +7,7 @@ from test_energy import options
 from test_reference_nonbond import differences, relative
 from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
-from pele_ocl import DistanceRestraint, InputError, PositionalRestraint, TorsionRestraint
+from pele_ocl import CenterRestraint, DistanceRestraint, InputError, PositionalRestraint, TorsionRestraint
 from pele_ocl.energy import Energy
 from pele_ocl.opencl import Device
 from pele_ocl.reference.bonded import distance, torsion
@@ -17,10 +17,12 @@ NEAR = ATOMS.moved(ATOMS.positions + np.random.default_rng(4).normal(0, 0.4, (15
 RNG = np.random.default_rng(7)
 FEW = np.stack([RNG.choice(20, 4, replace=False) for _ in range(40)])  # so that atoms have several restraints
 K, FLAT = RNG.uniform(1, 5, 40), RNG.uniform(0, 0.6, 40)
+CENTER = ATOMS.positions.mean(axis=0) + 2.0
 TERMS = {
     "restraint": PositionalRestraint(2.5, ATOMS.positions, np.arange(0, 150, 3), 0.5),
     "distance_restraint": DistanceRestraint(FEW[:, :2], RNG.uniform(0, 12, 40), K, FLAT),
     "torsion_restraint": TorsionRestraint(FEW, RNG.uniform(-6, 6, 40), K, FLAT),
+    "center_restraint": CenterRestraint(np.arange(0, 150, 5), 9.0, CENTER, 0.4, RNG.uniform(0, 1, 30)),
 }
 
 
@@ -29,6 +31,9 @@ def by_hand(name, positions):
     of = TERMS[name]
     if name == "restraint":
         x, k = np.linalg.norm(positions - ATOMS.positions, axis=1)[::3], 2.5
+    elif name == "center_restraint":
+        center = np.average(positions[::5], axis=0, weights=of.weights)
+        x, k = np.linalg.norm(center - CENTER, keepdims=True), 9.0
     elif name == "distance_restraint":
         x, k = distance(positions[FEW[:, :2]])[0] - of.target, K
     else:
@@ -106,6 +111,10 @@ def test_where_there_is_no_direction(device, precision):
         (lambda: TorsionRestraint([[0, 1, 2, 3]], [1.0, 2.0], 1.0), "target must be one or 1 numbers of rad"),
         (lambda: TorsionRestraint([[0, 1, 2, 3]], 1.0, np.nan), "force_constant must be one or 1 numbers of kcal"),
         (lambda: TorsionRestraint([[0, 1, 2, 3]], 1.0, 1.0, -0.1), "flat must be one or 1 numbers of radians, 0 or"),
+        (lambda: CenterRestraint([0, 150], 1.0), "no mask of 150 atoms"),
+        (lambda: CenterRestraint([0, 1], 1.0, [0.0, 1.0]), r"target has shape \(2,\)"),
+        (lambda: CenterRestraint([0, 1], 1.0, weights=[1.0, -1.0]), "weights must be"),
+        (lambda: CenterRestraint([0, 1], 1.0), "masses follow from elements"),
         (lambda: PositionalRestraint(1.0, flat=-1), "flat is -1; a number of Angstrom, 0 or more, is needed"),
     ],
 )  # fmt: skip

@@ -16,7 +16,7 @@ from pele_ocl import Atoms, InputError, Labels, ParameterError, read, selection
 from pele_ocl.atoms.selection import Composition, Selection, parser, residue_kinds
 from pele_ocl.atoms.selection.nearby import near
 from pele_ocl.cli import main
-from pele_ocl.cli.structures.choice import selection_of
+from pele_ocl.cli.reader import selection_of
 from pele_ocl.gb_models.elements import is_nucleic
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
@@ -324,7 +324,9 @@ def test_models_of_chosen_atoms(tmp_path: Path, bound: Path) -> None:
     report = json.loads(out)
     _, alone, _ = run("energy", bound, "--only", "protein", "--json")
     assert report["n_atoms"] == 96
-    assert [model["total"] for model in report["models"]] == pytest.approx([json.loads(alone)["energy"]["total"]] * 2)
+    assert [model["energy"]["total"] for model in report["models"]] == pytest.approx(
+        [json.loads(alone)["energy"]["total"]] * 2
+    )
 
 
 @pytest.mark.parametrize(

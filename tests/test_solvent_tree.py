@@ -16,7 +16,7 @@ from tolerance import BORN_RADIUS
 from pele_ocl import Atoms, InputError, Nonbond, Solvent, SolventModel, pairs_within, solvent
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
-from pele_ocl.cli.plan_options.accuracy import accuracy_lines
+from pele_ocl.cli.plan_options import accuracy_lines
 from pele_ocl.opencl import Device
 from pele_ocl.opencl.shared import MOMENTS
 from pele_ocl.paths import shipped
@@ -295,7 +295,7 @@ def test_the_command_says_what_was_measured(tmp_path):
     assert 0 < written["error_rms"] <= written["error_largest"] < 1e-4
     report = json.loads(run("solvent", HEXAPEPTIDE, "--variant", "tree", "--json").stdout)
     assert report["accuracy"] == 1e-5
-    assert report["error"]["n_sample"] == report["n_atoms"]
+    assert report["measured_error"]["n_sample"] == report["n_atoms"]
     assert "accuracy" not in json.loads(run("solvent", HEXAPEPTIDE, "--json").stdout)
     assert "a number from 1e-06" in run("solvent", HEXAPEPTIDE, "--accuracy", 1, code=1).stderr
 

@@ -135,7 +135,7 @@ def test_selections_are_ours_with_and_without_a_topology(tmp_path, monkeypatch):
 
     def energies(*options):
         report = json.loads(run("energy", HEXAPEPTIDE, *options, "--json").stdout)
-        return [model["total"] for model in report["models"]]
+        return [model["energy"]["total"] for model in report["frames"]]
 
     expected = energies("-t", paths[0])
     for words in ("index 0:95", "heavy or hydrogen"):
@@ -394,7 +394,7 @@ def test_frames_of_the_selected_atoms_alone(tmp_path):
     options = ("--select", "index 0:95", "--json", "--precision", "float64")
     found, expected = (json.loads(run("energy", topology, "-t", path, *options).stdout) for path in (dry, whole))
     assert found["settings"] == expected["settings"]
-    assert found["models"] == expected["models"]
+    assert found["frames"] == expected["frames"]
     assert "dry.nc: its frames have the 96 selected atoms alone, of 192" in error_text(topology, dry, *options)
     assert "its frames have 96 atoms, the structure 192" in error_of("energy", topology, "-t", dry)
     assert "its frames have 96 atoms" in error_of("energy", topology, "-t", dry, "--select", "index 0:90")

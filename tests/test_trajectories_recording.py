@@ -28,7 +28,7 @@ from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
 from pele_ocl import Energy, FormatError, Nonbond, PairList, energy_over, trajectory
-from pele_ocl.cli.frames.rate import Rate
+from pele_ocl.cli.frames.tally import Rate
 from pele_ocl.energy import PositionalRestraint
 from pele_ocl.formats import SparseFile
 from pele_ocl.trajectories import streaming
@@ -448,7 +448,7 @@ def test_the_commands_take_trajectories(command, tmp_path, peptide):
     options = ("-t", nc, "-t", dcd, "--frames", "1:9:3")
     report = json.loads(run(command, HEXAPEPTIDE, *options, "--json").stdout)
     models = tmp_path / "one.pdb"
-    for frame, model in zip((1, 4, 7), report["models"], strict=True):
+    for frame, model in zip((1, 4, 7), report["frames"], strict=True):
         assert model["frame"] == frame
         atoms = peptide.moved(positions[frame])
         if command == "nonbond":
@@ -456,13 +456,15 @@ def test_the_commands_take_trajectories(command, tmp_path, peptide):
             assert model["n_pairs"] == result.n_pairs
         else:
             result = getattr(pele_ocl, command)(atoms, device=DEVICES[0])
-        assert {name: model[name] for name in result.energy} == pytest.approx(result.energy, rel=2e-6, abs=1e-4)
+        assert {name: model["energy"][name] for name in result.energy} == pytest.approx(
+            result.energy, rel=2e-6, abs=1e-4
+        )
     alone = json.loads(run(command, HEXAPEPTIDE, "--json").stdout)
     assert report["settings"] == alone["settings"]
     assert report.get("contents") == alone.get("contents")
-    totals = [model["total"] for model in report["models"]]
+    totals = [model["energy"]["total"] for model in report["frames"]]
     assert report["statistics"]["total"]["mean"] == pytest.approx(np.mean(totals))
-    assert (report["n_frames"], report["n_failed"], report["frames"]) == (3, 0, "1:9:3")
+    assert (report["n_frames"], report["n_failed"], report["frames_taken"]) == (3, 0, "1:9:3")
     text = run(command, HEXAPEPTIDE, *options, "-o", tmp_path / "e.h5").stdout
     assert "3 frames of 2 files, of 9" in text
     assert "frames/s" in text
@@ -475,7 +477,7 @@ def test_the_commands_take_trajectories(command, tmp_path, peptide):
 @pytest.mark.parametrize(("first", "expected"), [(0, [4, 40 / 6, 65 / 8]), (1, [4, 20, 15]), (2, [4, 40 / 6, 65 / 8])])
 def test_the_rate_leaves_out_what_kernels_are_compiled_before(first, expected, monkeypatch):
     times = iter([0.0, 5.0, 6.0, 8.0])
-    monkeypatch.setattr("pele_ocl.cli.frames.rate.time.perf_counter", lambda: next(times))
+    monkeypatch.setattr("pele_ocl.cli.frames.tally.time.perf_counter", lambda: next(times))
     rate = Rate(first)
     rate.earlier(100)
     found = []
@@ -513,7 +515,9 @@ def test_one_pair_list_for_all_frames(tmp_path, peptide):
     path = write_trajectory(tmp_path / "t.nc", positions)
     report = json.loads(run("nonbond", HEXAPEPTIDE, "-t", path, "--no-cutoff", "--solvent", "vacuum", "--json").stdout)
     plan = pele_ocl.Nonbond(peptide, pele_ocl.all_pairs(peptide), solvent="vacuum", gradient=False, device=DEVICES[0])
-    assert [m["total"] for m in report["models"]] == pytest.approx(plan.evaluate_batch(positions).total, rel=1e-5)
+    assert [m["energy"]["total"] for m in report["frames"]] == pytest.approx(
+        plan.evaluate_batch(positions).total, rel=1e-5
+    )
 
 
 def test_a_map_of_a_trajectory_is_the_mean_over_its_frames(tmp_path, peptide):
@@ -532,7 +536,7 @@ def test_frames_that_fail_are_an_error_at_the_end(tmp_path, peptide):
     result = run("energy", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.csv", "--json", code=1)
     assert "Error: 1 frame of 6 failed: frame 2: positions of atom 7" in result.stderr
     report = json.loads(result.stdout)
-    assert [sorted(model) == ["error", "frame"] for model in report["models"]] == [False, False, True, *[False] * 3]
+    assert [sorted(model) == ["error", "frame"] for model in report["frames"]] == [False, False, True, *[False] * 3]
     assert len((tmp_path / "e.csv").read_text().splitlines()) > 6
 
 

@@ -104,6 +104,9 @@ RIGHT: dict[str, Any] = {
     "path": FILE,
     "force_constant": 10.0,
     "PositionalRestraint.atoms": [0, 1],
+    "CenterRestraint.atoms": [0, 1],
+    "CenterRestraint.target": [0.0, 0.0, 0.0],
+    "CenterRestraint.weights": [1.0, 1.0],
     "DistanceRestraint.atoms": [[0, 1]],
     "TorsionRestraint.atoms": [[0, 1, 2, 3]],
     "target": 1.0,
@@ -129,8 +132,14 @@ RIGHT: dict[str, Any] = {
     "targets": 1,
     "Ensemble.array.per": "row",
     "Ensemble.references.name": "restraint",
+    "Ensemble.force_constants.name": "restraint",
+    "Ensemble.targets.name": "center_restraint",
     "Ensemble.kernel.source": KERNEL,
     "Ensemble.kernel.name": "nothing",
+    "PBIon.charge": 1.0,
+    "PBIon.concentration": 0.1,
+    "PBModel.charges": "spl0",
+    "PBModel.ions": (),
     "read_map.path": "map.dx",
     "write_map.path": "out.dx",
     "write_conformations.path": "out.pdb",
@@ -187,19 +196,23 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.Energy: lambda: pele_ocl.Energy(ATOMS, device=DEVICE, variant="rows"),
     pele_ocl.Potmap: lambda: pele_ocl.Potmap(ATOMS, GRID, device=DEVICE),
     pele_ocl.Ensemble: lambda: pele_ocl.Ensemble(
-        ATOMS, 2, terms=[pele_ocl.PositionalRestraint(1.0)], device=DEVICE
+        ATOMS, 2, terms=[pele_ocl.PositionalRestraint(1.0), pele_ocl.CenterRestraint([0, 1], 1.0)], device=DEVICE
     ).evaluate(),
     pele_ocl.PositionalRestraint: lambda: pele_ocl.PositionalRestraint(1.0),
+    pele_ocl.CenterRestraint: lambda: pele_ocl.CenterRestraint([0, 1], 1.0),
     pele_ocl.DistanceRestraint: lambda: pele_ocl.DistanceRestraint([[0, 1]], 1.0, 1.0),
     pele_ocl.TorsionRestraint: lambda: pele_ocl.TorsionRestraint([[0, 1, 2, 3]], 1.0, 1.0),
     pele_ocl.Minimizer: lambda: pele_ocl.Minimizer(ATOMS, device=DEVICE, variant="rows", max_iterations=1),
+    pele_ocl.PBIon: lambda: pele_ocl.PBIon(1, 0.1),
+    pele_ocl.PBModel: pele_ocl.PBModel,
+    pele_ocl.PoissonBoltzmann: lambda: pele_ocl.PoissonBoltzmann(ATOMS, spacing=2.0, device=DEVICE),
     pele_ocl.Relaxer: lambda: pele_ocl.Relaxer(device=DEVICE),
     pele_ocl.Binding: lambda: pele_ocl.Binding(ATOMS, "index 6:11", device=DEVICE),
 }
 # Made by the program alone.
 RESULTS = ("Result", "Batch", "Energies", "Preparation")
 # Called by the program alone.
-OF_THE_PROGRAM = ("launches", "part", "runs_first", "sizes")
+OF_THE_PROGRAM = ("check_targets", "launches", "part", "put_targets", "runs_first", "sizes", "targets_of")
 # Take objects of other libraries, or seconds.
 APART = (
     pele_ocl.from_openmm, pele_ocl.from_parmed, pele_ocl.from_mdanalysis, pele_ocl.from_rdkit, pele_ocl.prepare,

@@ -9,6 +9,7 @@ kernel void far_groups(
     GROUP_ARGUMENTS,
     global const real4 *restrict centroids,  // (n_conformations, n_groups) x, y, z [A]; last 1 of a charged group, else 0
     global const int *restrict groups,       // (n_atoms) group of each atom
+    global const real *restrict inverses,    // (n_atoms) 1/eps inside of each atom
     const real neutral2,                     // squares of the cutoffs [A^2]: of two neutral groups,
     const real mixed2,                       // of a neutral and a charged one,
     const real charged2,                     // of two charged ones
@@ -42,11 +43,13 @@ kernel void far_groups(
             const real2 other_born = born[at + j];
             const real4 traits = traits_of(other_born, wells[j]);
             const Pair pair = evaluate_pair(&own, points[at + j], traits, is_excluded, false, &model, with_masks);
-            const real direct = pair.lennard_jones + pair.coulomb;
-            of_whole += direct + pair.gb;
+            const real less = fmin(inverses[i], inverses[j]) - (real)1, charges = point.w * points[at + j].w;
+            const real r2 = pair.dx * pair.dx + pair.dy * pair.dy + pair.dz * pair.dz;
+            const real direct = pair.lennard_jones + pair.coulomb * ((real)1 + less);
+            of_whole += direct + pair.gb - less * charges * inverse_f(r2, own_born.x * other_born.x);
             if (same_side) {
-                const real r2 = pair.dx * pair.dx + pair.dy * pair.dy + pair.dz * pair.dz;
-                of_parts += direct + gb_of(point.w * points[at + j].w, r2, own_born.y * other_born.y, &model);
+                const real product = own_born.y * other_born.y;
+                of_parts += direct + gb_of(charges, r2, product, &model) - less * charges * inverse_f(r2, product);
             }
         }
         whole += of_whole;

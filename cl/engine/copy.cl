@@ -1,14 +1,24 @@
-// Rows to other rows of the same molecules, with all that they have of their own: a work-item a word of a row; the second
-// dimension counts pairs of rows.
+// Pieces of a buffer to places in another one, or in the same: a work-item a word of a piece; the second dimension counts pieces.
 #include "common/real.clh"
 
-kernel void copy_rows(
-    global const ulong *restrict from,   // (n) first word of each source
-    global const ulong *restrict to,     // (n) first word of each target
-    global const int *restrict n_words,  // (n) of each
+kernel void copy_pieces(
+    const int n,
+    global const ulong *restrict places,  // (3, n) of each piece: its first word, the first one of its copy, and its words
     global const ulong *source,
     global ulong *target)
 {
     const int k = get_global_id(1);
-    for (size_t i = get_global_id(0); i < (size_t)n_words[k]; i += get_global_size(0)) target[to[k] + i] = source[from[k] + i];
+    const ulong from = places[k], to = places[n + k], n_words = places[2 * n + k];
+    for (ulong i = get_global_id(0); i < n_words; i += get_global_size(0)) target[to + i] = source[from + i];
+}
+
+// Zeros in their place.
+kernel void clear_pieces(
+    const int n,
+    global const ulong *restrict places,  // (3, n) as above; the first row is not used
+    global ulong *target)
+{
+    const int k = get_global_id(1);
+    const ulong to = places[n + k], n_words = places[2 * n + k];
+    for (ulong i = get_global_id(0); i < n_words; i += get_global_size(0)) target[to + i] = 0;
 }

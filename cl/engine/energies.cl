@@ -1,4 +1,4 @@
-// The energy of each row, and whether all of its results are numbers. A work-group a row, by GROUP work-items.
+// Energy of each row, and whether all of its results are numbers. A work-group a row, by GROUP work-items.
 #include "common/real.clh"
 #include "engine/rows.clh"
 

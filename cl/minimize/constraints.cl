@@ -10,11 +10,29 @@
 
 #define CLUSTER_ARGUMENTS(RESTRICT) \
     const int n_clusters, \
-    global const int2 *RESTRICT heavy,      /* (n_clusters) heavy atom, and whether it moves */ \
+    global const int *RESTRICT heavy,       /* (n_clusters) heavy atoms */ \
     global const int *RESTRICT starts,      /* (n_clusters + 1) first of its hydrogens */ \
-    global const int *RESTRICT hydrogens
+    global const int *RESTRICT hydrogens, \
+    global const real *RESTRICT free        /* (n_atoms) 1, or 0 of atoms that stay */
+#define CLUSTER_PASSED n_clusters, heavy, starts, hydrogens, free
 
-// Of a symmetric matrix and a vector: the solution x of A x = b.
+// A heavy atom, and so many of its hydrogens that move: their atoms, and their places among all hydrogens.
+typedef struct { int center, moves, count, atoms[MOST_HYDROGENS], places[MOST_HYDROGENS]; } Cluster;
+
+INLINE Cluster cluster_of(int number, CLUSTER_ARGUMENTS()) {
+    Cluster own;
+    own.center = heavy[number];
+    own.moves = free[own.center] > 0;
+    own.count = 0;
+    for (int k = starts[number]; k < starts[number + 1]; ++k) {
+        if (!(free[hydrogens[k]] > 0)) continue;
+        own.atoms[own.count] = hydrogens[k];
+        own.places[own.count++] = k;
+    }
+    return own;
+}
+
+// Solution x of A x = b, of a symmetric matrix and a vector.
 INLINE Vector solution(fine xx, fine xy, fine xz, fine yy, fine yz, fine zz, Vector b) {
     const Vector x = {yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy};
     const Vector y = {x.y, xx * zz - xz * xz, xy * xz - xx * yz}, z = {x.z, y.z, xx * yy - xy * xy};
@@ -25,14 +43,14 @@ INLINE Vector solution(fine xx, fine xy, fine xz, fine yy, fine yz, fine zz, Vec
 
 INLINE Vector unit(Vector v) { return combined(inverse_root(dot_product(v, v)), v, 0, v); }
 
-// From the heavy atom to each of its hydrogens.
+// Vectors from the heavy atom to each of its hydrogens.
 INLINE void bonds_of(
-    Vector *bonds, global const coordinate *positions, int center, global const int *hydrogens, int count, real step) {
-    for (int k = 0; k < count; ++k) bonds[k] = vector_between(positions, hydrogens[k], center, step);
+    Vector *bonds, global const coordinate *positions, const Cluster *own, real step) {
+    for (int k = 0; k < own->count; ++k) bonds[k] = vector_between(positions, own->atoms[k], own->center, step);
 }
 
-// Takes off vectors what would change the lengths of bonds: the heavy atom's comes first, which is 0 unless it moves, then those
-// of its hydrogens. Its own changes by x of (1 + sum u u^T) x = sum u (u.(h - v)), those of hydrogens along their bonds u.
+// Takes off vectors what would change the lengths of bonds: first the heavy atom's, 0 unless it moves, then its hydrogens'. Its
+// own changes by x of (1 + sum u u^T) x = sum u (u.(h - v)), and its hydrogens' along their bonds u.
 INLINE void make_tangent(Vector *vectors, const Vector *bonds, int count, bool moves) {
     if (moves) {
         fine xx = 1, xy = 0, xz = 0, yy = 1, yz = 0, zz = 1;
@@ -67,28 +85,27 @@ kernel void project_gradient(
 {
     const int cluster = get_global_id(0), structure = get_global_id(2);
     if (cluster >= n_clusters) return;
-    const int center = heavy[cluster].x, moves = heavy[cluster].y;
-    global const int *own = hydrogens + starts[cluster];
-    const int count = starts[cluster + 1] - starts[cluster];
+    const Cluster own = cluster_of(cluster, CLUSTER_PASSED);
+    const int center = own.center, moves = own.moves, count = own.count;
     global real *gradient = results_of(results, structure, n_rows, n_atoms).gradient;
     Vector bonds[MOST_HYDROGENS], vectors[MOST_HYDROGENS + 1];
-    bonds_of(bonds, positions + (size_t)structure * 3 * n_atoms, center, own, count, step);
+    bonds_of(bonds, positions + (size_t)structure * 3 * n_atoms, &own, step);
     for (int k = 0; k <= count; ++k) {
-        global const real *g = gradient + 3 * (size_t)(k ? own[k - 1] : center);
+        global const real *g = gradient + 3 * (size_t)(k ? own.atoms[k - 1] : center);
         const fine counts = k || moves;
         const Vector vector = {counts * g[0], counts * g[1], counts * g[2]};
         vectors[k] = vector;
     }
     make_tangent(vectors, bonds, count, moves);
     for (int k = moves ? 0 : 1; k <= count; ++k) {
-        global real *g = gradient + 3 * (size_t)(k ? own[k - 1] : center);
+        global real *g = gradient + 3 * (size_t)(k ? own.atoms[k - 1] : center);
         g[0] = (real)vectors[k].x;
         g[1] = (real)vectors[k].y;
         g[2] = (real)vectors[k].z;
     }
 }
 
-// From the position of atom `origin` among some, by a vector.
+// Puts an atom at a vector from the position of atom `origin` among some.
 INLINE void put_position(
     global coordinate *positions, int atom, global const coordinate *from, int origin, Vector by, real step) {
     positions[3 * (size_t)atom] = shifted(from[3 * (size_t)origin], by.x, step);
@@ -96,8 +113,8 @@ INLINE void put_position(
     positions[3 * (size_t)atom + 2] = shifted(from[3 * (size_t)origin + 2], by.z, step);
 }
 
-// Brings trials back to where all lengths are right: first the step from the base loses what would change them, then each
-// hydrogen goes along its bond to the length that it should have.
+// Brings trials back to where all lengths are right: the step from the base loses what would change them; then each
+// hydrogen goes along its bond to its length.
 kernel void hold_bonds(
     const int n_atoms,
     const real step,                            // A of a coordinate's unit
@@ -108,15 +125,14 @@ kernel void hold_bonds(
 {
     const int cluster = get_global_id(0), structure = get_global_id(2);
     if (cluster >= n_clusters) return;
-    const int center = heavy[cluster].x, moves = heavy[cluster].y, first = starts[cluster];
-    global const int *own = hydrogens + first;
-    const int count = starts[cluster + 1] - first;
+    const Cluster own = cluster_of(cluster, CLUSTER_PASSED);
+    const int center = own.center, moves = own.moves, count = own.count;
     global const coordinate *from = base + (size_t)structure * 3 * n_atoms;
     global coordinate *to = positions + (size_t)structure * 3 * n_atoms;
     Vector bonds[MOST_HYDROGENS], vectors[MOST_HYDROGENS + 1];
-    bonds_of(bonds, from, center, own, count, step);
+    bonds_of(bonds, from, &own, step);
     for (int k = 0; k <= count; ++k) {
-        const size_t at = 3 * (size_t)(k ? own[k - 1] : center);
+        const size_t at = 3 * (size_t)(k ? own.atoms[k - 1] : center);
         const Vector vector = {
             (fine)(to[at] - from[at]) * step, (fine)(to[at + 1] - from[at + 1]) * step,
             (fine)(to[at + 2] - from[at + 2]) * step};
@@ -125,8 +141,8 @@ kernel void hold_bonds(
     make_tangent(vectors, bonds, count, moves);
     if (moves) put_position(to, center, from, center, vectors[0], step);
     for (int k = 0; k < count; ++k) {
-        const fine given = lengths[first + k], length = given < 0 ? sqrt(dot_product(bonds[k], bonds[k])) : given;
+        const fine given = lengths[own.places[k]], length = given < 0 ? sqrt(dot_product(bonds[k], bonds[k])) : given;
         const Vector after = combined(1, bonds[k], 1, combined(1, vectors[k + 1], -1, vectors[0]));
-        put_position(to, own[k], to, center, combined(length, unit(after), 0, after), step);
+        put_position(to, own.atoms[k], to, center, combined(length, unit(after), 0, after), step);
     }
 }

@@ -1,7 +1,7 @@
-// The sums at the trial of one structure and the step from them in one launch, for small molecules on GPUs, where launches are
-// what costs. Groups that move atoms wait for those that add up; those that wait are fewer than the device has units, each of which has
-// room for a group, and nothing else may run beside this launch, so that all others run meanwhile. Second dimension: rows of sums,
-// those of blocks first, which take longest; last the groups that move. First dimension: chunks.
+// Sums at the trial of one structure and the step from them in one launch, for small molecules on GPUs; there, launches are what
+// costs. Groups that move atoms wait for groups that add up. Fewer groups wait than the device has units, and each unit has room
+// for a group. Nothing else may run beside this launch, so that all others run meanwhile. Second dimension: rows of sums, first
+// of blocks, which take longest; last the groups that move. First dimension: chunks.
 #include "common/real.clh"
 #include "common/tickets.clh"
 #include "minimize/measure.clh"

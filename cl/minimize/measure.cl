@@ -1,4 +1,4 @@
-// The sums of all structures (third dimension), a group for each chunk of atoms (first) and row (second).
+// Sums of all structures (third dimension), a group for each chunk of atoms (first) and row (second).
 #include "common/real.clh"
 #include "minimize/measure.clh"
 

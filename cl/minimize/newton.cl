@@ -1,7 +1,7 @@
-// Truncated Newton: the direction d solves H d = -g by conjugate gradients, which take H p from the gradient at a point a little
+// Truncated Newton: the direction d solves H d = -g by conjugate gradients. They take H p from the gradient at a point a little
 // way along p. Evaluations are of two phases: TRIAL of a step, and CURVE of such a point; docs/theory/newton.md. A work-group owns
-// a chunk of atoms of one structure (third dimension), as in step.clh. Of the residual r only w = P r is kept, with the
-// preconditioner P of the base.
+// a chunk of atoms of one structure (third dimension), as in step.clh. In place of the residual r, w = P r is kept, with
+// the preconditioner P of the base.
 #include "common/real.clh"
 #include "minimize/state.clh"
 #include "minimize/decide.clh"
@@ -22,7 +22,7 @@
 #define LEAST_FORCING (fine)0.01
 #define MOST_FORCING (fine)0.5
 
-// The gradient of an atom's coordinate k at the evaluated positions.
+// Gradient of an atom's coordinate k at the evaluated positions.
 #define GRADIENT_AT(k) (free[(k) / 3] * bounded(own.gradient[k]))
 
 // Sums of p.q, w.q, q.P q and g.P g, with q = (g - g0) / offset, of a chunk.
@@ -57,7 +57,7 @@ void measure_curvature(
     if (item == 0) sums[(size_t)structure * get_num_groups(0) + chunk] = sum;
 }
 
-// Decides after a point along p, by one work-item. Of the conjugate gradients: how far along p, how much of p stays.
+// Decides after a point along p, by one work-item. Finds how far along p conjugate gradients go, and how much of p stays.
 INLINE int bend(local fine *state, fine4 sums, Stopping stopping, fine *along, fine *keep) {
     const fine curvature = sums.x, rz = state[RESIDUAL];
     state[EVALUATIONS] += 1;
@@ -72,7 +72,7 @@ INLINE int bend(local fine *state, fine4 sums, Stopping stopping, fine *along, f
     const fine left = fmax(rz - 2 * *along * sums.y + *along * *along * sums.z, (fine)0);
     *keep = left / rz;
     state[RESIDUAL] = left;
-    const fine rms2 = state[GRADIENT2] / stopping.gradient2;  // in tolerances
+    const fine rms2 = state[GRADIENT2] / gradient_bound2(state, stopping);  // in tolerances
     const fine forcing = clamp((fine)0.1 * sqrt(sqrt(rms2)), LEAST_FORCING, MOST_FORCING);
     return left <= forcing * forcing * state[FIRST_RESIDUAL] || state[INNER] >= MOST_INNER ? TURN : GO_ON;
 }
@@ -134,7 +134,7 @@ void step_newton(
     const bool curves = state[PHASE] == CURVE, bent = action == GO_ON || action == TURN;
     const bool moves_base = action == ACCEPT || action == ARRIVE;
     const real along = (real)factors[0], keep = (real)factors[1], share = (real)state[SHARE], length = (real)state[LENGTH];
-    // Where d is not changed any more it is known how long it is; it then keeps its direction, in which the energy falls.
+    // If d is not changed any more its length is known; it then keeps its direction, in which the energy falls.
     const bool fits = action != TURN || along != 0 || state[FARTHEST] <= stopping.most_step * stopping.most_step;
     const real whole = fits ? (real)1 : stopping.most_step * (real)inverse_root(state[FARTHEST]);
     if (chunk == 0)

@@ -1,4 +1,4 @@
-// The preconditioner of minimisation: inverses of the stiffness among the atoms of each block, from the bonded terms at some
+// Preconditioner of minimisation: inverses of the stiffness among the atoms of each block, from the bonded terms at some
 // positions; docs/theory/minimize.md, section 2. A work-group a block of a structure (third dimension): work-items
 // find springs, TEAM of each atom at a time, and add them to the rows of its axes.
 #include "common/real.clh"
@@ -31,6 +31,9 @@ INLINE void invert(MATRIX const real *matrix, real least, local real *column, bo
     #pragma unroll
     for (int n = 0; n < OWN_ROWS * STRIPS; ++n)
         entries[n / STRIPS][n % STRIPS] = matrix[(n / STRIPS * PARTS + part) * ROW_STEP + n % STRIPS * LANES + lane];
+#if !LOCAL_BLOCK
+    barrier(CLK_GLOBAL_MEM_FENCE);  // the inverse takes the place of what was read
+#endif
     #pragma unroll
     for (int strip = 0; strip < STRIPS; ++strip) {
         for (int pivot = strip * LANES; pivot < (strip + 1) * LANES; ++pivot) {
@@ -72,7 +75,7 @@ INLINE void invert(MATRIX const real *matrix, real least, local real *column, bo
     }
 }
 #else
-// In its place, of which the lower triangle suffices.
+// In its place; the lower triangle suffices.
 INLINE void invert_in_place(global real *matrix, real least, local real *column, bool shares, local real *first_half) {
     for (int pivot = 0; pivot < SIDE; ++pivot) {
         if (pivot == SIDE / 2 && shares)
@@ -110,7 +113,7 @@ typedef struct {
     real own[3], slopes[4][3];  // stiffness times the slope by this atom, slopes by all
 } Found;
 
-// stands: of its atoms in the order, of which the block has BLOCK from the begin-th one on
+// stands: of its atoms in the order; the block has BLOCK of these from the begin-th one on
 INLINE void keep_spring(local Found *found, const Spring *spring, int member, int4 stands, int begin) {
     if (!(spring->stiffness > 0)) return;
     const int where[4] = {stands.x - begin, stands.y - begin, stands.z - begin, stands.w - begin};
@@ -126,6 +129,13 @@ INLINE void keep_spring(local Found *found, const Spring *spring, int member, in
     }
 }
 
+// Places of a spring's atoms in the order; -1 also for atoms that stay.
+INLINE int4 of_free(int4 stands, int4 atoms, global const real *free) {
+    return (int4)(
+        free[atoms.x] > 0 ? stands.x : -1, free[atoms.y] > 0 ? stands.y : -1, free[atoms.z] > 0 ? stands.z : -1,
+        free[atoms.w] > 0 ? stands.w : -1);
+}
+
 // Adds a spring to the row of one axis of its atom.
 INLINE void add_spring(MATRIX real *row, local const Found *found, int axis) {
     const real own = found->own[axis];
@@ -139,7 +149,6 @@ INLINE void add_spring(MATRIX real *row, local const Found *found, int axis) {
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void build_blocks(
     const int n_atoms,
-    const int n_moving,                           // atoms that are not frozen
     const int n_blocks,
     const real step,                              // A of a coordinate's unit
     const real least,                             // of all `rest`
@@ -149,9 +158,10 @@ void build_blocks(
     global const int *restrict starts,            // (n_blocks * BLOCK / 2 + BLOCK / 2 + 1) first entry of each atom in order
     global const int *restrict entries,           // 4 spring + which member this atom is
     global const int4 *restrict members,          // (n_springs) atoms
-    global const int4 *restrict stands,           // (n_springs) where these stand in the order, -1 where they do not move
+    global const int4 *restrict stands,           // (n_springs) where these stand in the order, -1 of those that it has not
     global const int4 *restrict details,          // (n_springs) kind, first parameters, count, 0
     global const fine4 *restrict parameters,
+    global const real *restrict free,             // (n_atoms) 1, or 0 of atoms that stay
     global const coordinate *restrict positions,  // (n_structures, n_atoms, 3)
     global fine *state,                           // (n_structures, STATE_SIZE) whose pairs are forgotten
     global real *inverses)                        // (n_structures, n_blocks, SIDE, SIDE) [A^2 mol/kcal]
@@ -174,7 +184,7 @@ void build_blocks(
     global const coordinate *from = positions + (size_t)structure * 3 * n_atoms;
     for (int k = item; k < SIDE * ROW_STEP; k += GROUP) matrix[k] = 0;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    const real stiffer = own[EVALUATIONS] > 0 ? sqrt((real)own[GRADIENT2] / n_moving) / reach : first_stiffness;
+    const real stiffer = own[EVALUATIONS] > 0 ? sqrt((real)(own[GRADIENT2] / own[MOVING])) / reach : first_stiffness;
     for (int k = item; k < SIDE; k += GROUP) matrix[k * ROW_STEP + k] = rest[block * BLOCK + k / 3] + stiffer;
     const int begin = block * (BLOCK / 2);
     global const int *own_starts = starts + begin;
@@ -188,8 +198,11 @@ void build_blocks(
             const int entry = entries[k], number = entry / 4;
             const int4 detail = details[number];
             Spring spring;
-            find_spring(&spring, detail.x, members[number], parameters + detail.y, detail.z, from, step);
-            keep_spring(found + seat, &spring, entry % 4, stands[number], begin);
+            const int4 atoms = members[number], stand = of_free(stands[number], atoms, free);
+            const int all_stands[4] = {stand.x, stand.y, stand.z, stand.w};
+            if (all_stands[entry % 4] < 0) continue;
+            find_spring(&spring, detail.x, atoms, parameters + detail.y, detail.z, from, step);
+            keep_spring(found + seat, &spring, entry % 4, stand, begin);
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (int row = item; row < SIDE; row += GROUP)

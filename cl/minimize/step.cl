@@ -1,4 +1,4 @@
-// The steps of all structures (third dimension), a group for each chunk of atoms.
+// Steps of all structures (third dimension), a group for each chunk of atoms.
 #include "common/real.clh"
 #include "minimize/step.clh"
 

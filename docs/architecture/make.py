@@ -36,6 +36,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "plan": (0.5, 0.9, "plan", "plan, evaluator, passes"),
     "ions": (2, 0.9, "ions", "placement"),
     "potmap": (2, 0.9, "potmap", "maps of the potential"),
+    "pb": (0.5, 0.9, "pb", "Poisson-Boltzmann"),
     "view": (2, 0.9, "view", "surfaces, pages, scenes"),
     "reference": (3, 0.9, "reference", "the definitions, in NumPy"),
     "tuning": (1, 0.9, "tuning", "choices that were measured"),
@@ -43,7 +44,8 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "files": (2.35, 1.9, "formats forcefield interop pairs reading inputfile textfiles", ""),
     "molecules and models": (
         2.15, 2.7,
-        "atoms contract tiles grid results sampling mapmath chemistry gb_models solvent_model potential_model", "",
+        "atoms contract tiles grid results sampling mapmath chemistry gb_models solvent_model potential_model "
+        "pb_model", "",
     ),
     "basics": (1.5, 3.9, "errors arguments extras units variant readonly paths callable_module renamed", ""),
 }  # fmt: skip

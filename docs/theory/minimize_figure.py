@@ -19,13 +19,11 @@ import numpy as np
 
 from pele_ocl import Atoms, Energy, Minimizer, read
 from pele_ocl.atoms import Floats
-from pele_ocl.minimize import pool as pools
-from pele_ocl.minimize.pool import Pool
+from pele_ocl.minimize.seats import PlanSeats, seated
 from pele_ocl.opencl import building
 from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.opencl.shared import StepState
+from pele_ocl.opencl.shared import StepState, Stop
 from pele_ocl.paths import shipped
-from pele_ocl.plan.evaluator import Failures
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -58,15 +56,16 @@ def curve_of(
     with ExitStack() as stack:
         stack.enter_context(patch.object(building, "_source", source))
         stack.enter_context(patch.object(Device, "has_float64", doubles))
-        stack.enter_context(patch.object(pools, "MOST_LOOK", EVERY))
         plan = Minimizer(atoms, tolerance=0.0, max_iterations=ITERATIONS, precision=precision, device=device)
         pipeline = stack.enter_context(plan.energy._lent(1))
-        run, steps = pipeline.passes.run.anew(False), plan._steps_of(pipeline.passes)
-        pool, found = Pool(run, pipeline, steps, start[None], Failures(1)), []
-        while pool:
-            pool.start()
-            iterations = int(pool.look()[0, StepState.ITERATIONS])
-            found.append((iterations, pipeline.decode(steps.positions(run, 0)[None])[0]))
+        run, steps = pipeline.passes.run.anew(False), plan._iteration_of(pipeline.passes)
+        seats, found, state = PlanSeats(run, pipeline, steps), [], np.zeros(len(StepState))
+        seats.enter(seated(plan, pipeline, start[None], [plan.free])[0])
+        while state[StepState.STOPPED] == Stop.RUNNING:
+            seats.iterate(EVERY)
+            seats.start_look()
+            state = seats.look()[0]
+            found.append((int(state[StepState.ITERATIONS]), pipeline.decode(seats.bases([0])[0][None])[0]))
     return [(iterations, exact(positions)) for iterations, positions in found]
 
 

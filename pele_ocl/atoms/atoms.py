@@ -50,6 +50,8 @@ class Atoms(ReadOnlyArrays):
     notes : sentences about what was read and how the parameters were found that a careful user wants to read
     cell_angles : degrees of the unit cell that a topology names, which AMBER's text trajectories leave out. NaN if it
         does not name all; None if there is none. No energy depends on it
+    sgb : (n, 4) of PELE's SGB solvents: radius of the dielectric surface (A), of the accessible surface (A), gamma
+        (kcal/mol/A^2) and alpha (kcal/mol); NaN for atoms of templates without, None if no atom has them
 
     Parameters that a calculation does not need may be left out; a function that needs them says so. The arrays are
     copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite, negative
@@ -72,6 +74,7 @@ class Atoms(ReadOnlyArrays):
     gb_radii_set: str = ""
     type_family: Literal["", "amber"] = ""
     cell_angles: tuple[float, float, float] | None = None
+    sgb: Floats | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "positions", read_only(arguments.positions_of(self.positions), np.float64))
@@ -92,6 +95,8 @@ class Atoms(ReadOnlyArrays):
             if types.shape != (len(self),):
                 raise InputError(f"types have shape {types.shape}; ({len(self)},) is needed, one an atom")
             object.__setattr__(self, "types", read_only(types, np.str_))
+        if self.sgb is not None:
+            object.__setattr__(self, "sgb", self._checked_sgb())
         arguments.text("gb_radii_set", self.gb_radii_set)
         arguments.choice("type_family", self.type_family, ("", "amber"))
 
@@ -145,6 +150,7 @@ class Atoms(ReadOnlyArrays):
             bonds=bonds[(bonds >= 0).all(axis=1)],
             bonded=None if self.bonded is None else self.bonded.of_atoms(places),
             types=None if self.types is None else self.types[indices],
+            sgb=None if self.sgb is None else self.sgb[indices],
             notes=(*self.notes, f"{len(indices):,} of {len(self):,} atoms were taken"),
         )
 
@@ -171,8 +177,13 @@ class Atoms(ReadOnlyArrays):
     def require(self, names: Sequence[str], purpose: str) -> None:
         """Raise InputError unless the named parameter arrays are there and there is at least one atom."""
         for name in arguments.texts("names", names):
-            arguments.choice("the parameter", name, ("charges", *_PARAMETERS))
+            arguments.choice("the parameter", name, ("charges", *_PARAMETERS, "sgb"))
         missing = [name for name in names if getattr(self, name) is None]
+        if "sgb" in missing:
+            raise InputError(
+                f"{purpose} needs the SGB parameters of templates (columns 5 to 8 of NBON), which these atoms lack; "
+                "take PELE's OPLS2005"
+            )
         if missing:
             raise InputError(f"{purpose} needs {' and '.join(missing)}, which these atoms lack")
         if len(self) == 0:
@@ -244,6 +255,15 @@ class Atoms(ReadOnlyArrays):
         if name != "charges" and np.any(values < 0):
             i = int(np.argmax(values < 0))
             raise InputError(f"{name} of {self.describe(i)} is {values[i]:g}; it cannot be negative")
+        return values
+
+    def _checked_sgb(self) -> Floats:
+        values: Floats = read_only(arguments.numbers("sgb", self.sgb), np.float64)
+        if values.shape != (len(self), 4):
+            raise InputError(f"sgb has shape {values.shape}; ({len(self)}, 4) is needed, four values an atom")
+        bad = (values[:, :2] < 0).any(axis=1) | np.isinf(values).any(axis=1)
+        if bad.any():
+            raise InputError(f"sgb of {self.describe(int(np.argmax(bad)))} has a negative radius or an infinite figure")
         return values
 
     def _check_finite(self, name: str, values: Floats) -> None:

@@ -1,4 +1,4 @@
-"""Two points that are closer than a distance, found among many."""
+"""Points that are closer than a distance, found among many: two of them, or all."""
 
 from __future__ import annotations
 
@@ -32,6 +32,21 @@ def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
             if close.any():
                 return int(candidates[first[close][0]]), int(candidates[second[close][0]])
     return None
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def close_pairs(positions: Floats, distance: float) -> NDArray[np.int32]:
+    """All pairs (k, 2) of points closer than `distance`. positions : (n, 3) A"""
+    order = np.argsort(positions[:, 0], kind="stable")
+    points, found = positions[order], [np.empty((0, 2), np.intp)]
+    for lag in range(1, len(order)):
+        apart = points[lag:] - points[:-lag]
+        near = np.flatnonzero(apart[:, 0] < distance)
+        if not len(near):
+            break
+        near = near[(apart[near] ** 2).sum(axis=1) < distance**2]
+        found.append(np.stack([order[near], order[near + lag]], axis=1))
+    return np.concatenate(found).astype(np.int32)
 
 
 def _neighboured(along: Floats, distance: float) -> NDArray[np.intp]:

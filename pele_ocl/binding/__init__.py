@@ -1,4 +1,4 @@
-"""Binding energies: those of a complex less those of its receptor and its ligand, frame by frame."""
+"""Binding energies: a complex's less its receptor's and its ligand's, frame by frame."""
 
 from __future__ import annotations
 

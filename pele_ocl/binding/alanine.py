@@ -176,13 +176,13 @@ def _with_parameters(
     backbone = [int(i) for i in own if str(labels.names[i]) in _BACKBONE]
     roles = {**{str(labels.names[i]): i for i in backbone}, "CB": beta}
     ala = _alanine(atoms, roles, where, alanines)
-    values = {name: np.array(getattr(atoms, name)) for name in (*_PARAMETERS, "gb_radii", "gb_scales")
+    values = {name: np.array(getattr(atoms, name)) for name in (*_PARAMETERS, "gb_radii", "gb_scales", "sgb")
               if getattr(atoms, name) is not None}  # fmt: skip
     for role, i in [*roles.items(), *(("HB", int(i)) for i in hydrogens)]:
         for name, value in ala[role].items():
             values[name][i] = value
     like = roles.get("HA", int(hydrogens[0]))
-    for name in ("gb_radii", "gb_scales"):
+    for name in ("gb_radii", "gb_scales", "sgb"):
         if name in values:
             values[name][new] = values[name][like]
     elements, names, residues = labels.elements.copy(), labels.names.copy(), labels.residue_names.copy()
@@ -199,6 +199,7 @@ def _with_parameters(
         lj_epsilon=values.get("lj_epsilon"),
         gb_radii=values.get("gb_radii"),
         gb_scales=values.get("gb_scales"),
+        sgb=values.get("sgb"),
         bonded=bonded,
         labels=replace(labels, elements=elements, names=names, residue_names=residues),
         types=None if atoms.types is None else _types(atoms.types, new, like),

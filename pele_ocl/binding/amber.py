@@ -18,7 +18,7 @@ _OF_SOLVENT = ("EGB", "ESURF")
 
 
 def amber_terms(terms: Terms) -> dict[str, Floats]:
-    """The terms (...,) by AMBER's names, then GGAS, GSOLV and TOTAL; terms that are not there are left out.
+    """Return the terms (...,) by AMBER's names, then GGAS, GSOLV and TOTAL; missing terms are left out.
 
     DIHED holds impropers, EGB the self energies.
     """
@@ -39,5 +39,5 @@ def amber_name(term: str) -> str:
 
 
 def interaction(terms: Terms) -> Floats:
-    """The energy in the gas phase, (...,) kcal/mol."""
+    """Return the energy in the gas phase, (...,) kcal/mol."""
     return amber_terms(terms)[GAS]

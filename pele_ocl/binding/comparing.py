@@ -1,4 +1,4 @@
-"""The difference of two binding energies, with its error."""
+"""Difference of two binding energies, with its error."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _Numbers = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Difference:
-    """One mean less another, kcal/mol, and its standard error from those of both (of blocks where there are any)."""
+    """One mean less another, kcal/mol, and its standard error from both errors (of blocks if there are any)."""
 
     difference: float
     error: float
 
     @property
     def p_value(self) -> float | None:
-        """The chance of a difference as large where there is none, of a normal distribution; None without an error."""
+        """Chance of a difference as large if there is none, of a normal distribution; None without an error."""
         return erfc(abs(self.difference) / self.error / sqrt(2)) if self.error > 0 else None
 
 
 def compare(one: Mapping[str, _Numbers], other: Mapping[str, _Numbers]) -> dict[str, Difference]:
-    """The differences `one` less `other` of the terms that both have; each is `delta` of a report's JSON."""
+    """Subtract the terms of `other` from `one`'s, as far as both have them; each is `delta` of a report's JSON."""
     return {
         term: Difference(
             _of(one[term], "mean") - _of(other[term], "mean"), hypot(_error(one[term]), _error(other[term]))
@@ -57,6 +57,6 @@ def _of(numbers: _Numbers, name: str) -> float:
 
 
 def _error(numbers: _Numbers) -> float:
-    """The error of blocks, or the naive one where frames are too few for it."""
+    """Return the error of blocks, or the naive one if frames are too few for it."""
     blocked = numbers.get("sem_blocked")
     return _of(numbers, "sem") if blocked is None else float(blocked)

@@ -44,6 +44,8 @@ class Decomposer:
         Raises InputError where the atoms have no residues, or one reaches into both parts.
         """
         self.idecomp = whole_number("idecomp", idecomp, least=1, most=4)
+        if binding.model.gb_model.of_surface:
+            raise InputError(f"energies of {binding.model.gb} are not decomposed; take another GB model")
         labels, plan = binding.atoms.labels, binding.plans["complex"]
         if labels is None:
             raise InputError("a decomposition needs residues, which these atoms lack")

@@ -1,4 +1,4 @@
-"""The energies of a complex and its parts, of one frame or many."""
+"""Energies of a complex and its parts, of one frame or many."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BindingEnergies:
     errors : why frames failed, by their place among the m, from 0
     seconds : by step, where they were taken
     decomposition : Decomposition over all frames; None where none was asked for
-    n_imaged : how many frames were imaged, of those that this run computed
+    n_imaged : how many of this run's frames were imaged
     """
 
     complex: Terms
@@ -50,7 +50,7 @@ class BindingEnergies:
         cls, systems: Mapping[str, Terms], frames: NDArray[np.int64] | None = None,
         errors: Mapping[int, str] | None = None, seconds: Mapping[str, float] | None = None,
     ) -> BindingEnergies:  # fmt: skip
-        """The energies of SYSTEMS by name."""
+        """Make the energies of SYSTEMS by name."""
         whole, receptor, ligand, delta = (systems[name] for name in SYSTEMS)
         return cls(whole, receptor, ligand, delta, frames, errors or {}, seconds or {})
 
@@ -58,7 +58,7 @@ class BindingEnergies:
         return len(self.delta)
 
     def __getitem__(self, i: int) -> BindingEnergies:
-        """The energies of the frame in place i, from 0."""
+        """Return the energies of the frame in place i, from 0."""
         systems = {name: getattr(self, name)[i] for name in SYSTEMS}
         return BindingEnergies.of(systems, errors={0: self.errors[i]} if i in self.errors else None)
 
@@ -72,12 +72,12 @@ class BindingEnergies:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The terms, in their order."""
+        """Terms, in their order."""
         return self.delta.names
 
     @property
     def total(self) -> Floats:
-        """The binding energy, (...,) kcal/mol."""
+        """Binding energy, (...,) kcal/mol."""
         return self.delta.total
 
     def systems(self) -> dict[str, Terms]:
@@ -85,7 +85,7 @@ class BindingEnergies:
         return {name: getattr(self, name) for name in SYSTEMS}
 
     def statistics(self) -> dict[str, dict[str, Spread]]:
-        """The Spread over the frames of each term and the "total", by system; failed frames are left out.
+        """Return the Spread over the frames of each term and the "total", by system; failed frames are left out.
 
         Raises InputError where no frame has energies.
         """
@@ -98,7 +98,7 @@ class BindingEnergies:
 
 
 def joined_energies(pieces: Sequence[BindingEnergies]) -> BindingEnergies:
-    """The energies of neighbouring frames in one."""
+    """Join the energies of neighbouring frames."""
     first, errors, n = pieces[0], dict[int, str](), 0
     for piece in pieces:
         errors |= {n + k: why for k, why in piece.errors.items()}

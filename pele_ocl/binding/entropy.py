@@ -52,12 +52,12 @@ class Entropy:
         )
 
     def as_json(self) -> dict[str, float | str]:
-        """The fields and the warning by name."""
+        """Return the fields and the warning by name."""
         return {**asdict(self), "warning": self.warning}
 
 
 def entropy_of(energies: ArrayLike, temperature: float = 298.15, resamples: int = RESAMPLES) -> Entropy:
-    """The entropies of a series (n,) of interaction energies, kcal/mol, NaN left out; n >= 2.
+    """Compute the entropies of a series (n,) of interaction energies, kcal/mol, NaN left out; n >= 2.
 
     Raises InputError for other shapes and fewer values.
     """
@@ -91,7 +91,7 @@ def interaction_entropy(series: Floats, kt: float) -> float:
 
 
 def running_log_mean(reduced: Floats) -> Floats:
-    """The logarithm of the mean of exp(x) over all values up to each, (n,)."""
+    """Compute the logarithm of the mean of exp(x) over all values up to each, (n,)."""
     logs: Floats = np.logaddexp.accumulate(reduced) - np.log(np.arange(1, len(reduced) + 1))
     return logs
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def evaluate_with(
     binding: Binding, decomposer: Decomposer | None = None, naming: Naming | None = None
 ) -> Evaluate[Evaluated]:
-    """The function that evaluates positions of all atoms and keeps the energies as columns.
+    """Make the function that evaluates positions of all atoms and keeps the energies as columns.
 
     decomposer : to which they are added; naming : of the columns, by default ours
     """
@@ -46,7 +46,7 @@ def evaluate_with(
 
 
 def binding_settings(binding: Binding) -> dict[str, object]:
-    """The options of a plan that decide on its results."""
+    """Return the options of a plan that decide on its results."""
     parts = binding.parts
     return {
         "quantity": binding.quantity,
@@ -75,7 +75,7 @@ def energies_over(
     progress: Progress | None = None, settings: Settings | None = None, stream: ResultsOver = results_over,
     naming: Naming | None = None, image: Image = "auto",
 ) -> BindingEnergies:  # fmt: skip
-    """As Binding.over.
+    """Compute as Binding.over.
 
     settings : of the output, in place of the plan's; stream : in place of `results_over`; naming : of the output's
         columns, by default ours

@@ -1,4 +1,4 @@
-"""The columns of binding energies in files, by our names of the terms or by AMBER's."""
+"""Columns of binding energies in files, by our names of the terms or by AMBER's."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Columns = Mapping[str, NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class Naming:
-    """How columns are called: `delta_coulomb`, or, as AMBER has it, `delta_EEL`.
+    """Names of columns: `delta_coulomb`, or, as AMBER has it, `delta_EEL`.
 
-    terms : our names of all. With AMBER's names the terms that it adds up, such as the two of EGB, stand behind by
+    terms : our names of all. With AMBER's names the terms that it adds up, such as the two of EGB, follow by
     ours, too, so that nothing is lost and a run can go on with the file.
     """
 
@@ -29,17 +29,17 @@ class Naming:
 
     @property
     def settings(self) -> dict[str, object]:
-        """The settings that tell files of the two namings apart."""
+        """Settings that tell files of the two namings apart."""
         return {"names": "amber"} if self.is_amber else {}
 
     def columns(self, systems: Mapping[str, Terms]) -> dict[str, NDArray[np.generic]]:
-        """The columns of the energies of all systems, which are of shape (m,)."""
+        """Return the columns of the energies of all systems, which are of shape (m,)."""
         return {
             f"{system}_{name}": values for system, terms in systems.items() for name, values in self.of(terms).items()
         }
 
     def systems(self, columns: Columns) -> dict[str, Terms]:
-        """The energies of all systems that columns hold."""
+        """Return the energies of all systems that columns hold."""
         names = {term: self._name(term) for term in self.terms}
         return {
             system: Terms.of(
@@ -49,14 +49,14 @@ class Naming:
         }
 
     def of(self, terms: Terms) -> dict[str, NDArray[np.generic]]:
-        """The energies of one system by the names of their columns, (m,) each."""
+        """Return the energies of one system by the names of their columns, (m,) each."""
         own: dict[str, NDArray[np.generic]] = dict(terms.columns())
         if not self.is_amber:
             return own
         return {**amber_terms(terms), **{term: own[term] for term in self.terms if self._name(term) == term}}
 
     def _name(self, term: str) -> str:
-        """The column of a term."""
+        """Name the column of a term."""
         if not self.is_amber or Counter(map(amber_name, self.terms))[amber_name(term)] > 1:
             return term
         return amber_name(term)

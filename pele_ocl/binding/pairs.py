@@ -106,7 +106,7 @@ def wells(atoms: Atoms) -> Floats:
 def exclusions(atoms: Atoms, places: NDArray[np.intp] | None = None) -> tuple[Ints, Ints]:
     """First entry of each atom (n + 1,), and the atoms with which it has no Lennard-Jones and Coulomb energy.
 
-    places : (n,) where each atom stands; by default they are in their own order
+    places : (n,) the place of each atom; by default they are in their own order
     """
     pairs: NDArray[np.integer] = nonbonded_pairs(atoms).excluded
     pairs = pairs if places is None else places[pairs]

@@ -1,4 +1,4 @@
-"""The atoms of a complex, and of it those of the receptor and those of the ligand."""
+"""Atoms of a complex, and among them the receptor's and the ligand's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PROGRAMS = {"mmpbsa.py": "MMPBSA.py", "sander": "MMPBSA.py", "gmx": "gmx_MMPBSA
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Which atoms a complex and its parts have.
+    """Atoms that a complex and its parts have.
 
     complex : (k,) indices among all atoms, rising
     receptor, ligand : indices among the k; each atom is in one of the two
@@ -49,14 +49,14 @@ class Parts:
         cls, atoms: Atoms, ligand: Chosen, receptor: Chosen | None = None, strip: Chosen | None = None,
         like: str | None = None,
     ) -> Parts:  # fmt: skip
-        """The parts that selections name.
+        """Choose the parts that selections name.
 
         receptor : by default all but the ligand, water and what is stripped
-        strip : atoms that are in neither part beside water; "none" for no others; by default those that the program
-            `like` strips: the counter-ions of "mmpbsa.py", "sander" and "gmx"
+        strip : atoms that are in neither part beside water; "none" for no others. By default they are the ones that the
+            program `like` strips: the counter-ions of "mmpbsa.py", "sander" and "gmx"
 
-        Raises InputError for a selection without atoms, where receptor and ligand share an atom, and for strip beside
-        a receptor that is named.
+        Raises InputError for a selection without atoms, and if receptor and ligand share an atom. With a receptor that
+        is named, strip is refused, too.
         """
         require_atoms(atoms)
         is_ligand = _mask(atoms, ligand, "ligand")
@@ -97,7 +97,7 @@ class Parts:
         return parts._with_bond_note(atoms)
 
     def _with_bond_note(self, atoms: Atoms) -> Parts:
-        """The parts with a note where bonds run between them."""
+        """Note on the parts that bonds run between them, if they do."""
         side = np.zeros(len(atoms), np.int8)
         side[self.complex[self.receptor]], side[self.complex[self.ligand]] = 1, 2
         ends = side[atoms.bond_pairs]
@@ -112,7 +112,7 @@ class Parts:
 
 
 def solute(atoms: Atoms, strip: Chosen | None = None, like: str | None = None) -> Bools:
-    """The atoms, (n,), that are left without water and what is stripped; parameters as those of Parts.of."""
+    """Mark the atoms, (n,), that remain without water and stripped ones; parameters as Parts.of's."""
     is_water = _kind(atoms, "water")
     if strip is None:
         is_stripped, _ = _stripped_by(like, atoms, bool(is_water.any()))
@@ -124,7 +124,7 @@ def solute(atoms: Atoms, strip: Chosen | None = None, like: str | None = None) -
 
 
 def _mask(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
-    """The atoms that a selection, a mask or indices name, (n,)."""
+    """Mark the atoms that a selection, a mask or indices name, (n,)."""
     if isinstance(chosen, str):
         return atoms.selected(chosen)
     given = array(f"the {name}", chosen, "iub", "a selection, a mask or indices")
@@ -139,7 +139,7 @@ def _mask(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
 
 
 def _kind(atoms: Atoms, kind: str) -> Bools:
-    """Which atoms are of residues of a kind, (n,)."""
+    """Mark the atoms in residues of a kind, (n,)."""
     if atoms.labels is None:
         return np.zeros(len(atoms), bool)
     starts = atoms.labels.residue_starts
@@ -147,7 +147,7 @@ def _kind(atoms: Atoms, kind: str) -> Bools:
 
 
 def _stripped_by(like: str | None, atoms: Atoms, has_water: bool) -> tuple[Bools, str]:
-    """Which atoms a program strips, (n,), and a sentence where it keeps those that it strips elsewhere."""
+    """Mark the atoms that a program strips, (n,), and write a sentence if it keeps some that it strips elsewhere."""
     if like not in _STRIPPED or atoms.labels is None:
         return np.zeros(len(atoms), bool), ""
     names = atoms.labels.residue_names
@@ -165,7 +165,7 @@ def _stripped_by(like: str | None, atoms: Atoms, has_water: bool) -> tuple[Bools
 
 
 def _names(atoms: Atoms, mask: Bools) -> dict[str, int]:
-    """How many residues of each name a mask (n,) has atoms of."""
+    """Count the residues of each name that a mask (n,) has atoms of."""
     if atoms.labels is None:
         return {}
     starts = atoms.labels.residue_starts

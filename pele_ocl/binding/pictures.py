@@ -83,7 +83,7 @@ def draw_pairs(path: str | PathLike[str], decomposition: Decomposition, n: int =
 
 
 def draw_running_mean(path: str | PathLike[str], totals: Floats) -> None:
-    """The binding energy of each frame (m,), and its mean up to each with the blocked error of all; a PNG file."""
+    """Draw the binding energy of each frame (m,), and its mean up to each with the blocked error of all; a PNG file."""
     require_png(path)
     good = totals[~np.isnan(totals)]
     spread, means = spread_of(good), running_mean(good)

@@ -1,4 +1,4 @@
-"""The binding energy of a complex, prepared once and evaluated in many conformations."""
+"""Binding energy of a complex, prepared once and evaluated in many conformations."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Binding:
     A single-trajectory binding energy (docs/theory/binding.md): nothing is relaxed, and bonded terms within a part
     cancel. For separate trajectories of the parts see `over`.
 
-    atoms : those of the complex, chosen among the Atoms that were `given`, whose positions are evaluated
+    atoms : of the complex, chosen among the Atoms that were `given`, whose positions are evaluated
     parts : Parts, which atoms these are; notes : sentences about the choice
-    plans : the Energy of each part, by name; those of "receptor" and "ligand" take their atoms of the complex
+    plans : the Energy of each part, by name; "receptor" and "ligand" take their atoms of the complex
     names : of the terms; n_atoms : of `given`; idecomp : of the decomposition, None without
-    model, precision, variant, device, options : those of the complex's plan; quantity : "binding"
+    model, precision, variant, device, options : of the complex's plan; quantity : "binding"
 
     It pickles by its atoms and options, as plans do.
     """
@@ -81,8 +81,8 @@ class Binding:
             that the program of `strip_like`, or else of `like`, strips: "mmpbsa.py", "sander" and "gmx" have some
         model : SolventModel; like : or the name of a program whose constants are wanted, as SolventModel.like has it
         one_four, cutoff, precision, variant, device : as in `energy`
-        idecomp : to have results with a `decomposition`, as sander numbers them: 1 and 2 by residue, 3 and 4 by pairs
-            of residues, too; 1-4 pairs are internal with 1 and 3, van der Waals and electrostatic with 2 and 4
+        idecomp : to have results with a `decomposition`, as sander numbers them: 1 and 2 by residue; 3 and 4 by pairs
+            of residues, too. 1-4 pairs are internal with 1 and 3, else van der Waals and electrostatic
 
         Raises InputError for parts that hold no atom or share one, and as `energy` does.
         """
@@ -133,7 +133,7 @@ class Binding:
         return f"Binding({counts}, {self.variant}, {self.precision}, on {self.device})"
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """By atoms and options, the device by its title: a pickle makes the plans anew on a device like it."""
+        """Pickle by atoms, options and the device's title: a pickle makes the plans anew on a device like it."""
         options = {**self._choices, "variant": self.variant, "device": self.device}
         return partial(type(self), model=self.model, idecomp=self.idecomp, **self._chosen, **options), (self.given,)
 
@@ -144,7 +144,7 @@ class Binding:
         return Binding(atoms, ligand, receptor, model=self.model, idecomp=idecomp, **choices)
 
     def evaluate(self, positions: ArrayLike | None = None) -> BindingEnergies:
-        """The energies at positions (n, 3) A of all atoms that were given, by default their own; shape ().
+        """Compute the energies at positions (n, 3) A of all atoms that were given, by default their own; shape ().
 
         Raises InputError for positions that do not fit, and for energies that overflow.
         """
@@ -158,7 +158,7 @@ class Binding:
         self, conformations: ArrayLike, progress: Progress | None = None, *,
         errors: Literal["raise", "record"] = "raise",
     ) -> BindingEnergies:  # fmt: skip
-        """The energies at conformations (m, n, 3) A; shape (m,).
+        """Compute the energies at conformations (m, n, 3) A; shape (m,).
 
         progress, errors : as in Energy.evaluate_batch
         """
@@ -170,10 +170,10 @@ class Binding:
         topology: str | PathLike[str] | None = None, image: Image = "auto", output: str | PathLike[str] | None = None,
         resume: bool = False, progress: Progress | None = None,
     ) -> BindingEnergies:  # fmt: skip
-        """The energies of all frames of a trajectory, read in pieces while the device computes; shape (m,).
+        """Compute the energies of all frames of a trajectory, read in pieces while the device computes; shape (m,).
 
-        Frames with a unit cell are imaged first: the molecules of the complex are made whole and put beside the largest
-        molecule of the receptor, unless image is "none" (docs/binding.md).
+        Frames with a unit cell are imaged first, unless image is "none" (docs/binding.md). The molecules of the complex
+        are made whole and put beside the largest molecule of the receptor.
 
         Parameters and errors as in `energy_over`; the frames are of all atoms that were given. A frame that fails has
         NaN, and `errors` says why, by its place among the frames.
@@ -184,13 +184,13 @@ class Binding:
         )  # fmt: skip
 
     def _of_complex(self, conformations: Positions) -> Positions:
-        """The positions (m, k, 3) of the complex among those (m, n, 3) of all atoms; not copied where it has all."""
+        """Take the positions (m, k, 3) of the complex from all atoms' (m, n, 3); not copied if it has all."""
         return conformations if len(self.atoms) == self.n_atoms else conformations[:, self.parts.complex]
 
     def _of_positions(
         self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
     ) -> BindingEnergies:
-        """The energies at positions (m, k, 3) of the complex, with their decomposition where one is wanted."""
+        """Compute the energies at positions (m, k, 3) of the complex, with their decomposition if it is wanted."""
         start = time.perf_counter()
         decomposer = self._decomposer()
         found = self._added(decomposer, positions, progress, errors)
@@ -205,7 +205,7 @@ class Binding:
         self, decomposer: Decomposer | None, positions: Positions, progress: Progress | None,
         errors: Literal["raise", "record"],
     ) -> BindingEnergies:  # fmt: skip
-        """The energies at positions (m, k, 3) of the complex, which the decomposer lets count."""
+        """Compute the energies at positions (m, k, 3) of the complex, which the decomposition lets count."""
         batches = self._batches(positions, progress, errors)
         if decomposer is not None:
             decomposer.add(batches, positions)
@@ -214,7 +214,7 @@ class Binding:
     def _batches(
         self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
     ) -> dict[str, EnergyBatch]:
-        """The batch that the plan of each part makes of positions (m, k, 3) of the complex."""
+        """Evaluate positions (m, k, 3) of the complex by the plan of each part."""
         chosen = {
             "complex": positions,
             "receptor": positions[:, run_of(self.parts.receptor)],
@@ -234,7 +234,7 @@ class Binding:
     def _precise(
         self, batches: Mapping[str, EnergyBatch], positions: Positions, errors: Literal["raise", "record"] = "raise"
     ) -> dict[str, EnergyBatch]:
-        """The batches with energies of float64 where those of float32 are too large to take differences of.
+        """Return the batches, with float64's energies if float32's are too large to take differences of.
 
         Atoms on top of each other have such energies. Without float64 on the device these conformations fail.
 
@@ -264,7 +264,7 @@ class Binding:
         return {name: with_rows(batch, places, again[name]) for name, batch in batches.items()}
 
     def _radii_of(self, batches: Mapping[str, EnergyBatch], of_parts: bool) -> Floats:
-        """Born radii (m, n) A of the complex, or those that atoms have in their own part; 1 where there are none."""
+        """Return Born radii (m, n) A of the complex, or of atoms in their own part; 1 if there are none."""
         radii = batches["complex"].born_radii
         if of_parts:
             radii = np.empty_like(radii)
@@ -273,7 +273,7 @@ class Binding:
         return np.where(np.isfinite(radii), radii, 1.0)
 
     def _joined(self, batches: Mapping[str, EnergyBatch]) -> BindingEnergies:
-        """The energies of batches of all parts, and their difference."""
+        """Join the energies of batches of all parts, and their difference."""
         failed = {k: f"{name}: {why}" for name in reversed(PARTS) for k, why in batches[name].errors.items()}
         systems = {name: self._aligned(batch.terms).copy() for name, batch in batches.items()}
         for values in systems.values():
@@ -283,7 +283,7 @@ class Binding:
         return BindingEnergies.of(terms, errors=dict(sorted(failed.items())))
 
     def _aligned(self, terms: Terms) -> Floats:
-        """The values (..., n_terms) of a part's terms in the order of the complex's; 0 where a part lacks one."""
+        """Align the values (..., n_terms) of a part's terms to the complex's order; 0 if a part lacks one."""
         if terms.names == self.names:
             return terms.values
         aligned = np.zeros((*terms.values.shape[:-1], len(self.names)))
@@ -292,12 +292,12 @@ class Binding:
 
 
 def _failed(batch: EnergyBatch, places: list[int], reason: str) -> EnergyBatch:
-    """The batch with further conformations that failed."""
+    """Add further failed conformations to the batch."""
     return replace(batch, errors=dict(sorted({**batch.errors, **dict.fromkeys(places, reason)}.items())))
 
 
 def with_rows(batch: EnergyBatch, places: NDArray[np.intp], others: EnergyBatch) -> EnergyBatch:
-    """The batch with the conformations of another in place of those at `places`."""
+    """Replace the conformations at `places` of the batch by another's."""
     terms, radii = batch.terms.values.copy(), batch.born_radii.copy()
     terms[places], radii[places] = others.terms.values, others.born_radii
     per_atom = batch.per_atom

@@ -24,9 +24,9 @@ PIECE_ATOMS = 1 << 20  # of poses that are evaluated together
 
 
 def read_poses(path: str | PathLike[str], ligand: Atoms) -> Floats:
-    """Positions (m, n, 3) A of a ligand in the molecules of an SDF file, or in the models of a .pdb or .cif file.
+    """Read positions (m, n, 3) A of a ligand in an SDF file's molecules, or a .pdb or .cif file's models.
 
-    Their atoms must be those of the ligand, in its order. Raises FormatError where a file is damaged or of others.
+    Their atoms must be the ligand's, in its order. Raises FormatError if a file is damaged or of others.
     """
     path = file_path(path)
     if path.suffix.lower() in (".sdf", ".sd", ".mol"):
@@ -39,7 +39,7 @@ def read_poses(path: str | PathLike[str], ligand: Atoms) -> Floats:
 
 
 def evaluate_poses(binding: Binding, poses: Floats, progress: Progress | None = None) -> BindingEnergies:
-    """The energies at poses (m, n_ligand, 3) A; the receptor, which stays, is computed once.
+    """Compute the energies at poses (m, n_ligand, 3) A; the receptor, which stays, is computed once.
 
     A pose that fails has NaN and its reason in `errors`. Raises InputError for another shape.
     """
@@ -66,7 +66,7 @@ def evaluate_poses(binding: Binding, poses: Floats, progress: Progress | None = 
 
 
 def _sdf_positions(file: InputFile, ligand: Atoms) -> Floats:
-    """Positions of all molecules of an SDF file (V2000), whose elements must be those of the ligand."""
+    """Read positions of all molecules of an SDF file (V2000), whose elements must be the ligand's."""
     text = file.data.decode("utf-8", "replace").replace("\r\n", "\n")
     molecules = [block for block in text.split("$$$$\n") if block.strip()]
     if not molecules:

@@ -43,12 +43,12 @@ class AlanineScan:
     frames: NDArray[np.int64]
 
     def statistics(self) -> list[Spread]:
-        """The Spread of the changes over the frames, of each site."""
+        """Return the Spread of the changes over the frames, of each site."""
         return [spread_of(of_site) for of_site in self.changes]
 
 
 def interface_residues(binding: Binding, distance: float = INTERFACE) -> list[int]:
-    """The residues, by number, with an atom within a distance (A) of the other part, in the structure itself."""
+    """Find the residues, by number, with an atom within a distance (A) of the other part, in the structure itself."""
     atoms, parts = binding.atoms, binding.parts
     if atoms.labels is None:
         raise InputError("an alanine scan needs residues, which these atoms lack")
@@ -63,7 +63,7 @@ def interface_residues(binding: Binding, distance: float = INTERFACE) -> list[in
 
 
 def sites_of(binding: Binding, sites: str | Sequence[int] | None) -> list[int]:
-    """The residues to mutate: those of a selection, of numbers, or of the interface; glycine and the like left out."""
+    """List the residues to mutate: of a selection, of numbers, or of the interface, without glycine and the like."""
     labels = binding.atoms.labels
     if labels is None:
         raise InputError("an alanine scan needs residues, which these atoms lack")
@@ -88,10 +88,10 @@ def alanine_scan(
     binding: Binding, trajectory: Trajectory | ArrayLike | None = None, sites: str | Sequence[int] | None = None,
     progress: Progress | None = None, *, forcefield: ForceField | None = None,
 ) -> AlanineScan:  # fmt: skip
-    """The scan over the frames of a trajectory of the atoms given to `binding`, or over the structure alone.
+    """Scan the frames of a trajectory of the atoms given to `binding`, or the structure alone.
 
     trajectory : or conformations (m, n, 3) A
-    sites : a selection, or numbers of residues of the complex from 0; by default those of the interface
+    sites : a selection, or numbers of residues of the complex from 0; by default the interface
     forcefield : of the atoms, whose alanine is taken where the complex has none; None where a topology has parameters
 
     Raises InputError where no site can become alanine, and as Binding does.
@@ -117,7 +117,7 @@ def alanine_scan(
 def _frames(
     binding: Binding, trajectory: Trajectory | ArrayLike | None
 ) -> tuple[NDArray[np.int64], Iterable[Positions]]:
-    """The numbers of the frames (m,), and their positions in pieces."""
+    """Return the numbers of the frames (m,), and their positions in pieces."""
     if isinstance(trajectory, Trajectory):
         return np.array(trajectory.frames, np.int64), _Usable(trajectory_for(binding, trajectory))
     given = binding.given.positions[np.newaxis] if trajectory is None else trajectory
@@ -127,7 +127,7 @@ def _frames(
 
 @dataclass(frozen=True)
 class _Usable:
-    """The positions of frames in pieces, as often as one begins, with NaN in frames that cannot be used."""
+    """Positions of frames in pieces, as often as one begins, with NaN in unusable frames."""
 
     frames: Trajectory
 
@@ -136,7 +136,7 @@ class _Usable:
 
 
 def _energies(binding: Binding, mutant: Mutant, pieces: Iterable[Positions]) -> tuple[Floats, Floats]:
-    """The binding energy of a mutant in each frame (m,), and its part in the gas phase."""
+    """Compute the binding energy of a mutant in each frame (m,), and its part in the gas phase."""
     side = np.zeros(len(binding.atoms), bool)
     side[binding.parts.ligand] = True
     plan = binding._alike(mutant.atoms, side[mutant.kept], ~side[mutant.kept])

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 class SeparateEnergies:
     """Energies of a complex, a receptor and a ligand over frames of their own; nothing of them cancels.
 
-    systems : FrameEnergies of "complex", "receptor" and "ligand", of which terms that a part lacks are 0
+    systems : FrameEnergies of "complex", "receptor" and "ligand"; terms that a part lacks are 0
     """
 
     systems: Mapping[str, FrameEnergies]
 
     def statistics(self, of: Callable[[Terms], Mapping[str, Floats]] = Terms.columns) -> dict[str, dict[str, Spread]]:
-        """The Spread of each term and the "total", by system; failed frames are left out.
+        """Return the Spread of each term and the "total", by system; failed frames are left out.
 
-        Of "delta" the mean is that of the means, and errors and deviations are the roots of the sums of squares.
+        For "delta" the mean is the difference of the means. Errors and deviations are the roots of the sums of squares.
 
         of : gives the energies that are wanted of Terms, such as `amber_terms`
 
@@ -57,7 +57,7 @@ def separate_energies(
     """Energies over a trajectory each of "complex", "receptor" and "ligand".
 
     trajectories : of the atoms of binding.plans, or of `atoms`
-    atoms : those of a part, by name, where they have a topology of their own; by default those cut from the complex
+    atoms : of a part, by name, if it has a topology of its own; by default cut from the complex
 
     Raises InputError where a trajectory is missing or of other atoms, and for further atoms' terms that the complex
     lacks.
@@ -80,7 +80,7 @@ def separate_energies(
 
 
 def _precise(binding: Binding, atoms: Atoms, energies: FrameEnergies, trajectory: Trajectory) -> FrameEnergies:
-    """The energies with float64's where float32's are too large to take differences of, as `Binding.precise` has them.
+    """Replace float32's energies by float64's if they are too large to take differences of, as `Binding.precise` does.
 
     Frames with atoms on top of each other have such energies, and are read once more.
     """
@@ -107,7 +107,7 @@ def _precise(binding: Binding, atoms: Atoms, energies: FrameEnergies, trajectory
 
 
 def plan_like(binding: Binding, atoms: Atoms, precision: str | None = None) -> Energy:
-    """The energy of other atoms with the options of a Binding; in another precision where it is named."""
+    """Plan the energy of other atoms with the options of a Binding; in another precision if it is named."""
     options = binding.options
     return Energy(
         atoms, gradient=False, one_four=options.one_four, cutoff=options.cutoff,

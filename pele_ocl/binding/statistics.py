@@ -14,12 +14,12 @@ from ..errors import InputError
 
 @dataclass(frozen=True)
 class Spread:
-    """The mean of a series, how far its values scatter, and how well the mean is known.
+    """Mean of a series, how far its values scatter, and how well the mean is known.
 
     n : values; mean : of them
     sd : population standard deviation (of n), as MMPBSA.py prints; sd_sample : of n - 1; NaN of one value
     sem : naive standard error of the mean, sd / sqrt(n), as MMPBSA.py prints
-    sem_blocked : that of block averages, which holds where neighbouring values correlate; NaN of fewer than 4 values
+    sem_blocked : of block averages, which holds if neighbouring values correlate; NaN for fewer than 4 values
     inefficiency : statistical inefficiency, at least 1: that many neighbours count as one independent value
     """
 
@@ -32,12 +32,12 @@ class Spread:
     inefficiency: float
 
     def as_json(self) -> dict[str, float | None]:
-        """The fields by name; None for NaN, which JSON lacks."""
+        """Return the fields by name; None for NaN, which JSON lacks."""
         return {name: None if value != value else value for name, value in asdict(self).items()}
 
 
 def spread_of(values: ArrayLike) -> Spread:
-    """The Spread of a series (n,), NaN left out. Raises InputError for another shape and without any value."""
+    """Compute the Spread of a series (n,), NaN left out. Raises InputError for another shape and without any value."""
     series = numbers("values", values)
     if series.ndim != 1:
         raise InputError(f"values have shape {series.shape}; a series (n,) is needed")
@@ -53,11 +53,11 @@ def spread_of(values: ArrayLike) -> Spread:
 
 
 def blocked_error(series: Floats) -> float:
-    """The standard error of the mean of a correlated series (n,), from averages over blocks; NaN where n < 4.
+    """Compute the standard error of the mean of a correlated series (n,), from averages over blocks; NaN if n < 4.
 
     Blocks grow by twos (Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989)) until they are longer than the
-    correlations: the first length b with b^3 > 2 n (error of blocks / error of values)^4 (Lee et al., Phys. Rev. E 83,
-    066706 (2011)). Where no length is, the largest error counts.
+    correlations. This is the first length b with b^3 > 2 n (error of blocks / error of values)^4 (Lee et al., Phys.
+    Rev. E 83, 066706 (2011)). If no length is, the largest error counts.
     """
     n = len(series)
     if n < 4:
@@ -73,6 +73,6 @@ def blocked_error(series: Floats) -> float:
 
 
 def running_mean(values: Floats) -> Floats:
-    """The mean of all values up to each, (n,)."""
+    """Compute the mean of all values up to each, (n,)."""
     means: Floats = np.cumsum(values) / np.arange(1, len(values) + 1)
     return means

@@ -27,7 +27,7 @@ _Row = list[str | float]
 
 
 def require_decomposition_suffix(path: str | PathLike[str]) -> str:
-    """The suffix of a file of a decomposition; raises FormatError unless it is one of SUFFIXES."""
+    """Return the suffix of a file of a decomposition; raise FormatError unless it is one of SUFFIXES."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise FormatError(f"{path}: unknown suffix {suffix!r}; decompositions end in {', '.join(SUFFIXES)}")
@@ -62,7 +62,7 @@ def _write_csv(path: Path, of: Decomposition, attributes: Mapping[str, object]) 
 
 
 def _sections(of: Decomposition) -> Iterator[tuple[str, str, list[int]]]:
-    """The head of each section, whose energies it has, and of which residues."""
+    """Yield the head of each section, the system of its energies, and its residues."""
     everyone = list(range(len(of.residues)))
     yield "Complex", "complex", everyone
     yield "Receptor", "parts", [k for k in everyone if not of.is_ligand[k]]

@@ -1,4 +1,4 @@
-"""The command `pele-ocl`: a thin customer of the library, with one place where errors become sentences."""
+"""Command `pele-ocl`: a thin customer of the library, with one place where errors become sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .terminal import compiling_said_once, note, one_line, open_standard_streams
 # Each command is loaded when it is called; its module and the command have one name.
 COMMANDS = {
     "bench": "Time the variants beside each other.",
-    "binding": "Compute the binding energy of the complex in IN: its energy less those of receptor and ligand.",
+    "binding": "Compute the binding energy of the complex in IN: its energy less the energies of receptor and ligand.",
     "convert": "Write the map in IN as OUT, in the format that OUT's suffix says.",
     "devices": "List the OpenCL devices that can be used; 0 is the default.",
     "energy": "Compute the energy of the molecule in IN, term by term, and its full gradient.",
@@ -28,6 +28,7 @@ COMMANDS = {
     "merge": "Put the results of all shards together.",
     "minimize": "Relax the structures in IN: move their atoms to a minimum of their energy.",
     "nonbond": "Compute Lennard-Jones, Coulomb and GB energy of the molecule in IN over a pair list, and the gradient.",
+    "pb": "Compute the Poisson-Boltzmann energy of solvation and potential of the molecule in IN.",
     "potmap": "Compute the electrostatic potential of the molecule in IN at the points of a grid.",
     "prepare": "Write the structure in IN with all its atoms as OUT, ready for the other commands.",
     "relax": "Relax predicted models as AlphaFold does, and report what was wrong before and after.",

@@ -1,4 +1,4 @@
-"""The time since the command was started, the start of Python included."""
+"""Time since the command was started, the start of Python included."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOADED = time.perf_counter()
 
 
 def process_start() -> float:
-    """When this process was started, on the clock of time.perf_counter; when this module was loaded where unknown."""
+    """Tell when this process, or if unknown this module, was started, on the clock of time.perf_counter."""
     try:
         with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
             ticks = int(file.read().rpartition(")")[2].split()[19])

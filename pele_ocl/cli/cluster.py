@@ -18,9 +18,9 @@ NAMES = ("workers", "scheduler", "shard")
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """The processes that a command was told to use; None for each that it was not.
+    """Options about processes that share a command's work; None for each that was not given.
 
-    workers : processes of this machine; scheduler : of a Dask cluster; shard : the part of the work that is wanted
+    workers : processes of this machine; scheduler : of a Dask cluster; shard : the part of the work to do
     """
 
     workers: int | None = None
@@ -29,11 +29,11 @@ class ClusterOptions:
 
     @property
     def is_remote(self) -> bool:
-        """Whether other processes compute."""
+        """True if other processes compute."""
         return self.workers is not None or self.scheduler is not None
 
     def place(self, device: str | None) -> Place:
-        """Where the work is computed; device : of --device."""
+        """Give the place of the computation; device : of --device"""
         return Place(self.workers, self.scheduler, device)
 
     def refuse(self, reason: str) -> None:
@@ -50,8 +50,8 @@ def cluster_options(command: Command) -> Command:
     return command
 
 
-def asked_of(context: click.Context) -> ClusterOptions:
-    """The options that a command was given."""
+def cluster_options_of(context: click.Context) -> ClusterOptions:
+    """Give the options that a command was given."""
     found = ClusterOptions(**context.meta.get(LASTING, {}))
     if found.workers is not None and found.scheduler is not None:
         raise click.UsageError("choose one of --workers and --scheduler")

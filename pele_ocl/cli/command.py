@@ -1,4 +1,4 @@
-"""The class of all commands that compute or read something, and the types of their files."""
+"""Class of all commands that compute or read something, and the types of their files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .structures.control import with_control_file
+from .control_file import with_control_file
 
 if TYPE_CHECKING:
     from ..inputfile import InputFile  # which NumPy comes with
@@ -26,14 +26,14 @@ def remember_coordinates(found: InputFile | Path | None) -> None:
 
 
 def coordinates_read() -> InputFile | Path | None:
-    """Where the positions of the structure that was read last are from."""
+    """Give the source of the positions of the structure that was read last."""
     context = click.get_current_context(silent=True)
     found: InputFile | Path | None = (_elsewhere if context is None else context.meta).get(_COORDINATES)
     return found
 
 
 class _File(click.Path):
-    """The path of a file or folder."""
+    """Path of a file or folder."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -45,18 +45,39 @@ class _File(click.Path):
 
 
 class Input(_File):
-    """The path of what a command reads."""
+    """Path of what a command reads."""
 
 
 class Output(_File):
-    """The path of what a command writes, which must not be one that it reads."""
+    """Path of what a command writes, which must not be one that it reads."""
 
 
 INPUT, OUTPUT = Input(), Output()
 
+# Options that several commands share, by the heading under which --help lists them; others come first.
+GROUPS = {
+    "Parts of the complex": "ligand receptor strip receptor_trajectory ligand_trajectory receptor_structure "
+    "ligand_structure poses",
+    "Analysis": "idecomp decomposition bars heat_map running_mean coloured entropy alanine compare",
+    "Stopping": "tolerance largest energy_change max_iterations max_seconds rounds",
+    "Holding atoms": "restrain distance torsion reference freeze constraints no_restore",
+    "Computation": "method terms cutoff no_cutoff split_cutoffs one_four fixed_radii no_gradient no_energy variant "
+    "born accuracy",
+    "Models and trajectories": "models resume trajectory frames topology image combine align at_atoms",
+    "Choosing atoms": "model select without only",
+    "Structure and force field": "coordinates parameters forcefield allow_scripts radii templates obc pele_data "
+    "fallback pele_conf allow_missing_terminals",
+    "Solvent": "like gb rgb_max solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
+    "gbn_convention coulomb_constant surface surface_tension lcpo_unknown",
+    "Devices and processes": "precision device workers scheduler shard",
+    "Reports": "strict per_residue as_json verbose debug help",
+}
+_HEADING_OF = {name: heading for heading, names in GROUPS.items() for name in names.split()}
+_FEW = 20  # options that need no headings
+
 
 class EachOnce(click.Command):
-    """Refuses a second value for an option that takes one, and a file that would be written over what is read.
+    """Command that refuses a second value for an option that takes one, and an output that is an input.
 
     click itself would drop the first of two values without a word.
     """
@@ -69,6 +90,19 @@ class EachOnce(click.Command):
             self._refuse_repeated(ctx, given)
             self._refuse_overwriting(ctx)
         return left
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, in groups if there are many."""
+        records: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Options", *GROUPS)}
+        options = [(option, option.get_help_record(ctx)) for option in self.get_params(ctx)]
+        shown = [(option, record) for option, record in options if record is not None]
+        for option, record in shown:
+            heading = _HEADING_OF.get(option.name or "", "Options") if len(shown) > _FEW else "Options"
+            records[heading].append(record)
+        for heading, listed in records.items():
+            if listed:
+                with formatter.section(heading):
+                    formatter.write_dl(listed)
 
     def _refuse_repeated(self, ctx: click.Context, args: list[str]) -> None:
         _, _, order = self.make_parser(ctx).parse_args(args)
@@ -98,7 +132,7 @@ class EachOnce(click.Command):
             refuse_overwriting(path, self.inputs(ctx))
 
     def inputs(self, ctx: click.Context) -> list[Path]:
-        """The paths of all that a call reads."""
+        """List the paths of all that a call reads."""
         return [path for _, path in self._paths(ctx, Input)]
 
     def _paths(self, ctx: click.Context, kind: type[_File]) -> Iterator[tuple[str, Path]]:

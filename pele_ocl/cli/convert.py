@@ -17,8 +17,9 @@ from ..units import POTENTIAL_UNITS
 from .command import INPUT, OUTPUT, EachOnce
 from .options import debug_option
 from .progress import ProgressLine
+from .records import say_map
 from .report import map_facts, map_lines, provenance
-from .terminal import note, one_line, say, say_json
+from .terminal import note, one_line, say
 
 _UNIT = click.Choice(POTENTIAL_UNITS)
 
@@ -58,13 +59,13 @@ def convert(
     if png is not None:
         draw_slices(png, map_)
     if as_json:
-        say_json(map_facts(map_))
+        say_map(source, map_facts(map_))
     else:
         say("\n".join([f"{one_line(str(path))} -> {one_line(str(target))}", *map_lines(map_)]))
 
 
 def with_unit(source: Path, map_: Map, from_units: str | None) -> Map:
-    """The map with its unit, which the file or the user says."""
+    """Give the map its unit, which the file or the user says."""
     if from_units is None:
         return map_
     if map_.unit not in ("", from_units):
@@ -73,7 +74,7 @@ def with_unit(source: Path, map_: Map, from_units: str | None) -> Map:
 
 
 def _in_unit(source: Path, map_: Map, units: str | None, temperature: float | None) -> Map:
-    """The map in the unit that is asked for."""
+    """Convert the map to the unit that is asked for."""
     if temperature is not None and "kT/e" not in (map_.unit, units):
         raise InputError(f"{source}: --temperature belongs to the unit kT/e; leave it out, or give --units kT/e")
     if temperature not in (None, map_.temperature) and None not in (units, map_.temperature) and units != "kT/e":

@@ -13,30 +13,38 @@ from ..energy import VARIANTS, EnergyBatch, EnergyResult, summary
 from ..formats import require_table_suffix, write_table
 from ..inputfile import read_file
 from ..jobs import EnergySpec
-from ..jobs.energy import norms
-from ..jobs.facts import residue_names
-from ..jobs.reading import molecule_of
+from ..jobs.energy import EnergyEvaluation
+from ..jobs.facts import gradient_facts, residue_names
+from ..jobs.reading import Molecule, molecule_of
 from ..solvent_model import SolventModel
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
-from .contract import is_strict, strict_option
-from .energies import UNIT, model_columns, model_lines, residue_table
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
-from .molecule import Molecule, models_option
 from .options import (
     ReadAtoms,
     given_options,
     model_options,
+    models_option,
     report_options,
     require_lennard_jones,
     run_options,
+    strict_option,
     structure_options,
     surface_options,
 )
-from .plan_options import born_option, listed, pair_options, require_near, variant_option
-from .plan_options.accuracy import accuracy_attributes, accuracy_lines, accuracy_option
+from .plan_options import (
+    accuracy_attributes,
+    accuracy_lines,
+    accuracy_option,
+    born_option,
+    listed,
+    pair_options,
+    require_near,
+    variant_option,
+)
 from .progress import ProgressLine
+from .records import exit_for_models, failing_as_record, say_record
 from .report import (
     area_lines,
     choice_line,
@@ -49,8 +57,8 @@ from .report import (
     radii_lines,
     settings,
 )
-from .structures.outcomes import say_record
-from .structures.several import Several, only_one, structures_argument
+from .several import Several, only_one, structures_argument
+from .tables import UNIT, Model, model_columns, model_lines, residue_table
 from .terminal import say
 
 _PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
@@ -80,9 +88,9 @@ _PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
 @report_options
 def energy(
     path: Path | tuple[Path, ...], output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
-    one_four: Literal["scale", "exclude"], terms: str | None, models: str, over: FrameOptions, variant: str,
+    one_four: Literal["scale", "exclude"], terms: str | None, models: str, trajectory: FrameOptions, variant: str,
     born: str, accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms,
-    constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
+    constants: SolventModel, per_residue: bool, strict: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Compute the energy of the molecule in IN, term by term, and its full gradient.
 
@@ -93,59 +101,66 @@ def energy(
     if no_gradient and fixed_radii:
         raise click.UsageError("--fixed-radii is about the gradient; choose one of --no-gradient and --fixed-radii")
     require_near(cutoff)
-    several = Several.of(path, output, over, as_json, {_PER_RESIDUE: per_residue and not as_json})
+    several = Several.of(path, output, trajectory, as_json, {_PER_RESIDUE: per_residue and not as_json})
     named = listed(terms)
     spec = EnergySpec(
         reading=read_atoms, models="all" if models == "all" else "one", gradient=not no_gradient,
-        fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=None if named is None else tuple(named),
+        fixed_radii=fixed_radii or (constants.gb_model.of_surface and not no_gradient), one_four=one_four,
+        cutoff=cutoff, terms=None if named is None else tuple(named),
         precision=precision, variant=variant, born=born, accuracy=accuracy, device=device, model=constants,
-        per_residue=per_residue, strict=is_strict(), mentioned=given_options("surface", "gb"),
+        per_residue=per_residue, strict=strict, mentioned=given_options("surface", "gb"),
     )  # fmt: skip
     if several is not None:
         several.report(spec, "Energy")
         return
     path = only_one(path)
-    over.require_alone(models_all=models == "all", fixed_radii=fixed_radii)
-    if over.resume and per_residue:
+    trajectory.require_alone(models_all=models == "all", fixed_radii=fixed_radii)
+    if trajectory.resume and per_residue:
         raise click.UsageError("--per-residue is the mean over the frames of one run; leave out --resume")
     if output is not None:
-        (require_record_suffix if over.paths else require_table_suffix)(output)
+        (require_record_suffix if trajectory.paths else require_table_suffix)(output)
     require_lennard_jones(path)
-    if over.paths:
-        report_frames(partial(_frame_work, spec, path), over, output, as_json)
+    if trajectory.paths:
+        report_frames(partial(_frame_work, spec, path), path, trajectory, output, as_json)
         return
-    with ProgressLine("Energy") as progress:
-        found = spec.found(read_file(path), output is not None, progress)
-    molecule, result = found.molecule, found.result
+    with failing_as_record(path, as_json), ProgressLine("Energy") as progress:
+        found = spec.evaluate(read_file(path), progress, output is not None)
     if output is not None:
-        if isinstance(result, EnergyBatch):
-            _save_models(output, molecule, result)
-        else:
-            _save(output, molecule, result)
+        (_save if found.batch is None else _save_models)(output, found)
     if as_json:
-        say_record(molecule.source, spec.as_json(found))
-    elif isinstance(result, EnergyBatch):
-        say(_models_as_text(molecule, result, per_residue))
+        say_record(found.molecule.source, spec.as_json(found))
+    elif found.batch is None:
+        say(_as_text(found, per_residue, verbose))
     else:
-        say(_as_text(molecule, result, per_residue, verbose))
+        say(_models_as_text(found, per_residue))
+    exit_for_models(found.failed, found.molecule.numbers)
 
 
 def _frame_work(spec: EnergySpec, path: Path) -> FrameWork:
-    """The work on frames."""
+    """Make the work on frames."""
     molecule = molecule_of(read_file(path), spec.reading, spec.models)
     plan = spec.plan(molecule.atoms, False, spec.per_residue)
     contents = summary(plan.names, plan.atoms, plan.model)
     residues = residue_names(plan.atoms) if spec.per_residue else ()
-    return FrameWork("Energy", molecule.source, plan, chosen=molecule.chosen, contents=contents, residues=residues)
+    return FrameWork(
+        "Energy",
+        molecule.source,
+        plan,
+        chosen=molecule.chosen,
+        contents=contents,
+        residues=residues,
+        strict=spec.strict,
+    )
 
 
 def _headline(molecule: Molecule, result: EnergyResult | EnergyBatch) -> str:
-    """The molecule, and what the energy is of."""
+    """Describe the molecule, and what the energy is of."""
     return f"{headline(molecule.source, result.atoms)}; {summary(result.terms.names, result.atoms, result.model)}"
 
 
-def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbose: bool) -> str:
-    lengths = norms(result.gradient)
+def _as_text(found: EnergyEvaluation, per_residue: bool, verbose: bool) -> str:
+    molecule, result = found.molecule, found.first
+    lengths = gradient_facts(result.gradient)
     lines = [
         _headline(molecule, result),
         *radii_lines(result.model, result.atoms, result.terms.names),
@@ -155,7 +170,8 @@ def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbos
     ]
     if lengths is not None:
         longest = f"at most {lengths['max']:,.3f} an atom, net {lengths['net']:.2g} kcal/mol/A"
-        lines.append(f"Gradient      norm {lengths['norm']:,.3f}, {longest}")
+        held = ", Born radii and surface held" if result.model.gb_model.of_surface else ""
+        lines.append(f"Gradient      norm {lengths['norm']:,.3f}, {longest}{held}")
     lines += [*accuracy_lines(result, result.born), "", ending(result, result.seconds["kernel"])]
     if verbose:
         variant = VARIANTS[result.variant]
@@ -166,18 +182,19 @@ def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbos
     return "\n".join(lines)
 
 
-def _energies(batch: EnergyBatch) -> list[dict[str, float]]:
-    """The terms and the total of each model."""
-    return [result.energy for result in batch]
+def _energies(found: EnergyEvaluation) -> list[Model]:
+    """Give the terms and the total of each model, or why it failed."""
+    return [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
 
 
-def _models_as_text(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -> str:
-    lines = [_headline(molecule, batch), *radii_lines(batch.model, batch.atoms, batch.terms.names)]
-    lines += model_lines(molecule.numbers, _energies(batch))
+def _models_as_text(found: EnergyEvaluation, per_residue: bool) -> str:
+    batch = found.batch
+    assert batch is not None
+    lines = [_headline(found.molecule, batch), *radii_lines(batch.model, batch.atoms, batch.terms.names)]
+    lines += model_lines(_energies(found))
     lines += [*accuracy_lines(batch, batch.born), "", ending(batch, batch.seconds["kernel"])]
     if per_residue:
-        terms = [result.per_residue().columns() for result in batch]
-        residues = list(zip(molecule.numbers, terms, strict=True))
+        residues = [(number, of.per_residue().columns()) for number, of in found.rows() if not isinstance(of, str)]
         lines += ["", residue_table(residue_names(batch.atoms), residues)]
     return "\n".join(lines)
 
@@ -192,8 +209,9 @@ def _attributes(molecule: Molecule, result: EnergyResult | EnergyBatch) -> Mappi
     }
 
 
-def _save(output: Path, molecule: Molecule, result: EnergyResult) -> None:
-    """Every atom's energies, Born radius and gradient, and how they were made."""
+def _save(output: Path, found: EnergyEvaluation) -> None:
+    """Write every atom's energies, Born radius and gradient, and how they were made."""
+    result = found.first
     assert result.per_atom is not None
     columns = label_columns(result.atoms) | result.per_atom.columns()
     if not result.model.gb_model.vacuum:
@@ -202,12 +220,14 @@ def _save(output: Path, molecule: Molecule, result: EnergyResult) -> None:
         columns["gradient"] = result.gradient
     units = dict.fromkeys(result.energy, UNIT) | {"born_radii": "angstrom", "gradient": f"{UNIT}/angstrom"}
     energies = {f"energy_{name}": value for name, value in result.energy.items()}
-    write_table(output, columns, units, {**_attributes(molecule, result), **energies})
+    write_table(output, columns, units, {**_attributes(found.molecule, result), **energies})
 
 
-def _save_models(output: Path, molecule: Molecule, batch: EnergyBatch) -> None:
-    """A row for every model: its energies, and in HDF5 its Born radii and gradient as further dimensions."""
-    columns, units = model_columns(molecule.numbers, _energies(batch))
+def _save_models(output: Path, found: EnergyEvaluation) -> None:
+    """Write a row for every model: its energies, and in HDF5 its Born radii and gradient as further dimensions."""
+    batch = found.batch
+    assert batch is not None
+    columns, units = model_columns(_energies(found))
     if output.suffix.lower() == ".h5":
         if not batch.model.gb_model.vacuum:
             columns["born_radii"] = batch.born_radii
@@ -215,4 +235,4 @@ def _save_models(output: Path, molecule: Molecule, batch: EnergyBatch) -> None:
         if batch.gradients is not None:
             columns["gradient"] = batch.gradients
             units["gradient"] = f"{UNIT}/angstrom"
-    write_table(output, columns, units, _attributes(molecule, batch))
+    write_table(output, columns, units, _attributes(found.molecule, batch))

@@ -22,8 +22,8 @@ from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .options import ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
+from .records import failing_as_record, say_record
 from .report import composition_as_json, counted, duration, headline, origin
-from .structures.outcomes import say_record
 from .tables import table
 from .terminal import note, say
 
@@ -97,11 +97,11 @@ def ions(
     map_file: Path | None, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms, as_json: bool,
     verbose: bool,
 ) -> None:  # fmt: skip
-    """Put ions around the molecule in IN, a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz.
+    """Put ions around the molecule in IN.
 
-    Ions are placed one by one, each at its lowest energy in the potential of the molecule and the ions before it, as
-    cionize does. Species take turns in the order given. Ions in IN stay, as atoms of the molecule.
-    Energies in kcal/mol.
+    IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. Ions are placed one by one, as cionize
+    does. Each goes to its lowest energy in the potential of the molecule and the ions before it. Species take turns in
+    the order given. Ions in IN stay, as atoms of the molecule. Energies in kcal/mol.
     """
     if neutralize and concentration is not None:
         raise click.UsageError("choose one of --neutralize and --concentration")
@@ -111,13 +111,14 @@ def ions(
         raise FormatError(f"{output}: unknown suffix {output.suffix!r}; molecules are written as .pdb")
     if map_file is not None:
         require_map_suffix(map_file)
-    source = read_file(path)
-    atoms = read_atoms(source)
+    with failing_as_record(path, as_json):
+        source = read_file(path)
+        atoms = read_atoms(source)
     if there := _ions_of(atoms):
         held = ", ".join(f"{count} {name}" for name, count in there.items())
         what = "they stay as atoms of the molecule, which count for --neutralize and not for --concentration"
         note(f"Note: {path} holds ions already ({held}); {what}")
-    with ProgressLine("Ions") as progress:
+    with failing_as_record(path, as_json), ProgressLine("Ions") as progress:
         result = place_ions(
             atoms, requests or DEFAULT_IONS, neutralize=neutralize, concentration=concentration, spacing=spacing,
             padding=padding, solute_distance=solute_distance, ion_distance=ion_distance, dielectric=dielectric,
@@ -138,7 +139,7 @@ def ions(
 
 
 def _ions_of(atoms: Atoms) -> Counter[str]:
-    """The ions that a structure brings, by name."""
+    """Count the ions that a structure brings, by name."""
     if atoms.labels is None:
         return Counter()
     alone = np.bincount(atoms.labels.residue_index)[atoms.labels.residue_index] == 1
@@ -146,7 +147,7 @@ def _ions_of(atoms: Atoms) -> Counter[str]:
 
 
 def _why_none(result: IonsResult, neutralize: bool, concentration: float | None) -> str:
-    """The reason why no ion was placed."""
+    """Say why no ion was placed."""
     if neutralize:
         left = f"no ion that was asked for brings the net charge of {result.net_charge:+.3f} e nearer to 0"
         return f"{left}; --concentration adds a salt"
@@ -177,7 +178,7 @@ def _as_json(result: IonsResult) -> dict[str, Any]:
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
-        "energy": result.energy,
+        "energy": {"total": result.energy},
         "ions": [
             {"ion": species.name, "position": position.tolist(), "potential": float(potential), "energy": float(energy)}
             for species, position, potential, energy in rows

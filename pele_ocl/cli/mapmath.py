@@ -15,8 +15,9 @@ from ..mapmath import combine_maps
 from .command import INPUT, OUTPUT, EachOnce
 from .options import debug_option
 from .progress import ProgressLine
+from .records import say_map
 from .report import call_facts, map_facts, map_lines
-from .terminal import note, one_line, say, say_json
+from .terminal import note, one_line, say
 
 _SIGNS = {"+": 1.0, "-": -1.0}
 
@@ -64,7 +65,8 @@ def mapmath(
     if png is not None:
         draw_slices(png, found)
     if as_json:
-        say_json({"maps": [str(path) for path in paths], "factors": factors, "notes": notes} | map_facts(found))
+        of_all = {"maps": [str(path) for path in paths], "factors": factors, "notes": notes}
+        say_map(sources[0], {**of_all, **map_facts(found)})
     else:
         say("\n".join([one_line(" ".join(map(str, terms))), *map_lines(found)]))
 
@@ -79,7 +81,7 @@ def _notes(maps: list[Map], found: Map) -> list[str]:
 
 
 def _parsed(terms: tuple[Path, ...], mean: bool) -> tuple[list[float], list[Path]]:
-    """The sign of each map, and the maps. Raises UsageError for a sign too many or too few."""
+    """Read the sign of each map, and the maps. Raises UsageError for a sign too many or too few."""
     signs, paths, sign = list[float](), list[Path](), 1.0
     is_due = True  # a map, not a sign
     for term in terms:
@@ -99,7 +101,7 @@ def _parsed(terms: tuple[Path, ...], mean: bool) -> tuple[list[float], list[Path
 
 
 def _facts(sources: list[InputFile], terms: tuple[Path, ...]) -> dict[str, object]:
-    """How the map was made."""
+    """Tell how the map was made."""
     return {
         "inputs": [str(source) for source in sources], "inputs_sha256": [source.sha256 for source in sources],
         "terms": " ".join(map(str, terms)), **call_facts(),

@@ -17,17 +17,15 @@ from ..trajectories.recording import RECORDERS, Settings, require_record_suffix
 from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
 from .command import INPUT, OUTPUT, EachOnce
 from .frames.tally import Tally
-from .minimize.report import rows_of
 from .minimize.report import save as save_minimized
 from .minimize.work import MINIMIZED
 from .options import debug_option
 from .pele_run.evaluation import WalkerPoses
-from .pele_run.poses import Poses
-from .pele_run.tables import POSES, attributes_in, save_poses
+from .pele_run.poses import POSES, Poses, attributes_in, save_poses
+from .records import say_records, timed
 from .report import counted
-from .structures.outcomes import report, save
-from .structures.several import STRUCTURES
-from .terminal import say, say_json
+from .several import STRUCTURES, report, save
+from .terminal import say
 
 FRAMES = "frames"
 
@@ -40,9 +38,9 @@ FRAMES = "frames"
 def merge(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     """Put the results of all shards together: OUT becomes, byte for byte, what one run without --shard writes.
 
-    SHARD... are the files that runs with --shard wrote, in any order: of frames (energies.1of10.h5, ...), of structures
-    (energies.1of10.csv.part, ...), of a PELE run's poses (poses.1of10.csv.part, ...) or of minimised structures
-    (minimize.1of10.jsonl, ...), which become a report; its times are those of the shards.
+    SHARD... are the files that runs with --shard wrote, in any order. They are of frames (energies.1of10.h5, ...), of
+    structures (energies.1of10.csv.part, ...), of a PELE run's poses (poses.1of10.csv.part, ...) or of minimised
+    structures (minimize.1of10.jsonl, ...). Minimised structures become a report, with the times of the shards.
     """
     kinds = {_kind(path) for path in shards}
     if len(kinds) > 1:
@@ -51,7 +49,7 @@ def merge(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
 
 
 def _kind(path: Path) -> str:
-    """The kind of results that a file holds."""
+    """Tell the kind of results that a file holds."""
     kind = read_journal(path).kind if is_journal(path) else FRAMES
     if kind not in _MERGE:
         raise InputError(f"{path}: is of {kind}, whose shards pele_ocl.jobs.merged puts together")
@@ -75,7 +73,8 @@ def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool) -> None
             tally.add(part)
     tally.end()
     if as_json:
-        say_json(tally.as_json())
+        record = Record(str(settings["input"]), str(settings["input_sha256"]), timed(tally.as_json()))
+        say_records([record])
     else:
         say("\n".join(tally.lines(f"{len(shards):,} shards")).lstrip("\n"))
     tally.exit_with_failures()
@@ -99,7 +98,8 @@ def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     save_poses(output, poses, attributes_in(whole.settings))
     _remove(shards)
     if as_json:
-        say_json(poses.as_json())
+        facts = attributes_in(whole.settings)
+        say_records([Record(str(facts["input"]), str(facts["input_sha256"]), timed(poses.as_json()))])
     else:
         say("\n".join(poses.lines()))
     poses.exit_with_failures()
@@ -112,8 +112,7 @@ def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool) -> N
     save_minimized(output, records)
     n_failed = sum(record.failed for record in records)
     if as_json:
-        for row in rows_of(records):
-            say_json(row)
+        say_records(records)
     else:
         say(counted(len(records), "structure") + (f", of which {n_failed:,} failed" if n_failed else ""))
     if n_failed:

@@ -17,9 +17,8 @@ from ..jobs.reading import require_lennard_jones as require_lennard_jones
 from ..solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
-from .structures.choice import choice_options, selection_of
-from .structures.control import OPTION
-from .structures.reader import FILE, StructureReader
+from .control_file import OPTION
+from .reader import FILE, StructureReader, choice_options, selection_of
 
 Command = Callable[..., Any]
 Options = Sequence[Callable[[Command], Any]]
@@ -37,16 +36,16 @@ _STRUCTURE_NAMES = (
 
 
 def _add(command: Command, options: Options) -> Command:
-    """The command with several options, in the order they are listed."""
+    """Add several options to a command, in the order they are listed."""
     for option in reversed(options):
         command = option(command)
     return command
 
 
 def _takes_carbon(options: Mapping[str, object]) -> bool:
-    """Whether a command has LCPO surfaces of all that it reads, and takes carbon's parameters where there are none.
+    """True if a command has LCPO surfaces of all that it reads, and takes carbon's parameters if there are none.
 
-    `binding` says so itself, as it passes over waters and ions.
+    `binding` says so itself, because it passes over waters and ions.
     """
     context = click.get_current_context()
     if context.command.name == "binding" or options.get("lcpo_unknown") != "carbon":
@@ -58,7 +57,7 @@ def _takes_carbon(options: Mapping[str, object]) -> bool:
 
 
 def given_options(*names: str) -> tuple[str, ...]:
-    """The parameters of these names whose values are no defaults."""
+    """List the parameters of these names whose values are no defaults."""
     context = click.get_current_context()
     absent = (None, ParameterSource.DEFAULT)
     return tuple(name for name in names if context.get_parameter_source(name) not in absent)
@@ -73,7 +72,7 @@ def structure_options(command: Command) -> Command:
     @wraps(command)
     def gathered(*, select: str | None, without: str | None, only: str | None, **others: Any) -> Any:
         given = {name: others.pop(name) for name in _STRUCTURE_NAMES}
-        given |= {name: others.get(name) for name in ("gb", "like", "over")}  # which the command gets, too
+        given |= {name: others.get(name) for name in ("gb", "like", "trajectory")}  # which the command gets, too
         if others.get("solvent") == VACUUM:
             given["gb"] = NO_GB
         given["lcpo"] = _takes_carbon(others)
@@ -198,7 +197,7 @@ def _number(name: str, default: float | None, help_text: str) -> Callable[[Comma
 
 
 class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
-    """The name of a GB model; who gives AMBER's number in its place is told the name."""
+    """Read the name of a GB model; who gives AMBER's number in its place is told the name."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in self.choices:
@@ -316,14 +315,24 @@ _MODEL_OPTIONS: Options = (
 
 
 def range_option(text: str) -> Callable[[Command], Command]:
-    """--range of the colours of a surface, of which the value is `end`."""
+    """Add --range, passed as `end`."""
     return click.option("--range", "end", type=float, metavar="R", callback=_range_end, help=text)
 
 
 def _range_end(_: click.Context, __: click.Parameter, end: float | None) -> float | None:
-    """The end, refused before any work is done where it is none, NaN too."""
+    """Read the end; a value that is none is refused before any work is done, NaN too."""
     from ..view.colouring import LEAST_END, MOST_END
 
     if end is not None and not LEAST_END <= end <= MOST_END:
         raise click.BadParameter(f"{end:g} is not a number from {LEAST_END:g} to {MOST_END:g}")
     return end
+
+
+strict_option = click.option(
+    "--strict", is_flag=True,
+    help="Fail, instead of printing a note, for atoms too close, open disulphides and unreasonable energies.",
+)  # fmt: skip
+models_option = click.option(
+    "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
+    help="Take all models of a PDB file as conformations of one molecule.",
+)  # fmt: skip

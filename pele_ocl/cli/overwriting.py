@@ -15,7 +15,7 @@ __all__ = ["refuse_overwriting", "same_file"]
 def refuse_overwriting(output: Path, inputs: Sequence[Path]) -> None:
     """Raise FormatError for an output that is an input or cannot be written.
 
-    Of a folder that is read, a force field say, the files with parameters are inputs; others may lie there.
+    A folder that is read, a force field say, has inputs in its files with parameters; others may be there.
     """
     refuse_target(output, [path for path in inputs if not path.is_dir()])
     for folder in inputs:

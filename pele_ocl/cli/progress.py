@@ -53,16 +53,16 @@ class ProgressLine:
         self.last, self.written = now, True
 
     def is_known(self, share: float) -> bool:
-        """Whether there is anything to tell yet."""
+        """True if there is anything to tell yet."""
         return share > 0
 
     def told(self, share: float, seconds: float) -> str:
-        """How far the work is, after so many seconds, and how long it may still take."""
+        """Tell how far the work is, after so many seconds, and how long it may still take."""
         rate = f"{share * self.amount / seconds / 1e9:,.3g} billion {self.of}/s, " if self.amount else ""
         return f"{100 * share:3.0f} %, {rate}{seconds * (1 - share) / share:.0f} s left"
 
-    def over(self, items: Iterable[Item], counted: Sized) -> Iterator[Item]:
-        """The items, with the share of them that is done told behind each; counted : as many of anything"""
+    def counting(self, items: Iterable[Item], counted: Sized) -> Iterator[Item]:
+        """Give the items, and tell the share that is done after each; counted : as many of anything"""
         for k, item in enumerate(items, 1):
             yield item
             self(k / len(counted))

@@ -22,6 +22,7 @@ from ..grid import Map
 from ..inputfile import InputFile
 from ..jobs.facts import area_facts as area_facts
 from ..jobs.facts import composition_as_json as composition_as_json
+from ..jobs.facts import radii_of
 from ..jobs.facts import settings as settings
 from ..potmap import PotmapResult
 from ..solvent_model import SolventModel
@@ -67,7 +68,7 @@ def counted(n: int, what: str) -> str:
 
 
 def choice_line(devices: str) -> str:
-    """By what variants and layouts were chosen on the devices of a result."""
+    """Tell by what variants and layouts were chosen on the devices of a result."""
     from ..opencl.device import list_devices
 
     first = next(device for device in list_devices() if str(device) in devices)
@@ -75,7 +76,7 @@ def choice_line(devices: str) -> str:
 
 
 def headline(source: InputFile, atoms: Atoms) -> str:
-    """The molecule in one line."""
+    """Describe the molecule in one line."""
     parts = [counted(len(atoms), "atom")]
     if atoms.labels is not None:
         composition = Composition.of(atoms.labels)
@@ -86,13 +87,13 @@ def headline(source: InputFile, atoms: Atoms) -> str:
 
 
 def ending(how: Computation, kernel_seconds: float) -> str:
-    """How a result was computed and how long the command took, from its start to this line."""
+    """Tell how a result was computed and how long the command took, from its start to this line."""
     times = f"kernels {duration(kernel_seconds)}, in all {duration(elapsed())}"
     return f"{how.variant}, {how.precision}, on {how.device}: {times}"
 
 
 def model_line(model: SolventModel, atoms: Atoms) -> str:
-    """The constants of the solvent model."""
+    """List the constants of the solvent model."""
     texts = {
         name: f"{value:.10g}" if isinstance(value, float | int) else value
         for name, value in settings(model, atoms).items()
@@ -102,22 +103,22 @@ def model_line(model: SolventModel, atoms: Atoms) -> str:
 
 
 def radii_line(model: SolventModel, atoms: Atoms) -> str:
-    """The GB model and the set of its radii, of which no result goes without a word."""
-    return radii_text(model.gb, atoms.gb_radii_set)
+    """Tell the GB model and the set of its radii, as every result must."""
+    return radii_text(model.gb, radii_of(model, atoms))
 
 
 def radii_text(gb: str, radii: str) -> str:
-    """The same of a model and a set by their names."""
+    """Tell a GB model and a set of radii by their names."""
     return f"GB model      {gb}, radii {radii or 'of no named set'}" if gb != "none" else _VACUUM
 
 
 def radii_lines(model: SolventModel, atoms: Atoms, terms: Sequence[str]) -> list[str]:
-    """The same, where any of these terms depends on the radii, or where there is no solvent."""
+    """Tell the GB model and its radii, if a term depends on them or there is no solvent."""
     return [radii_line(model, atoms)] if model.gb_model.vacuum or has_radii(terms, model) else []
 
 
 def area_lines(model: SolventModel, energy: dict[str, float]) -> list[str]:
-    """The surface area, where there is one."""
+    """Tell the surface area, if there is one."""
     return [f"Surface area  {area:,.1f} A^2 (LCPO)" for area in area_facts(model, energy).values()]
 
 
@@ -130,7 +131,7 @@ def energy_lines(energy: dict[str, float]) -> list[str]:
 
 
 def origin(source: InputFile, atoms: Atoms, how: Computation, call: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """How a result was computed, for its file: the provenance, device, and what the reader noted."""
+    """Tell how a result was computed, for its file: the provenance, device, and what the reader noted."""
     return {
         **provenance(source, call),
         "device": how.device,
@@ -141,9 +142,9 @@ def origin(source: InputFile, atoms: Atoms, how: Computation, call: Mapping[str,
 
 
 def provenance(source: InputFile, call: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Where a file's content comes from: the input and the SHA-256 of what was read, program, command, parameters.
+    """Tell a file's provenance: the input and the SHA-256 of what was read, program, command, parameters.
 
-    call : facts of the call, by default those of the one that is under way
+    call : facts of the call, by default of the one that is under way
 
     A trajectory that was not read whole has no SHA-256.
     """
@@ -159,7 +160,7 @@ def provenance(source: InputFile, call: Mapping[str, str] | None = None) -> dict
 
 @dataclass(frozen=True)
 class Call:
-    """The command that is under way, for what workers write: of one structure, as if it were the only one.
+    """Command that is under way, for what workers write: of one structure, as if it were the only one.
 
     line : the command line without the structures; parameters : by name, as JSON has them
     """
@@ -169,7 +170,7 @@ class Call:
 
     @classmethod
     def now(cls) -> Call:
-        """The call that is under way."""
+        """Take the call that is under way."""
         given = dict(click.get_current_context().params)
         name = "paths" if "paths" in given else "path"
         structures = given[name] if isinstance(given[name], tuple) else (given[name],)
@@ -177,7 +178,7 @@ class Call:
         return cls(command_line(without=set(map(str, structures))), json.loads(json.dumps(given, default=str)))
 
     def facts(self, path: Path, **instead: object) -> dict[str, str]:
-        """The program, its command and its parameters of one structure; instead : parameters in place of its own"""
+        """Give the program, command and parameters of one structure; instead : parameters in place of its own"""
         own = {"paths": (path,), "path": path, **instead}
         lasting = {name: own.get(name, value) for name, value in self.parameters.items() if name != "resume"}
         return {
@@ -188,7 +189,7 @@ class Call:
 
 
 def call_facts() -> dict[str, str]:
-    """The program, its command and its parameters."""
+    """Give the program, its command and its parameters."""
     context = click.get_current_context()
     lasting = {name: value for name, value in context.params.items() if name != "resume"}
     return {
@@ -199,12 +200,12 @@ def call_facts() -> dict[str, str]:
 
 
 def software() -> str:
-    """The program and its version."""
+    """Name the program and its version."""
     return f"pele-ocl {__version__}"
 
 
 def command_line(without: Collection[str] = ()) -> str:
-    """The command as it stood in the shell, less what its results do not depend on; without : further words."""
+    """Write the command line, less what its results do not depend on; without : further words to leave out"""
     words, kept = iter(sys.argv[1:]), ["pele-ocl"]
     for word in words:
         option, is_joined, _ = word.partition("=")
@@ -244,7 +245,7 @@ def map_lines(map_: Map) -> list[str]:
 
 
 def error_lines(result: PotmapResult) -> list[str]:
-    """The measured error of a map that approximates, for reading; nothing of direct sums."""
+    """Tell the measured error of a map that approximates; nothing of direct sums."""
     error = result.error
     if error is None:
         return []
@@ -260,7 +261,7 @@ def _three(numbers: list[float], form: str) -> str:
 
 
 def label_columns(atoms: Atoms) -> dict[str, Any]:
-    """The atoms' labels as columns of a table; none where there are no labels."""
+    """Give the atoms' labels as columns of a table; none if there are no labels."""
     return {} if atoms.labels is None else columns_of(atoms.labels)
 
 

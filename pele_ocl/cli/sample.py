@@ -26,9 +26,10 @@ from ..inputfile import InputFile, read_file
 from ..sampling import sample as compute
 from .command import INPUT, OUTPUT, EachOnce
 from .options import debug_option
+from .records import say_map
 from .report import columns_of, counted, provenance
 from .tables import table
-from .terminal import one_line, say, say_json
+from .terminal import one_line, say
 
 
 @click.command(cls=EachOnce)
@@ -48,7 +49,7 @@ def sample(
     """Interpolate values of MAP at POINTS, linearly.
 
     MAP is a .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5 file. POINTS is a structure, .pdb, .cif or .pqr, whose atoms
-    are the points, or a .npy, .csv or .txt file with x, y and z a line, in Angstrom.
+    are the points. Or it is a .npy, .csv or .txt file with x, y and z a line, in Angstrom.
     """
     if output is not None:
         require_table_suffix(output)
@@ -69,7 +70,7 @@ def sample(
         }  # fmt: skip
         write_table(output, columns, {"position": "A", "value": map_.unit}, attributes)
     if as_json:
-        say_json(_as_json(map_, positions, values))
+        say_map(source, {"points": str(points), "points_sha256": points.sha256, **_as_json(map_, positions, values)})
     elif output is None:
         say(_as_text(map_, positions, values, labels))
     else:

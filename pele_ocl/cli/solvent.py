@@ -12,28 +12,29 @@ import numpy as np
 from ..formats import require_table_suffix, write_table
 from ..inputfile import read_file
 from ..jobs import SolventSpec
-from ..jobs.facts import residue_names
+from ..jobs.evaluation import Evaluation
+from ..jobs.facts import radii_facts, residue_names
 from ..jobs.reading import molecule_of
-from ..jobs.solvent import by_residue, energy_of, spread
+from ..jobs.solvent import energy_of
 from ..solvent import VARIANTS, SolventModel, SolventResult
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
-from .contract import is_strict, strict_option
-from .energies import UNIT, model_columns, model_lines, residue_table
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
-from .molecule import Molecule, models_option
 from .options import (
     ReadAtoms,
     device_list,
     model_options,
+    models_option,
     report_options,
     run_options,
+    strict_option,
     structure_options,
     surface_options,
 )
-from .plan_options.accuracy import accuracy_attributes, accuracy_lines, accuracy_option
+from .plan_options import accuracy_attributes, accuracy_lines, accuracy_option
 from .progress import ProgressLine
+from .records import exit_for_models, failing_as_record, say_record
 from .report import (
     area_lines,
     choice_line,
@@ -47,8 +48,8 @@ from .report import (
     radii_line,
     settings,
 )
-from .structures.outcomes import say_record
-from .structures.several import Several, only_one, structures_argument
+from .several import Several, only_one, structures_argument
+from .tables import UNIT, model_columns, model_lines, residue_table
 from .terminal import say
 
 _PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
@@ -78,9 +79,9 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @click.option("--per-residue", is_flag=True, help="Also report each residue's energies.")
 @report_options
 def solvent(
-    path: Path | tuple[Path, ...], output: Path | None, no_energy: bool, models: str, over: FrameOptions, variant: str,
-    accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel,
-    per_residue: bool, as_json: bool, verbose: bool,
+    path: Path | tuple[Path, ...], output: Path | None, no_energy: bool, models: str, trajectory: FrameOptions,
+    variant: str, accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms,
+    constants: SolventModel, per_residue: bool, strict: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Compute Born radii and implicit-solvent energy of the molecule in IN.
 
@@ -90,48 +91,53 @@ def solvent(
     """
     if no_energy and per_residue:
         raise click.UsageError("--per-residue is about energies; choose one of --no-energy and --per-residue")
-    several = Several.of(path, output, over, as_json, {_PER_RESIDUE: per_residue and not as_json})
+    several = Several.of(path, output, trajectory, as_json, {_PER_RESIDUE: per_residue and not as_json})
     devices = device_list(device)
     spec = SolventSpec(
         reading=read_atoms, models="all" if models == "all" else "one", energy=not no_energy, variant=variant,
         accuracy=accuracy, precision=precision, device=tuple(devices) if isinstance(devices, list) else devices,
-        model=constants, per_residue=per_residue, strict=is_strict(),
+        model=constants, per_residue=per_residue, strict=strict,
     )  # fmt: skip
     if several is not None:
         several.report(spec, "Solvent")
         return
     path = only_one(path)
-    over.require_alone(no_energy=no_energy, models_all=models == "all", per_residue=per_residue)
+    trajectory.require_alone(no_energy=no_energy, models_all=models == "all", per_residue=per_residue)
     if output is not None:
-        (require_record_suffix if over.paths else require_table_suffix)(output)
-    if over.paths:
-        report_frames(partial(_frame_work, spec, path), over, output, as_json)
+        (require_record_suffix if trajectory.paths else require_table_suffix)(output)
+    if trajectory.paths:
+        report_frames(partial(_frame_work, spec, path), path, trajectory, output, as_json)
         return
-    with ProgressLine("Solvent") as progress:
-        found = spec.found(read_file(path), progress)
+    with failing_as_record(path, as_json), ProgressLine("Solvent") as progress:
+        found = spec.evaluate(read_file(path), progress)
     if output is not None:
-        _save(output, found.molecule, found.results)
+        _save(output, found)
     if as_json:
         say_record(found.molecule.source, spec.as_json(found))
     else:
-        say(_as_text(found.molecule, found.results, per_residue, verbose))
+        say(_as_text(found, per_residue, verbose))
+    exit_for_models(found.failed, found.molecule.numbers)
 
 
 def _frame_work(spec: SolventSpec, path: Path) -> FrameWork:
-    """The work on frames."""
+    """Make the work on frames."""
     molecule = molecule_of(read_file(path), spec.reading, spec.models)
-    return FrameWork("Solvent", molecule.source, spec.plan(molecule.atoms), chosen=molecule.chosen)
+    return FrameWork("Solvent", molecule.source, spec.plan(molecule.atoms), chosen=molecule.chosen, strict=spec.strict)
 
 
-def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool, verbose: bool) -> str:
-    result = results[0]
+def _as_text(found: Evaluation[SolventResult], per_residue: bool, verbose: bool) -> str:
+    molecule, result = found.molecule, found.first
     lines = [headline(molecule.source, molecule.atoms), radii_line(result.model, molecule.atoms)]
     energy = energy_of(result)
     if molecule.numbers:
         about = [] if energy else ["Born radii of models, A"]
-        lines += model_lines(molecule.numbers, [energy_of(of) or spread(of) for of in results], *about)
+        figures = [
+            (number, of if isinstance(of, str) else energy_of(of) or radii_facts(of.born_radii))
+            for number, of in found.rows()
+        ]
+        lines += model_lines(figures, *about)
     else:
-        radii = spread(result)
+        radii = radii_facts(result.born_radii)
         lines += ["", f"Born radii    {radii['min']:.3f} to {radii['max']:.3f} A, mean {radii['mean']:.3f} A"]
         lines += [*energy_lines(energy), *area_lines(result.model, energy)] if energy else []
     lines += [*accuracy_lines(result, result.variant), "", ending(result, result.seconds["kernel"])]
@@ -139,9 +145,18 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         lines += ["", *_details(result)]
     if per_residue:
         numbers: Sequence[int | None] = molecule.numbers or [None]
-        residues = [(number, by_residue(of)) for number, of in zip(numbers, results, strict=True)]
+        residues = [
+            (number, of.per_residue().columns())
+            for number, of in zip(numbers, found.results, strict=True)
+            if of is not None
+        ]
         lines += ["", residue_table(residue_names(molecule.atoms), residues)]
     return "\n".join(lines)
+
+
+def _radii(result: SolventResult) -> dict[str, float]:
+    """Name the least, largest and mean Born radius as columns."""
+    return {f"born_radius_{name}": value for name, value in radii_facts(result.born_radii).items()}
 
 
 def _details(result: SolventResult) -> list[str]:
@@ -153,12 +168,13 @@ def _details(result: SolventResult) -> list[str]:
     ]
 
 
-def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) -> None:
-    """Every atom's radius and energies, or every model's energies, and how they were made.
+def _save(output: Path, found: Evaluation[SolventResult]) -> None:
+    """Write every atom's radius and energies, or every model's energies, and how they were made.
 
     Without energies models have the least, largest and mean radius, and in HDF5 all radii as a further dimension.
     """
-    result, energy = results[0], energy_of(results[0])
+    molecule, result = found.molecule, found.first
+    energy = energy_of(result)
     attributes = {
         **origin(molecule.source, molecule.atoms, result),
         "kernel_seconds": result.seconds["kernel"],
@@ -166,12 +182,17 @@ def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) ->
         **accuracy_attributes(result),
     }
     if molecule.numbers and energy:
-        columns, units = model_columns(molecule.numbers, [of.energy for of in results])
+        columns, units = model_columns(
+            [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
+        )
     elif molecule.numbers:
-        radii = [{f"born_radius_{name}": value for name, value in spread(of).items()} for of in results]
-        columns, units = model_columns(molecule.numbers, radii, "angstrom")
+        columns, units = model_columns(
+            [(number, of if isinstance(of, str) else _radii(of)) for number, of in found.rows()], "angstrom"
+        )
         if output.suffix.lower() == ".h5":
-            columns["born_radii"], units["born_radii"] = np.array([of.born_radii for of in results]), "angstrom"
+            none = np.full(len(molecule.atoms), np.nan)
+            columns["born_radii"] = np.array([none if of is None else of.born_radii for of in found.results])
+            units["born_radii"] = "angstrom"
     else:
         columns = label_columns(result.atoms) | {"born_radii": result.born_radii, "psi": result.psi}
         columns |= {} if result.per_atom is None else result.per_atom.columns()

@@ -29,7 +29,7 @@ def say_json(report: object) -> None:
 
 @contextmanager
 def compiling_said_once() -> Iterator[None]:
-    """Within the block the first program that is compiled is told on stderr: it may take many seconds."""
+    """Tell on stderr of the first program that is compiled within the block: it may take many seconds."""
     from ..opencl import notices
 
     before, told = notices.compiling, set[str]()
@@ -47,7 +47,7 @@ def compiling_said_once() -> Iterator[None]:
 
 
 def open_standard_streams() -> None:
-    """Put the null device where stdin, stdout or stderr is closed, lest the next file that is opened takes its place.
+    """Put the null device in place of closed standard streams, lest the next open file takes their place.
 
     Characters that the terminal's encoding lacks are escaped.
     """

@@ -55,9 +55,9 @@ def tune(
     """Measure which variants and tile sizes are best on a device, and remember them for `auto`.
 
     Without this, rules choose by the kind of device. Every choice is timed beside the others on shipped structures from
-    96 to 30,211 atoms; what takes at least 5 % less than the rules' in three quarters of the rounds is remembered, for
-    each quantity, precision and size, in a file in your cache folder (PELE_OCL_TUNING names another, or is `off`).
-    `auto` then takes what was best for the nearest size. Results change by rounding at most.
+    96 to 30,211 atoms. A choice is remembered if it takes at least 5 % less than the rules' in three quarters of the
+    rounds. Each quantity, precision and size has its own, in a file in your cache folder (PELE_OCL_TUNING names
+    another, or is `off`). `auto` then takes what was best for the nearest size. Results change by rounding at most.
 
     "rules" is what the built-in rules choose, "auto" what is chosen now, "best" the fastest. Choices with wrong results
     are left out and named. A device takes one to three minutes; do nothing else with it meanwhile.
@@ -98,7 +98,7 @@ def tune(
 def _measure(
     device: Device, quantities: Sequence[str], precisions: Sequence[str], systems: Sequence[str]
 ) -> Iterator[list[Row]]:
-    """The rows of each quantity and precision as they come, with progress on stderr."""
+    """Measure the rows of each quantity and precision, and give them when they come, with progress on stderr."""
     from ..bench.tune import Case, measure
 
     cases = [Case(name, load(name)) for name in systems or SYSTEMS]
@@ -114,7 +114,7 @@ def _measure(
 
 
 def _worst(rows: Sequence[Row]) -> str:
-    """How far `auto` is from the best."""
+    """Tell how far `auto` is from the best."""
     worst = max(rows, key=lambda row: row.ratio)
     where = f"{worst.quantity}, {worst.precision}, {worst.system}"
     return f"auto took at most {worst.ratio:.2f} times as long as the best ({where})"

@@ -6,33 +6,41 @@ from pathlib import Path
 
 import click
 
+from ..atoms import Atoms
 from ..errors import InputError
 from ..formats import read_map, require_map_suffix
 from ..formats.maps.pictures import require_png
 from ..grid import Grid
 from ..inputfile import InputFile, read_file
 from ..jobs.facts import notes_of
+from ..pb import PBIon, PBModel, PoissonBoltzmann
 from ..potmap import potmap
 from ..units import POTENTIAL_UNITS
 from ..view import (
     FOR_SURFACE,
     FOR_SURFACE_END,
+    PB_SURFACE_END,
     Painted,
     about_file,
     about_model,
+    about_pb,
     painted,
     read_residue_values,
     require_page,
 )
+from ..view.about import POISSON_BOLTZMANN
 from .command import INPUT, OUTPUT, EachOnce
 from .convert import with_unit
-from .options import ReadAtoms, debug_option, range_option, structure_options
+from .options import ReadAtoms, debug_option, given_options, range_option, structure_options
+from .progress import ProgressLine
+from .records import failing_as_record, say_record
 from .report import counted
-from .structures.outcomes import say_record
 from .terminal import one_line, say
 
+METHODS = ("pb", "screened")  # of the potential that is computed
 _PADDING, _FINEST = 10.0, 0.5  # A, of the map that is computed
-_MOST_POINTS, _COARSER = 16_000_000, 1.25
+_MOST_POINTS, _COARSER = {"pb": 5_000_000, "screened": 16_000_000}, 1.25
+_PB_TOLERANCE = 1e-5
 _PICTURE = ".png"
 
 
@@ -56,7 +64,14 @@ _PICTURE = ".png"
     "--residue-values", "values_path", type=INPUT, metavar="FILE",
     help="Colour residues instead of a potential: a decomposition of `binding`, .csv, or lines residue,value.",
 )  # fmt: skip
-@range_option("Range of the colours, from -R to R; by default 2 for a computed potential, else it follows the values.")
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    default=METHODS[0],
+    show_default=True,
+    help="Potential that is computed: by the Poisson-Boltzmann equation, or the screened Coulomb potential.",
+)
+@range_option("Range of the colours, from -R to R; by default 5 with pb, 2 with screened, else it follows the values.")
 @click.option(
     "--device",
     metavar="D",
@@ -67,18 +82,20 @@ _PICTURE = ".png"
 @debug_option
 def view(
     path: Path, outputs: tuple[Path, ...], map_path: Path | None, from_units: str | None, values_path: Path | None,
-    end: float | None, device: str | None, read_atoms: ReadAtoms, as_json: bool,
+    method: str, end: float | None, device: str | None, read_atoms: ReadAtoms, as_json: bool,
 ) -> None:  # fmt: skip
     """Show the molecule in IN as a page or a picture: its surface coloured by a potential or by residues.
 
     A page is one file that opens in any browser without a network. It has slices through the map and names of atoms
-    under the mouse. Pages need plotly, pictures matplotlib. Without --map and --residue-values the potential is that of
-    `potmap --for-surface`. With them the atoms need no force field.
+    under the mouse. Pages need plotly, pictures matplotlib. Without --map and --residue-values the potential is
+    computed as `potmap --for-surface` does. With them the atoms need no force field.
     """
     if map_path is not None and values_path is not None:
         raise click.UsageError("choose one of --map and --residue-values")
     if from_units is not None and map_path is None:
         raise click.UsageError("--from-units is about --map")
+    if given_options("method") and (map_path or values_path):
+        raise click.UsageError("--method is about a potential that is computed; leave it out")
     for output in outputs:
         if output.suffix.lower() == _PICTURE:
             require_png(output)
@@ -86,13 +103,14 @@ def view(
             require_page(output)
     if map_path is not None:
         require_map_suffix(map_path)
-    source = read_file(path)
-    if map_path is not None:
-        shown = _of_map(source, read_file(map_path), from_units, end, read_atoms)
-    elif values_path is not None:
-        shown = _of_residues(source, read_file(values_path), end, read_atoms)
-    else:
-        shown = _computed(source, end, device, read_atoms)
+    with failing_as_record(path, as_json):
+        source = read_file(path)
+        if map_path is not None:
+            shown = _of_map(source, read_file(map_path), from_units, end, read_atoms)
+        elif values_path is not None:
+            shown = _of_residues(source, read_file(values_path), end, read_atoms)
+        else:
+            shown = _computed(source, method, end, device, read_atoms)
     inputs = [each for each in (path, map_path, values_path) if each is not None]
     for output in outputs:
         if output.suffix.lower() == _PICTURE:
@@ -108,7 +126,7 @@ def view(
 def _of_map(
     source: InputFile, map_source: InputFile, from_units: str | None, end: float | None, read_atoms: ReadAtoms
 ) -> Painted:
-    """The molecule in the colours of a map that was read."""
+    """Paint the molecule in the colours of a map that was read."""
     map_ = with_unit(map_source.path, read_map(map_source), from_units)
     name, atoms = one_line(map_source.path.name), read_atoms.unparameterised(source)
     try:
@@ -121,7 +139,7 @@ def _of_map(
 
 
 def _of_residues(source: InputFile, values_source: InputFile, end: float | None, read_atoms: ReadAtoms) -> Painted:
-    """The molecule in the colours of its residues."""
+    """Paint the molecule in the colours of its residues."""
     found, name = read_residue_values(values_source), one_line(values_source.path.name)
     atoms = read_atoms.unparameterised(source)
     try:
@@ -134,12 +152,14 @@ def _of_residues(source: InputFile, values_source: InputFile, end: float | None,
         raise InputError(f"{values_source}: {error}") from None
 
 
-def _computed(source: InputFile, end: float | None, device: str | None, read_atoms: ReadAtoms) -> Painted:
-    """The molecule in the colours of the potential of its charges."""
+def _computed(source: InputFile, method: str, end: float | None, device: str | None, read_atoms: ReadAtoms) -> Painted:
+    """Paint the molecule in the colours of the potential of its charges."""
     atoms = read_atoms(source)
     spacing = _FINEST
-    while len(grid := Grid.around(atoms, _PADDING, spacing)) > _MOST_POINTS:
+    while len(grid := Grid.around(atoms, _PADDING, spacing)) > _MOST_POINTS[method]:
         spacing *= _COARSER
+    if method == "pb":
+        return _of_pb(source, atoms, spacing, end, device)
     result = potmap(
         atoms, grid, method="auto", device=device, dielectric=float(FOR_SURFACE["dielectric"]),
         ionic_strength=float(FOR_SURFACE["ionic_strength"]), unit=str(FOR_SURFACE["units"]),
@@ -151,13 +171,31 @@ def _computed(source: InputFile, end: float | None, device: str | None, read_ato
     )  # fmt: skip
 
 
+def _of_pb(source: InputFile, atoms: Atoms, spacing: float, end: float | None, device: str | None) -> Painted:
+    """Paint the molecule in the colours of its Poisson-Boltzmann potential."""
+    strength = float(FOR_SURFACE["ionic_strength"])
+    salt = (PBIon(1, strength), PBIon(-1, strength))
+    # APBS's surface and charges: published pictures have them, and colours are compared with these.
+    model = PBModel(ions=salt, surface="smol", charges="spl2", boundary="sdh")
+    plan = PoissonBoltzmann(
+        atoms, model, spacing=spacing, padding=_PADDING, reaction=False, tolerance=_PB_TOLERANCE, device=device
+    )  # fmt: skip
+    with ProgressLine("Poisson-Boltzmann") as progress:
+        found = plan.solve(grid_error=False, progress=progress).map
+    assert found is not None
+    return painted(
+        atoms, found, end=end or PB_SURFACE_END, title=f"{one_line(source.path.name)}: {POISSON_BOLTZMANN}",
+        about=about_pb(model, spacing, atoms.gb_radii_set),
+    )  # fmt: skip
+
+
 def _as_json(shown: Painted) -> dict[str, object]:
     colouring, known = shown.colouring, shown.colouring.known
     return {
         "n_atoms": len(shown.atoms),
         "area": shown.surface.area,
         "probe": shown.surface.probe,
-        "spacing": shown.surface.spacing,
+        "surface_spacing": shown.surface.spacing,
         "n_triangles": len(shown.surface.faces),
         "quantity": colouring.quantity,
         "outside": colouring.outside,

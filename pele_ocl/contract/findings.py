@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, Ints, TermTable
-from ..atoms.close_pairs import close_pair
+from ..atoms.bond_paths import exclusions
+from ..atoms.close_pairs import close_pair, close_pairs
 from ..errors import InputError
 
 Action = Literal["repaired", "refused", "noted"]
@@ -22,6 +23,7 @@ ON_TOP = 0.5  # A: no two atoms of a molecule are so close
 _DISULPHIDE = 2.5  # A between SG atoms that are bonded
 # Mean energies beyond which a structure was not relaxed, kcal/mol. Thermal motion at 300 K is 0.3 a bond or angle.
 MOST_A_BOND, MOST_AN_ANGLE, MOST_LJ_AN_ATOM = 1.25, 1.5, 1.0
+MOST_ONE_BOND = 50.0  # kcal/mol: 0.4 A of a bond between heavy atoms
 _STRAINED = 3.0  # kcal/mol of a single bond
 _REMEDY = "run pele-ocl minimize"
 
@@ -152,12 +154,16 @@ def _open_disulphides(atoms: Atoms) -> list[Finding]:
 
 def _of_bonds(atoms: Atoms, energy: Mapping[str, float], positions: Floats | None) -> Finding | None:
     table = None if atoms.bonded is None else atoms.bonded.bonds
-    if table is None or not _is_beyond(energy.get("bond"), MOST_A_BOND, len(table)):
+    if table is None or "bond" not in energy:
         return None
+    is_beyond = _is_beyond(energy["bond"], MOST_A_BOND, len(table))
     if positions is None:
-        return _beyond(atoms, "bond", energy["bond"], table, "", np.empty((0, 2), np.int32))
+        none = np.empty((0, 2), np.int32)
+        return _beyond(atoms, "bond", energy["bond"], table, "", none) if is_beyond else None
     lengths = _lengths(positions, table.atoms)
     energies = table.parameters[:, 0] * (lengths - table.parameters[:, 1]) ** 2
+    if not is_beyond:
+        return _of_one_bond(atoms, table, lengths, energies)
     strained = np.flatnonzero(energies > _STRAINED)
     with_hydrogen = strained[_is_hydrogen(atoms)[table.atoms[strained]].any(axis=1)]
     if len(with_hydrogen) > 1 and energies[with_hydrogen].sum() > energies.sum() / 2:
@@ -171,6 +177,18 @@ def _of_bonds(atoms: Atoms, energy: Mapping[str, float], positions: Floats | Non
     return _beyond(atoms, "bond", energy["bond"], table, cause, own)
 
 
+def _of_one_bond(atoms: Atoms, table: TermTable, lengths: Floats, energies: Floats) -> Finding | None:
+    """Find a single bond of an unreasonable energy among others that are fine."""
+    worst = int(energies.argmax()) if len(energies) else -1
+    if worst < 0 or not energies[worst] > MOST_ONE_BOND:
+        return None
+    i, j = table.atoms[worst].tolist()
+    more = np.count_nonzero(energies > MOST_ONE_BOND) - 1
+    others = f", and {more:,} more such bonds" if more else ""
+    text = f"bond energy of {energies[worst]:,.0f} kcal/mol from {atoms.describe(i)} and {atoms.describe(j)} at"
+    return Finding("noted", f"{text} {lengths[worst]:.2f} A{others}: {_REMEDY}", (i, j))
+
+
 def _of_angles(atoms: Atoms, energy: Mapping[str, float]) -> Finding | None:
     table = None if atoms.bonded is None else atoms.bonded.angles
     if table is None or not _is_beyond(energy.get("angle"), MOST_AN_ANGLE, len(table)):
@@ -182,28 +200,25 @@ def _of_lennard_jones(atoms: Atoms, energy: Mapping[str, float], positions: Floa
     value = energy.get("lennard_jones")
     if not _is_beyond(value, MOST_LJ_AN_ATOM, len(atoms)) or value is None:
         return None
-    for distance in () if positions is None else (0.5, 1.0, 1.5, 2.0):
-        assert positions is not None
-        pair = _clash(atoms, positions, distance)
-        if pair is not None:
-            i, j = pair
-            apart = float(np.linalg.norm(positions[i] - positions[j]))
-            text = f", from {atoms.describe(i)} and {atoms.describe(j)} {apart:.2f} A apart"
-            return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol{text}: {_REMEDY}", pair)
+    pair = None if positions is None else _clash(atoms, positions)
+    if positions is not None and pair is not None:
+        i, j = pair
+        apart = float(np.linalg.norm(positions[i] - positions[j]))
+        text = f", from {atoms.describe(i)} and {atoms.describe(j)} {apart:.2f} A apart"
+        return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol{text}: {_REMEDY}", pair)
     return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol, which clashes make: {_REMEDY}")
 
 
-def _clash(atoms: Atoms, positions: Floats, distance: float) -> tuple[int, int] | None:
-    """Two atoms of different residues, or not bonded, that are closer than a distance; None where there are none."""
-    left = np.arange(len(atoms))
-    bonds = set(map(tuple, np.sort(atoms.bonds, axis=1).tolist()))
-    heavy = left[~_is_hydrogen(atoms)]
-    for chosen in (left, heavy):
-        pair = close_pair(positions[chosen], distance)
-        if pair is not None:
-            i, j = sorted(int(chosen[k]) for k in pair)
-            if (i, j) not in bonds:
-                return i, j
+def _clash(atoms: Atoms, positions: Floats) -> tuple[int, int] | None:
+    """Find the nearest two atoms less than 2 A apart and more than three bonds; None if there are none."""
+    near = np.concatenate(exclusions(atoms.bonds, len(atoms)))
+    bonded = _codes(near, len(atoms))
+    for distance in (0.5, 1.0, 1.5, 2.0):
+        pairs = close_pairs(positions, distance)
+        pairs = pairs[~np.isin(_codes(pairs, len(atoms)), bonded)]
+        if len(pairs):
+            i, j = sorted(pairs[int(_lengths(positions, pairs).argmin())].tolist())
+            return i, j
     return None
 
 

@@ -14,6 +14,7 @@ from .findings import impossible_bonds
 Indices = NDArray[np.intp]
 Reals = NDArray[np.floating]
 
+CUT_NOTE = "molecules were cut by the faces of the cell; they were made whole and put beside the largest"
 TOUCH = 3.0  # A: a molecule with an atom so near to another molecule stays where it is
 _SMALL = 5  # atoms of water and ions, which are placed last and beside which nothing is placed
 _MOST_LARGE = 64  # other molecules that are placed one by one; the smallest of more are placed as water is
@@ -263,5 +264,4 @@ def made_whole(atoms: Atoms, cell: Floats | None) -> Atoms:
     positions, moved = Imager(len(atoms), atoms.bonds)(atoms.positions[np.newaxis], usable_cells(cell))
     if not moved[0]:
         return atoms
-    text = "molecules were cut by the faces of the cell; they were made whole and put beside the largest"
-    return replace(atoms.moved(positions[0]), notes=(*atoms.notes, text))
+    return replace(atoms.moved(positions[0]), notes=(*atoms.notes, CUT_NOTE))

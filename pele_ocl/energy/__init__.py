@@ -14,7 +14,7 @@ from .born import BORN
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult
 from .term_set import summary
-from .terms import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
+from .terms import CenterRestraint, DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __all__ = [
     "BORN",
     "TERMS",
     "VARIANTS",
+    "CenterRestraint",
     "DistanceRestraint",
     "Energy",
     "EnergyBatch",
@@ -74,8 +75,8 @@ def energy(
     precision : "float32" or "float64"
     variant : key of VARIANTS, or "auto"
     born : key of BORN, "pairs" or "tree", or "auto": where the Born radii come from; pair energies and the chain rule
-        take all pairs. "auto" takes the tree for large molecules without frozen atoms in float32, in float64 where an
-        accuracy is given
+        take all pairs. Radii of sgbnp and vdgbnp come from the "surface". "auto" takes the tree for large molecules
+        without frozen atoms in float32, in float64 if an accuracy is given
     accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
     model : GB model, constants, ions, nonpolar term; by default SolventModel()

@@ -29,6 +29,7 @@ class BornSums:
 BORN = {
     "pairs": BornSums("all pairs"),
     "tree": BornSums("a tree of boxes, far ones by their moments, to an accuracy", approximates=True),
+    "surface": BornSums("the surface, of sgbnp and vdgbnp alone"),
 }
 
 

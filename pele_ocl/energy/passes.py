@@ -37,6 +37,7 @@ from .layout import EnergyLayout
 from .masks import TileOrder
 from .options import Options
 from .result import PASS_TERMS
+from .sgb import TYPES, SurfaceRadii
 from .tables import PairTables
 from .term_set import TermSet
 from .terms import Addend
@@ -75,6 +76,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         shape = TreeShape.of(layout.width, len(atoms))
         self.tree = None if accuracy is None else TreeSums(tiles, model, shape, accuracy)
+        self.of_surface = SurfaceRadii(tiles.n_slots) if model.gb_model.of_surface else None
         self.tables = PairTables.of(
             run, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names,
             None if frozen is None else frozen.integrals,
@@ -88,9 +90,10 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Make buffers for up to `most` conformations, then the launches; called once."""
         sizes = self._common_sizes(len(self.atoms)) | self._sizes() | (self.surface.sizes if self.surface else {})
         sizes |= self.tree.sizes("born_sums") if self.tree else {}
+        sizes |= self.of_surface.sizes("born_sums") if self.of_surface else {}
         for addend in self.contents.addends:
             sizes |= addend.sizes(self.context)
-        self.allocate(sizes, most)
+        self.allocate(sizes, most, TYPES)
         self.launches = self.uncut = [*self._passes(), *self._after_passes()]
         self.most_uncut = self.run.most_uncut(self.launches)
 
@@ -111,6 +114,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
     def _radii(self) -> list[BoundLaunch]:
         if self.model.gb_model.vacuum:
             return self._no_radii()
+        if self.of_surface:
+            return self._born_of_surface(self.of_surface)
         return self._born() if self.tree is None else self._born_of(self.tree)
 
     def _from_radii(self) -> list[BoundLaunch]:
@@ -305,6 +310,10 @@ class EnergyPasses(TiledPasses, Generic[L]):
     def _born_of(self, tree: TreeSums) -> list[BoundLaunch]:
         """Bind the launches of Born radii from a tree. They leave nothing out of frozen atoms."""
         return [*tree.launches(self, "born_sums"), self._atom_terms(tree.n_parts)]
+
+    def _born_of_surface(self, surface: SurfaceRadii) -> list[BoundLaunch]:
+        """Bind the launches of Born radii that are integrals over the surface."""
+        return [*surface.launches(self, "born_sums"), self._atom_terms(surface.n_parts), surface.single(self)]
 
     def _surface(self) -> list[BoundLaunch]:
         """Bind the nonpolar energies if they follow from the surface."""

@@ -74,6 +74,11 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         require_atoms(atoms)
         gradient, fixed_radii = flag("gradient", gradient), flag("fixed_radii", fixed_radii)
         chain = gradient and not fixed_radii and not model.gb_model.vacuum
+        if chain and model.gb_model.of_surface:
+            raise InputError(
+                f"the gradient of {model.gb} holds Born radii and surface, as PELE does: give --fixed-radii "
+                "(fixed_radii=True), or leave the gradient out"
+            )
         options = Options(gradient, chain, per_atom, cutoff, one_four)
         check_options(precision, variant, VARIANTS, per_atom)
         asked = check_born(born, accuracy)
@@ -96,11 +101,16 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         self.frozen = frozen_atoms(atoms, frozen)
         self._has_frozen = bool(self.frozen.any())
         # All pairs leave out those of frozen atoms.
-        suits = self._contents.has_gb and not self._has_frozen
+        suits = self._contents.has_gb and not self._has_frozen and not model.gb_model.of_surface
         chosen = chosen_born(born, asked, machine, len(atoms), self.layout.tile, suits)
         self.born, self.accuracy = chosen.name, chosen.accuracy
         if (asked or self.accuracy) is not None and not self._contents.has_gb:
             raise InputError("no term depends on Born radii; leave born and their accuracy out")
+        if (of_surface := model.gb_model.of_surface) and (self.accuracy is not None or asked is not None):
+            raise InputError(f"the Born radii of {model.gb} come from the surface; leave born and their accuracy out")
+        if self.born == "surface" and not of_surface:
+            raise InputError(f"Born radii of {model.gb} are no integrals over the surface; leave born out")
+        self.born = "surface" if of_surface else self.born
         if self._has_frozen and per_atom:
             raise InputError(
                 "there are no energies of single atoms where some are frozen; leave out per_atom or frozen"
@@ -137,7 +147,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _make_passes(self, run: Run, m: int) -> AnyPasses:
         """Make the passes for up to m conformations, which leave out what frozen atoms give each other."""
         tiles, kind = self._tiles, VARIANTS[self.variant].run
-        if not (kind.leaves_out and tiles.first_frozen < len(tiles)):
+        leaves_out = kind.leaves_out and not self.model.gb_model.of_surface
+        if not (leaves_out and tiles.first_frozen < len(tiles)):
             return self._make_passes_of(run, m, self._contents, None, self._encoding)
         still = np.zeros(len(self.atoms), bool)
         still[tiles.order[tiles.first_frozen * tiles.size :]] = True
@@ -149,6 +160,13 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             )  # fmt: skip
         contents = self._contents.within(still, inside=False)
         return self._make_passes_of(run, m, contents, self._frozen_part, self._encoding)
+
+    def _measure_frozen(self) -> None:
+        """Compute what frozen atoms give each other, if that is left out and not known yet."""
+        from ..opencl.run import Run
+
+        if self._has_frozen and self._frozen_part is None:
+            self._make_passes(Run(self.device, self.precision), 1)
 
     def _make_passes_of(
         self, run: Run, m: int, contents: TermSet, frozen: Frozen | None, encoding: Encoding

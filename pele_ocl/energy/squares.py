@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.signature import Arguments
     from ..solvent.tree_sums import TreeSums
+    from .sgb import SurfaceRadii
 
 
 # Tiles up to which all passes of one conformation are one launch. Launches of several have more to do, and a group that
@@ -51,7 +52,8 @@ class Squares(EnergyPasses[SquaresLayout]):
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and len(self.slabs) == 1 and self.frozen is None
         # In float64 arithmetic takes longer than launches, and compilers round it in other ways.
         is_bound_by_launches = is_small and self.run.precision == "float32"
-        one_by_one = self.model.gb_model.vacuum or self.tree is not None or self.run.is_packed
+        in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
+        one_by_one = in_other_ways or self.run.is_packed
         return self.layout.joined and self.fused and is_bound_by_launches and not one_by_one
 
     @property
@@ -148,6 +150,10 @@ class Squares(EnergyPasses[SquaresLayout]):
     def _born_of(self, tree: TreeSums) -> list[BoundLaunch]:
         self._count_arrivals()
         return super()._born_of(tree)
+
+    def _born_of_surface(self, surface: SurfaceRadii) -> list[BoundLaunch]:
+        self._count_arrivals()
+        return super()._born_of_surface(surface)
 
     def _count_arrivals(self) -> None:
         """Make the counters of arrivals, which the groups of each launch leave at zero."""

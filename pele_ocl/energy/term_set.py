@@ -17,7 +17,7 @@ from ..solvent_model import SolventModel
 from .bonded import BondedTerms, bonded_names
 from .options import Options
 from .result import ALL_TERMS, BONDED_TERMS, PASS_TERMS, TERMS
-from .terms import Addend, LennardJonesCorrections, Term
+from .terms import Addend, DielectricCorrections, LennardJonesCorrections, Term
 
 # Names that stand for several terms.
 GROUPS = {"bonded": BONDED_TERMS, "nonbonded": TERMS[:4], "gb": ("gb_pair", "gb_self")}
@@ -58,7 +58,8 @@ class TermSet:
         bonded = BondedTerms(atoms, one_four, model, behind)
         checked = _checked_terms(terms, atoms, ALL_TERMS)
         corrected = LennardJonesCorrections(atoms, options.cutoff) if "lennard_jones" in names else None
-        addends = (*((bonded,) if bonded else ()), *((corrected,) if corrected else ()), *checked)
+        own = DielectricCorrections(atoms, model, names, options.cutoff) if model.gb_model.own_dielectrics else None
+        addends = (*(addend for addend in (bonded, corrected, own) if addend), *checked)
         return cls(
             (*names, *(name for term in checked for name in term.names if name not in names)),
             pairs.excluded,
@@ -108,7 +109,7 @@ def terms_there(atoms: Atoms, model: SolventModel, with_one_four: bool = True) -
 
 def has_radii(names: Sequence[str], model: SolventModel) -> bool:
     """Tell if any of these terms depends on GB radii; an LCPO surface does not."""
-    return bool({"gb_pair", "gb_self", "nonpolar" if model.surface == "ace" else "gb_pair"} & set(names))
+    return bool({"gb_pair", "gb_self", "gb_pair" if model.surface == "lcpo" else "nonpolar"} & set(names))
 
 
 def summary(names: Sequence[str], atoms: Atoms, model: SolventModel) -> str:

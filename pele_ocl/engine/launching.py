@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from .copies import Pending
+
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Room:
-    """Free bytes of a large buffer."""
+    """Bytes of a large buffer that are free."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -67,14 +69,14 @@ class Tables:
         self._table = run.empty(self._values.size, np.uint8)
         self._list = run.empty(capacity, np.int32)
         self._changed = [0, 0]  # slots between which the device's table is old
-        self._sent: list[object] = []  # what the device may still read
-        self._kept: list[BoundLaunch] = []
+        self._pending = Pending(run)
+        self._bound: list[BoundLaunch] = []
         self._numbers = {id(launch): k for k, launch in enumerate(launches)}
         for k, launch in enumerate(launches):
             first = np.int32(self._firsts[k])
             args: list[Argument] = [self._table, np.int32(self._row_bytes), first, self._list]
             args += [large for arg in launch.args if not isinstance(arg, np.generic)]
-            self._kept.append(BoundLaunch(run.device, launch.kernel, launch.shape, launch.group, tuple(args)))
+            self._bound.append(BoundLaunch(run.device, launch.kernel, launch.shape, launch.group, tuple(args)))
 
     def put(self, slots: NDArray[np.intp], rows: Sequence[Row], shared: int, own: NDArray[np.uint64]) -> None:
         """Give slots to structures of one molecule, whose regions begin at these bytes of the large buffer."""
@@ -92,19 +94,18 @@ class Tables:
         """Have these slots be launched from now on, in this order, after all that was launched before."""
         first, end = self._changed
         listed = slots.astype(np.int32)
-        self._sent = [listed]
         if len(listed):
-            self._sent.append(self._run.start_write(self._list, listed))
-            for kept, (x, y) in zip(self._kept, self._shapes[:, listed].max(axis=1).tolist(), strict=True):
+            self._pending.keep(self._run.start_write(self._list, listed))
+            for kept, (x, y) in zip(self._bound, self._shapes[:, listed].max(axis=1).tolist(), strict=True):
                 kept.shape = x, y
         if end > first:
             part = self._values[first:end].ravel().copy()
-            self._sent += [part, self._run.start_write(self._table, part, first * self._row_bytes)]
+            self._pending.keep(self._run.start_write(self._table, part, first * self._row_bytes))
         self._changed = [0, 0]
 
-    def kept(self, launches: Sequence[RecordedLaunch | BoundLaunch]) -> list[BoundLaunch]:
-        """Give the tables' launches for some that they were made of."""
-        return [self._kept[self._numbers[id(launch)]] for launch in launches]
+    def bound(self, launches: Sequence[RecordedLaunch | BoundLaunch]) -> list[BoundLaunch]:
+        """Give the launches that stand for some that the tables were made of."""
+        return [self._bound[self._numbers[id(launch)]] for launch in launches]
 
     def launch(self, launches: Sequence[BoundLaunch], count: int, first: int = 0) -> None:
         """Launch for so many structures of the list, from the place `first` on."""

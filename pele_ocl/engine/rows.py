@@ -13,6 +13,7 @@ from ..atoms import Floats
 from ..energy.result import PASS_TERMS
 from ..errors import DeviceMemoryError, InputError
 from ..opencl.shared import N_TERMS, ROW, ROW_BLOCK
+from .copies import Copies, Pending
 from .launching import Tables
 from .system import System
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int64]
 MOST_ROWS = 65_535  # of a launch, which CUDA's devices take in the second and third dimension
-WORD = 8  # bytes
 ITEMS = 64  # of a group that adds up a row on a GPU
 
 
@@ -69,13 +69,12 @@ class ResidentRows:
         self.rows_on_device, self.steps_on_device, self._further = self._describe()
         self._listed = run.empty(max(1, len(systems)), np.int32)
         self._list: Rows = np.zeros(0, np.int64)
+        self._pending, self._copies = Pending(run), Copies(run)
         self.energies_on_device = run.zeros(len(systems), self.fine)
         self.numbers_on_device = run.zeros(len(systems), np.int32)
-        self._sent: list[object] = []
-        self._spare: Buffer | None = None
 
     def _lay_out(self) -> None:
-        """Place what molecules share, then the rows, a molecule's one after the other."""
+        """Place what molecules share, then the rows in their order."""
         distinct = list(dict.fromkeys(system for system in self.systems if system is not None))
         end, self.shared = 0, dict[System, int]()
         for system in distinct:
@@ -111,10 +110,10 @@ class ResidentRows:
             for system in dict.fromkeys(self.system(k) for k in numbers):
                 slots = np.flatnonzero([self.system(k) is system for k in numbers])
                 tables.put(slots, system.rows, self.shared[system], self.own[rows[slots]])
-            yield Group(tables, tables.kept(first.passes.launches), rows, np.zeros(0, np.int64))
+            yield Group(tables, tables.bound(first.passes.launches), rows, np.zeros(0, np.int64))
 
     def _describe(self) -> tuple[Buffer, Buffer, Buffer]:
-        """Upload the table of all rows for kernels of drivers, their steps, and the places of further energies."""
+        """Make the table of rows as kernels of drivers see it, their steps, and where further energies are."""
         rows = np.zeros(max(1, len(self.systems)), ROW.dtype(self.run.precision))
         steps, further = np.ones(len(rows)), np.zeros((len(rows), 2), np.int32)
         for k in self.there.tolist():
@@ -151,7 +150,7 @@ class ResidentRows:
 
     @staticmethod
     def parts(n: int) -> Iterator[tuple[int, int]]:
-        """Yield first row and number of rows of each launch that n rows take."""
+        """First row and number of rows of each launch that n rows take."""
         return ((first, min(MOST_ROWS, n - first)) for first in range(0, n, MOST_ROWS))
 
     def _add_up(self, rows: Rows) -> None:
@@ -183,74 +182,31 @@ class ResidentRows:
     def list(self, rows: Rows) -> None:
         """Have kernels of drivers be launched for these rows."""
         if not np.array_equal(rows, self._list):
-            listed = rows.astype(np.int32)
-            self._sent = [listed, self.run.start_write(self._listed, listed)]
+            self._pending.keep(self.run.start_write(self._listed, rows.astype(np.int32)))
             self._list = rows.copy()
 
     def read(self, rows: Sequence[int], name: str, dtype: DTypeLike) -> NDArray[Any]:
         """Read what rows of one molecule keep in a buffer of their passes, (n_rows, size), once all before is done."""
-        system, kind = self.system(rows[0]), np.dtype(dtype)
-        piece, n_words = system.piece(name), self._words(rows[0], name)
-        begin = (self.own[list(rows)] + np.uint64(piece.first)) // np.uint64(WORD)
-        gathered, array = self._between(len(rows) * n_words), np.empty((len(rows), n_words), np.uint64)
-        places = np.arange(len(rows), dtype=np.uint64) * np.uint64(n_words)
-        self._move(begin, places, np.full(len(rows), n_words), self.bytes_on_device, gathered)
-        self.run.read(array, gathered)
-        return array.view(kind)[:, : piece.size // kind.itemsize]
+        return self._copies.gather(self.bytes_on_device, *self.places(rows, name), dtype)
 
     def write(self, rows: Sequence[int], name: str, values: NDArray[Any]) -> None:
         """Write (n_rows, size) to a buffer of the passes of rows of one molecule, after all that was launched."""
-        piece, n_words = self.system(rows[0]).piece(name), self._words(rows[0], name)
-        array = np.zeros((len(rows), n_words * WORD), np.uint8)
-        array[:, : piece.size] = np.ascontiguousarray(values).view(np.uint8).reshape(len(rows), -1)
-        end = (self.own[list(rows)] + np.uint64(piece.first)) // np.uint64(WORD)
-        scattered = self._between(len(rows) * n_words)
-        self.run.write(scattered, array)
-        places = np.arange(len(rows), dtype=np.uint64) * np.uint64(n_words)
-        self._move(places, end, np.full(len(rows), n_words), scattered, self.bytes_on_device)
+        self._copies.scatter(self.bytes_on_device, [(self.places(rows, name)[0], values)])
+
+    def places(self, rows: Sequence[int], name: str) -> tuple[NDArray[np.uint64], int]:
+        """Give the first bytes of a buffer of the passes of rows of one molecule, and the bytes of each."""
+        piece = self.system(rows[0]).piece(name)
+        return self.own[list(rows)] + np.uint64(piece.first), piece.size
 
     def copy(self, sources: Rows, targets: Rows) -> None:
         """Start the copy of all that rows have of their own to other rows of the same molecules."""
-        words = np.array([self.system(k).own.size // WORD for k in sources.tolist()], np.int64)
-        starts, ends = self.own[sources] // np.uint64(WORD), self.own[targets] // np.uint64(WORD)
-        if np.isin(sources, targets).any():  # by way of a place between
-            places = np.append(0, np.cumsum(words)).astype(np.uint64)
-            between = self._between(int(places[-1]))
-            self._move(starts, places[:-1], words, self.bytes_on_device, between)
-            self._move(places[:-1], ends, words, between, self.bytes_on_device)
-        else:
-            self._move(starts, ends, words, self.bytes_on_device, self.bytes_on_device)
-        for buffer, dtype in ((self.energies_on_device, self.fine), (self.numbers_on_device, np.dtype(np.int32))):
-            values = self.run.download(buffer, len(self.systems), dtype)
-            values[targets] = values[sources]
-            self.run.write(buffer, values)
-
-    def _words(self, k: int, name: str) -> int:
-        """Words that a buffer of the passes of a row takes."""
-        return -(-self.system(k).piece(name).size // WORD)
-
-    def _between(self, n_words: int) -> Buffer:
-        """A buffer of so many words at least, which is kept for the next time."""
-        if self._spare is None or self._spare.size < n_words * WORD:
-            self._spare = None
-            self._spare = self.run.empty(n_words * WORD, np.uint8)
-        return self._spare
-
-    def _move(
-        self, begin: NDArray[np.uint64], end: NDArray[np.uint64], words: NDArray[np.int64], source: Buffer,
-        target: Buffer,
-    ) -> None:  # fmt: skip
-        """Start the copy of so many words from places of a buffer to places of another one."""
-        run, most = self.run, int(words.max())
-        arguments = {
-            "from": run.upload(begin, np.uint64), "to": run.upload(end, np.uint64),
-            "n_words": run.upload(words, np.int32), "source": source, "target": target,
-        }  # fmt: skip
-        kernel = run.kernel("engine/copy.cl", "copy_rows")
-        for first in range(0, len(words), MOST_ROWS):
-            count = min(MOST_ROWS, len(words) - first)
-            run.launch(kernel, (min(4096, most), count), (min(64, most), 1), arguments, offset=(0, first))
-        run.finish()  # the places go with this call
+        sizes = np.array([self.system(k).own.size for k in sources.tolist()], np.int64)
+        there = self.bytes_on_device
+        self._copies.move(there, there, self.own[sources], self.own[targets], sizes)
+        for buffer, values in ((self.energies_on_device, self.fine), (self.numbers_on_device, np.dtype(np.int32))):
+            array = self.run.download(buffer, len(self.systems), values)
+            array[targets] = array[sources]
+            self.run.write(buffer, array)
 
     def energies(self) -> tuple[Floats, NDArray[np.bool_]]:
         """Read the energies of all rows, kcal/mol, and whether the results of each are numbers."""

@@ -13,6 +13,7 @@ from ..atoms import Floats
 from ..energy import Energy, EnergyBatch
 from ..energy.passes import EnergyPasses
 from ..plan.evaluator import Failures
+from ..plan.pipeline import Pipeline
 from .launching import key_of
 
 if TYPE_CHECKING:
@@ -66,20 +67,35 @@ class System:
         """Give where a structure keeps a buffer of the passes."""
         return cast("Piece", self.passes.buffers[name])
 
+    @cached_property
+    def origin(self) -> Floats:
+        """(3,) A from which positions on the device are counted."""
+        nowhere = np.zeros((1, 3 * len(self.energy.atoms)), self.passes.encoding.dtype)
+        origin: Floats = self.pipeline.decode(nowhere)[0, 0]
+        return origin
+
     def encoded(self, positions: Floats) -> tuple[NDArray[Any], Floats, dict[int, str]]:
-        """Encode positions (m, n, 3) A of structures as (m, 3 n), and give how far (m, 3) A they are from where they
-        are computed; and why some cannot be, by their numbers, which stand where the molecule itself does.
-        """
-        failures, start = Failures(len(positions), record=True), np.asarray(positions, np.float64)
-        encoded = np.empty((len(start), start[0].size), self.passes.encoding.dtype)
-        step = 1 if self.passes.encoding.is_fixed else len(start)
-        for k in range(0, len(start), step):
-            self.pipeline.encode(start, slice(k, k + step), encoded[k : k + step], failures)
-        aside = np.nan_to_num(start[:, 0] - self.pipeline.decode(encoded)[:, 0])
-        aside[np.abs(aside).max(axis=1) <= self.passes.encoding.step] = 0
-        aside[list(failures.reasons)] = 0
-        return encoded, aside, failures.in_order
+        """Encode positions (m, n, 3) A of structures, as `encoded` does."""
+        return encoded(self.pipeline, positions)
 
     def energies(self, results: NDArray[Any], positions: Sequence[Floats] | Floats) -> EnergyBatch:
         """Give the energies that results (m, n_results) of positions (m, n, 3) A stand for; errors are recorded."""
         return self.energy._batch_of(self.pipeline, results, np.asarray(positions))
+
+
+def encoded(pipeline: Pipeline, positions: Floats) -> tuple[NDArray[Any], Floats, dict[int, str]]:
+    """Encode positions (m, n, 3) A of structures as passes take them.
+
+    Returns them, (m, 3 n); how far each is from where it is computed, (m, 3) A; and why some cannot be, by their
+    numbers, which are encoded as the molecule itself.
+    """
+    encoding = pipeline.passes.encoding
+    failures, start = Failures(len(positions), record=True), np.asarray(positions, np.float64)
+    found = np.empty((len(start), start[0].size), encoding.dtype)
+    step = 1 if encoding.is_fixed else len(start)
+    for k in range(0, len(start), step):
+        pipeline.encode(start, slice(k, k + step), found[k : k + step], failures)
+    offsets = np.nan_to_num(start[:, 0] - pipeline.decode(found)[:, 0])
+    offsets[np.abs(offsets).max(axis=1) <= encoding.step] = 0
+    offsets[list(failures.reasons)] = 0
+    return found, offsets, failures.in_order

@@ -17,17 +17,19 @@ RowsLike = int | slice | ArrayLike | None
 
 
 class Column:
-    """Arrays of rows: `column[3]` is that of a row, `column[:]` one array of all, or a list where sizes differ.
+    """Arrays of rows: `column[3]` is one row's, `column[:]` one array of all, or a list if sizes differ.
 
-    Rows are a number, a slice, numbers, or a mask (n_rows,). Where it can be written, `column[rows] = arrays` takes an
-    array for a single row, else one for each, or one for all.
+    Rows are a number, a slice, numbers, or a mask (n_rows,). If it can be written, `column[rows] = arrays` takes an
+    array for a single row, one for each, or one for all.
+
+    ndim : dimensions of the array of a row
     """
 
     def __init__(
         self, ensemble: Ensemble, read: Callable[[list[int]], Sequence[NDArray[Any]]],
-        write: Callable[[list[int], Sequence[Any]], object] | None = None,
+        write: Callable[[list[int], Sequence[Any]], object] | None = None, ndim: int = 2,
     ) -> None:  # fmt: skip
-        self._ensemble, self._read, self._write = ensemble, read, write
+        self._ensemble, self._read, self._write, self._ndim = ensemble, read, write, ndim
 
     def __len__(self) -> int:
         return len(self._ensemble)
@@ -45,7 +47,7 @@ class Column:
         chosen = self._ensemble._chosen(rows).tolist()
         if isinstance(rows, int | np.integer):
             values = [values]
-        elif isinstance(values, np.ndarray) and values.ndim < 3:
+        elif isinstance(values, np.ndarray | float | int) and np.ndim(values) <= self._ndim:
             values = [values] * len(chosen)
         if not hasattr(values, "__len__"):
             raise InputError(f"a {type(values).__name__} is no array for each of {len(chosen):,} rows")
@@ -61,7 +63,7 @@ class Column:
 
 
 class DeviceArray:
-    """An array of a driver on the device: so many columns for each atom of all rows, or for each row.
+    """Array of a driver on the device: so many columns for each atom of all rows, or for each row.
 
     shape : (n, columns); atoms of the rows stand one row after the other
     """
@@ -94,7 +96,7 @@ class DeviceArray:
             self._run.write(self.buffer, array, first * self.shape[1])
 
     def _part(self, row: int | None) -> tuple[int, int]:
-        """The first of a row's numbers in the array and the one behind its last. Raises InputError for no row."""
+        """First of a row's numbers in the array and the one after its last. Raises InputError for no row."""
         if row is None:
             return 0, self.shape[0]
         n = len(self._firsts) - 1

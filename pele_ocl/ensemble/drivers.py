@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class DriverKernel:
     """A kernel that runs over the rows of an ensemble; made by `Ensemble.kernel`.
 
-    A call launches it for all atoms of some rows, with its parameters behind ENSEMBLE by name: numbers, and arrays of
-    `Ensemble.array`. The ensemble gives `energies` and `are_numbers` (a number for each row), `free` (a number for
+    A call launches it for all atoms of some rows. Its parameters after ENSEMBLE are given by name: numbers, and arrays
+    of `Ensemble.array`. The ensemble gives `energies` and `are_numbers` (a number for each row), `free` (a number for
     each atom), where the kernel has a parameter of that name.
     """
 
@@ -83,7 +83,7 @@ class DriverKernel:
 
 
 def _words_of(source: object) -> str:
-    """The text of a kernel, or of its file. Raises InputError for a file that cannot be read."""
+    """Read the text of a kernel, or of its file. Raises InputError for a file that cannot be read."""
     if not isinstance(source, Path):
         return arguments.text("source", source)
     try:

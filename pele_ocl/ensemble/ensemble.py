@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,23 +21,23 @@ from ..results import Terms
 from ..solvent_model import SolventModel
 from .columns import Column, DeviceArray, RowsLike
 from .drivers import DriverKernel
+from .restraints import BUFFERS, KINDS
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
     from ..opencl.device import Device
     from ..opencl.memory import Buffer
+    from .mapped import MappedRows
+    from .minimizing import RowMinimizer
 
 MOST_ROWS = 1 << 24  # of one molecule
-
-
-_REFERENCE = "reference of "  # begins the names of buffers with references of restraints
 
 
 class Ensemble:
     """Structures of one molecule or of many that live on one device, a row each.
 
-    Positions stay on the device between calls. `evaluate` computes energies and gradients there. What is read comes as
-    arrays, what is written replaces positions of rows. What a row gives depends on its molecule and positions alone: it
+    Positions stay on the device between calls. `evaluate` computes energies and gradients there. Rows are read as
+    arrays, and arrays that are written replace their positions. A row depends on its molecule and positions alone. It
     has the same bits by itself, in any order, and beside any others. A row that fails has a sentence in `errors`.
 
     molecules : an Atoms, or a list of them; equal entries of the list that are one object share their tables
@@ -45,7 +46,7 @@ class Ensemble:
     errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
     other parameters : as of `Energy`, for all rows
 
-    `atoms` has the Atoms of each row, `device` and `precision` are those of all. `positions`, `gradients`, `born_radii`
+    `atoms` has the Atoms of each row, `device` and `precision` are of all. `positions`, `gradients`, `born_radii`
     and `frozen` are Columns.
 
     Raises InputError for options that do not exist, DeviceMemoryError where the device has no room for all rows.
@@ -82,19 +83,21 @@ class Ensemble:
         self._failed: dict[int, str] = {}
         systems = self._systems(errors)
         self._resident = ResidentRows(Run(self.device, precision, profile=False), systems)
-        self._aside = np.zeros((len(self), 3))
+        self._offsets = np.zeros((len(self), 3))
         self._evaluated = np.zeros(len(self), bool)
         self._explained: dict[int, str] = {}
         self._frozen: list[NDArray[np.bool_]] = [np.zeros(len(atoms), bool) for atoms in self.atoms]
         self._free: Buffer | None = None
+        self._minimizer: RowMinimizer | None = None
+        self._is_mapped = False
         self.positions = Column(self, self._read_positions, self._write_positions)
         self.gradients = Column(self, self._read_gradients)
         self.born_radii = Column(self, self._read_radii)
-        self.frozen = Column(self, self._read_frozen, self._write_frozen)
+        self.frozen = Column(self, self._read_frozen, self._write_frozen, ndim=1)
         self.positions[:] = [atoms.positions for atoms in self.atoms]
 
     def _systems(self, errors: str) -> list[System | None]:
-        """The molecule of each row, recorded once for all rows of the same Atoms."""
+        """Record the molecule of each row, once for all rows of the same Atoms."""
         found: dict[int, System | str] = {}
         for k, atoms in enumerate(self.atoms):
             if id(atoms) not in found:
@@ -126,7 +129,7 @@ class Ensemble:
         good = [k for k in range(len(self)) if k not in self._failed]
         state = {
             "positions": dict(zip(good, self.positions[good], strict=True)),
-            "references": {k: self._references(k) for k in self._resident.there.tolist()},
+            "restraints": self._restraints(),
             "failed": {k: why for k, why in self._failed.items() if self._resident.systems[k] is not None},
             "frozen": {k: mask for k, mask in enumerate(self._frozen) if mask.any()},
         }
@@ -134,7 +137,7 @@ class Ensemble:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The terms of all rows, in the order of results."""
+        """Terms of all rows, in the order of results."""
         found = dict.fromkeys(
             name for system in dict.fromkeys(self._resident.systems) if system for name in system.energy.names
         )
@@ -143,7 +146,7 @@ class Ensemble:
 
     @property
     def energy_dtype(self) -> np.dtype[Any]:
-        """The type of energies on the device: float64 if it has that, which kernels name `fine`."""
+        """Type of energies on the device: float64 if it has that, which kernels name `fine`."""
         return self._resident.fine
 
     def evaluate(self, rows: RowsLike = None) -> Ensemble:
@@ -172,7 +175,7 @@ class Ensemble:
 
     @property
     def errors(self) -> dict[int, str]:
-        """Why rows failed, by their numbers from 0."""
+        """Reasons why rows failed, by their numbers from 0."""
         _, are_numbers = self._resident.energies()
         there = self._resident.there
         for k in there[self._evaluated[there] & ~are_numbers[there]].tolist():
@@ -199,15 +202,27 @@ class Ensemble:
     def references(self, name: str) -> Column:
         """Give the reference positions of a positional restraint, which rows may have of their own.
 
-        name : of the restraint; `ensemble.references("restraint")[3] = positions` sets those of row 3, (n, 3) A
+        name : of the restraint; `ensemble.references("restraint")[3] = positions` sets them for row 3, (n, 3) A
         """
-        piece = f"{_REFERENCE}{name}"
-        there = self._resident.there.tolist()
-        if not all(piece in self._resident.system(k).passes.buffers for k in there):
-            raise InputError(f"no restraint of the ensemble is named {described(name)}")
-        return Column(
-            self, lambda rows: self._read_encoded(rows, piece), lambda rows, x: self._write_references(rows, piece, x)
-        )
+        return self._restraint_values("references", name, 2)
+
+    def force_constants(self, name: str) -> Column:
+        """Give the force constants of a restraint, which rows may have of their own.
+
+        name : of the restraint; (n,) of the atoms kcal/mol/A^2, or (m,) of distances and torsions, kcal/mol/rad^2
+        """
+        return self._restraint_values("force_constants", name, 1)
+
+    def targets(self, name: str) -> Column:
+        """Give the targets of a restraint of distances (m,) A or torsions (m,) rad, which rows may have of their own.
+
+        name : of the restraint
+        """
+        return self._restraint_values("targets", name, 1)
+
+    def _restraint_values(self, kind: str, name: str, ndim: int) -> Column:
+        values = KINDS[kind](self, name)
+        return Column(self, values.read, values.write, ndim)
 
     def copy(self, sources: RowsLike, targets: RowsLike) -> None:
         """Copy rows to other rows of the same molecules on the device: positions, results, references.
@@ -226,7 +241,7 @@ class Ensemble:
                 raise InputError(f"row {k} cannot be copied to row {to}: their molecules are not the same Atoms")
         if len(begin):
             self._resident.copy(begin, end)
-            self._aside[end], self._evaluated[end] = self._aside[begin], self._evaluated[begin]
+            self._offsets[end], self._evaluated[end] = self._offsets[begin], self._evaluated[begin]
             for to in end.tolist():
                 self._explained.pop(to, None)
                 self._failed.pop(to, None)
@@ -242,7 +257,7 @@ class Ensemble:
         return DeviceArray(self, (n, columns), self._dtype_of(dtype), per)
 
     def _dtype_of(self, dtype: object) -> np.dtype[Any]:
-        """The type of a driver's array. Raises InputError for one that kernels do not know."""
+        """Type of a driver's array. Raises InputError for one that kernels do not know."""
         if dtype is None:
             return np.dtype(self.precision)
         if isinstance(dtype, str) and dtype == "coordinate":
@@ -270,13 +285,14 @@ class Ensemble:
 
         Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
         """
-        from .minimizing import minimize_rows
+        from .minimizing import RowMinimizer
 
         chosen = [k for k in self._chosen(rows).tolist() if k not in self._failed]
-        return minimize_rows(self, chosen, options)
+        self._minimizer = self._minimizer or RowMinimizer()
+        return self._minimizer.minimize(self, chosen, options)
 
     def _system(self, k: int) -> System:
-        """The molecule of a row as it is recorded. Raises InputError where it cannot be computed."""
+        """Molecule of a row as it is recorded. Raises InputError where it cannot be computed."""
         system = self._resident.systems[k]
         if system is None:
             raise InputError(self._failed[k])
@@ -284,25 +300,56 @@ class Ensemble:
 
     @property
     def _energy_options(self) -> dict[str, Any]:
-        """The options of `Energy` that all rows have, less the gradient."""
+        """Options of `Energy` that all rows have, less the gradient."""
         return {name: value for name, value in self._options.items() if name != "gradient"}
 
-    def _references_of(self, k: int) -> dict[str, NDArray[Any]]:
-        """The encoded references of the restraints of a row, by the names of their buffers."""
-        names = [name for name in self._system(k).passes.buffers if name.startswith(_REFERENCE)]
-        return {name: self._resident.read([k], name, self._resident.coordinate)[0] for name in names}
+    def _row_data(self, rows: list[int]) -> dict[str, NDArray[np.uint8]]:
+        """Read the values of restraints of rows of one molecule, bytes (n_rows, size) by names of buffers."""
+        passes = self._system(rows[0]).passes
+        names = [name for name in passes.buffers if name.startswith(BUFFERS)]
+        return {name: self._resident.read(rows, name, np.uint8) for name in names}
 
-    def _references(self, k: int) -> dict[str, Floats]:
-        """The references (n, 3) A of the restraints of a row, by the names of their buffers."""
-        decode = self._system(k).pipeline.decode
-        return {name: decode(encoded[np.newaxis])[0] for name, encoded in self._references_of(k).items()}
+    def _restraints(self) -> dict[tuple[str, str], dict[int, Floats]]:
+        """Read the values of restraints by their kind, by the name of the restraint and by row."""
+        found: dict[tuple[str, str], dict[int, Floats]] = {}
+        there = self._resident.there.tolist()
+        names = {term.name for k in there for term in self._resident.system(k).energy.further_terms}
+        for kind, values in KINDS.items():
+            for name in names:
+                with suppress(InputError):  # of another kind
+                    found[kind, name] = dict(zip(there, values(self, name).read(there), strict=True))
+        return found
+
+    @contextmanager
+    def mapped(self, *, moves: bool = False) -> Iterator[MappedRows]:
+        """Map the memory of rows on a CPU device as NumPy arrays, as long as a `with` block lasts.
+
+        Nothing else can be asked of the ensemble in the block, and the arrays must not be used after it.
+
+        moves : whether the block writes positions, whose rows are then to be evaluated anew
+
+        Raises InputError for a device that is no CPU, or one without float64.
+        """
+        from .mapped import mapped
+
+        self._chosen(None)
+        with mapped(self) as rows:
+            self._is_mapped = True
+            try:
+                yield rows
+            finally:
+                self._is_mapped = False
+                if moves:
+                    self._evaluated[:] = False
 
     def finish(self) -> None:
         """Wait until the device has done all that was started."""
         self._resident.run.finish()
 
     def _chosen(self, rows: RowsLike) -> Rows:
-        """The numbers of rows. Raises InputError for rows that there are not."""
+        """Give the numbers of rows. Raises InputError for rows that there are not, and while their memory is mapped."""
+        if self._is_mapped:
+            raise InputError("the memory of the rows is mapped; leave the `with` block of mapped() first")
         if rows is None:
             return np.arange(len(self))
         if not isinstance(rows, bool | np.bool_):
@@ -331,12 +378,12 @@ class Ensemble:
         return [(np.array(places, np.int64), system) for system, places in found.items()]
 
     def _batch(self, rows: list[int]) -> EnergyBatch:
-        """The energies of rows of one molecule as results have them."""
+        """Read the energies of rows of one molecule as results have them."""
         results = self._resident.read(rows, "results", self.precision)
         return self._resident.system(rows[0]).energies(results, self._read_positions(rows))
 
     def _read_positions(self, rows: list[int]) -> list[Floats]:
-        return [x + self._aside[k] for k, x in zip(rows, self._read_encoded(rows, "positions"), strict=True)]
+        return [x + self._offsets[k] for k, x in zip(rows, self._read_encoded(rows, "positions"), strict=True)]
 
     def _read_encoded(self, rows: list[int], name: str) -> list[Floats]:
         found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]
@@ -357,19 +404,10 @@ class Ensemble:
         self._evaluated[rows] = False
         for places, system in self._by_system(np.array(rows, np.int64)):
             there = [rows[place] for place in places.tolist()]
-            encoded, aside, errors = system.encoded(np.stack([given[place] for place in places.tolist()]))
+            encoded, offsets, errors = system.encoded(np.stack([given[place] for place in places.tolist()]))
             self._failed |= {there[k]: reason for k, reason in errors.items()}
-            self._aside[there] = aside
+            self._offsets[there] = offsets
             self._resident.write(there, "positions", encoded)
-
-    def _write_references(self, rows: list[int], name: str, positions: Sequence[ArrayLike]) -> None:
-        given = [self._positions(k, x) for k, x in zip(rows, positions, strict=True)]
-        for place, k in enumerate(rows):
-            encoded, aside, errors = self._system(k).encoded(given[place][np.newaxis])
-            if errors or aside.any():
-                raise InputError(errors.get(0, f"the references of row {k} lie far from the molecule"))
-            self._resident.write([k], name, encoded)
-            self._evaluated[k] = False
 
     def _positions(self, k: int, positions: ArrayLike) -> Floats:
         """Positions (n, 3) of row k. Raises InputError for another shape."""
@@ -419,7 +457,7 @@ class Ensemble:
 
 
 def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) -> tuple[Atoms, ...]:
-    """The Atoms of each row."""
+    """Give the Atoms of each row."""
     listed = [molecules] if isinstance(molecules, Atoms) else molecules
     if not isinstance(listed, Sequence) or not listed:
         raise InputError(f"molecules is {described(molecules)}; an Atoms or a list of them is needed")
@@ -434,14 +472,13 @@ def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) ->
 
 
 def _again(
-    molecules: list[Atoms], rows: list[int], options: dict[str, Any], state: dict[str, dict[int, Any]]
+    molecules: list[Atoms], rows: list[int], options: dict[str, Any], state: dict[str, dict[Any, Any]]
 ) -> Ensemble:
-    """The ensemble that a pickle describes."""
+    """Make the ensemble that a pickle describes."""
     ensemble = Ensemble([molecules[k] for k in rows], errors="record", **options)
     ensemble.positions[list(state["positions"])] = list(state["positions"].values())
-    for k, references in state["references"].items():
-        for name, x in references.items():
-            ensemble._write_references([k], name, [x])
+    for (values, name), of_rows in state["restraints"].items():
+        KINDS[values](ensemble, name).write(list(of_rows), list(of_rows.values()))
     ensemble._failed |= state["failed"]  # a row that could not be placed is no row at its molecule's positions
     for k, mask in state["frozen"].items():
         ensemble.frozen[k] = mask

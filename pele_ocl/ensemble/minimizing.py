@@ -3,84 +3,132 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..atoms import Floats
-from ..errors import InputError
+from ..engine.system import System
+from ..errors import DeviceMemoryError, InputError
 from ..minimize.minimizer import Minimizer
-from ..minimize.pack import Member, Seated
-from ..minimize.packs import Packs
+from ..minimize.options import check_options
 from ..minimize.result import MinimizeBatch, MinimizeResult
+from ..minimize.shared import Member, SharedScheduler, SharedSeated, most_bytes
 
 if TYPE_CHECKING:
+    from ..opencl.device import Device
     from .ensemble import Ensemble
 
+MOST_MEMBERS = 256  # molecules with options that are kept prepared
 
-def minimize_rows(ensemble: Ensemble, rows: Sequence[int], options: Mapping[str, Any]) -> MinimizeBatch:
-    """Minimise rows, leave them evaluated at their minima, and give their results in the order of `rows`.
+Found = dict[int, MinimizeResult | str]  # results of rows, or why there is none
 
-    Frozen atoms of a row stay where they are, restraints hold to the references of the row. options : of Minimizer
 
-    Raises InputError for options that do not exist, and for those that are the ensemble's own.
+class RowMinimizer:
+    """Minimisation of the rows of an ensemble: molecules prepared once for all rows and calls, and their scheduler.
+
+    Other options alone make a molecule be prepared anew. Frozen atoms and references of restraints are data of rows.
     """
-    begin, own = time.perf_counter(), ensemble._energy_options
-    if twice := [name for name in options if name in own or name in ("frozen", "device")]:
-        raise InputError(f"{twice[0]} is the ensemble's own; leave it out")
-    starts = dict(zip(rows, ensemble.positions[list(rows)], strict=True))
-    members: dict[object, Member] = {}
-    found: dict[int, MinimizeResult | str] = {}
 
-    def member_of(k: int) -> Member:
-        """The molecule of a row with the atoms that it keeps in place."""
-        mask = ensemble.frozen[k]
-        key = ensemble._system(k), mask.tobytes()
-        if key not in members:
-            members[key] = Member(Minimizer(ensemble.atoms[k], **options, **own, device=ensemble.device), ~mask)
-        return members[key]
+    def __init__(self) -> None:
+        self._members: dict[tuple[System, tuple[object, ...]], Member | str] = {}
+        self._scheduler: SharedScheduler | None = None
+        self._size = 0  # bytes of its regions
+        self._stack = ExitStack()
+        weakref.finalize(self, self._stack.close).atexit = False
 
-    with ExitStack() as stack:
-        packs = Packs(ensemble.device, ensemble.precision, stack)
-        apart: dict[Member, list[int]] = {}
+    def minimize(self, ensemble: Ensemble, rows: Sequence[int], options: Mapping[str, Any]) -> MinimizeBatch:
+        """Minimise rows, leave them evaluated at their minima, and give their results in the order of `rows`.
 
-        def structures() -> Iterator[Seated | None]:
-            for k in rows:
-                try:
-                    member = member_of(k)
-                    if not (packs.suits(member.minimizer) and packs.fits(member)):
-                        apart.setdefault(member, []).append(k)
-                        continue
-                    structure = packs.structure(member, k, starts[k])
-                except InputError as error:
-                    found[k] = str(error)
-                else:
-                    structure.initial = list(ensemble._references_of(k).items())
-                    yield structure
+        options : of Minimizer. Raises InputError for options that do not exist, or are the ensemble's.
+        """
+        begin, own = time.perf_counter(), ensemble._energy_options
+        if twice := [name for name in options if name in own or name in ("frozen", "device")]:
+            raise InputError(f"{twice[0]} is the ensemble's own; leave it out")
+        check_options(options)
+        found: Found = {}
+        batches = list(self._structures(ensemble, rows, options, found))
+        try:
+            self._run(ensemble, batches, options.get("max_seconds"), found)
+        except BaseException:
+            self._forget()
+            raise
+        good = {k: of.positions for k, of in found.items() if isinstance(of, MinimizeResult)}
+        if good:
+            ensemble.positions[list(good)] = list(good.values())
+        ensemble.evaluate(list(rows))
+        results = [found[k] for k in rows]
+        errors = {place: result for place, result in enumerate(results) if isinstance(result, str)}
+        there = [None if isinstance(result, str) else result for result in results]
+        return MinimizeBatch(there, errors, time.perf_counter() - begin)
 
-        waiting = structures()
-        packs.fill(waiting)
-        while packs:
-            packs.start()
-            packs.fill(waiting)
-            found.update(packs.look())
-    for member, numbers in apart.items():
-        found.update(_apart(member, numbers, [starts[k] for k in numbers]))
-    results = [found[k] for k in rows]
-    for k in rows:
-        result = found[k]
-        if isinstance(result, MinimizeResult):
-            ensemble.positions[k] = result.positions
-    ensemble.evaluate(list(rows))
-    errors = {place: result for place, result in enumerate(results) if isinstance(result, str)}
-    good = [None if isinstance(result, str) else result for result in results]
-    return MinimizeBatch(good, errors, time.perf_counter() - begin)
+    def _structures(
+        self, ensemble: Ensemble, rows: Sequence[int], options: Mapping[str, Any], found: Found
+    ) -> Iterator[list[SharedSeated]]:
+        """Give the structures of rows by molecule. found : gets why others are none"""
+        chosen = np.unique(np.array(rows, np.int64))
+        for there, system in ensemble._by_system(chosen):
+            own_rows = chosen[there].tolist()
+            member = self._member(ensemble, system, own_rows[0], options)
+            if isinstance(member, str):
+                found |= dict.fromkeys(own_rows, member)
+                continue
+            structures, errors = member.structures(
+                own_rows, np.stack(ensemble._read_positions(own_rows)), [~ensemble._frozen[k] for k in own_rows],
+                ensemble._row_data(own_rows),
+            )  # fmt: skip
+            found |= errors
+            yield structures
 
+    def _member(self, ensemble: Ensemble, system: System, k: int, options: Mapping[str, Any]) -> Member | str:
+        """Prepare the molecule of row k for some options, once; give it, or why it cannot be."""
+        key = system, tuple(sorted((name, repr(value)) for name, value in options.items()))
+        if key not in self._members:
+            if len(self._members) >= MOST_MEMBERS:
+                self._forget()
+            try:
+                minimizer = Minimizer(ensemble.atoms[k], **options, **ensemble._energy_options, device=ensemble.device)
+                self._members[key] = Member(minimizer)
+            except InputError as error:
+                self._members[key] = str(error)
+        return self._members[key]
 
-def _apart(member: Member, rows: Sequence[int], starts: Sequence[Floats]) -> Iterator[tuple[int, MinimizeResult | str]]:
-    """The results of rows of one molecule by a method that shares no launches with others."""
-    batch = member.minimizer.minimize_batch(np.stack(starts), errors="record")
-    for place, k in enumerate(rows):
-        yield k, batch.errors[place] if place in batch.errors else batch[place]
+    def _run(
+        self, ensemble: Ensemble, batches: Sequence[list[SharedSeated]], limit: float | None, found: Found
+    ) -> None:
+        """Minimise structures, for so many seconds at most."""
+        members = [batch[0].member for batch in batches if batch]
+        if not members:
+            return
+        needed = sum(of.shared.size for of in members)
+        needed += sum(len(batch) * batch[0].member.own.size for batch in batches if batch)
+        scheduler = self._scheduler_for(ensemble.device, ensemble.precision, needed, max(of.size for of in members))
+        scheduler.begin(limit)
+        for done in scheduler.minimized(iter(batches)):
+            found |= {structure.number: structure.result for structure in done}
+
+    def _scheduler_for(self, device: Device, precision: str, needed: int, least: int) -> SharedScheduler:
+        """Give a scheduler with so many bytes for its regions, or as many as there may be, at least `least`.
+
+        Raises DeviceMemoryError if a structure has no room.
+        """
+        most = max(least, most_bytes(device))
+        if least > device.largest_buffer:
+            raise DeviceMemoryError(
+                f"a row takes {least / 2**30:.1f} GiB while it is minimised; {device} has buffers of "
+                f"{device.largest_buffer / 2**30:.1f} GiB at most"
+            )
+        if self._scheduler is None or self._size < min(needed, most):
+            self._size = min(max(needed, 2 * self._size), most)
+            self._scheduler = None
+            self._stack.close()  # which gives the queues back, and waits for what is left
+            self._scheduler = SharedScheduler(device, precision, self._stack, self._size)
+        return self._scheduler
+
+    def _forget(self) -> None:
+        """Give up all that is prepared."""
+        self._members.clear()
+        self._scheduler = None
+        self._stack.close()

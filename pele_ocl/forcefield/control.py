@@ -18,8 +18,8 @@ from ..textfiles import lines, quoted
 DATA_FOLDERS = ("Data", "DataLocal")
 _MOST = 1e6
 _DEFAULT_IONIC_STRENGTH = 0.15  # mol/L, PELE's own
-# Solvents of PELE by the GB model that stands for them here, and whether it is PELE's.
-_SOLVENTS = {"OBC": ("obc2", True), "VACUUM": ("none", True), "VDGBNP": ("obc2", False), "SGBNP": ("obc2", False)}
+# Solvents of PELE by their GB model here.
+_SOLVENTS = {"OBC": "obc2", "VACUUM": "none", "VDGBNP": "vdgbnp", "SGBNP": "sgbnp"}
 # Strings are left as they are, comments go. A comma before a bracket is not JSON.
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 # A word with $ becomes a string where a value may stand: behind a colon, or as an element of an array. Elsewhere it
@@ -65,10 +65,10 @@ def read_control(path: str | PathLike[str]) -> ControlFile:
     kind = blocks.text(solvent, "solventType", "SGBNP" if solvent else "VACUUM").upper()
     if kind not in _SOLVENTS:
         raise FormatError(f"{file}: the solventType {quoted(kind)} is none of {', '.join(_SOLVENTS)}")
-    gb, own = _SOLVENTS[kind]
+    gb = _SOLVENTS[kind]
     strength = blocks.number(solvent, "ionicStrength", _DEFAULT_IONIC_STRENGTH)
-    other = f"{file}: the solvent {kind} is not computed here; OBC set II was taken in its place, and energies differ"
-    notes = [] if own else [other]
+    penalty = f"{file}: the penalty of ion pairs in SGBNP, whose table PELE keeps to itself, is left out"
+    notes = [penalty] if gb == "sgbnp" else []
     paths = list(_complex(blocks, start))
     several = start.get("MultipleComplex")
     if isinstance(several, list) and len(several) > 1 and paths:

@@ -137,6 +137,7 @@ class ForceField:
             bonded=bonded,
             types=parameters.types,
             gb_radii_set=self._radii_name(used),
+            sgb=_sgb_of(used, index),
             notes=structure.notes
             + bonding.notes
             + gb_notes
@@ -219,6 +220,13 @@ def _parameters(used: Sequence[Template], index: Ints, kind: Kind) -> AtomParame
         combining=_COMBINING[kind],
         one_four=_ONE_FOUR[kind],
     )
+
+
+def _sgb_of(used: Sequence[Template], index: Ints) -> Floats | None:
+    """Figures of Atoms.sgb of the atoms of all used templates at these indices (n,); None where no template has any."""
+    if all(t.sgb is None for t in used):
+        return None
+    return np.concatenate([np.full((len(t), 4), np.nan) if t.sgb is None else t.sgb for t in used])[index]
 
 
 def _index(matches: Sequence[Match], used: Sequence[Template]) -> Ints:

@@ -49,6 +49,8 @@ class Template:
     source : the file, for messages
     terms : bonds, angles, torsions and impropers among the n atoms; None where the file has no parameters of them
     impropers_by_index : whether equal outer atoms of an improper stand in the order of the structure, as in OpenMM
+    sgb : (n, 4) radius of the dielectric surface and of the accessible one (A), gamma (kcal/mol/A^2) and alpha
+        (kcal/mol) of PELE's SGB solvents; None where the file has zeros there
     """
 
     name: str
@@ -63,6 +65,7 @@ class Template:
     source: str
     terms: Bonded | None = None
     impropers_by_index: bool = False
+    sgb: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -318,7 +321,9 @@ class _Reader:
         names = tuple(name.replace("_", "") for name in padded)
         self._check_unique(names)
         elements = tuple(element_of(name, self.path.stem.upper()) for name in padded)
-        lengths, epsilon, charges = self._nonbonded(n_atoms).T
+        nonbonded = self._nonbonded(n_atoms)
+        lengths, epsilon, charges = nonbonded[:, :3].T
+        sgb = nonbonded[:, 3:]
         bonds, bond_parameters = self._bonds(n_atoms)
         self._rows("END")
         terms = read_terms(self.sections, bonds, bond_parameters, n_atoms, self._error)
@@ -335,6 +340,7 @@ class _Reader:
             source=str(self.path),
             terms=terms,
             impropers_by_index=_BY_INDEX in self.comments,
+            sgb=sgb if sgb[:, 0].any() and sgb[:, 2:].any() else None,
         )
 
     def _n_atoms(self) -> int:
@@ -369,8 +375,8 @@ class _Reader:
                 raise self._error(number, f"the atom {name} was there before; rename one of the two")
 
     def _nonbonded(self, n_atoms: int) -> Floats:
-        """(n, 3) length, epsilon and charge of each atom."""
-        values = np.full((n_atoms, 3), np.nan)
+        """(n, 7) length, epsilon, charge and the four SGB figures of each atom."""
+        values = np.full((n_atoms, _NBON_FIELDS - 1), np.nan)
         for number, fields in self._rows("NBON"):
             if len(fields) != _NBON_FIELDS:
                 raise self._error(
@@ -379,9 +385,11 @@ class _Reader:
             i = self._index(number, fields[0], n_atoms)
             if not np.isnan(values[i, 0]):
                 raise self._error(number, f"atom {i + 1} has a second NBON row; delete one of the two")
-            values[i] = [self._number(number, field) for field in fields[1:4]]
+            values[i] = [self._number(number, field) for field in fields[1:]]
             if min(values[i, :2]) < 0:
                 raise self._error(number, "sigma or epsilon is negative; they cannot be")
+            if min(values[i, 3:5]) < 0:
+                raise self._error(number, "an SGB radius is negative; it cannot be")
         missing = np.flatnonzero(np.isnan(values[:, 0]))
         if len(missing):
             raise FormatError(f"{self.path}: atom {missing[0] + 1} has no NBON row; add one")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from ..errors import FormatError
 from ..textfiles import quoted
 
 Bools = NDArray[np.bool_]
+Model = TypeVar("Model")
 
 ANOTHER_MODEL = ", and --model reads another"  # of a note, for commands that have the option
 _NAMED = 4  # residues in a note
@@ -103,6 +104,38 @@ def shown_models(numbers: Iterable[int]) -> str:
     """Numbers of models for messages, the first ten and the last."""
     have = list(numbers)
     return ", ".join(map(str, have[:10])) + (f" ... {have[-1]}" if len(have) > 10 else "")
+
+
+def first_readable(
+    models: Sequence[Model], read: Callable[[Model], Structure], failed: dict[int, str] | None
+) -> tuple[Model, Structure]:
+    """Find the first model that can be read; failed : takes the others' reasons; None to raise the first's FormatError
+
+    Raises the first model's FormatError if no model can be read.
+    """
+    reasons = {} if failed is None else failed
+    for place, model in enumerate(models):
+        try:
+            return model, read(model)
+        except FormatError as error:
+            reasons[place] = str(error)
+            if failed is None:
+                raise
+    raise FormatError(reasons[0])
+
+
+def fill_readable(
+    conformations: Floats, models: Iterable[Model], read: Callable[[Model], Floats], failed: dict[int, str] | None
+) -> None:
+    """Fill conformations (m, n, 3) A with the positions of models; NaN and a reason in `failed`, if it is a dict."""
+    for place, model in enumerate(models):
+        try:
+            conformations[place] = read(model)
+        except FormatError as error:
+            if failed is None:
+                raise
+            conformations[place] = np.nan
+            failed[place] = str(error)
 
 
 def _location_notes(marks: Strings, contested: Bools, labels: Labels, source: str) -> tuple[str, ...]:

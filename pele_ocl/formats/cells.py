@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
@@ -68,6 +69,13 @@ def _pdb_cell(data: bytes) -> Floats | None:
 
 
 def _cif_cell(data: bytes) -> Floats | None:
+    if b"_cell." not in data:
+        return None
+    plain = [
+        re.search(rb"^_cell\.%s[ \t]+['\"]?([^\s'\"]+)" % name.encode(), data, re.MULTILINE) for name in _CIF_NAMES
+    ]
+    if all(plain):
+        return _of_texts([of[1] for of in plain if of is not None])
     from gemmi import cif
 
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from os import PathLike
 
 import gemmi
@@ -14,7 +15,7 @@ from ..chemistry import element
 from ..errors import FormatError
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines, quoted
-from .assembly import Records, model_note, structure
+from .assembly import Records, fill_readable, first_readable, model_note, structure
 from .registry import StructureFormat
 
 _COORDINATES = ("Cartn_x", "Cartn_y", "Cartn_z")
@@ -39,27 +40,35 @@ def read_mmcif(path: str | PathLike[str], model: int | None = None) -> Structure
     return _structure(_records(site)[chosen], source, notes)
 
 
-def read_mmcif_conformations(file: InputFile) -> tuple[list[int], Floats]:
-    """All models as conformations of one molecule: numbers, and positions (m, n, 3) A; read_conformations."""
+def read_mmcif_conformations(file: InputFile, failed: dict[int, str] | None = None) -> tuple[list[int], Floats]:
+    """Read all models as conformations of one molecule: numbers, and positions (m, n, 3) A; read_conformations."""
     numbers = mmcif_models(file)
     source = str(file)
     site = _Site(atom_block(file), source)
     records = _records(site)
     names = dict.fromkeys(site.models.tolist())
-    models = [_structure(records[np.asarray(site.models == name)], source) for name in names]
-    first = models[0]
-    for number, other in zip(numbers, models, strict=True):
+    models = [records[np.asarray(site.models == name)] for name in names]
+    read = partial(_structure, source=source)
+    chosen, first = first_readable(models, read, failed)
+    of_first = numbers[next(k for k, model in enumerate(models) if model is chosen)]
+
+    def positions_in(place: int) -> Floats:
+        number, other = numbers[place], read(models[place])
         if len(other.positions) != len(first.positions):
             raise FormatError(
-                f"{source}: model {number} has {len(other.positions):,} atoms, model {numbers[0]} "
+                f"{source}: model {number} has {len(other.positions):,} atoms, model {of_first} "
                 f"{len(first.positions):,}; conformations of one molecule are needed"
             )
         for i in np.flatnonzero(_identities(other) != _identities(first))[:1].tolist():
             raise FormatError(
-                f"{source}: atom {other.labels.atom(i)} of model {number} stands where model {numbers[0]} has "
+                f"{source}: atom {other.labels.atom(i)} of model {number} stands where model {of_first} has "
                 f"{first.labels.atom(i)}; conformations of one molecule are needed"
             )
-    return numbers, np.stack([model.positions for model in models])
+        return other.positions
+
+    conformations = np.empty((len(models), len(first.positions), 3))
+    fill_readable(conformations, range(len(models)), positions_in, failed)
+    return numbers, conformations
 
 
 def _identities(model: Structure) -> Strings:

@@ -24,7 +24,7 @@ from ..chemistry import aligned_name, element, is_polymer, is_water
 from ..errors import FormatError
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines, number, quoted
-from .assembly import Records, model_note, shown_models, structure
+from .assembly import Records, fill_readable, first_readable, model_note, shown_models, structure
 from .registry import StructureFormat
 
 _MODEL_NUMBER = re.compile("[0-9]{1,9}")
@@ -460,24 +460,24 @@ def pdb_models(file: InputFile) -> list[int]:
     return model_numbers_of(_all_records(file), file) or _none(file)
 
 
-def read_pdb_conformations(file: InputFile) -> tuple[list[int], Floats]:
-    """All models as conformations of one molecule: numbers, and positions (m, n, 3) A; read_conformations."""
+def read_pdb_conformations(file: InputFile, failed: dict[int, str] | None = None) -> tuple[list[int], Floats]:
+    """Read all models as conformations of one molecule: numbers, and positions (m, n, 3) A; read_conformations."""
     source = str(file)
     models = [Listed(group, source) for _, group in groupby(_all_records(file), lambda record: record.ordinal)]
     models = [listed for listed in models if listed.texts] or _none(file)
-    first = models[0]
+    first, found = first_readable(models, lambda listed: structure(records_of(listed, source), source), failed)
     rank = {line_number: k for k, line_number in enumerate(first.numbers)}
-    kept = np.array([rank[line] for line in structure(records_of(first, source), source).lines.tolist()], np.intp)
+    kept = np.array([rank[line] for line in found.lines.tolist()], np.intp)
     identities = letters(first)[kept, IDENTITY]
     conformations = np.empty((len(models), len(kept), 3))
-    for positions, listed in zip(conformations, models, strict=True):
+
+    def positions_in(listed: Listed) -> Floats:
         if len(listed.texts) != len(first.texts):
             raise FormatError(
                 f"{source}: model {listed.model} has {len(listed.texts):,} atoms, model {first.model} "
                 f"{len(first.texts):,}; conformations of one molecule are needed"
             )
         text = letters(listed)
-        positions[:] = positions_of(text, listed, source)[kept]
         others = np.flatnonzero((text[kept, IDENTITY] != identities).any(axis=1))
         if len(others):
             k = int(kept[others[0]])
@@ -485,6 +485,9 @@ def read_pdb_conformations(file: InputFile) -> tuple[list[int], Floats]:
                 f"{source}:{listed.numbers[k]}: {listed.texts[k][IDENTITY].strip()!r} stands where model "
                 f"{first.model} has {first.texts[k][IDENTITY].strip()!r}; conformations of one molecule are needed"
             )
+        return positions_of(text, listed, source)[kept]
+
+    fill_readable(conformations, models, positions_in, failed)
     return [listed.model for listed in models], conformations
 
 

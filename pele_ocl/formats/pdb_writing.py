@@ -11,6 +11,8 @@ from os import PathLike
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
 
+import numpy as np
+
 from ..atoms import Atoms, Floats, Labels
 from ..chemistry import aligned_name, is_polymer
 from ..errors import FormatError
@@ -44,7 +46,7 @@ def write_pdb_with_ions(
     The ions get a chain of their own, or go on with the last one if no letter is left.
 
     Lines of a PDB file are kept unchanged: the chosen model's, and all that belong to no model. Other files are written
-    anew, without their charges, and so are files with left-out atoms.
+    anew, without their charges. So are files with atoms that were left out or moved.
 
     target : written as given; see writing.replacing
     source : the file that atoms were read from, an InputFile best, as it does not change
@@ -54,7 +56,8 @@ def write_pdb_with_ions(
     """
     assert atoms.labels is not None
     source = read_file(source)
-    if structure_format(source).has_pdb_records and len(read_pdb(source, model).lines) == len(atoms):
+    own = read_pdb(source, model).positions if structure_format(source).has_pdb_records else None
+    if own is not None and np.array_equal(own, atoms.positions):
         before, after, serial = _own_lines(source, model)
     else:
         before, after, serial = list(atom_lines(atoms.labels, atoms.positions, str(source))), [], len(atoms)

@@ -68,14 +68,15 @@ class StructureFormat:
     has_bonds : whether atoms of the format have bonds, where they bring parameters
     topology : the parameters of a file without positions, where the format is of such files; `read` then raises
     with_parameters : `topology` of a format whose parameters stand in other files
-    conformations : numbers and positions (m, n, 3) A of all models, where the format's models can be read together
+    conformations : numbers and positions (m, n, 3) A of all models, where the format's models can be read together; a
+        model that cannot be read is NaN where a dict takes the reasons, by place
     has_pdb_records : whether a file's lines can be kept in a PDB file
     """
 
     read: Callable[[InputFile, int | None], Structure | Atoms]
     models: Callable[[InputFile], list[int]]
     brings_parameters: bool = False
-    conformations: Callable[[InputFile], tuple[list[int], Floats]] | None = None
+    conformations: Callable[[InputFile, dict[int, str] | None], tuple[list[int], Floats]] | None = None
     has_pdb_records: bool = False
     kind: str = "the file"
     has_lennard_jones: bool = True

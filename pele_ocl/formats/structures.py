@@ -7,15 +7,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 
 import numpy as np
 
-from ..arguments import file_path
+from ..arguments import file_path, instance
 from ..atoms import Atoms, Floats, Structure, Topology
-from ..contract import impossible_bonds, made_whole
+from ..contract import impossible_bonds, made_whole, whole_structure
 from ..errors import FormatError, InputError
 from ..inputfile import read_file
+from .cells import read_cell
 from .registry import STRUCTURES, is_structure, structure_format, structure_suffix
 
 Paths = Sequence[str | PathLike[str]]
@@ -27,12 +29,14 @@ def read_structure(path: str | PathLike[str], model: int | None = None) -> Struc
     path : file ending in a key of STRUCTURES, also with `.gz`
     model : number of the model as the file has it; the first if None
 
+    If the faces of the file's unit cell cut molecules, they are made whole, as a note tells.
+
     Raises FormatError, naming file and line, for whatever cannot be read, and for a file that brings parameters.
     """
     found = structure_format(path).read(read_file(path), model)
     if not isinstance(found, Structure):
         raise FormatError(f"{path}: brings its own charges and radii; read it with pele_ocl.read")
-    return found
+    return _whole_structure(found, path, model)
 
 
 def read_structure_or_atoms(
@@ -48,7 +52,7 @@ def read_structure_or_atoms(
     model : number of the model, or of the model or frame of the coordinates; the first if None
     parameters : CHARMM's parameter files, for a .psf
 
-    If the faces of the coordinates' unit cell cut molecules, they are made whole, as a note tells.
+    If the faces of a file's unit cell cut molecules, they are made whole, as a note tells.
 
     Raises FormatError if a file cannot be read or the files have other numbers of atoms. Raises InputError for
     parameters without coordinates.
@@ -59,21 +63,37 @@ def read_structure_or_atoms(
         raise InputError(
             f"{parameters[0]}: parameter files go with a .psf and a file of coordinates, which was not named"
         )
-    return structure_format(path).read(read_file(path), model)
+    found = structure_format(path).read(read_file(path), model)
+    return _whole_structure(found, path, model) if isinstance(found, Structure) else found
 
 
-def read_conformations(path: str | PathLike[str]) -> tuple[list[int], Floats]:
+def read_conformations(path: str | PathLike[str], failed: dict[int, str] | None = None) -> tuple[list[int], Floats]:
     """Numbers of the models of a PDB file, plain or gzip, and the positions of their atoms, (m, n, 3) A.
 
     The atoms are as in the first model, in its order, also among alternate locations.
+    If the faces of the file's unit cell cut molecules, they are made whole.
+
+    failed : takes why models cannot be read, by place from 0; their positions are NaN. The first model that can be
+        read decides on the atoms then. By default the first failure is an error
 
     Raises FormatError, with the line, where a model has other atoms than the first, and for other formats.
     """
     file_path(path)  # checks it
+    if failed is not None:
+        instance("failed", failed, dict, "a dictionary that takes reasons")
     read = structure_format(path).conformations if structure_suffix(path) in STRUCTURES else None
     if read is None:
         raise FormatError(f"{path}: models are read together from PDB and mmCIF files; choose one by --model")
-    return read(read_file(path))
+    numbers, positions = read(read_file(path), failed)
+    cell, readable = read_cell(path), [place for place in range(len(numbers)) if place not in (failed or {})]
+    if cell is None or not readable:
+        return numbers, positions
+    first = structure_format(path).read(read_file(path), numbers[readable[0]])
+    assert isinstance(first, Structure)
+    whole = positions.copy()
+    for place in readable:
+        whole[place] = whole_structure(replace(first, positions=positions[place]), cell).positions
+    return numbers, whole
 
 
 def model_numbers(path: str | PathLike[str]) -> list[int]:
@@ -128,10 +148,13 @@ def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model
     return _whole(atoms, coordinates, model)
 
 
+def _whole_structure(structure: Structure, path: str | PathLike[str], model: int | None) -> Structure:
+    """Make the molecules of a structure whole that the faces of the file's cell cut."""
+    return whole_structure(structure, read_cell(path, (model or 1) - 1))
+
+
 def _whole(atoms: Atoms, coordinates: str | PathLike[str], model: int | None) -> Atoms:
     """Make the molecules of atoms whole that the faces of the coordinates' cell cut."""
     if not len(impossible_bonds(atoms)):
         return atoms
-    from .cells import read_cell
-
     return made_whole(atoms, read_cell(coordinates, (model or 1) - 1))

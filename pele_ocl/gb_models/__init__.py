@@ -36,6 +36,14 @@ GB_MODELS = {
             offset=0.195141, alpha=None, beta=None, gamma=None, neck_scale=0.826836, elements=GBN2,
             nucleic=GBN2_NUCLEIC, igb=8,
         ),
+        GBModel(
+            "sgbnp", "Ghosh, Rapp and Friesner, J. Phys. Chem. B 102, 10983 (1998), as in PELE", "GB_RADIUS_SURFACE",
+            offset=0.0, of_surface=True,
+        ),
+        GBModel(
+            "vdgbnp", "Zhu et al., J. Chem. Theory Comput. 3, 2108 (2007), as in PELE", "GB_RADIUS_SURFACE",
+            offset=0.0, of_surface=True, own_dielectrics=True,
+        ),
     )
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from ..atoms import Atoms, Floats
 from .elements import Elements, is_nucleic, symbols_of
 from .necks import Necks
 from .spheres import Spheres
+from .surface import sgb_figures
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class GBModel:
     elements : parameters by element, which replace the atoms' own scales; None if the atoms' scales hold
     nucleic : the same of nucleic acids; None where they have no others
     vacuum : whether there is no solvent, and so neither Born radii nor energies of it
+    of_surface : if Born radii are integrals over the surface of the spheres of Atoms.sgb
+    own_dielectrics : if each atom has a dielectric constant inside
     igb : the number by which AMBER's programs know it, None where they do not
     """
 
@@ -40,6 +43,8 @@ class GBModel:
     elements: Elements | None = None
     nucleic: Elements | None = None
     vacuum: bool = False
+    of_surface: bool = False
+    own_dielectrics: bool = False
     igb: int | None = None
 
     @property
@@ -62,6 +67,8 @@ class GBModel:
         """Parameters that atoms must have."""
         if self.vacuum:
             return ()
+        if self.of_surface:
+            return ("sgb",)
         return ("gb_radii",) if self.elements else ("gb_radii", "gb_scales")
 
     def scales(self, atoms: Atoms) -> Floats:
@@ -92,6 +99,8 @@ class GBModel:
         if self.vacuum:
             radii = np.ones(n) if atoms.gb_radii is None else np.maximum(atoms.gb_radii, 1.0)
             return Spheres(radii, radii, np.zeros(n))
+        if self.of_surface:
+            return Spheres(sgb_figures(atoms, self.name)[:, 0], np.ones(n), np.zeros(n))
         assert atoms.gb_radii is not None
         rho = atoms.gb_radii - offset
         coefficients = self.coefficients(atoms)

@@ -35,6 +35,7 @@ _MARGIN_NM = 1.2  # around the ends of a gap and the arc that PDBFixer lays betw
 _RESIDUE_NM = 0.3  # PDBFixer's length of a residue in this arc
 _BATCH, _NEAR_NM = 10, 0.8  # residues with missing atoms that are completed at once, and the others near them
 LINKS = (("C", "N"), ("O3'", "P"))  # atoms of a residue and of the next one that are bonded
+_LINK_NM, _NEIGHBOUR_NM = 0.4, 0.6  # most between bonded atoms of a broken model, and between neighbours' nearest ones
 
 
 class Gap(NamedTuple):
@@ -133,8 +134,13 @@ def _nearby(fixer: PDBFixer, before: Residue, after: Residue, n_names: int) -> s
     return text.getvalue()
 
 
-def _part(fixer: PDBFixer, kept: set[Residue], positions: Floats) -> tuple[PDBFixer, dict[Residue, Residue]]:
-    """A fixer of some of the residues, and each of them there."""
+def _part(
+    fixer: PDBFixer, kept: set[Residue], positions: Floats, gaps: bool = False
+) -> tuple[PDBFixer, dict[Residue, Residue]]:  # fmt: skip
+    """A fixer of some of the residues, and each of them there.
+
+    gaps : begin a new chain after a residue that is not bonded to the next one; PDBFixer would bond them
+    """
     part = copy.copy(fixer)
     part.topology = extra("openmm.app", "preparing a structure").Topology()
     atoms: dict[Atom, Atom] = {}
@@ -142,7 +148,9 @@ def _part(fixer: PDBFixer, kept: set[Residue], positions: Floats) -> tuple[PDBFi
     for chain in fixer.topology.chains():
         inside = [residue for residue in chain.residues() if residue in kept]
         new = part.topology.addChain(chain.id) if inside else None
-        for residue in inside:
+        for before, residue in zip([None, *inside], inside, strict=False):
+            if gaps and before is not None and _apart(before, residue, positions):
+                new = part.topology.addChain(chain.id)
             residues[residue] = part.topology.addResidue(residue.name, new, residue.id, residue.insertionCode)
             for atom in residue.atoms():
                 atoms[atom] = part.topology.addAtom(atom.name, atom.element, residues[residue])
@@ -151,6 +159,18 @@ def _part(fixer: PDBFixer, kept: set[Residue], positions: Floats) -> tuple[PDBFi
             part.topology.addBond(atoms[one], atoms[other])
     part.positions = quantity(positions[[atom.index for atom in atoms]].tolist())
     return part, residues
+
+
+def _apart(before: Residue, after: Residue, positions: Floats) -> bool:
+    """Tell if two residues of a chain cannot be bonded, by the distance of their linking atoms, or of all."""
+    if after.index != before.index + 1:
+        return True
+    one, other = ({atom.name: positions[atom.index] for atom in residue.atoms()} for residue in (before, after))
+    links = [float(np.linalg.norm(one[a] - other[b])) for a, b in LINKS if a in one and b in other]
+    if links:
+        return min(links) > _LINK_NM
+    places = np.array(list(one.values()))[:, np.newaxis] - np.array(list(other.values()))
+    return float(np.linalg.norm(places, axis=2).min()) > _NEIGHBOUR_NM
 
 
 def build_atoms(fixer: PDBFixer, tell: Callable[[float], None]) -> None:
@@ -163,7 +183,7 @@ def build_atoms(fixer: PDBFixer, tell: Callable[[float], None]) -> None:
         batch = lacking[start : start + _BATCH]
         here = positions[[atom.index for residue in batch for atom in residue.atoms()]]
         near = {of_atoms[k] for k in _near(positions, here)}
-        part, residues = _part(fixer, near, positions)
+        part, residues = _part(fixer, near, positions, gaps=True)
         part.missingResidues = {}
         part.missingAtoms = {residues[r]: fixer.missingAtoms[r] for r in batch if r in fixer.missingAtoms}
         part.missingTerminals = {residues[r]: fixer.missingTerminals[r] for r in batch if r in fixer.missingTerminals}

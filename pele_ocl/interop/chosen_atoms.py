@@ -2,36 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, pairwise
+
+import numpy as np
 
 from ..atoms import Structure
+from ..chemistry import is_polymer
+from ..errors import InputError
+from ..forcefield.bonding import POLYMER_BOND_A
 from ..formats.mmcif import sequence_records
 from ..formats.pdb import is_atom_line
 from ..formats.pdb_writing import atom_lines
 from ..formats.registry import structure_format
 from ..inputfile import InputFile
 from ..textfiles import lines
+from .building import LINKS
+
+_NAME = 3  # letters of a residue's name in a PDB file
+_FREE_NAMES = ("LIG", "INH", "DRG", *(f"{k:02d}" for k in range(1, 100)))  # which the PDB keeps for users
+_BACKBONES = ({"N", "CA", "C"}, {"C1'", "C3'", "O3'"})
+_TRACES = {"CA", "P", "C1'"}  # an atom that each residue of a chain has, a trace no other
 
 
 def chosen_text(source: InputFile, structure: Structure) -> str:
     """Write the text for the structure that was read from a file: one model, one alternate location without its mark.
 
-    From a PDB file the file's own lines are taken, less the atoms that were not chosen. The atoms of an mmCIF file are
-    written anew, after SEQRES and MODRES records with the author's chains.
+    A PDB file's own lines are taken, less atoms that were not chosen, and TER records between bonded
+    residues. The atoms of an mmCIF file are written anew, after SEQRES and MODRES records with the author's chains.
 
     Raises FormatError for names of an mmCIF file that do not fit into a PDB file.
     """
     if structure_format(source).has_pdb_records:
-        return "".join(_chosen(lines(source, "PDB"), set(structure.lines.tolist())))
+        passed = set(chain.from_iterable(range(*lines) for lines in _joints(structure).values()))
+        places = dict(zip(structure.lines.tolist(), structure.positions.tolist(), strict=True))
+        return "".join(_chosen(lines(source, "PDB"), places, passed))
     atoms = atom_lines(structure.labels, structure.positions, str(source))
     return "".join([*sequence_records(source), *atoms, "END\n"])
 
 
-def _chosen(text: Iterable[str], kept: set[int]) -> Iterator[str]:
-    """Yield the lines of a PDB file without the atoms that were not chosen; alternate locations lose their mark."""
+def passed_ters(source: InputFile, structure: Structure) -> list[str]:
+    """Sentences about the TER records that part residues that are bonded."""
+    if not structure_format(source).has_pdb_records:
+        return []
+    residues, joints = structure.labels.residues, _joints(structure)
+    ters = (
+        {number for number, line in enumerate(lines(source, "PDB"), 1) if line.startswith("TER")} if joints else set()
+    )
+    parted = [k for k, (first, last) in joints.items() if ters & set(range(first, last))]
+    return [
+        f"{residues[k]} and {residues[k + 1]} are bonded; the TER record between them was passed over" for k in parted
+    ]
+
+
+def require_backbones(source: InputFile, structure: Structure) -> None:
+    """Raise InputError if most residues lack atoms of their backbone, which no program can build from so little."""
+    labels = structure.labels
+    ends = [*labels.residue_starts.tolist(), len(labels)]
+    lacking, n = list[int](), 0
+    for k, (start, end) in enumerate(pairwise(ends)):
+        own = {name.replace("*", "'") for name in labels.names[start:end].tolist()}
+        if own & _TRACES and (is_polymer(str(labels.residue_names[start])) or not structure.hetero[k]):
+            n += 1
+            lacking += [] if any(backbone <= own for backbone in _BACKBONES) else [k]
+    if lacking and 2 * len(lacking) > n:
+        first = labels.residues[lacking[0]]
+        raise InputError(
+            f"{source}: {len(lacking):,} of {n:,} residues, {first} first, lack atoms of their backbone, which are not "
+            "built; take a model with whole backbones"
+        )
+
+
+def with_short_names(structure: Structure) -> tuple[Structure, dict[str, str]]:
+    """Give residues names that a PDB file can hold; returns the structure and the new names by the old ones.
+
+    Raises InputError if there are more than the PDB keeps for users.
+    """
+    labels = structure.labels
+    names = labels.residue_names
+    long = [name for name in dict.fromkeys(names.tolist()) if len(name) > _NAME]
+    free = [name for name in _FREE_NAMES if name not in set(names.tolist())]
+    if len(long) > len(free):
+        raise InputError(f"{structure.source}: {len(long)} residues have names longer than 3 letters; keep fewer")
+    renamed = dict(zip(long, free, strict=False))
+    if not renamed:
+        return structure, {}
+    new = np.array([renamed.get(name, name) for name in names.tolist()])
+    return replace(structure, labels=replace(labels, residue_names=new)), renamed
+
+
+def _joints(structure: Structure) -> dict[int, tuple[int, int]]:
+    """Find lines from a residue's last atom to the next one's first, by its place, if the two are bonded."""
+    names, positions = structure.labels.names.tolist(), structure.positions
+    starts = [*structure.labels.residue_starts.tolist(), len(names)]
+    there = [dict(zip(names[a:b], range(a, b), strict=True)) for a, b in pairwise(starts)]
+    found = {}
+    for k in np.flatnonzero(np.diff(structure.segments)).tolist():
+        ends = [(there[k][a], there[k + 1][b]) for a, b in LINKS if a in there[k] and b in there[k + 1]]
+        if any(np.linalg.norm(positions[i] - positions[j]) < POLYMER_BOND_A for i, j in ends):
+            found[k] = int(structure.lines[starts[k + 1] - 1]), int(structure.lines[starts[k + 1]])
+    return found
+
+
+def _chosen(text: Iterable[str], places: Mapping[int, list[float]], passed: set[int]) -> Iterator[str]:
+    """Yield the lines of a PDB file without the atoms that were not chosen; alternate locations lose their mark.
+
+    places : positions, A, of the atoms that were chosen, by their lines; passed : lines whose TER is left out
+    """
     for number, line in enumerate(text, 1):
         if is_atom_line(line) or line.startswith(("ATOM", "HETATM")):
-            if number in kept:
-                yield f"{line[:16]} {line[17:]}"
+            if number in places:
+                place = "".join(f"{x:8.3f}" for x in places[number])
+                yield f"{line[:16]} {line[17:30]}{place}{line[54:]}"
+        elif line.startswith("TER") and number in passed:
+            continue
         elif not line.startswith(("ANISOU", "MODEL", "ENDMDL", "SIGATM", "SIGUIJ", "END\n", "END ")):
             yield line

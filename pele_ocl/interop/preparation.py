@@ -11,6 +11,7 @@ class Preparation:
 
     alternates : sentences about alternate locations and models that were chosen
     removed : number of residues that were taken out, by name
+    renamed : names of ligands that do not fit into a PDB file, with the names that they got
     replaced : nonstandard residues, with the standard ones in their place
     phosphates_removed : residues that begin a strand and whose phosphate was taken out, as force fields have none there
     residues_added, residues_missing : runs of residues of the sequence that the file lacks, by the residue they follow.
@@ -32,6 +33,7 @@ class Preparation:
 
     alternates: tuple[str, ...]
     removed: dict[str, int]
+    renamed: dict[str, str]
     replaced: dict[str, str]
     phosphates_removed: list[str]
     residues_added: dict[str, list[str]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import random
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from os import PathLike
@@ -29,9 +29,9 @@ from ..formats.registry import structure_suffix
 from ..inputfile import read_file
 from .building import LINKS, SEED, Gap, Tell, build_atoms, build_loops, delete, key_of, positions_nm, tidy_bonds
 from .building import name as _name
-from .chosen_atoms import chosen_text
+from .chosen_atoms import chosen_text, passed_ters, require_backbones, with_short_names
 from .preparation import Preparation
-from .relaxing import atom_keys, cpu, relax, stretch
+from .relaxing import Key, atom_key, atom_keys, cpu, relax, stretch
 
 if TYPE_CHECKING:
     from openmm.app import Topology
@@ -46,6 +46,8 @@ _TELLING: dict[str, tuple[set[str], dict[tuple[str, ...], str]]] = {
     "LYS": ({"HZ1", "HZ2", "HZ3"}, {("HZ1", "HZ2"): "LYN", ("HZ2", "HZ3"): "LYN", ("HZ1", "HZ3"): "LYN"}),
     "CYS": ({"HG"}, {(): "CYX"}),
 }
+# AMBER's names of residues that carry a sugar. PDBFixer takes NLN, which is another one in the PDB, for a leucine.
+_CARRIERS = {"NLN": "ASN", "OLS": "SER", "OLT": "THR"}
 _PHOSPHATE = {"P", "OP1", "OP2", "OP3", "O1P", "O2P", "O3P", "HOP2", "HOP3"}
 _ORGANIC = frozenset("CNOPS")
 _NAME = 3  # letters of a residue's name in a PDB file
@@ -94,16 +96,24 @@ def prepare(
     source = read_file(path)
     structure = read_structure(source)
     notes = tuple(note.removesuffix(ANOTHER_MODEL) for note in structure.notes)
+    require_backbones(source, structure)
+    notes += tuple(passed_ters(source, structure))
     structure, removed = (structure, {}) if keep_hetero else _without_long_names(structure)
+    structure, renamed = with_short_names(structure)
     with _seeded(), _one_thread(), replacing(output, [source]) as temporary:
         fixer = pdbfixer.PDBFixer(pdbfile=io.StringIO(chosen_text(source, structure)), platform=cpu())
         work = _Work(fixer, notes, progress or (lambda step, share: None))
         try:
             work.choose(keep_water, keep_hetero, dict(replace or {}))
+            work.require_atoms(source)
             work.removed |= removed
+            work.renamed = renamed
             work.build(loop_seconds if loops else 0.0)
             work.add_hydrogens(ph)
             temporary.write_text(_as_pdb(fixer), encoding="latin-1")
+        except InputError as error:
+            told = str(error)
+            raise InputError(told if told.startswith(str(source)) else f"{source}: {told}") from None
         except PeleError:
             raise
         except (ValueError, KeyError, IndexError) as error:
@@ -139,7 +149,7 @@ class _Work:
 
     def __init__(self, fixer: PDBFixer, notes: tuple[str, ...], tell: Tell) -> None:
         self.fixer, self.notes, self.tell = fixer, notes, tell
-        self.warnings = list[str]()
+        self.warnings, self.renamed = list[str](), dict[str, str]()
 
     def choose(self, keep_water: bool, keep_hetero: bool, replace: Mapping[str, str]) -> None:
         """Replace residues that are not standard, and take out what is not to be kept."""
@@ -158,8 +168,18 @@ class _Work:
                 f"{_few(others)} {'were' if len(others) > 1 else 'was'} bonded to {kind}, which was taken out; "
                 "hydrogens stand in place of the bonds"
             )
+        _bond_rings(fixer)
         self.phosphates = _remove_phosphates(fixer)
         self.strange = _remove_unbonded_hydrogens(fixer)
+
+    def require_atoms(self, source: object) -> None:
+        """Raise InputError if nothing is left."""
+        if not self.fixer.topology.getNumAtoms():
+            what = ", ".join(f"{n:,} {name}" for name, n in self.removed.items())
+            raise InputError(
+                f"{source}: holds no protein and no nucleic acid, but {what}; keep these with --keep-hetero "
+                "(keep_hetero=True) or --keep-water"
+            )
 
     def build(self, seconds: float) -> None:
         """Build missing residues, each run within so many seconds, and missing atoms. seconds : 0 for no residues"""
@@ -170,6 +190,8 @@ class _Work:
         )
         self.missing |= {name: names for name, (names, _) in self.not_built.items()}
         fixer.findMissingAtoms()
+        closed = {last for _, last in _rings(fixer)}
+        fixer.missingTerminals = {of: ends for of, ends in fixer.missingTerminals.items() if of not in closed}
         self.atoms = {_name(residue): [atom.name for atom in names] for residue, names in fixer.missingAtoms.items()}
         for residue, ends in fixer.missingTerminals.items():
             self.atoms.setdefault(_name(residue), []).extend(ends)
@@ -185,6 +207,7 @@ class _Work:
         modeller = extra("openmm.app", "preparing a structure").Modeller(fixer.topology, fixer.positions)
         modeller.addHydrogens(pH=ph, platform=cpu())
         fixer.topology, fixer.positions = modeller.topology, modeller.positions
+        self.warnings += _remove_surplus_hydrogens(fixer, self.there)
         self.hydrogens = fixer.topology.getNumAtoms() - before
         self.moved = stretch(fixer, self.there)
         self.strangers = relax(fixer, self.there, lambda share: self.tell("relaxing built atoms", 0.7 + 0.3 * share))
@@ -205,6 +228,7 @@ class _Work:
         return Preparation(
             alternates=self.notes,
             removed=self.removed,
+            renamed=self.renamed,
             replaced=self.replaced,
             phosphates_removed=self.phosphates,
             residues_added=self.added,
@@ -263,8 +287,20 @@ def _replacements(fixer: PDBFixer, replace: Mapping[str, str]) -> list[tuple[Res
             raise InputError(f"no residue is named {name}, which {standard} is to replace")
     # MODRES records also name standard residues that carry sugars, whose atoms would lose their hydrogens.
     found = {residue: standard for residue, standard in fixer.nonstandardResidues if residue.name != standard}
+    found |= {
+        residue: _CARRIERS[residue.name] for residue in fixer.topology.residues() if _carries_sugar(fixer, residue)
+    }
     found |= {residue: replace[residue.name] for residue in fixer.topology.residues() if residue.name in replace}
     return sorted(found.items(), key=lambda pair: pair[0].index)
+
+
+def _carries_sugar(fixer: PDBFixer, residue: Residue) -> bool:
+    """Tell if a residue is AMBER's form of a standard one with a sugar, by name and heavy atoms."""
+    standard = fixer.templates.get(_CARRIERS.get(residue.name, ""))
+    if standard is None:
+        return False
+    needed = {atom.name for atom in standard.topology.atoms() if atom.element.symbol != "H"} - {"OXT"}
+    return needed <= {atom.name for atom in residue.atoms()}
 
 
 def _bond_strangers(fixer: PDBFixer) -> set[Residue]:
@@ -282,6 +318,30 @@ def _bond_strangers(fixer: PDBFixer) -> set[Residue]:
                 if frozenset(bond) not in there:
                     fixer.topology.addBond(*bond)
     return linked
+
+
+def _bond_rings(fixer: PDBFixer) -> None:
+    """Bond the last residue of each chain that is a ring to its first."""
+    positions = positions_nm(fixer)
+    there = {frozenset(bond) for bond in fixer.topology.bonds()}
+    for chain in fixer.topology.chains():
+        residues = list(chain.residues())
+        bond = _chain_bond(residues[-1], residues[0], positions) if len(residues) > 2 else None
+        if bond is not None and frozenset(bond) not in there:
+            fixer.topology.addBond(*bond)
+
+
+def _rings(fixer: PDBFixer) -> set[tuple[Residue, Residue]]:
+    """First and last residues of chains that are rings, by their bonds."""
+    ends = {
+        (residues[0], residues[-1]) for chain in fixer.topology.chains() if len(residues := list(chain.residues())) > 2
+    }
+    links = {
+        frozenset((one.residue, other.residue))
+        for one, other in fixer.topology.bonds()
+        if {one.name, other.name} == {"C", "N"}
+    }
+    return {pair for pair in ends if frozenset(pair) in links}
 
 
 def _chain_bond(one: Residue, other: Residue, positions: Floats) -> tuple[Atom, Atom] | None:
@@ -364,6 +424,43 @@ def _remove_unbonded_hydrogens(fixer: PDBFixer) -> int:
     ]
     delete(fixer, strange)
     return len(strange)
+
+
+def _remove_surplus_hydrogens(fixer: PDBFixer, there: Collection[Key]) -> list[str]:
+    """Take out hydrogens that a ring or a bond to a ligand replaces; returns sentences about the latter.
+
+    there : atoms that were not added, which stay if others can go
+    """
+    firsts, told = {first for first, _ in _rings(fixer)}, list[str]()
+    surplus = {a for a in fixer.topology.atoms() if a.residue in firsts and a.name in ("H2", "H3")}
+    bonded: dict[Atom, list[Atom]] = defaultdict(list)
+    for one, other in fixer.topology.bonds():
+        bonded[one].append(other)
+        bonded[other].append(one)
+    for atom, ligands in _ligand_bonds(fixer):
+        hydrogens = [h for h in bonded[atom] if h.element is not None and h.element.symbol == "H"]
+        surplus |= set(sorted(hydrogens, key=lambda h: (atom_key(h) in there, h.index))[: len(ligands)])
+        if hydrogens:
+            names = ", ".join(_name(ligand.residue) for ligand in ligands)
+            told.append(f"{_name(atom.residue)} has a bond from {atom.name} to {names} in place of a hydrogen")
+    delete(fixer, [atom for atom in fixer.topology.atoms() if atom in surplus])
+    return told
+
+
+def _ligand_bonds(fixer: PDBFixer) -> list[tuple[Atom, list[Atom]]]:
+    """Atoms of standard residues with the atoms of ligands that they are bonded to; links of the chain do not count."""
+    organic = [a for a in fixer.topology.atoms() if a.element is not None and a.element.symbol in _ORGANIC]
+    own = [a for a in organic if a.residue.name in fixer.templates]
+    ligands = [a for a in organic if not _knows(fixer, a.residue)]
+    positions = positions_nm(fixer)
+    found: list[tuple[Atom, list[Atom]]] = []
+    places = positions[[a.index for a in ligands]]
+    for atom in own if ligands else ():
+        near = np.flatnonzero(np.linalg.norm(places - positions[atom.index], axis=1) < POLYMER_BOND_A / 10)
+        others = [ligands[k] for k in near.tolist()]
+        others = [other for other in others if not {(atom.name, other.name), (other.name, atom.name)} & set(LINKS)]
+        found += [(atom, others)] if others else []
+    return found
 
 
 def _form(residue: Residue) -> str:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..atoms.close_pairs import close_pairs
+from ..errors import InputError
 from ..extras import extra
 from .building import name as _name
 from .building import positions_nm, quantity
 
 if TYPE_CHECKING:
-    from openmm import Platform
+    from openmm import Platform, System
     from openmm.app import Topology
     from openmm.app.topology import Atom, Residue
     from pdbfixer import PDBFixer
@@ -23,6 +25,10 @@ _STEPS = 200  # of the minimiser
 # A of bonds to hydrogen in force fields. Crystallographers place hydrogens nearer, where their electrons are.
 _LENGTH_A = {"C": 1.09, "N": 1.01, "O": 0.96, "S": 1.34}
 _OFF = 0.05  # of a length
+_GAP_NM = 0.4  # between atoms of two residues that are not bonded
+_POLAR_NM, _POLAR_DEPTH = 0.04, 0.1925  # of CHARMM36's polar hydrogens, nm and kJ/mol
+# OpenMM's names of bonded terms and the number of their atoms.
+_BONDED = {"HarmonicBond": ("Bond", 2), "HarmonicAngle": ("Angle", 3), "PeriodicTorsion": ("Torsion", 4)}
 # Elements as spheres of the residues that the force field does not know, nm and kJ/mol.
 _SPHERE_NM, _HYDROGEN_NM, _DEPTH = 0.3, 0.2, 0.4
 
@@ -34,10 +40,11 @@ def cpu() -> Platform:
 
 def atom_keys(topology: Topology) -> set[Key]:
     """Chain, number, insertion code and name of each atom, by which it is known again."""
-    return {_key(atom) for atom in topology.atoms()}
+    return {atom_key(atom) for atom in topology.atoms()}
 
 
-def _key(atom: Atom) -> Key:
+def atom_key(atom: Atom) -> Key:
+    """Chain, number, insertion code and name of an atom."""
     return atom.residue.chain.id, atom.residue.id, atom.residue.insertionCode, atom.name
 
 
@@ -52,7 +59,7 @@ def stretch(fixer: PDBFixer, there: set[Key]) -> int:
         length = float(np.linalg.norm(along))
         if usual and length and abs(length - usual) > _OFF * usual:
             positions[light.index] = positions[heavy.index] + along * (usual / length)
-            n_moved += _key(light) in there
+            n_moved += atom_key(light) in there
     fixer.positions = quantity(positions.tolist())
     return n_moved
 
@@ -70,7 +77,7 @@ def relax(fixer: PDBFixer, there: set[Key], tell: Callable[[float], None]) -> li
     )
     still = set(strangers)
     for atom in fixer.topology.atoms():
-        if _key(atom) in there or atom.residue in still:
+        if atom_key(atom) in there or atom.residue in still:
             system.setParticleMass(atom.index, 0)
 
     class Reporter(openmm.MinimizationReporter):  # type: ignore[misc,name-defined]
@@ -80,18 +87,81 @@ def relax(fixer: PDBFixer, there: set[Key], tell: Callable[[float], None]) -> li
             tell(min(iteration / _STEPS, 1.0))
             return False
 
-    context = openmm.Context(system, openmm.VerletIntegrator(0.001), cpu())
-    context.setPositions(fixer.positions)
-    openmm.LocalEnergyMinimizer.minimize(context, maxIterations=_STEPS, reporter=Reporter())
-    fixer.positions = context.getState(getPositions=True).getPositions()
+    def minimum() -> Any:
+        context = openmm.Context(system, openmm.VerletIntegrator(0.001), cpu())
+        context.setPositions(fixer.positions)
+        try:
+            openmm.LocalEnergyMinimizer.minimize(context, maxIterations=_STEPS, reporter=Reporter())
+        except openmm.OpenMMException:  # its positions are no numbers any more
+            return None
+        return context.getState(getPositions=True).getPositions()
+
+    _release_gaps(fixer, system)
+    found = minimum()
+    if found is None or _has_fallen(fixer, there, found):
+        _give_sizes(system)
+        found = minimum()
+    if found is None:
+        raise InputError("atoms that were built stand in others, and no minimum of their energy was found")
+    fixer.positions = found
     return [_name(residue) for residue in strangers]
+
+
+def _release_gaps(fixer: PDBFixer, system: System) -> None:
+    """Take the forces off bonds between residues that are far apart: bonds that only the order of residues tells."""
+    positions = positions_nm(fixer)
+    gaps = {
+        frozenset((one.index, other.index))
+        for one, other in fixer.topology.bonds()
+        if one.residue is not other.residue and np.linalg.norm(positions[one.index] - positions[other.index]) > _GAP_NM
+    }
+    if not gaps:
+        return
+    for force in system.getForces():
+        kind = next((kind for kind in _BONDED if type(force).__name__ == f"{kind}Force"), None)
+        if kind is None:
+            continue
+        name, n_atoms = _BONDED[kind]
+        get, put = getattr(force, f"get{name}Parameters"), getattr(force, f"set{name}Parameters")
+        for k in range(getattr(force, f"getNum{name}s")()):
+            *of, strength = get(k)
+            if any(gap <= set(of[:n_atoms]) for gap in gaps):
+                put(k, *of, 0 * strength)
+
+
+def _has_fallen(fixer: PDBFixer, there: set[Key], places: Any) -> bool:
+    """Tell if a hydrogen that was built is within 1 A of an atom that is not bonded to it."""
+    atoms = list(fixer.topology.atoms())
+    bonds = {frozenset((one.index, other.index)) for one, other in fixer.topology.bonds()}
+    unit = extra("openmm.unit", "preparing a structure")
+    positions = np.array(places.value_in_unit(unit.angstrom), np.float64)
+    near = (pair for pair in close_pairs(positions, 1.0).tolist() if frozenset(pair) not in bonds)
+    return any(
+        atoms[k].element is not None and atoms[k].element.symbol == "H" and atom_key(atoms[k]) not in there
+        for pair in near
+        for k in pair
+    )
+
+
+def _give_sizes(system: System) -> None:
+    """Give hydrogens without a size CHARMM36's, so that none falls into an oxygen that is too near."""
+    for force in system.getForces():
+        if type(force).__name__ == "NonbondedForce":
+            for k in range(force.getNumParticles()):
+                charge, _, depth = force.getParticleParameters(k)
+                if not depth._value:
+                    force.setParticleParameters(k, charge, _POLAR_NM, _POLAR_DEPTH)
 
 
 def _spheres(templates: Mapping[Residue, str]) -> str:
     """OpenMM's XML of residues that a force field lacks, by the names they get: spheres without charges and bonds."""
     elements = {atom.element for residue in templates for atom in residue.atoms()}
     if None in elements:
-        raise ValueError("an atom has no element")
+        residue, atom = next((of, atom) for of in templates for atom in of.atoms() if atom.element is None)
+        raise InputError(
+            f"atom {atom.name} of {_name(residue)} is of no known element; name it in the file, or put a standard "
+            f"residue in the place of {residue.name} with --replace (replace=)"
+        )
     types, sizes, residues = list[str](), list[str](), list[str]()
     for element in sorted(elements, key=lambda element: element.symbol):
         name = f"sphere-{element.symbol}"

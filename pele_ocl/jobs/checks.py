@@ -1,20 +1,21 @@
-"""The contract of inputs in a job: findings are told as they come, and refused where the job is strict."""
+"""Findings of a job about its inputs: told when they come, and refused if the job is strict."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..atoms import Atoms
-from ..contract import Action, Finding, of_energy, of_structure, require
+from ..contract import Finding, of_energy, of_structure, require
+from ..errors import InputError
 from .notes import note
 from .reading import Molecule
 
 
 class Checks:
-    """The findings about what is computed, in their order.
+    """Findings about what is computed, in their order.
 
-    name : of the file, which is told with each; strict : whether what is noted otherwise is refused
+    name : of the file, which is told with each; strict : True to refuse what is noted otherwise
     """
 
     def __init__(self, name: object, strict: bool = False) -> None:
@@ -28,43 +29,37 @@ class Checks:
             note(f"Note: {finding.text}")
         self.findings += findings
 
-    def structure(self, molecule: Molecule, torn: Action = "refused") -> None:
-        """Look at a structure, or at all its models, before energies are computed."""
+    def structure(self, molecule: Molecule) -> Molecule:
+        """Look at a structure before its energy is computed, and give it, less models that are refused.
+
+        Raises InputError for a structure that is refused, or if all its models are.
+        """
         if molecule.conformations is None:
-            self.add(*of_structure(molecule.atoms, torn))
-            return
-        for number, atoms in zip(molecule.numbers, molecule.models(), strict=True):
-            self.add(*(_of_model(finding, number) for finding in of_structure(atoms, torn)))
-
-    def models(self, molecule: Molecule) -> dict[int, str]:
-        """Look at each model before energies of all are computed; give why models fail, by their place from 0.
-
-        Raises InputError for the first of them with --strict.
-        """
+            self.add(*of_structure(molecule.atoms))
+            return molecule
         failed = dict[int, str]()
-        for place, (number, atoms) in enumerate(zip(molecule.numbers, molecule.models(), strict=True)):
-            found = of_structure(atoms)
-            refused = [] if self.strict else [finding.text for finding in found if finding.action == "refused"]
-            if refused:
-                failed[place] = refused[0]
-            else:
-                self.add(*(_of_model(finding, number) for finding in found))
-        return failed
+        for place, atoms in molecule.models():
+            reason = self.of_model(molecule.numbers[place], of_structure(atoms))
+            failed |= {} if reason is None else {place: reason}
+        return molecule.without(failed)
 
-    def energy(
-        self, atoms: Atoms, energy: Mapping[str, float], model: int | None = None, is_mean: bool = False
-    ) -> None:  # fmt: skip
-        """Look at the terms of an energy at the atoms' own positions.
+    def of_model(self, number: int, findings: Sequence[Finding]) -> str | None:
+        """Tell the findings about one of several models, or give why it is refused."""
+        try:
+            require(findings, self.strict)
+        except InputError as error:
+            return str(error)
+        self.add(*(replace(finding, text=f"model {number}: {finding.text}") for finding in findings))
+        return None
 
-        model : the number of one of several; is_mean : whether it is the mean of many frames
-        """
-        found = of_energy(atoms, energy, None if is_mean else atoms.positions)
-        self.add(*(found if model is None else (_of_model(finding, model) for finding in found)))
+    def of_model_energy(self, number: int, atoms: Atoms, energy: Mapping[str, float]) -> str | None:
+        """Tell the findings about the energy of one of several models, or give why it is refused."""
+        return self.of_model(number, of_energy(atoms, energy, atoms.positions))
+
+    def energy(self, atoms: Atoms, energy: Mapping[str, float], is_mean: bool = False) -> None:
+        """Look at the terms of an energy at the atoms' own positions; is_mean : if it is the mean of many frames"""
+        self.add(*of_energy(atoms, energy, None if is_mean else atoms.positions))
 
     def as_json(self) -> list[dict[str, object]]:
         """All findings for a report in JSON."""
         return [finding.as_json() for finding in self.findings]
-
-
-def _of_model(finding: Finding, number: int) -> Finding:
-    return replace(finding, text=f"model {number}: {finding.text}")

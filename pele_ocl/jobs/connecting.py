@@ -1,4 +1,4 @@
-"""Workers: processes of this machine, or those of a Dask cluster that is there."""
+"""Workers: processes of this machine, or of a Dask cluster that is there."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _local(workers: int) -> Iterator[dict[str, object]]:
 
 
 def _begun(workers: int) -> LocalCluster:
-    """The processes. Raises InputError where they die while they begin, time and again."""
+    """Start the processes. Raises InputError if they die again and again while they begin."""
     from distributed import LocalCluster
 
     quiet = {"DASK_LOGGING__DISTRIBUTED": "critical"}
@@ -83,9 +83,9 @@ def _begun(workers: int) -> LocalCluster:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Within the block no thread or process is begun that Ctrl-C interrupts: it is for this process, which ends them.
+    """Block Ctrl-C for threads and processes that begin within the block: it is for this process, which ends them.
 
-    Threads and processes have the mask of signals of the thread that begins them; so have workers that begin anew.
+    Threads and processes inherit the mask of signals; so do workers that begin anew.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -101,9 +101,9 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _register(client: Client, plugin: OneDevice) -> None:
-    """Have all workers take a plugin, those that begin anew, too.
+    """Give all workers a plugin, and workers that begin anew, too.
 
-    Raises InputError where the scheduler, or one worker after the other, is gone.
+    Raises InputError if the scheduler, or one worker after the other, is gone.
     """
     for _ in range(_ATTEMPTS):
         try:
@@ -117,7 +117,7 @@ def _register(client: Client, plugin: OneDevice) -> None:
 
 @contextmanager
 def _running(scheduler: str) -> Iterator[dict[str, object]]:
-    """The scheduler at an address, or of a file that it wrote."""
+    """Find the scheduler at an address, or by a file that it wrote."""
     is_address = "://" in scheduler
     if not is_address and not Path(scheduler).is_file():
         raise InputError(f"{scheduler}: no such file; --scheduler takes tcp://HOST:PORT or a scheduler's file")
@@ -125,7 +125,7 @@ def _running(scheduler: str) -> Iterator[dict[str, object]]:
 
 
 def _require_resource(client: Client) -> None:
-    """Raise InputError where there are workers, but none that has the resource; those to come may have it."""
+    """Raise InputError if there are workers, but none with the resource. Workers to come may have it."""
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     if workers and not any(worker["resources"].get(RESOURCE) for worker in workers):
         raise InputError(

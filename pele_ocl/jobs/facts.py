@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..atoms import Atoms, Floats
 from ..atoms.selection import Composition
-from ..energy import EnergyBatch, EnergyResult
+from ..energy import EnergyResult
 from ..solvent import SolventResult
 from ..solvent_model import SolventModel, has_area, surface_area
 
@@ -15,24 +17,34 @@ Energies = Mapping[str, float]  # by term, the total among them
 
 
 def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:
-    """How many residues of each kind there are; None where the kinds are not known."""
+    """Count the residues of each kind; None if kinds are not known."""
     return None if atoms.labels is None else Composition.of(atoms.labels).as_json()
 
 
 def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]:
     """Every constant of the solvent, and the set of the GB radii."""
-    return {**model.settings, "gb_radii_set": None if model.gb_model.vacuum else atoms.gb_radii_set}
+    return {**model.settings, "gb_radii_set": None if model.gb_model.vacuum else radii_of(model, atoms)}
+
+
+def radii_of(model: SolventModel, atoms: Atoms) -> str:
+    """Name the set of the radii that the model takes: of the GB radii, or "sgb" of Atoms.sgb."""
+    return "sgb" if model.gb_model.of_surface else atoms.gb_radii_set
 
 
 def area_facts(model: SolventModel, energy: Mapping[str, float]) -> dict[str, float]:
-    """The surface area, A^2, where there is one."""
+    """Give the surface area, A^2, if there is one."""
     return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area(model, energy) else {}
 
 
 def residue_names(atoms: Atoms) -> list[str]:
-    """The residues in their order: `A:ALA5`."""
+    """Name the residues in their order: `A:ALA5`."""
     assert atoms.labels is not None
     return [atoms.labels.residue(int(i)) for i in atoms.labels.residue_starts]
+
+
+def residue_facts(result: SolventResult | EnergyResult) -> dict[str, Any]:
+    """Give the part of a record about energies of residues."""
+    return {"residues": residues_as_json(residue_names(result.atoms), result.per_residue().columns())}
 
 
 def residues_as_json(names: Sequence[str], terms: Mapping[str, Floats]) -> list[dict[str, Any]]:
@@ -41,20 +53,29 @@ def residues_as_json(names: Sequence[str], terms: Mapping[str, Floats]) -> list[
     return [{"residue": name, **dict(zip(terms, row, strict=True))} for name, *row in zip(names, *columns, strict=True)]
 
 
-def models_as_json(numbers: Sequence[int], energies: Sequence[Energies]) -> list[dict[str, Any]]:
-    """An object for each model."""
-    return [{"model": number, **of} for number, of in zip(numbers, energies, strict=True)]
-
-
-def accuracy_facts(result: SolventResult | EnergyResult | EnergyBatch) -> dict[str, Any]:
-    """The accuracy and the measured error; nothing where nothing was left out.
-
-    The error is null where it could not be measured.
-    """
+def accuracy_facts(result: SolventResult | EnergyResult) -> dict[str, Any]:
+    """Give the accuracy and the measured error, null if it was not measured; nothing if nothing was left out."""
     if result.accuracy is None:
         return {}
     error = result.error
-    return {"accuracy": result.accuracy, "error": None if error is None else {**vars(error), "about": error.about}}
+    measured = None if error is None else {**vars(error), "about": error.about}
+    return {"accuracy": result.accuracy, "measured_error": measured}
+
+
+def radii_facts(radii: Floats) -> dict[str, float]:
+    """Give the least, the largest and the mean of Born radii (n,), A."""
+    return {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())}
+
+
+def gradient_facts(gradient: Floats | None) -> dict[str, float] | None:
+    """Describe a gradient (n, 3): its norm, the longest of an atom, the norm of the sum; kcal/mol/A."""
+    if gradient is None:
+        return None
+    return {
+        "norm": float(np.linalg.norm(gradient)),
+        "max": float(np.linalg.norm(gradient, axis=1).max(initial=0.0)),
+        "net": float(np.linalg.norm(gradient.sum(axis=0))),
+    }
 
 
 def notes_of(atoms: Atoms) -> dict[str, list[str]]:

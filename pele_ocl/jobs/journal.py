@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import IO
 
 from ..errors import FormatError, InputError
 from ..formats import appending, replacing
+from ..trajectories.fingerprints import sha256_of
 from .records import MORE, SCHEMA, Record
 from .shards import Shard, require_all
 
@@ -22,12 +24,12 @@ _KIND, _SETTINGS, _ITEMS = "journal", "settings", "structures"
 
 @dataclass(frozen=True)
 class JournalContent:
-    """The content of a journal.
+    """Content of a journal.
 
     kind : of its job; settings : by which it is known again; shard : "" of a whole job
     items : names of the items of all shards, empty of a whole job
     records : by name, in the order in which they were written down
-    lines : of each record, as it stands in the file
+    lines : of each record, as the file has it
     """
 
     kind: str
@@ -38,15 +40,15 @@ class JournalContent:
     lines: dict[str, str] = field(default_factory=dict)
 
     def in_order(self) -> list[Record]:
-        """The records of the items of all shards, in their order: one for each, even if it was given twice."""
+        """Give the records of all shards in the order of their items; twice if an item was given twice."""
         return [self.records[name] for name in self.items or self.records]
 
 
 class Journal:
     """JSON lines: the settings, then each record. A line that was cut off counts as not written.
 
-    The file takes the place of an earlier one when the first record is written, or by `begin`, just before a job
-    replaces a file of its own: no journal that is left is of other files than those on disk.
+    The file replaces an earlier one when the first record is written. A job that replaces a file of its own calls
+    `begin` before. So no journal is ever about other files than the ones on disk.
 
     records : of an earlier run, by name, once `resume` was called
     """
@@ -57,8 +59,8 @@ class Journal:
     ) -> None:  # fmt: skip
         """path : None for no file; shard : the part that this is, of the items of these names
 
-        waits : whether records of failures are written with the first of a success, so that a run that can do nothing
-            leaves an earlier file as it is
+        waits : True to write records of failures with the first success; a run that can do nothing leaves an earlier
+            file alone
         """
         head: dict[str, object] = {_KIND: kind, "schema": SCHEMA, _SETTINGS: dict(settings)}
         if shard is not None:
@@ -69,6 +71,8 @@ class Journal:
         self._is_shard, self._waits = shard is not None, waits
         self._waiting = b""
         self._stream: IO[bytes] | None = None
+        self._has_notes = False
+        self.notes = Notes(path, sha256_of(self._head)[:16])
 
     def __enter__(self) -> Journal:
         return self
@@ -83,27 +87,42 @@ class Journal:
             self._stream.close()
 
     def resume(self, counts: Callable[[Record], bool] | None = None) -> dict[str, Record]:
-        """The records of an earlier run, which the file keeps; none where there is no file.
+        """Take the records of an earlier run, which the file keeps; none if there is no file.
 
-        counts : whether a record still holds; by default all do
+        counts : tells if a record still holds; by default all do
 
         Raises FormatError for a journal of other settings or of another shard, and for another file.
         """
-        if self.path is None or not self.path.exists():
+        if self.path is None:
             return {}
-        text = self.path.read_text(encoding="utf-8", errors="replace")
-        if not text.startswith(self._head):
-            others = _differing(text.partition("\n")[0], self._head)
-            which = f" ({others})" if others else ""
-            raise FormatError(
-                f"{self.path}: was made with other settings{which}; resume with the same, or name another output"
-            )
-        found = read_journal(self.path)
-        for name, record in found.records.items():
-            if counts is None or counts(record):
-                self.records[name] = record
-                self._kept += found.lines[name]
+        if self.path.exists():
+            text = self.path.read_text(encoding="utf-8", errors="replace")
+            if not text.startswith(self._head):
+                others = _differing(text.partition("\n")[0], self._head)
+                which = f" ({others})" if others else ""
+                raise FormatError(
+                    f"{self.path}: was made with other settings{which}; resume with the same, or name another output"
+                )
+            found = read_journal(self.path)
+            for name, record in found.records.items():
+                if counts is None or counts(record):
+                    self._take(record, found.lines[name])
+        for notes in self.notes.files():
+            for record in notes_in(notes):
+                if record.structure not in self.records and counts is not None and counts(record):
+                    self._take(record, _line(record))
+                    self._has_notes = True
         return self.records
+
+    def _take(self, record: Record, line: str) -> None:
+        self.records[record.structure] = record
+        self._kept += line
+
+    def clear_notes(self) -> None:
+        """Remove the notes of earlier workers, once the journal has what counts of them."""
+        if self._has_notes:
+            self.begin()
+        self.notes.clear()
 
     def begin(self) -> None:
         """Put this run's file in place of an earlier one. Raises FormatError where it cannot be written."""
@@ -118,11 +137,7 @@ class Journal:
         """Write a record down. Raises FormatError where that fails, as on a full disk."""
         if self.path is None:
             return
-        line = record.to_dict() | ({MORE: record.more} if record.more else {})
-        try:
-            self._waiting += (json.dumps(line, allow_nan=False) + "\n").encode()
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{record.structure}: its result cannot be written as JSON: {error}") from None
+        self._waiting += _line(record).encode()
         if self._stream is not None or not (self._waits and record.failed):
             self._write()
 
@@ -142,8 +157,72 @@ class Journal:
         self._waiting = b""
 
 
+@dataclass(frozen=True)
+class Notes:
+    """Files beside a journal: workers note down each item of a group, for others to go on after a death.
+
+    journal : None for no notes; run : tells files of other jobs apart
+    """
+
+    journal: Path | None
+    run: str
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the files."""
+        return None if self.journal is None else self.journal.with_name(f"{self.journal.name}.groups")
+
+    def path(self, names: Sequence[str]) -> Path | None:
+        """File of the group of these items; None for one item, whose record is its task's result."""
+        return None if self.folder is None or len(names) < 2 else self.folder / f"{self.run}-{_mark(names)}.jsonl"
+
+    def files(self) -> list[Path]:
+        """List the files of this job."""
+        return [] if self.folder is None else sorted(self.folder.glob(f"{self.run}-*.jsonl"))
+
+    def clear(self, names: Sequence[str] | None = None) -> None:
+        """Remove the file of a group; names : by default the files of all, of other jobs, too"""
+        paths = self.folder.glob("*.jsonl") if names is None and self.folder is not None else [self.path(names or ())]
+        for path in paths:
+            if path is not None:
+                path.unlink(missing_ok=True)
+        if self.folder is not None:
+            with suppress(OSError):  # others have notes, or there is no folder
+                self.folder.rmdir()
+
+
+def add_note(path: Path, record: Record) -> None:
+    """Append a record to the notes of a group. Raises FormatError if that fails."""
+    make_folder(path.parent)
+    with appending(path), open(path, "ab", buffering=0) as stream:
+        stream.write(_line(record).encode())
+
+
+def notes_in(path: Path) -> list[Record]:
+    """Read the notes of a group, less lines that were cut off; none if there is no file."""
+    found = list[Record]()
+    with suppress(OSError):
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            with suppress(ValueError, KeyError, TypeError):
+                found.append(Record.from_dict(json.loads(line)))
+    return found
+
+
+def _mark(names: Sequence[str]) -> str:
+    return sha256_of(list(names))[:16]
+
+
+def _line(record: Record) -> str:
+    """Write a record as a line of JSON. Raises InputError for a result that JSON cannot hold."""
+    line = record.to_dict() | ({MORE: record.more} if record.more else {})
+    try:
+        return json.dumps(line, allow_nan=False) + "\n"
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{record.structure}: its result cannot be written as JSON: {error}") from None
+
+
 def make_folder(folder: Path) -> None:
-    """Make a folder, where there is none, and those above it. Raises FormatError where that cannot be."""
+    """Make a folder, and folders above it. Raises FormatError if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -169,13 +248,13 @@ def read_journal(path: Path) -> JournalContent:
 
 
 def is_journal(path: Path) -> bool:
-    """Whether a file begins as a journal does."""
+    """True if a file begins as a journal does."""
     with open(path, "rb") as stream:
         return stream.read(len(_KIND) + 5) == f'{{"{_KIND}": '.encode()
 
 
 def merged(paths: Iterable[str | PathLike[str]]) -> JournalContent:
-    """The content of the journals of all shards of one job, its records in the order of the items.
+    """Merge the journals of all shards of one job, with records in the order of the items.
 
     Raises FormatError unless each shard of one job is there once, with all its records.
     """
@@ -200,9 +279,10 @@ def merged(paths: Iterable[str | PathLike[str]]) -> JournalContent:
 
 
 def _differing(one: str, other: str) -> str:
-    """The names of the settings in which two heads differ; "" where one is none."""
+    """Name the settings in which two heads differ; "" if one is none."""
     try:
-        first, second = (dict(json.loads(head)[_SETTINGS]) for head in (one, other))
+        heads = [json.loads(head) for head in (one, other)]
+        first, second = (dict(head[_SETTINGS], **{"version of records": head["schema"]}) for head in heads)
     except (ValueError, KeyError, TypeError):
         return ""
     return ", ".join(sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name)))

@@ -14,10 +14,12 @@ from ..formats import replacing
 from ..formats.b_factors import read_b_factors
 from ..formats.conformation_files import ConformationFile, Content, layout_of
 from ..inputfile import InputFile, read_file
+from ..minimize import MinimizeResult
 from ..minimize.many import as_done
 from ..opencl.device import get_device
+from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
-from .facts import notes_of
+from .facts import composition_as_json, notes_of, settings
 from .journal import make_folder
 from .outputs import Outputs
 from .reading import Reading, Reads
@@ -36,11 +38,11 @@ class MinimizeSpec(Spec[StructurePath]):
     """Minimise structures, and write each: to a folder, or to a name such as 'relaxed/{name}.cif'.
 
     reading : how files are read
-    options : of pele_ocl.Minimizer, the same for all; strict : whether findings that are noted otherwise are refused
+    options : of pele_ocl.Minimizer, the same for all; strict : True to refuse what is noted otherwise
     held : gives further options for the atoms of one structure, its restraints say
-    content : gives, for a file and its target, the function that makes the content of the file to be written of atoms
-    watch, tell : of this process alone, called with the progress of those that are minimised together, as
-        pele_ocl.minimize_many does, and with the number of structures before them
+    content : gives, for a file and its target, a function that makes the content of the file from atoms
+    watch, tell : of this process alone; watch is called with progress, as pele_ocl.minimize_many does; tell is called
+        with the number of structures that were begun before
     """
 
     output: str
@@ -56,28 +58,26 @@ class MinimizeSpec(Spec[StructurePath]):
         return super().__getstate__() | {"watch": None, "tell": None}
 
     def settings(self) -> dict[str, str]:
-        """The fields as texts, less what changes no result."""
+        """Write the fields as texts, less what changes no result."""
         found = {name: text for name, text in super().settings().items() if name not in _NOT_SETTINGS}
         return found | {"options": sha256_of(self.options), "held": getattr(self.held, "__qualname__", "")}
 
     def facts(self) -> dict[str, object]:
-        """The device."""
+        """Name the device."""
         return {"device": str(get_device(self.options.get("device")))}
 
-    @property
-    def how(self) -> dict[str, object]:
-        """How each structure is computed, for its record."""
-        method, precision = self.options.get("method", "lbfgs"), self.options.get("precision", "float32")
-        return {**self.facts(), "method": method, "precision": precision}
+    def shared(self, atoms: Atoms) -> dict[str, object]:
+        """Facts of a record that do not depend on positions."""
+        return shared_by(atoms, self.options)
 
     def target(self, item: StructurePath) -> Path:
-        """The file of a structure that is minimised."""
+        """Name the file of a minimised structure."""
         return Outputs.of(self.output).name(Path(item))
 
     def still_counts(self, record: Record, item: StructurePath) -> bool:
-        """Whether an earlier record holds: for the same bytes of the structure, and for the file that it left.
+        """True if an earlier record holds: the structure and the file that it left have the same bytes.
 
-        Workers replace files before the journal knows, so after a kill one may be of a run that noted nothing down.
+        Workers replace files before the journal knows. After a kill a file may be of a run that noted nothing down.
         """
         try:
             found = [read_file(path).sha256 for path in (item, self.target(item))]
@@ -86,22 +86,22 @@ class MinimizeSpec(Spec[StructurePath]):
         return not record.failed and found == [record.sha256, record.more.get(WRITTEN)]
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """The result of one structure, whose file is written."""
+        """Minimise one structure and write its file."""
         (record,) = self.records([item], lambda: None)
         if record.failed:
             raise InputError(record.error)
         return dict(record.result)
 
     def groups(self, items: Sequence[StructurePath]) -> Iterator[Sequence[StructurePath]]:
-        """Neighbouring files, whose number depends on that of all."""
+        """Group neighbouring files; the number of all decides on the size."""
         size = max(1, min(-(-len(items) // _LEAST_GROUPS), _MOST_FILES))
         return (items[first : first + size] for first in range(0, len(items), size))
 
     @property
     def atoms_together(self) -> int:
-        """Atoms of the files that are minimised together; 1 for each file by itself.
+        """Count the atoms of files that are minimised together; 1 for each file by itself.
 
-        A GPU needs many structures at a time; a CPU gains nothing by them. What a structure gives depends on it alone.
+        A GPU needs many structures at a time; a CPU gains nothing by them. Each result depends on its structure alone.
         """
         return ATOMS_TOGETHER.get(get_device(self.options.get("device")).kind, 1)
 
@@ -137,18 +137,16 @@ class MinimizeSpec(Spec[StructurePath]):
                 yield Record.failed_by(result, item, source.sha256)
                 continue
             try:
-                values = result.to_dict(str(item))
-                found = findings_of(atoms, values["energy_before"], self.strict)
+                values = {**self.shared(atoms), **own_of(result, atoms, self.strict), **notes_of(atoms)}
                 written = _write(self.target(item), content(result.atoms), result.atoms, begin)
             except PeleError as error:
                 yield Record.failed_by(error, item, source.sha256)
             else:
-                values = {**values, **self.how, **(notes_of(atoms) if atoms.notes else {}), **found}
                 yield Record(str(item), source.sha256, values, more={WRITTEN: written})
 
     @staticmethod
     def _content(source: InputFile, _: Path) -> Callable[[Atoms], Content]:
-        """The content of a file, with the occupancies and B-factors of the source."""
+        """Make the content of a file, with the occupancies and B-factors of the source."""
 
         def content(atoms: Atoms) -> Content:
             b_factors = None if atoms.labels is None else read_b_factors(source, atoms.labels)
@@ -157,15 +155,31 @@ class MinimizeSpec(Spec[StructurePath]):
         return content
 
 
-def findings_of(atoms: Atoms, before: object, strict: bool) -> dict[str, Any]:
-    """The findings about a given start as a part of its result, empty where there are none; before : its energies.
+def shared_by(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the facts of a record that all conformations of a molecule share; options : of pele_ocl.Minimizer"""
+    return {
+        "n_atoms": len(atoms),
+        "composition": composition_as_json(atoms),
+        "device": str(get_device(options.get("device"))),
+        "method": options.get("method", "lbfgs"),
+        "precision": options.get("precision", "float32"),
+        "settings": settings(options.get("model") or SolventModel(), atoms),
+    }
 
-    Raises InputError where strict refuses them.
+
+def own_of(result: MinimizeResult, start: Atoms, strict: bool) -> dict[str, Any]:
+    """Give the part of a record that each conformation has, with the findings about its start.
+
+    Raises InputError if strict refuses them.
     """
-    energies = {term: value for term, value in cast(Mapping[str, float | None], before).items() if value is not None}
-    found = [*of_structure(atoms, "noted"), *of_energy(atoms, energies, atoms.positions)]
+    values = result.to_dict()
+    del values["name"]
+    before = cast(Mapping[str, float | None], values["energy_before"])
+    energies = {term: value for term, value in before.items() if value is not None}
+    found = [*of_structure(start, "noted"), *of_energy(start, energies, start.positions)]
     require(found, strict)
-    return {"findings": [finding.as_json() for finding in found]} if found else {}
+    findings = [finding.as_json() for finding in found]
+    return {**values, "seconds": {"total": values["seconds"]}, "findings": findings}
 
 
 def _write(target: Path, content: Content, atoms: Atoms, begin: Callable[[], None]) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from ..atoms import Atoms
-from ..inputfile import InputFile, read_file
+from ..atoms import Atoms, Floats
+from ..errors import InputError
+from ..inputfile import InputFile
 from ..nonbond import Nonbond, NonbondResult
 from ..pairs import (
     Pairs,
@@ -24,47 +23,34 @@ from ..pairs import (
     without_bonded,
 )
 from ..solvent import Solvent, choose_variant
-from ..solvent_model import SolventModel
-from .checks import Checks
-from .facts import composition_as_json, models_as_json, notes_of, settings
+from .evaluation import Evaluation, EvaluationSpec, Progress
+from .facts import gradient_facts, settings
 from .notes import note
-from .reading import Models, Molecule, Reading, Reads, molecule_of, require_lennard_jones
-from .spec import StructurePath, StructureSpec
+from .reading import Molecule, require_lennard_jones
 
 DEFAULT_CUTOFF = 12.0  # A
-Progress = Callable[[float], None]
+_Evaluated = tuple[Sequence[NonbondResult | None], Mapping[int, str], Pairs | None, Mapping[str, float]]
 
 
 @dataclass(frozen=True, eq=False)
-class NonbondFound:
-    """The results of all models, the pair list of the last one, the seconds of each step, and the findings."""
+class NonbondEvaluation(Evaluation[NonbondResult]):
+    """Energies of a structure, or of all its models; pairs : the list of the last one"""
 
-    molecule: Molecule
-    results: Sequence[NonbondResult]
-    pairs: Pairs
-    seconds: Mapping[str, float]
-    findings: list[dict[str, object]] = field(default_factory=list)
-
-    @property
-    def energies(self) -> list[dict[str, float]]:
-        """The terms and the total of each model."""
-        return [result.energy for result in self.results]
+    pairs: Pairs | None
 
 
 @dataclass(frozen=True, eq=False)
-class NonbondSpec(StructureSpec):
+class NonbondSpec(EvaluationSpec[NonbondResult]):
     """Lennard-Jones, Coulomb and GB energy of the pairs of a list, kcal/mol.
 
     reading : how files are read; models : "one", or "all" for every model of a file
     pairs : "cutoff", all within it; "all"; "split", PELE's two lists; or the file of a list
-    cutoff : A, 12 by default; variable_dielectric : whether that of residues takes the place of the solute's
-    strict : whether findings that are noted otherwise are refused
+    cutoff : A, 12 by default; variable_dielectric : True for the solute's dielectric by residue
+    strict : True to refuse what is noted otherwise
 
     The other fields are options of pele_ocl.Nonbond and pele_ocl.pairs_within.
     """
 
-    reading: Reads = field(default_factory=Reading)
-    models: Models = "one"
     pairs: Literal["cutoff", "all", "split"] | Path = "cutoff"
     cutoff: float | None = None
     solvent: Literal["gb", "vacuum"] = "gb"
@@ -72,13 +58,10 @@ class NonbondSpec(StructureSpec):
     variable_dielectric: bool = False
     gradient: bool = True
     variant: str = "auto"
-    precision: str = "float32"
     device: str | None = None
-    model: SolventModel = field(default_factory=SolventModel)
-    strict: bool = False
 
     def pairs_of(self, atoms: Atoms) -> Pairs:
-        """The pairs of atoms."""
+        """List the pairs of atoms."""
         if isinstance(self.pairs, Path):
             return self._listed(atoms, self.pairs)
         if self.pairs == "all":
@@ -88,7 +71,7 @@ class NonbondSpec(StructureSpec):
         return pairs_within(atoms, DEFAULT_CUTOFF if self.cutoff is None else self.cutoff, self.one_four)
 
     def plan(self, atoms: Atoms, pairs: Pairs, gradient: bool | None = None, first: Atoms | None = None) -> Nonbond:
-        """The plan that evaluates atoms; first : those that dielectrics are of, by default these"""
+        """Plan the evaluation of atoms; first : atoms whose residues decide on dielectrics, by default the same"""
         inside = internal_dielectrics(atoms if first is None else first) if self.variable_dielectric else None
         return Nonbond(
             atoms, pairs, solvent=self.solvent, gradient=self.gradient if gradient is None else gradient,
@@ -96,84 +79,76 @@ class NonbondSpec(StructureSpec):
             internal_dielectrics=inside,
         )  # fmt: skip
 
-    def found(self, source: InputFile, progress: Progress | None = None) -> NonbondFound:
-        """The results of a file."""
+    def evaluate(self, source: InputFile, progress: Progress | None = None) -> NonbondEvaluation:
+        """Compute the energies of a file."""
         require_lennard_jones(source)
-        molecule = molecule_of(source, self.reading, self.models)
-        checks = Checks(source, self.strict)
-        checks.structure(molecule)
+        molecule, checks = self._read(source)
         is_one_list = molecule.conformations is None or isinstance(self.pairs, Path) or self.pairs == "all"
-        found = (self._together if is_one_list else self._one_by_one)(molecule, progress)
-        numbers: Sequence[int | None] = molecule.numbers or [None]
-        for number, of in zip(numbers, found.results, strict=True):
-            checks.energy(of.atoms, of.energy, number)
+        one_list, lists = self._over_one_list, self._over_lists
+        results, failed, pairs, seconds = (one_list if is_one_list else lists)(molecule, progress)
+        found = self._checked(molecule, checks, results, failed, seconds, lambda of: (of.atoms, of.energy))
         self._note_oddities(found)
-        return NonbondFound(molecule, found.results, found.pairs, found.seconds, checks.as_json())
+        return NonbondEvaluation(**vars(found), pairs=pairs)
 
-    def compute(self, item: StructurePath) -> dict[str, Any]:
-        """The results of a file, as JSON has them."""
-        return self.as_json(self.found(read_file(item)))
+    def shared(self, result: NonbondResult) -> dict[str, Any]:
+        """Facts of a record that all models share."""
+        return {"settings": settings(self.model, result.atoms)}
 
-    def as_json(self, found: NonbondFound) -> dict[str, Any]:
-        """The result of a record."""
-        molecule, result = found.molecule, found.results[0]
-        facts = {
-            "n_atoms": len(result.atoms),
-            "composition": composition_as_json(result.atoms),
+    def own(self, result: NonbondResult) -> dict[str, Any]:
+        """Pairs, energies and gradient of a structure or a model."""
+        return {
             "n_pairs": result.n_pairs,
-            "device": result.device,
-            "variant": result.variant,
-            "precision": result.precision,
-            "settings": settings(self.model, molecule.atoms),
+            "energy": result.energy,
+            "gradient": gradient_facts(result.gradient),
         }
-        ending = {"seconds": dict(found.seconds), "findings": found.findings, **notes_of(molecule.atoms)}
-        if molecule.numbers:
-            models = models_as_json(molecule.numbers, found.energies)
-            for model, of in zip(models, found.results, strict=True):
-                model |= {"n_pairs": of.n_pairs, "gradient": gradient_facts(of)}
-            del facts["n_pairs"]
-            return {**facts, "models": models, **ending}
-        return {**facts, "energy": result.energy, "gradient": gradient_facts(result), **ending}
 
-    def _together(self, molecule: Molecule, progress: Progress | None) -> NonbondFound:
-        """The one model, or all models over one list."""
+    def _over_one_list(self, molecule: Molecule, progress: Progress | None) -> _Evaluated:
+        """Evaluate the structure, or all its models, over one pair list."""
         start = time.perf_counter()
         pairs = self.pairs_of(molecule.atoms)
         seconds = {"pairs": time.perf_counter() - start}
         plan = self.plan(molecule.atoms, pairs)
-        results = (
-            [plan.evaluate(profile=True, progress=progress)]
-            if molecule.conformations is None
-            else list(plan.evaluate_batch(molecule.conformations, progress, profile=True))
-        )
-        return NonbondFound(molecule, results, pairs, seconds | dict(results[0].seconds))
+        if molecule.conformations is None:
+            result = plan.evaluate(profile=True, progress=progress)
+            return [result], {}, pairs, seconds | dict(result.seconds)
+        batch = plan.evaluate_batch(molecule.conformations, progress, profile=True, errors="record")
+        return list(batch), batch.errors, pairs, seconds | dict(batch.seconds)
 
-    def _one_by_one(self, molecule: Molecule, progress: Progress | None) -> NonbondFound:
-        """Each model over the pairs within reach in itself; the Born radii of all come from one batch."""
-        assert molecule.conformations is not None
-        results: list[NonbondResult] = []
-        seconds: dict[str, float] = {}
-        radii = None
-        for k, model in enumerate(molecule.models()):
-            start = time.perf_counter()
-            pairs = self.pairs_of(model)
-            taken = time.perf_counter() - start
-            plan = self.plan(model, pairs, first=molecule.atoms)
-            if plan.gb and radii is None:
-                exact = choose_variant(plan.device.kind, len(plan.atoms))
-                solvent = Solvent(
-                    molecule.atoms, variant=exact, precision=plan.precision, device=plan.device, model=plan.model
-                )
-                radii = solvent.evaluate_batch(molecule.conformations).born_radii
-            results.append(plan.evaluate(born_radii=None if radii is None else radii[k], profile=True))
-            for name, value in {"pairs": taken, **results[-1].seconds}.items():
+    def _over_lists(self, molecule: Molecule, progress: Progress | None) -> _Evaluated:
+        """Evaluate each model over its own pair list; Born radii of all come from one batch."""
+        results: list[NonbondResult | None] = [None] * len(molecule.numbers)
+        failed, seconds = dict[int, str](), dict[str, float]()
+        radii: Floats | None = None
+        pairs: Pairs | None = None
+        for place, atoms in molecule.models():
+            try:
+                start = time.perf_counter()
+                pairs = self.pairs_of(atoms)
+                taken = time.perf_counter() - start
+                plan = self.plan(atoms, pairs, first=molecule.atoms)
+                if plan.gb and radii is None:
+                    radii = self._born_radii(plan, molecule)
+                result = plan.evaluate(born_radii=None if radii is None else radii[place], profile=True)
+            except InputError as error:
+                failed[place] = str(error)
+                continue
+            results[place] = result
+            for name, value in {"pairs": taken, **result.seconds}.items():
                 seconds[name] = seconds.get(name, 0.0) + value
             if progress is not None:
-                progress((k + 1) / len(molecule.numbers))
-        return NonbondFound(molecule, results, pairs, seconds)
+                progress((place + 1) / len(results))
+        return results, failed, pairs, seconds
+
+    @staticmethod
+    def _born_radii(plan: Nonbond, molecule: Molecule) -> Floats:
+        """Compute the Born radii of all models, (m, n) A; NaN for a model that fails."""
+        assert molecule.conformations is not None
+        exact = choose_variant(plan.device.kind, len(plan.atoms))
+        solvent = Solvent(molecule.atoms, variant=exact, precision=plan.precision, device=plan.device, model=plan.model)
+        return solvent.evaluate_batch(molecule.conformations, errors="record").born_radii
 
     def _listed(self, atoms: Atoms, path: Path) -> Pairs:
-        """The list in a file, less what the bonds exclude, which a note tells."""
+        """Read the list of a file, less what the bonds exclude, which a note tells."""
         listed = read_pairs(path, len(atoms), labels=atoms.labels)
         pairs = without_bonded(listed, atoms, self.one_four)
         left_out = len(listed) - len(pairs)
@@ -189,30 +164,17 @@ class NonbondSpec(StructureSpec):
             )
         return pairs
 
-    def _note_oddities(self, found: NonbondFound) -> None:
+    def _note_oddities(self, found: Evaluation[NonbondResult]) -> None:
         """Tell of results without any pair, and of a gradient that is wrong by design."""
-        if not any(of.n_pairs for of in found.results):
+        if not any(of.n_pairs for of in found.results if of is not None):
             note(f"Note: there is no pair to compute, all energies are 0: {self._why_none()}")
-        first = found.results[0]
-        if not first.exact:
-            note(f"Warning: {first.variant} loses updates to races by design; do not trust its gradient")
+        if not found.first.exact:
+            note(f"Warning: {found.first.variant} loses updates to races by design; do not trust its gradient")
 
     def _why_none(self) -> str:
-        """The reason why there is no pair."""
+        """Say why there is no pair."""
         if isinstance(self.pairs, Path):
             return f"{self.pairs} lists none that bonds do not exclude"
         reach = self.cutoff or DEFAULT_CUTOFF
         within = f" within {reach:g} A of each other" if self.pairs == "cutoff" else ""
         return f"bonds exclude every pair of atoms{within}"
-
-
-def gradient_facts(result: NonbondResult) -> dict[str, float] | None:
-    """A gradient in figures, kcal/mol/A."""
-    if result.gradient is None:
-        return None
-    lengths = np.linalg.norm(result.gradient, axis=1)
-    return {
-        "norm": float(np.linalg.norm(result.gradient)),
-        "max": float(lengths.max(initial=0.0)),
-        "net": result.net_force,
-    }

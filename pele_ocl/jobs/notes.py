@@ -15,7 +15,7 @@ _collectors: list[list[str]] = []  # where notes go in place of stderr, the last
 
 @contextmanager
 def collected_notes() -> Iterator[list[str]]:
-    """Within the block the lines that `note` is given go into a list."""
+    """Collect the lines that `note` is given within the block."""
     _collectors.append([])
     try:
         yield _collectors[-1]
@@ -32,7 +32,7 @@ def note(text: str) -> None:
 
 
 def one_line(text: str) -> str:
-    """The printable text with its line ends escaped, too."""
+    """Escape line ends and what cannot be printed."""
     return printable(text).replace("\n", "\\n")
 
 

@@ -1,4 +1,4 @@
-"""The plugin of Dask that gives each worker one OpenCL device of its host, or a group of its cores."""
+"""Plugin of Dask: gives each worker one OpenCL device of its host, or a group of its cores."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _is_settled: list[bool] = []  # in a worker's process, once it has its device
 
 
 class OneDevice(WorkerPlugin):
-    """Of a host's cores each worker gets as many as it has threads, of its devices the one that the fewest have.
+    """Share a host: a worker gets a core for each of its threads, and the least used device.
 
     choice : of the devices, as --device has it
-    units : compute units that layouts go by, so that results do not depend on how many workers share the cores; None
-        for those of each worker
+    units : compute units that decide on layouts, so that results do not depend on how many workers share the cores;
+        None for the units of each worker
     """
 
     name = "pele-ocl-one-device"

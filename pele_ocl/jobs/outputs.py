@@ -1,4 +1,4 @@
-"""The names of the files that a job writes, one for each structure."""
+"""Names of the files that a job writes, one for each structure."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Outputs:
 
     @classmethod
     def of(cls, output: str | Path) -> Outputs:
-        """The names by a text: a folder, a name with {name} in it, or a file."""
+        """Read the names from a text: a folder, a name with {name} in it, or a file."""
         path = Path(output)
         is_folder = NAME not in path.name and (path.is_dir() or str(output).endswith("/") or not path.suffix)
         return cls(str(path / NAME) if is_folder else str(path), is_folder)
 
     def name(self, path: Path) -> Path:
-        """The file for a structure. Raises FormatError for a format that is not written."""
+        """Name the file of a structure. Raises FormatError for a format that is not written."""
         stem = Path(path.name.removesuffix(".gz")).stem
         suffix = _LIKE.get(structure_suffix(path), ".pdb") if self.is_folder else ""
         target = Path(self.pattern.replace(NAME, stem) + suffix)

@@ -16,21 +16,21 @@ Cores = tuple[int, ...]
 
 
 def core_groups(cores: Sequence[int], size: int) -> list[Cores]:
-    """Cores in groups of `size`, one behind the other; cores that fill no group join the last."""
+    """Divide cores into groups of `size` neighbours; cores that fill no group join the last."""
     n = max(1, len(cores) // max(1, size))
     size = len(cores) // n
     return [tuple(cores[k * size : (k + 1) * size if k < n - 1 else len(cores)]) for k in range(n)]
 
 
 def own_cores() -> Cores:
-    """The cores that this process may use."""
+    """List the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # which macOS and Windows lack
         return tuple(sorted(os.sched_getaffinity(0)))
     return tuple(range(os.cpu_count() or 1))
 
 
 def claim(names: Sequence[str]) -> tuple[int, FileLock]:
-    """The index of the place that the fewest processes of this machine have taken, and the lock that holds it.
+    """Take the place that the fewest processes of this machine have: its index, and the lock that holds it.
 
     names : of the places, the same in all processes
 
@@ -53,7 +53,7 @@ def claim(names: Sequence[str]) -> tuple[int, FileLock]:
 
 
 def stay_on(cores: Cores) -> None:
-    """Let all threads of this process run on these cores alone, and OpenCL runtimes that it loads make no more of them.
+    """Keep all threads of this process on these cores; OpenCL runtimes that it loads make no more threads.
 
     PoCL would count all cores of the machine; Intel's runtime follows the affinity.
     """

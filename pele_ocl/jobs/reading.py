@@ -1,9 +1,9 @@
-"""The molecules of a job's files: one model of a file, or all of them as conformations."""
+"""Molecules of a job's files: one model of a file, or all of them as conformations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, Protocol
@@ -28,7 +28,7 @@ class Reads(Protocol):
     """A way to read structures, which pickles."""
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
-        """The atoms of a model, and (n,) True for each atom of the file that was taken, None where all were."""
+        """Read the atoms of a model, and (n,) True for each atom that was taken, None if all were."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,14 @@ class Reading:
     parameters: tuple[str, ...] = ()
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
-        """The atoms of a file, and which they are; number : of the model."""
+        """Read the atoms of a file, and tell which they are; number : of the model."""
         field = None if is_pqr(source) else self._forcefield
         model = self.model if number is None else number
         return read_chosen(source, field, model, self.coordinates, self.parameters, select=self.select)
 
     @cached_property
     def _forcefield(self) -> ForceField:
-        """The force field, loaded once for all files."""
+        """Load the force field, once for all files."""
         return ForceField.load(self.forcefield)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -67,10 +67,11 @@ class Molecule:
     """A molecule as it was read.
 
     source : the file
-    atoms : of the only model, or of the first
-    numbers : of the models, in the order of the file; empty where one model was asked for
-    conformations : (m, n, 3) A, a row for each of `numbers`
-    chosen : (n_all,) True for each atom of the file that was taken, None where all were
+    atoms : of the only model, or of the first that can be computed
+    numbers : of the models, in the order of the file; empty if one model was asked for
+    conformations : (m, n, 3) A, a row for each of `numbers`; NaN for a model that cannot be computed
+    chosen : (n_all,) True for each atom of the file that was taken, None if all were
+    failed : why models cannot be computed, by their place from 0
     """
 
     source: InputFile
@@ -78,28 +79,47 @@ class Molecule:
     numbers: list[int] = field(default_factory=list)
     conformations: Floats | None = None
     chosen: Bools | None = None
+    failed: Mapping[int, str] = field(default_factory=dict)
 
-    def models(self) -> Iterator[Atoms]:
-        """The atoms of each model."""
-        if self.conformations is None:
-            yield self.atoms
-        else:
-            yield from map(self.atoms.moved, self.conformations)
+    def models(self) -> Iterator[tuple[int, Atoms]]:
+        """Give the place and the atoms of each model that can be computed, of several."""
+        assert self.conformations is not None
+        for place, positions in enumerate(self.conformations):
+            if place not in self.failed:
+                yield place, self.atoms.moved(positions)
+
+    def without(self, failed: Mapping[int, str]) -> Molecule:
+        """Leave out further models. Raises InputError if none is left."""
+        assert self.conformations is not None
+        every = dict(sorted({**self.failed, **failed}.items()))
+        left = next((place for place in range(len(self.numbers)) if place not in every), None)
+        if left is None:
+            raise InputError(
+                f"{self.source}: none of its {len(self.numbers):,} models can be computed; model {self.numbers[0]}: "
+                f"{every[0].removeprefix(f'{self.source}: ')}"
+            )
+        conformations = self.conformations.copy()
+        conformations[list(every)] = np.nan
+        atoms = self.atoms.moved(conformations[left])
+        return replace(self, atoms=atoms, conformations=conformations, failed=every)
 
 
 def molecule_of(source: InputFile, reads: Reads, models: str = "one") -> Molecule:
-    """Make a molecule of a file; models : "one", or "all" for all models of a PDB file as conformations.
+    """Read a molecule; models : "one", or "all" for all models of a PDB file as conformations
 
-    Raises FormatError and ParameterError as the readers do.
+    Raises FormatError and ParameterError as the readers do; a model that differs from the first is in `failed`.
     """
     choice("models", models, ("one", "all"))
     if models == "one":
         atoms, chosen = reads.chosen(source)
         return Molecule(source, atoms, chosen=chosen)
-    numbers, conformations = read_conformations(source)
-    # The first of all models is asked for by its number, so that no note says that the others were not read.
-    atoms, chosen = reads.chosen(source, numbers[0])
-    return Molecule(source, atoms, numbers, conformations if chosen is None else conformations[:, chosen], chosen)
+    failed = dict[int, str]()
+    numbers, conformations = read_conformations(source, failed)
+    # The first is asked for by its number, so that no note says that the others were not read.
+    first = next((number for place, number in enumerate(numbers) if place not in failed), numbers[0])
+    atoms, chosen = reads.chosen(source, first)
+    positions = conformations if chosen is None else conformations[:, chosen]
+    return Molecule(source, atoms, numbers, positions, chosen, failed)
 
 
 def require_lennard_jones(path: str | PathLike[str]) -> None:

@@ -1,28 +1,29 @@
-"""The record of one item of a job: its result, or the reason why there is none."""
+"""Record of one item of a job: its result, or the reason why there is none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import InputError
 from .notes import one_line
 
-SCHEMA = 1  # the version of the records' shape: docs/records.md
+SCHEMA = 2  # the version of the records' shape: docs/records.md
 MORE = "journal"  # of a journal's line: what belongs to no record
 _OWN = ("schema", "structure", "sha256", MORE)  # keys that belong to no result
+Kind = Literal["model", "frame"]
 
 
 @dataclass(frozen=True)
 class Record:
-    """The result of one item, or the sentence that says why it has none.
+    """Result of one item, or the sentence that says why it has none.
 
-    structure : name of the item, its path as it was given where it is a file
-    sha256 : of what it was computed from, "" where that could not be read
-    result : what was computed, as JSON has it; empty where it failed
-    error : the reason of a failure, on one line; "" where there is none
+    structure : name of the item, its path as it was given if it is a file
+    sha256 : of what it was computed from, "" if that could not be read
+    result : what was computed, as JSON has it; empty if it failed
+    error : reason of a failure, on one line; "" if there is none
     more : what a journal keeps beside the record, of files that were written, say
     """
 
@@ -39,7 +40,7 @@ class Record:
 
     @property
     def failed(self) -> bool:
-        """Whether there is no result."""
+        """True if there is no result."""
         return bool(self.error)
 
     def __getitem__(self, name: str) -> Any:
@@ -52,8 +53,14 @@ class Record:
         return name in self.result
 
     @property
+    def sentence(self) -> str:
+        """Error with the file's name once."""
+        path = one_line(self.structure)
+        return self.error if self.error.startswith(f"{path}:") else f"{path}: {self.error}"
+
+    @property
     def reason(self) -> str:
-        """The error without the file's name."""
+        """Error without the file's name."""
         path = one_line(self.structure)
         if not self.error.startswith(f"{path}:"):
             return self.error
@@ -62,11 +69,11 @@ class Record:
 
     @property
     def path(self) -> Path:
-        """The structure as a path."""
+        """Structure as a path."""
         return Path(self.structure)
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as a JSON object: schema, structure and sha256, then the result's own keys, or `error`."""
+        """Make the JSON object: schema, structure and sha256, then the result's own keys, or `error`."""
         head = {"schema": SCHEMA, "structure": self.structure, "sha256": self.sha256}
         return {**head, "error": self.error} if self.error else {**head, **self.result}
 
@@ -81,3 +88,14 @@ class Record:
         return cls(
             line["structure"], line["sha256"], {k: value for k, value in line.items() if k not in _OWN}, more=more
         )
+
+
+def entries(kind: Kind, results: Iterable[tuple[int, Mapping[str, Any] | str]]) -> dict[str, Any]:
+    """Give the part of a record about models or frames: an entry each, and how many there are.
+
+    results : the number of each, with its result, or with the reason why it has none
+    """
+    found = [
+        {kind: number, "error": one_line(of)} if isinstance(of, str) else {kind: number, **of} for number, of in results
+    ]
+    return {f"n_{kind}s": len(found), "n_failed": sum("error" in entry for entry in found), f"{kind}s": found}

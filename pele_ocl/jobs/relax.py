@@ -14,6 +14,8 @@ from ..formats.conformation_files import Content, write_conformation
 from ..inputfile import InputFile, read_file
 from ..opencl.device import get_device
 from ..relax import Relaxer, RelaxResult, counts
+from ..relax.result import Round
+from .facts import composition_as_json
 from .journal import make_folder
 from .minimize import WRITTEN
 from .outputs import Outputs
@@ -46,7 +48,7 @@ class RelaxSpec(Spec[StructurePath]):
 
     @cached_property
     def relaxer(self) -> Relaxer:
-        """The relaxer of this process."""
+        """Relaxer of this process."""
         return Relaxer(
             self.like, close_gaps=self.close_gaps, max_iterations=self.max_iterations, precision=self.precision,
             device=get_device(self.device),
@@ -56,15 +58,15 @@ class RelaxSpec(Spec[StructurePath]):
         return super().__getstate__() | {"watch": None}
 
     def settings(self) -> dict[str, str]:
-        """The fields as texts, less what changes no result."""
+        """Write the fields as texts, less what changes no result."""
         return {name: text for name, text in super().settings().items() if name not in ("watch", "output")}
 
     def target(self, item: StructurePath) -> Path:
-        """The file of a model."""
+        """Name the file of a model."""
         return Outputs.of(self.output).name(Path(item))
 
     def still_counts(self, record: Record, item: StructurePath) -> bool:
-        """Whether its file is still there, too."""
+        """True if its file is still there, too."""
         try:
             written = read_file(self.target(item)).sha256
         except PeleError:
@@ -72,7 +74,7 @@ class RelaxSpec(Spec[StructurePath]):
         return super().still_counts(record, item) and record.more.get(WRITTEN) == written
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """The result of one model, whose file is written."""
+        """Relax one model and write its file."""
         return self._relaxed(read_file(item), lambda: None)[0]
 
     def records(self, items: Iterable[StructurePath], begin: Callable[[], None]) -> Iterator[Record]:
@@ -89,23 +91,34 @@ class RelaxSpec(Spec[StructurePath]):
                 yield Record(str(item), sha256, result, more={WRITTEN: written})
 
     def _relaxed(self, source: InputFile, begin: Callable[[], None]) -> tuple[dict[str, Any], str]:
-        """The result, and the SHA-256 of the file that was written."""
+        """Relax a model, write it, and give the result and the SHA-256 of its file."""
         found = self.relaxer.relax(source, watch=self.watch)
         require(found.findings, self.strict)
         target = self.target(source)
         make_folder(target.parent)
         begin()
         write_conformation(target, Content(found.atoms, source=str(source), b_factors=found.b_factors))
-        return _as_json(str(source), found), read_file(target).sha256
+        return _as_json(self, found), read_file(target).sha256
 
 
-def _as_json(path: str, result: RelaxResult) -> dict[str, Any]:
-    """The result of a record."""
+def _round_as_json(found: Round) -> dict[str, Any]:
+    """Give the part of a record about a round."""
+    values = found.result.to_dict()
+    del values["name"]
+    seconds = {"total": values["seconds"]}
+    return {**values, "seconds": seconds, "freed": list(found.freed), "violations": counts(found.after)}
+
+
+def _as_json(spec: RelaxSpec, result: RelaxResult) -> dict[str, Any]:
+    """Give the result of a record."""
     labels = result.atoms.labels
     assert labels is not None
     left = sorted(result.after, key=lambda violation: not violation.counts)
     return {
-        "name": path,
+        "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
+        "device": str(get_device(spec.device)),
+        "precision": spec.precision,
         "violations_before": counts(result.before),
         "violations_after": counts(result.after),
         "n_before": sum(violation.counts for violation in result.before),
@@ -118,10 +131,7 @@ def _as_json(path: str, result: RelaxResult) -> dict[str, Any]:
         "restored": result.rounds[0].result.restored,
         "atoms_added": result.n_added,
         "rms_displacement": result.rms_displacement,
-        "rounds": [
-            {**round_.result.to_dict(path), "freed": list(round_.freed), "violations": counts(round_.after)}
-            for round_ in result.rounds
-        ],
+        "rounds": [_round_as_json(round_) for round_ in result.rounds],
         "seconds": dict(result.seconds),
         "notes": list(result.notes),
         "findings": [finding.as_json() for finding in result.findings],

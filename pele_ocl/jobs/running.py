@@ -1,17 +1,17 @@
-"""The way of a job through its items: here or by workers, written down as it goes, resumed, in shards."""
+"""Run a job: here or by workers, written down as it goes, resumed, in shards."""
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ..arguments import file_path
 from ..errors import InputError
-from .journal import Journal
+from .journal import Journal, Notes, add_note, notes_in
 from .records import Record
 from .shards import Shard
 from .sharing import Facts, Place, shared
@@ -26,20 +26,20 @@ def run(
     workers: int | None = None, scheduler: str | None = None, device: str | None = None,
     shard: str | Shard | None = None,
 ) -> Iterator[Record]:  # fmt: skip
-    """Compute the records of items, in their order, each given as it is done; an item that fails is a record, too.
+    """Compute the records of items, in their order, each given when it is done; an item that fails is a record, too.
 
     spec : what to compute, a Spec of this room or your own; items : paths of structures, or what your Spec takes
-    journal : JSON lines that the records are written to as they come; with a shard K/N the file of that one,
+    journal : JSON lines that the records are written to when they come; with a shard K/N its own file,
         energies.KofN.jsonl for energies.jsonl
-    resume : whether records that the journal has are taken from it; what failed, and files that have changed since, are
-        computed again. False begins anew
+    resume : True to take records from the journal; what failed, and files that have changed since, are computed again.
+        False begins anew
     workers : so many processes of this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
         tcp://HOST:PORT or its file; by default this process computes
     device : that workers choose, as PELE_OCL_DEVICE has it; in this process the spec says it
     shard : the K-th of N parts of the items, "K/N"
 
-    Raises InputError for arguments that do not go together, FormatError for a journal of other settings, and where the
-    journal cannot be written; other errors of an item are in its record.
+    Raises InputError for arguments that do not go together. Raises FormatError for a journal of other settings, or one
+    that cannot be written. Other errors of an item are in its record.
     """
     if not isinstance(spec, Spec):
         raise InputError(f"spec is {type(spec).__name__}; a Spec is needed, EnergySpec() say")
@@ -57,7 +57,7 @@ def run_with(
     spec: Spec[Item], items: Sequence[Item], journal: Journal, resume: bool, place: Place,
     done: Callable[[int], None] | None = None,
 ) -> Iterator[Record]:  # fmt: skip
-    """As `run`, with a journal and a place; done : called with the number of records that an earlier run left"""
+    """Run a job with a journal and a place; done : called with the number of records that an earlier run left"""
     of = {spec.name(item): item for item in items}
 
     def counts(record: Record) -> bool:
@@ -69,23 +69,37 @@ def run_with(
         if done is not None:
             done(len(items) - len(left))
         computed = _computed(spec, left, journal, place)
-        for item in items:
-            record = earlier.get(spec.name(item))
-            yield next(computed) if record is None else record
+        early = defaultdict[str, deque[Record]](deque)  # computed before others that were given before them
+        for name in map(spec.name, items):
+            if name in earlier:
+                yield earlier[name]
+                continue
+            while not early[name]:
+                record = next(computed, None)
+                if record is None:
+                    raise InputError(f"{name}: its job gave no record of it")
+                early[record.structure].append(record)
+            yield early[name].popleft()
 
 
 def _computed(spec: Spec[Item], items: Sequence[Item], journal: Journal, place: Place) -> Iterator[Record]:
-    """The records of items, each written down before it is given."""
+    """Compute the records of items as they come; each is written down before it is given."""
     if not items:
         return
-    with shared(_Records(spec), place, lambda group, error: _died(spec, group, error)) as work:
-        if work.is_remote:
-            found: Iterator[Record] = chain.from_iterable(work.over(spec.groups(items)))
-        else:
-            found = spec.records(items, journal.begin)
-        for record in found:
-            journal.add(record)
-            yield record
+    work = _Records(spec, journal.notes)
+    with shared(work, place, lambda group, error: _died(spec, group, error)) as done:
+        if not done.is_remote:
+            for record in spec.records(items, journal.begin):
+                journal.add(record)
+                yield record
+            return
+        journal.clear_notes()
+        groups = list(spec.groups(items))
+        for group, records in zip(groups, done.results(groups), strict=True):
+            for record in records:
+                journal.add(record)
+            journal.notes.clear([spec.name(item) for item in group])
+            yield from records
 
 
 def _died(spec: Spec[Item], group: Sequence[Item], error: WorkersDiedError) -> list[Record]:
@@ -94,14 +108,29 @@ def _died(spec: Spec[Item], group: Sequence[Item], error: WorkersDiedError) -> l
 
 @dataclass(frozen=True)
 class _Records(Generic[Item]):
-    """The work of a worker: the records of a group of items."""
+    """Work of a worker: the records of a group of items, each noted down when it is done."""
 
     spec: Spec[Item]
+    notes: Notes
 
     def compute(self, group: Sequence[Item], /) -> list[Record]:
-        return list(self.spec.records(group, _nothing))
+        """Compute the records of a group, less items that another worker had done before it died."""
+        names = [self.spec.name(item) for item in group]
+        path = self.notes.path(names)
+        if path is None:
+            return list(self.spec.records(group, _nothing))
+        of = dict(zip(names, group, strict=True))
+        found = {
+            record.structure: record for record in notes_in(path)
+            if record.structure in of and self.spec.still_counts(record, of[record.structure])
+        }  # fmt: skip
+        for record in self.spec.records([item for name, item in of.items() if name not in found], _nothing):
+            add_note(path, record)
+            found[record.structure] = record
+        return [found[name] for name in names]
 
     def facts(self) -> Facts:
+        """Facts in which all workers must agree."""
         return self.spec.facts()
 
 

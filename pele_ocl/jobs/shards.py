@@ -1,4 +1,4 @@
-"""Equal parts of a work for programs that know nothing of each other, such as the jobs of a SLURM array."""
+"""Equal parts of a work for programs that know nothing of each other: jobs of a SLURM array, say."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _WORDS = re.compile(r"(\d{1,6})/(\d{1,6})")
 
 @dataclass(frozen=True)
 class Shard:
-    """The part `number`, from 1, of `count`."""
+    """Part `number`, from 1, of `count`."""
 
     number: int
     count: int
 
     @classmethod
     def of(cls, words: str) -> Shard:
-        """The shard of a text such as 3/10. Raises InputError for another."""
+        """Read a shard from a text such as 3/10. Raises InputError for another."""
         match = _WORDS.fullmatch(words.strip())
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise InputError(
@@ -36,7 +36,7 @@ class Shard:
         return f"{self.number}/{self.count}"
 
     def part(self, items: S, what: str) -> S:
-        """Its items, neighbours of each other; what : they are. Raises InputError where there are fewer than shards."""
+        """Take its items, which are neighbours; what : they are. Raises InputError if there are fewer than shards."""
         n = len(items)
         if n < self.count:
             raise InputError(f"{n:,} {what} cannot be shared out to {self.count:,} shards; take fewer shards")
@@ -44,12 +44,12 @@ class Shard:
         return part  # type: ignore[return-value]  # a slice is of the same type
 
     def path(self, output: Path) -> Path:
-        """The file of its results: energies.h5 becomes energies.3of10.h5."""
+        """Name the file of its results: energies.h5 becomes energies.3of10.h5."""
         return output.with_name(f"{output.stem}.{self.number}of{self.count}{output.suffix}")
 
 
 def require_all(facts: Mapping[Path, Mapping[str, object]]) -> list[Path]:
-    """The files of all shards in their order.
+    """Find the files of all shards, in their order.
 
     facts : of each file's job, the same in all but for `shard`
 

@@ -34,7 +34,7 @@ class Work(Protocol[ItemIn, ResultOut]):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a work is computed: in this process, or by processes of this machine or of a Dask cluster.
+    """Place of a computation: this process, processes of this machine, or a Dask cluster.
 
     workers : processes of this machine to start; scheduler : the address of a Dask scheduler, or its file
     device : the choice for each worker, as --device has it
@@ -52,7 +52,7 @@ class Place:
 
     @property
     def is_remote(self) -> bool:
-        """Whether other processes compute."""
+        """True if other processes compute."""
         return self.workers is not None or self.scheduler is not None
 
 
@@ -66,7 +66,7 @@ class Shared(Generic[Item, Result]):
     facts : of the process that computes; is_remote : whether that is another one
     """
 
-    over: Callable[[Iterable[Item]], Iterator[Result]]
+    results: Callable[[Iterable[Item]], Iterator[Result]]
     facts: Facts
     is_remote: bool = False
 
@@ -75,11 +75,11 @@ class Shared(Generic[Item, Result]):
 def shared(
     work: Work[Item, Result], place: Place = HERE, died: Callable[[Item, WorkersDiedError], Result] | None = None
 ) -> Iterator[Shared[Item, Result]]:
-    """The way of items through `work.compute`, in this process or in others, which must share its files.
+    """Open a way for items through `work.compute`: in this process, or in others, which must share its files.
 
     died : the result of an item that several workers died of; by default it is an error of all
 
-    Raises InputError where a worker has other facts, as `connected` and `in_order` do, and what `compute` raises.
+    Raises InputError if a worker has other facts, as `connected` and `in_order` do, and what `compute` raises.
     """
     if not place.is_remote:
         yield Shared(partial(map, work.compute), work.facts())
@@ -91,12 +91,12 @@ def shared(
         first = on_each_worker(client, _facts_of, sent)
         found, told = first.result, set(first.notes)  # which this process had, too
 
-        def over(items: Iterable[Item]) -> Iterator[Result]:
+        def results(items: Iterable[Item]) -> Iterator[Result]:
             unfinished = None if died is None else lambda item, error: _Answer(died(item, error), [])
             for answer in in_order(client, partial(_computed, sent, found), items, unfinished):
                 yield _told(answer, told)
 
-        yield Shared(over, found, is_remote=True)
+        yield Shared(results, found, is_remote=True)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _Answer(Generic[Result]):
 
 
 def _told(answer: _Answer[Result], told: set[str]) -> Result:
-    """The result, its notes printed where no other worker had them."""
+    """Give the result, and print its notes unless another worker had them."""
     for text in answer.notes:
         if text not in told:
             told.add(text)
@@ -135,13 +135,13 @@ _works: dict[str, tuple[Work[Any, Any], Facts]] = {}  # in a worker: the last on
 
 
 def _facts_of(sent: _Sent) -> _Answer[Facts]:
-    """In a worker: the facts of a work."""
+    """Compute the facts of a work, in a worker."""
     with collected_notes() as notes, warnings_as_notes():
         return _Answer(_work_of(sent)[1], notes)
 
 
 def _computed(sent: _Sent, facts: Facts, item: Item) -> _Answer[Any]:
-    """In a worker: the result of an item."""
+    """Compute the result of an item, in a worker."""
     with collected_notes() as notes, warnings_as_notes():
         work, own = _work_of(sent)
         if own != facts:
@@ -159,7 +159,7 @@ def _raise_difference(first: Mapping[str, str], other: Mapping[str, str]) -> Non
 
 
 def _work_of(sent: _Sent) -> tuple[Work[Any, Any], Facts]:
-    """The work and its facts, kept until another one comes. Raises InputError where its folder is not there."""
+    """Load a work and its facts, kept until another one comes. Raises InputError if its folder is not there."""
     from ..opencl.device import get_device
     from .one_device import require_settled
 

@@ -27,25 +27,22 @@ class Spec(ABC, Generic[Item]):
 
     @abstractmethod
     def compute(self, item: Item) -> Mapping[str, Any]:
-        """The result of an item, as JSON has it. Raises a PeleError where it has none."""
+        """Compute the result of an item, as JSON has it. Raises a PeleError if it has none."""
 
     def name(self, item: Item) -> str:
-        """The name of an item in its record."""
+        """Name an item, for its record."""
         return str(item)
 
     def sha256(self, item: Item) -> str:
-        """The mark by which an item is known again: of a file its SHA-256, "" where it has none."""
-        try:
-            return read_file(str(item)).sha256
-        except PeleError:
-            return ""
+        """Compute the mark by which an item is known again: of a file its SHA-256, "" if it has none."""
+        return sha256_of(str(item))
 
     def still_counts(self, record: Record, item: Item) -> bool:
-        """Whether the record of an earlier run holds; by default where it did not fail and has the item's mark."""
+        """True if an earlier record holds: by default, if it did not fail and has the item's mark."""
         return not record.failed and record.sha256 == self.sha256(item)
 
     def record(self, item: Item) -> Record:
-        """The record of an item, whether it fails or not."""
+        """Compute the record of an item, of its failure, too."""
         sha256 = self.sha256(item)
         try:
             return Record(self.name(item), sha256, self.compute(item))
@@ -53,7 +50,7 @@ class Spec(ABC, Generic[Item]):
             return Record.failed_by(error, self.name(item), sha256)
 
     def records(self, items: Iterable[Item], begin: Callable[[], None]) -> Iterator[Record]:
-        """The records of items, in their order; begin : called just before a file is written."""
+        """Compute the records of items; begin : called just before a file is written."""
         return map(self.record, items)
 
     def groups(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
@@ -61,11 +58,11 @@ class Spec(ABC, Generic[Item]):
         return ([item] for item in items)
 
     def facts(self) -> Mapping[str, object]:
-        """The facts that results depend on beside the fields, the same in all workers."""
+        """Give the facts that results depend on beside the fields, the same in all workers."""
         return {}
 
     def settings(self) -> dict[str, str]:
-        """The fields as texts, by which a journal is known again; files count by their content."""
+        """Write the fields as texts, by which a journal is known again; files count by their content."""
         return {of.name: setting_of(getattr(self, of.name)) for of in fields(self)}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -73,10 +70,10 @@ class Spec(ABC, Generic[Item]):
 
 
 class StructureSpec(Spec[StructurePath]):
-    """A job of structure files, each of which is read once."""
+    """Job of structure files, each of them read once."""
 
     def record(self, item: StructurePath) -> Record:
-        """The record of a file, whether it fails or not; `seconds` has its total, too."""
+        """Compute the record of a file, of its failure, too; `seconds` has its total."""
         start, sha256 = time.perf_counter(), ""
         try:
             source = read_file(item)
@@ -86,6 +83,14 @@ class StructureSpec(Spec[StructurePath]):
             return Record.failed_by(error, item, sha256)
         result["seconds"] = {**result.get("seconds", {}), "total": time.perf_counter() - start}
         return Record(str(item), sha256, result)
+
+
+def sha256_of(path: str | Path) -> str:
+    """Compute the SHA-256 of a file, "" if it cannot be read."""
+    try:
+        return read_file(path).sha256
+    except PeleError:
+        return ""
 
 
 def setting_of(value: object) -> str:

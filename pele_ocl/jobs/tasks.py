@@ -34,12 +34,12 @@ def in_order(
     client: Client, function: Callable[[Item], Result], items: Iterable[Item],
     died: Callable[[Item, WorkersDiedError], Result] | None = None,
 ) -> Iterator[Result]:  # fmt: skip
-    """The function's results of items in their order, each computed by whichever worker is free.
+    """Compute a function of items, in their order, each by whichever worker is free.
 
-    A task whose worker dies is given to another; died : the result where they all die of it
+    A task whose worker dies is given to another; died : the result if they all die of it
 
-    Raises WorkersDiedError for such a task where there is no `died`, InputError where the scheduler is gone, and what
-    the function raises.
+    Raises WorkersDiedError for such a task if there is no `died`, and what the function raises. Raises InputError if
+    the scheduler is gone.
     """
 
     def ended(item: Item, future: Future[Result]) -> Result:
@@ -65,13 +65,13 @@ def in_order(
 
 
 def _most_under_way(client: Client) -> int:
-    """How many tasks the workers that are there now may have."""
+    """Count the tasks that the workers that are there now may have."""
     n_workers = len(client.scheduler_info(n_workers=-1).get("workers", ()))  # none of a client that was closed
     return min(_MOST_UNDER_WAY, _UNDER_WAY * max(1, n_workers))
 
 
 def on_each_worker(client: Client, function: Callable[[Item], Result], item: Item) -> Result:
-    """The function's result of one item, which all workers that are there compute at once, so that each is ready.
+    """Compute a function of one item on all workers at once, so that each is ready.
 
     Raises as `in_order` does.
     """

@@ -52,18 +52,18 @@ def minimize(
 
     atoms : as `energy` takes them, with the bonded terms of a force field
     method : "lbfgs", "newton" for truncated Newton as PELE has it, "fire", or "steepest" for steepest descent alone
-    tolerance : ends where the root mean square of the atoms' gradients, sqrt(sum |g|^2 / n) over the n atoms that move,
-        is at most this, kcal/mol/A, as OpenMM's minimiser compares it; 10 * units.KJ_PER_MOL_NM is its default
+    tolerance : ends if the root mean square gradient, sqrt(sum |g|^2 / n) of the n atoms that move, is at most this,
+        kcal/mol/A; OpenMM's minimiser compares it so, with a default of 10 * units.KJ_PER_MOL_NM
     largest : ends where no atom's gradient is larger, kcal/mol/A
     energy_change : ends where three iterations in a row change the energy by less, kcal/mol
     max_iterations, max_seconds : limits; a structure that reaches them is not converged, which is no error
     terms : further terms, such as PositionalRestraint(10.0)
-    frozen : atoms that stay where they are, a mask (n,) or indices; what they give each other is left out, as in
-        `energy`, where all structures have them in the places of `atoms`
-    constraints : "hbonds" holds bonds to hydrogen at the lengths of the force field, to 1e-5 A, "hbonds-present" at
-        those that they have; the gradient is then that along what they leave
-    restore : bring bonds near their lengths before the first step where noise stands on all of a structure, more than
-        2 % of its bonds off by more than 0.5 A; the result says how many were
+    frozen : atoms that stay where they are, a mask (n,) or indices; what they give each other is left out as in
+        `energy`, if all structures have them where `atoms` does
+    constraints : "hbonds" holds bonds to hydrogen at the lengths of the force field, to 1e-5 A; "hbonds-present" at
+        their present lengths; the gradient is then along what they leave
+    restore : bring bonds near their lengths before the first step if more than 2 % of them are 0.5 A off; the result
+        says how many were
     rounds : minimise so many times over, as far as atoms still move, each up to max_iterations
     fixed_radii : keep the Born radii that a structure has at the beginning of each round, as PELE's alphaUpdated: false
     one_four, cutoff, only_terms, precision, variant, device, model : as in `energy`

@@ -19,42 +19,43 @@ SHARE = 0.25  # of the excess that each atom of a bond goes in a sweep; half of 
 
 @dataclass(frozen=True, eq=False)
 class BondLengths:
-    """The lengths that the bonds of a molecule have in its force field; docs/theory/minimize.md, section 4.
+    """Lengths that the bonds of a molecule have in its force field; docs/theory/minimize.md, section 4.
 
-    bonds : (m, 2) atoms; lengths : (m,) A; shares : (m, 2) SHARE, or 0 of atoms that stay
+    bonds : (m, 2) atoms; lengths : (m,) A
     """
 
     bonds: Ints
     lengths: Floats
-    shares: Floats
 
     @classmethod
-    def of(cls, atoms: Atoms, free: NDArray[np.bool_]) -> BondLengths | None:
-        """Those of a molecule, None where it has none. free : (n,) atoms that move"""
+    def of(cls, atoms: Atoms) -> BondLengths | None:
+        """Take the bonds of a molecule's force field; None if it has none."""
         if atoms.bonded is None or not len(atoms.bonded.bonds):
             return None
-        of = atoms.bonded.bonds
-        return cls(of.atoms, of.parameters[:, 1], np.where(free[of.atoms], SHARE, 0.0))
+        return cls(atoms.bonded.bonds.atoms, atoms.bonded.bonds.parameters[:, 1])
 
-    def restored(self, conformations: Floats) -> Floats:
-        """Conformations (m, n, 3) A, of which shaken ones have bonds near their lengths; each has the bits as alone."""
-        found = conformations.copy()
-        for one in found:
-            if self.n_restored(one):
-                self._restore(one)
+    def restored(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
+        """Bring bonds of a shaken structure at positions (n, 3) A near their lengths. free : (n,) atoms that move"""
+        if not self.n_restored(positions):
+            return positions
+        found = positions.copy()
+        self._restore(found, np.where(free[self.bonds], SHARE, 0.0))
         return found
 
     def n_restored(self, positions: Floats) -> int:
-        """How many bonds of positions (n, 3) A are off, where they are so many that `restored` moves atoms; else 0."""
+        """Count bonds of positions (n, 3) A that are off; 0 if they are too few for `restored` to move atoms."""
         if not np.isfinite(positions).all():  # of which the minimiser says that it cannot minimise them
             return 0
         excess = np.abs(self._bonds(positions)[2])
         n_off = int(((excess > OFF) & (excess < TORN)).sum())
         return n_off if n_off > SHAKEN * len(excess) else 0
 
-    def _restore(self, positions: Floats) -> None:
-        """Move positions (n, 3) A by some sweeps, in each of which all bonds pull or push their atoms at once."""
-        n, (i, j), (of_i, of_j) = len(positions), self.bonds.T, self.shares.T
+    def _restore(self, positions: Floats, shares: Floats) -> None:
+        """Move positions (n, 3) A by some sweeps; in each, all bonds pull or push their atoms at once.
+
+        shares : (m, 2) of the excess of a bond that each of its atoms goes
+        """
+        n, (i, j), (of_i, of_j) = len(positions), self.bonds.T, shares.T
         for _ in range(SWEEPS):
             bonds, lengths, excess = self._bonds(positions)
             pulls = np.where(np.abs(excess) < TORN, excess / np.maximum(lengths, LEAST), 0.0)
@@ -63,7 +64,7 @@ class BondLengths:
                 positions[:, axis] += np.bincount(i, of_i * along, n) - np.bincount(j, of_j * along, n)
 
     def _bonds(self, positions: Floats) -> tuple[Floats, Floats, Floats]:
-        """Of each bond at positions (n, 3) A: from its first atom to the second, its length, and its excess."""
+        """Vector from the first atom to the second of each bond at positions (n, 3) A, its length, and its excess."""
         i, j = self.bonds.T
         bonds = positions[j] - positions[i]
         lengths = np.sqrt((bonds * bonds).sum(axis=1))

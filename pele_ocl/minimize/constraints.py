@@ -41,7 +41,7 @@ class BondConstraints:
 
     @classmethod
     def of(cls, atoms: Atoms, free: NDArray[np.bool_], kind: str) -> BondConstraints:
-        """Those of a molecule. free : (n,) atoms that move; kind : of KINDS
+        """Find the clusters of a molecule. free : (n,) atoms that move; kind : of KINDS
 
         Raises InputError where bonds, lengths or elements are missing, and for hydrogens that no cluster can have.
         """
@@ -57,10 +57,7 @@ class BondConstraints:
         twice = np.flatnonzero(np.bincount(hydrogens, minlength=1) > 1)
         if len(twice):
             raise InputError(f"{atoms.describe(int(twice[0]))} is bonded to two heavy atoms; leave out constraints")
-        stuck = free[heavy] & ~free[hydrogens]
-        if stuck.any():
-            i, j = (atoms.describe(int(of[stuck][0])) for of in (hydrogens, heavy))
-            raise InputError(f"{i} is frozen and {j} is not, whose bond is held; freeze both or none")
+        _check_stuck(atoms, heavy, hydrogens, free)
         centers, starts, counts = np.unique(heavy, return_index=True, return_counts=True)
         if counts.max(initial=0) > MOST_HYDROGENS:
             owner = atoms.describe(int(centers[np.argmax(counts)]))
@@ -68,6 +65,19 @@ class BondConstraints:
         if not len(centers):
             raise InputError("there are no bonds to hydrogen to hold; leave out constraints")
         return cls(centers, free[centers], np.append(starts, len(heavy)), hydrogens, lengths)
+
+    def within(self, atoms: Atoms, free: NDArray[np.bool_]) -> BondConstraints | None:
+        """Give constraints of a structure with fewer atoms `free` (n,) that move; None if all of them stay.
+
+        Raises InputError for a heavy atom that moves with a hydrogen that does not.
+        """
+        owners, moves = np.repeat(self.heavy, np.diff(self.starts)), free[self.hydrogens]
+        _check_stuck(atoms, owners, self.hydrogens, free)
+        heavy, starts = np.unique(owners[moves], return_index=True)
+        if not len(heavy):
+            return None
+        hydrogens, lengths = self.hydrogens[moves], self.lengths[moves]
+        return BondConstraints(heavy, free[heavy], np.append(starts, len(hydrogens)), hydrogens, lengths)
 
     def placed(self, conformations: Floats) -> Floats:
         """Conformations (m, n, 3) A with each hydrogen moved along its bond to its length."""
@@ -90,14 +100,17 @@ class BondConstraints:
         found[:, self.hydrogens] -= along[..., None] * units
         return found
 
-    def launches(self, passes: AnyPasses, base: Buffer) -> tuple[BoundLaunch, BoundLaunch]:
-        """Behind an evaluation, the launch that projects the gradient; behind a step, that which holds the bonds."""
+    def launches(self, passes: AnyPasses, base: Buffer, free: Buffer) -> tuple[BoundLaunch, BoundLaunch]:
+        """Bind the launch that projects the gradient after an evaluation, and the one that holds bonds after a step.
+
+        free : reals (n,) of a structure: 1, or 0 of atoms that stay; some of these may move in the plan
+        """
         run, n = passes.run, len(self.heavy)
         fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         clusters = dict(
             n_atoms=passes.n_atoms, step=passes.encoding.step, n_clusters=n,
-            heavy=run.upload(np.column_stack([self.heavy, self.moves]), np.int32),
-            starts=run.upload(self.starts, np.int32), hydrogens=run.upload(self.hydrogens, np.int32),
+            heavy=run.upload(self.heavy, np.int32), starts=run.upload(self.starts, np.int32),
+            hydrogens=run.upload(self.hydrogens, np.int32), free=free,
             **passes.named("positions"),
         )  # fmt: skip
         file = "minimize/constraints.cl"
@@ -113,11 +126,19 @@ class BondConstraints:
         return project, hold
 
     def _bonds(self, positions: Floats) -> tuple[Floats, Floats]:
-        """The positions of the heavy atoms of each bond and its directions, (m, h, 3) each."""
+        """Positions of the heavy atom of each bond and its directions, (m, h, 3) each."""
         centers = positions[:, np.repeat(self.heavy, np.diff(self.starts))]
         bonds = positions[:, self.hydrogens] - centers
         lengths = np.linalg.norm(bonds, axis=2, keepdims=True)
         return centers, np.where(lengths > 0, bonds / np.where(lengths > 0, lengths, 1), [1.0, 0.0, 0.0])
+
+
+def _check_stuck(atoms: Atoms, heavy: Ints, hydrogens: Ints, free: NDArray[np.bool_]) -> None:
+    """Raise InputError for the first of some bonds whose heavy atom moves and whose hydrogen does not."""
+    stuck = free[heavy] & ~free[hydrogens]
+    if stuck.any():
+        i, j = (atoms.describe(int(of[stuck][0])) for of in (hydrogens, heavy))
+        raise InputError(f"{i} is frozen and {j} is not, whose bond is held; freeze both or none")
 
 
 def _bonds_of(atoms: Atoms, kind: str) -> tuple[Ints, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
@@ -18,15 +18,15 @@ from ..errors import DeviceError, DeviceMemoryError, InputError, KernelBuildErro
 from ..plan.plan import CHUNK_ATOMS
 from ..variant import Progress
 from .minimizer import Minimizer, Turns, Watch
-from .pack import Member, Seated
-from .packs import Packs
 from .result import MinimizeBatch, MinimizeResult
+from .scheduler import Structures
+from .shared import Member, SharedScheduler
 
 EachOptions = Callable[[Atoms], Mapping[str, object]]
 Options = Mapping[str, Any]  # of a Minimizer
 
 MOST_UNDER_WAY = 16  # molecules that do not share launches
-PACKED = -1  # stands for all that share launches
+SHARED = -1  # stands for all that share launches
 SHARING = CHUNK_ATOMS // 4  # atoms; smaller molecules share launches
 _DONE = object()
 
@@ -35,7 +35,7 @@ def minimize_all(
     molecules: Sequence[Atoms], each: EachOptions | None, errors: str, progress: Progress | None, watch: Watch | None,
     options: Options,
 ) -> MinimizeBatch:  # fmt: skip
-    """The results of molecules in their order; parameters as of `minimize_many`."""
+    """Minimise molecules, and give their results in order; parameters as of `minimize_many`."""
     begin = perf_counter()
     choice("errors", errors, ("raise", "record"))
     if not isinstance(molecules, Sequence):
@@ -76,10 +76,10 @@ def as_done(
 
 
 class Together:
-    """The results of different molecules as far as they are there, and how far the others are.
+    """Results of different molecules as far as they are there, and how far the others are.
 
-    results : None of those that are not done; reasons : of those that failed, by their number from 0
-    arrived : the numbers of those that are done or failed, in this order, for whoever takes them
+    results : None of molecules that are not done; reasons : of molecules that failed, by their number from 0
+    arrived : numbers of molecules that are done or failed, in this order, for whoever takes them
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Together:
         shares = may_share(self._options)
         sharing = [k for k in numbers if shares and len(self._molecules[k]) < SHARING]
         if sharing:
-            yield from self._packed(sharing, most)
+            yield from self._sharing(sharing, most)
         yield from self._apart([k for k in numbers if k not in set(sharing)], most)
         if self._crowded:
             crowded, self._crowded = self._crowded, []
@@ -114,47 +114,44 @@ class Together:
         sizes = [min(len(self._molecules[k]), CHUNK_ATOMS) for k in numbers]
         yield from by_turns([self._minimized(k, aside=most > 1) for k in numbers], sizes, most)
 
-    def _packed(self, numbers: Sequence[int], most: int) -> Turns[None]:
-        """Minimise molecules with shared launches; then those that cannot share, `most` at a time."""
+    def _sharing(self, numbers: Sequence[int], most: int) -> Turns[None]:
+        """Minimise molecules with shared launches; then others, `most` at a time."""
         others: list[int] = []
         try:
-            yield from self._in_packs(numbers, others)
+            yield from self._together(numbers, others)
         except DeviceMemoryError:  # for all together; each that is not done may find room
             others = [k for k in numbers if self.results[k] is None and k not in self.reasons]
-        self._under_way.pop(PACKED, None)
+        self._under_way.pop(SHARED, None)
         yield from self._apart(others, most)
 
-    def _in_packs(self, numbers: Sequence[int], others: list[int]) -> Turns[None]:
-        """Minimise molecules by the same launches. others : gets those that cannot be so"""
+    def _together(self, numbers: Sequence[int], others: list[int]) -> Turns[None]:
+        """Minimise molecules by the same launches. others : gets molecules that cannot be so"""
         from ..opencl.device import get_device
 
         device, precision = get_device(self._options.get("device")), self._options.get("precision", "float32")
         largest_first = sorted(numbers, key=lambda k: len(self._molecules[k]), reverse=True)
         with ExitStack() as stack:
-            packs = Packs(device, precision, stack)
-            structures = self._structures(packs, largest_first, others)
-            packs.fill(structures)
-            while packs:
-                packs.start()
-                packs.fill(structures)
+            scheduler = SharedScheduler(device, precision, stack)
+            for done in scheduler.minimized(self._structures(scheduler, largest_first, others)):
+                for structure in done:
+                    self._keep(structure.number, structure.result)
+                if scheduler.looks:
+                    self._tell(SHARED, 0, 0, scheduler.largest_gradient)
                 yield
-                for k, result in packs.look():
-                    self._keep(k, result)
-                self._tell(PACKED, 0, 0, packs.largest_gradient)
 
-    def _structures(self, packs: Packs, numbers: Sequence[int], others: list[int]) -> Iterator[Seated | None]:
-        """Prepare each structure when it is asked for, with None between the parts of that.
+    def _structures(self, scheduler: SharedScheduler, numbers: Sequence[int], others: list[int]) -> Structures:
+        """Prepare each structure when it is asked for, with None between the parts of the work.
 
-        others : gets those that cannot be packed
+        others : gets molecules that share no launches
         """
         for k in numbers:
             member = None
             try:
                 minimizer = self._minimizer(k)
                 yield None
-                member = Member(minimizer) if packs.suits(minimizer) else None
+                member = Member(minimizer) if scheduler.suits(minimizer) else None
                 yield None
-                fits = member is not None and packs.fits(member)
+                fits = member is not None and scheduler.fits(member)
             except (DeviceError, KernelBuildError):  # alone it may do, or tells what is wrong
                 fits = False
             except PeleError as error:
@@ -163,12 +160,10 @@ class Together:
             if member is None or not fits:
                 others.append(k)
                 continue
-            try:
-                structure = packs.structure(member, k, self._molecules[k].positions)
-            except InputError as error:
-                self._keep(k, str(error))
-            else:
-                yield structure
+            structures, errors = member.structures([k], self._molecules[k].positions[np.newaxis])
+            for reason in errors.values():
+                self._keep(k, reason)
+            yield structures
 
     def _keep(self, k: int, result: MinimizeResult | str) -> None:
         """Keep the result of a molecule, or why there is none."""
@@ -199,7 +194,7 @@ class Together:
         self._under_way.pop(k, None)
 
     def _tell(self, k: int, done: int, _: int, gradient: float) -> None:
-        """Tell who asked how far all are, by what is known of a molecule, or of PACKED."""
+        """Tell who asked how far all are, by what is known of a molecule, or of SHARED."""
         self._under_way[k] = done, gradient
         dones, gradients = zip(*self._under_way.values(), strict=True)
         n_done = self._n_done + sum(dones)
@@ -234,7 +229,7 @@ def by_turns(works: Sequence[Turns[None]], sizes: Sequence[int], most: int) -> T
 
 
 def most_under_way(options: Options) -> int:
-    """How many molecules a device minimises at a time that do not share launches.
+    """Count the molecules without shared launches that a device minimises at a time.
 
     A CPU gains nothing by more than one; and where seconds are limited each has the device for itself.
     """
@@ -248,7 +243,5 @@ def most_under_way(options: Options) -> int:
 
 
 def may_share(options: Options) -> bool:
-    """Whether molecules with these options may share launches, as far as the options tell."""
-    is_timed = options.get("max_seconds") is not None
-    is_plain = options.get("rounds", 1) == 1 and options.get("frozen") is None and not is_timed
-    return options.get("method") != "newton" and is_plain
+    """Tell if molecules with these options may share launches; if seconds are limited, each has its own."""
+    return options.get("max_seconds") is None

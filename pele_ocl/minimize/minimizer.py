@@ -12,25 +12,25 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import array, callback, flag, whole_number
+from ..arguments import array, callback, flag
 from ..atoms import Atoms, Floats
 from ..atoms.close_pairs import close_pair
 from ..energy import Energy, EnergyBatch, Term
 from ..energy.frozen import are_in_place
 from ..energy.passes import AnyPasses, EnergyPasses
 from ..errors import InputError
-from ..opencl.shared import Descent, StepState, Stop
-from ..plan.evaluator import Failures
+from ..opencl.shared import Descent, StepState
 from ..plan.pipeline import Pipeline
 from ..solvent_model import SolventModel
 from ..variant import Progress
 from .bond_lengths import BondLengths
 from .constraints import BondConstraints
-from .newton import NewtonSteps
-from .options import Stopping, descent_of
-from .pool import Pool
+from .iteration import Iteration
+from .newton import NewtonIteration
+from .options import Stopping, descent_of, rounds_of
 from .result import REASONS, MinimizeBatch, MinimizeResult
-from .steps import Steps
+from .scheduler import PlanScheduler
+from .seats import Seated, seated
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -43,9 +43,8 @@ Watch = Callable[[int, int, float], None]
 Done = TypeVar("Done")
 Turns = Generator[None, None, Done]  # work that others' work may come between, and what it gives in the end
 
-MOST_ROUNDS = 1000
 LEAST_APART = 1e-4  # A; the forces of closer atoms have no direction, and rounding would choose one
-COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
+NONE_MOVES = "all atoms are frozen; leave some free to move"
 
 
 class Minimizer:
@@ -83,7 +82,7 @@ class Minimizer:
         model: SolventModel | None = None,
     ) -> None:
         self.descent = descent_of(method, constraints)
-        self.rounds = whole_number("rounds", rounds, least=1, most=MOST_ROUNDS)
+        self.rounds = rounds_of(rounds)
         self.stopping = Stopping(tolerance, largest, energy_change, max_iterations, max_seconds)
         self._make = partial(
             Energy, atoms, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,
@@ -100,17 +99,16 @@ class Minimizer:
         )  # fmt: skip
         self._whole: Energy | None = None  # the same, with all that frozen atoms give each other
         self.free = np.logical_not(self.energy.frozen)
-        self._steps: WeakKeyDictionary[AnyPasses, Steps] = WeakKeyDictionary()
+        self._iteration: WeakKeyDictionary[AnyPasses, Iteration] = WeakKeyDictionary()
         if not self.free.any():
-            raise InputError("all atoms are frozen; leave some free to move")
-        self._kind = constraints
+            raise InputError(NONE_MOVES)
         self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
         # Nothing is moved where there are to be no steps, or where no energy depends on bonds.
         keeps_bonds = not flag("restore", restore) or max_iterations == 0 or "bond" not in self.energy._contents.names
-        self._lengths = None if keeps_bonds else BondLengths.of(atoms, self.free)
+        self._lengths = None if keeps_bonds else BondLengths.of(atoms)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """By atoms and options, the device by its title: a pickle makes the plan anew on a device like it."""
+        """Give atoms and options, the device by its title; a pickle makes the plan anew on a device like it."""
         return partial(type(self), **self._described), (self.atoms,)
 
     def __repr__(self) -> str:
@@ -119,27 +117,8 @@ class Minimizer:
 
     @property
     def atoms(self) -> Atoms:
-        """The molecule."""
+        """Molecule that is minimised."""
         return self.energy.atoms
-
-    @property
-    def _can_share(self) -> bool:
-        """Whether its launches can be shared with other molecules."""
-        is_timed, leaves_out = self.stopping.max_seconds is not None, bool(self.energy.frozen.any())
-        return self.rounds == 1 and self.descent != Descent.NEWTON and not leaves_out and not is_timed
-
-    def _keep_in_place(self, frozen: NDArray[np.bool_]) -> None:
-        """Have atoms (n,) stay where they are, wherever that is, whose energies are computed all the same.
-
-        Raises InputError where none is left to move.
-        """
-        if frozen.all():
-            raise InputError("all atoms are frozen; leave some free to move")
-        self.free = ~frozen
-        if self.constraints is not None:
-            self.constraints = BondConstraints.of(self.atoms, self.free, str(self._kind))
-        if self._lengths is not None:
-            self._lengths = BondLengths.of(self.atoms, self.free)
 
     def minimize(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> MinimizeResult:
         """Minimise from positions (n, 3) A, by default the atoms' own.
@@ -161,8 +140,8 @@ class Minimizer:
 
         errors : "raise" for an InputError that names the first structure that fails, or "record" to go on
         progress : called with the share of the structures done, 0 to 1
-        watch : called at each look with the structures done, with all, and with the largest root mean square gradient
-            of those that go on, kcal/mol/A
+        watch : called at each look with the structures done, with all, and with the largest rms gradient of the
+            others, kcal/mol/A
         """
         callback("progress", progress)
         callback("watch", watch)
@@ -172,149 +151,127 @@ class Minimizer:
         self, conformations: ArrayLike, errors: Literal["raise", "record"], progress: Progress | None,
         watch: Watch | None, aside: bool = False,
     ) -> Turns[MinimizeBatch]:  # fmt: skip
-        """As minimize_batch, in turns: each leaves the device at work and ends before the host waits for it.
+        """Minimise as minimize_batch, in turns; each leaves the device at work and ends before the host waits for it.
 
         aside : whether the device does the work beside what others give it meanwhile
         """
         begin = time.perf_counter()
         given, failures = self.energy._checked(conformations, errors)
         given = given.astype(np.float64)
-        self._check_starts(given, failures)
-        start = self._placed(given)
-        plan = self._plan_for(start)
+        plan = self._plan_for(given)
+        with self.energy.device.lend_queue() if aside else nullcontext() as queue, plan._lent(len(given)) as pipeline:
+            assert isinstance(pipeline, Pipeline)
+            structures, wrong = seated(self, pipeline, given, [self.free] * len(given))
+            for k, error in wrong.items():
+                failures.add(k, error)
+            failures.check(len(given))
+            yield from self._minimized(pipeline, structures, len(given), begin, progress, watch, queue)
         before = plan.evaluate_batch(computable(given, self.atoms), errors="record")
-        with self.energy.device.lend_queue() if aside else nullcontext() as queue:
-            pool, seconds = yield from self._in_rounds(plan, start, failures, begin, progress, watch, queue)
-        pool.final[:, ~self.free] = given[:, ~self.free]  # to the last digit
-        after = plan.evaluate_batch(computable(pool.final, self.atoms), errors="record")
+        finals = given.copy()
+        for structure in structures:
+            finals[structure.number] = structure.final
+        after = plan.evaluate_batch(computable(finals, self.atoms), errors="record")
         for k, reason in after.errors.items():
             failures.add(k, InputError(reason))
         failures.check(len(given))
-        results = [
-            None
-            if k in failures.reasons
-            else self._result(given[k], pool.final[k], pool.states[k], before, after, k, float(seconds[k]))
-            for k in range(len(given))
-        ]
+        results: list[MinimizeResult | None] = [None] * len(given)
+        for structure in structures:
+            k = structure.number
+            if k not in failures.reasons:
+                results[k] = self._result_of(structure, before, after, k)
         return MinimizeBatch(results, dict(sorted(failures.reasons.items())), time.perf_counter() - begin)
 
-    def _placed(self, given: Floats) -> Floats:
-        """Conformations (m, n, 3) A as they begin: bonds of shaken ones near their lengths, held ones at them."""
-        restored = given if self._lengths is None else self._lengths.restored(given)
-        return restored if self.constraints is None else self.constraints.placed(restored)
+    def _minimized(
+        self, pipeline: Pipeline, structures: Sequence[Seated], count: int, begin: float, progress: Progress | None,
+        watch: Watch | None, queue: Queue | None,
+    ) -> Turns[None]:  # fmt: skip
+        """Minimise structures of one molecule, of so many with failed ones, in turns."""
+        passes = pipeline.passes
+        assert isinstance(passes, EnergyPasses)
+        run, n_done = passes.run.anew(False) if queue is None else passes.run.with_queue(queue), count - len(structures)
+        with _nothing_left(run):
+            scheduler = PlanScheduler(run, pipeline, self._iteration_of(passes), self.stopping.max_seconds, begin)
+            for done in scheduler.minimized(iter([structures])):
+                n_done += len(done)
+                if progress is not None and scheduler.looks:
+                    progress(n_done / count)
+                if watch is not None and scheduler.looks:
+                    watch(n_done, count, scheduler.largest_gradient)
+                yield
+
+    def _placed(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
+        """Give positions (n, 3) A as they begin: bonds of shaken ones near their lengths, held ones at them.
+
+        free : (n,) atoms that move. Raises InputError if a bond is held between one that moves and one that does not.
+        """
+        restored = positions if self._lengths is None else self._lengths.restored(positions, free)
+        constraints = self._constraints_of(free)
+        return restored if constraints is None else constraints.placed(restored[np.newaxis])[0]
+
+    def _constraints_of(self, free: NDArray[np.bool_]) -> BondConstraints | None:
+        """Give the constraints of a structure with atoms `free` (n,) that move; None without any.
+
+        Raises InputError as `_placed` does.
+        """
+        if self.constraints is None or np.array_equal(free, self.free):
+            return self.constraints
+        return self.constraints.within(self.atoms, free)
 
     def _plan_for(self, conformations: Floats) -> Energy:
-        """The plan of conformations (m, n, 3) A: it leaves nothing out where frozen atoms are elsewhere in any."""
+        """Plan of conformations (m, n, 3) A; it leaves nothing out if frozen atoms are elsewhere in any."""
         if are_in_place(conformations, self.atoms, self.energy.frozen):
             return self.energy
         self._whole = self._whole or self._make()
         return self._whole
 
-    def _in_rounds(
-        self, plan: Energy, start: Floats, failures: Failures, begin: float, progress: Progress | None,
-        watch: Watch | None, queue: Queue | None,
-    ) -> Turns[tuple[Pool, Floats]]:  # fmt: skip
-        """Minimise in rounds, each from where the last one ended; the structures that it still moved take part."""
-        pool, seconds = yield from self._run(plan, start, failures, begin, progress, watch, queue)
-        moving = np.flatnonzero(_may_go_on(pool))
-        for _ in range(self.rounds - 1):
-            if not len(moving):
-                break
-            failures = Failures(len(moving), record=True)
-            more, until = yield from self._run(plan, pool.final[moving], failures, begin, progress, watch, queue)
-            still = _may_go_on(more)
-            more.states[:, COUNTS] += pool.states[moving][:, COUNTS]
-            pool.final[moving], pool.states[moving], seconds[moving] = more.final, more.states, until
-            moving = moving[still]
-        return pool, seconds
-
-    def _run(
-        self, plan: Energy, given: Floats, failures: Failures, begin: float, progress: Progress | None,
-        watch: Watch | None, queue: Queue | None,
-    ) -> Turns[tuple[Pool, Floats]]:  # fmt: skip
-        """Minimise all; where they ended, and the seconds until each did."""
-        seconds, limit = np.zeros(len(given)), self.stopping.max_seconds
-        with plan._lent(len(given)) as pipeline:
-            assert isinstance(pipeline, Pipeline)
-            passes = pipeline.passes
-            assert isinstance(passes, EnergyPasses)
-            run = passes.run.anew(False) if queue is None else passes.run.with_queue(queue)
-            with _nothing_left(run):
-                pool = Pool(run, pipeline, self._steps_of(passes), given, failures)
-                while pool:
-                    pool.start()
-                    yield
-                    states = pool.look()
-                    done = pool.states[:, StepState.STOPPED] != Stop.RUNNING
-                    done[list(failures.reasons)] = True
-                    now = time.perf_counter() - begin
-                    seconds[done & (seconds == 0)] = now
-                    if progress is not None:
-                        progress(float(done.mean()))
-                    if watch is not None:
-                        goes_on = states[:, StepState.STOPPED] == Stop.RUNNING
-                        largest = states[goes_on, StepState.GRADIENT2].max(initial=0.0)
-                        watch(int(done.sum()), len(given), float(np.sqrt(largest / self.free.sum())))
-                    if limit is not None and now > limit:
-                        pool.stop(Stop.TIME)
-                        self.stopping.judge(pool.states, int(self.free.sum()))
-                        seconds[seconds == 0] = now
-        return pool, seconds
-
-    def _steps_of(self, passes: AnyPasses) -> Steps:
-        """The steps that go with some passes, made once."""
-        if passes not in self._steps:
-            packed = self.stopping.packed(self.energy.precision, int(self.free.sum()))
-            kind = NewtonSteps if self.descent == Descent.NEWTON else Steps
-            self._steps[passes] = kind(
+    def _iteration_of(self, passes: AnyPasses) -> Iteration:
+        """Iteration that goes with some passes, made once."""
+        if passes not in self._iteration:
+            packed = self.stopping.packed(self.energy.precision)
+            kind = NewtonIteration if self.descent == Descent.NEWTON else Iteration
+            self._iteration[passes] = kind(
                 passes, packed, self.descent, self.free, self.constraints, not passes.options.chain
             )
             passes.run.finish()  # what was made there goes to another queue
-        return self._steps[passes]
+        return self._iteration[passes]
 
-    def _check_starts(self, given: Floats, failures: Failures) -> None:
-        """Record the conformations that are no positions, or in which two atoms stand at one place."""
-        for k, start in enumerate(given):
-            if not np.isfinite(start).all() or close_pair(start, LEAST_APART) is not None:
-                try:
-                    self.atoms.moved(start).require_apart(LEAST_APART)
-                except InputError as error:
-                    failures.add(k, error)
-        failures.check(len(given))
+    def _check_start(self, positions: Floats, free: NDArray[np.bool_]) -> None:
+        """Raise InputError for positions (n, 3) A that no molecule has, with two atoms at one place, or if none moves.
 
-    def _result(
-        self, given: Floats, final: Floats, state: Floats, before: EnergyBatch, after: EnergyBatch, k: int,
-        seconds: float,
-    ) -> MinimizeResult:  # fmt: skip
-        """The result of a structure.
-
-        given, final : (n, 3) A, where it began and ended; state : (N_STATE,) in the end
-        before, after : energies in which it is conformation k
+        free : (n,) atoms that move
         """
+        if not np.isfinite(positions).all() or close_pair(positions, LEAST_APART) is not None:
+            self.atoms.moved(positions).require_apart(LEAST_APART)
+        if not free.any():
+            raise InputError(NONE_MOVES)
+
+    def _result_of(self, structure: Seated, before: EnergyBatch, after: EnergyBatch, k: int) -> MinimizeResult:
+        """Give the result of a structure that ended. before, after : energies in which it is conformation k"""
         assert after.gradients is not None
-        gradient = np.where(self.free[:, None], after.gradients[k], 0.0)
-        if self.constraints is not None:
-            gradient = self.constraints.tangent(final[np.newaxis], gradient[np.newaxis])[0]
+        given, final, state, free = structure.given, structure.final, structure.state, structure.free
+        gradient, constraints = np.where(free[:, None], after.gradients[k], 0.0), self._constraints_of(free)
+        if constraints is not None:
+            gradient = constraints.tangent(final[np.newaxis], gradient[np.newaxis])[0]
         moved = final - given
         return MinimizeResult(
             atoms=self.atoms.moved(final),
             energy_before=before.terms[k],
             energy_after=after.terms[k],
             gradient=gradient,
-            rms_gradient=float(np.sqrt((gradient**2).sum() / self.free.sum())),
+            rms_gradient=float(np.sqrt((gradient**2).sum() / free.sum())),
             largest_gradient=float(np.sqrt((gradient**2).sum(axis=1).max())),
             iterations=int(state[StepState.ITERATIONS]),
             evaluations=int(state[StepState.EVALUATIONS]),
             stopped_by=REASONS[int(state[StepState.STOPPED]) - 1],
             restored=0 if self._lengths is None else self._lengths.n_restored(given),
             rms_displacement=float(np.sqrt((moved**2).sum(axis=1).mean())),
-            seconds=seconds,
+            seconds=structure.seconds,
         )
 
 
 @contextmanager
 def _nothing_left(run: Run) -> Iterator[None]:
-    """Where work is left by an error or closed: waits for the device, so that others may have its buffers."""
+    """Wait for the device if an error leaves work there, so that others may have its buffers."""
     try:
         yield
     except BaseException:
@@ -323,7 +280,7 @@ def _nothing_left(run: Run) -> Iterator[None]:
 
 
 def finished(turns: Turns[Done]) -> Done:
-    """The result of all turns, one behind the other."""
+    """Take all turns, one after the other, and give their result."""
     while True:
         try:
             next(turns)
@@ -332,12 +289,6 @@ def finished(turns: Turns[Done]) -> Done:
             return done
 
 
-def _may_go_on(pool: Pool) -> NDArray[np.bool_]:
-    """Which structures were moved, and have time left, (m,)."""
-    states = pool.states
-    return np.asarray((states[:, StepState.ITERATIONS] > 0) & (states[:, StepState.STOPPED] != Stop.TIME))
-
-
 def computable(conformations: Floats, atoms: Atoms) -> Floats:
-    """The conformations, with the atoms' own positions in place of what is not finite."""
+    """Conformations with the atoms' own positions in place of numbers that are not finite."""
     return np.where(np.isfinite(conformations), conformations, atoms.positions)

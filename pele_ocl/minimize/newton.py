@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ..energy.passes import AnyPasses
-from .steps import Steps
+from .iteration import Iteration
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
     from ..opencl.signature import Arguments
 
 
-class NewtonSteps(Steps):
-    """As Steps, by truncated Newton; cl/minimize/newton.cl. An iteration is an evaluation, of a step or along p."""
+class NewtonIteration(Iteration):
+    """Iteration by truncated Newton; cl/minimize/newton.cl. It is an evaluation, of a step or along p."""
 
-    pairs: ClassVar[int] = 1  # of vectors: the preconditioned residual and the direction of the conjugate gradients
+    history: ClassVar[int] = 1  # of vectors: the preconditioned residual and the direction of the conjugate gradients
 
     def _more(self, size: int, real: np.dtype[np.generic]) -> list[tuple[str, int, np.dtype[np.generic]]]:
         return [("solutions", size, real)]
@@ -32,7 +32,7 @@ class NewtonSteps(Steps):
         run, shape, n_chunks = passes.run, self._shape, self._n_chunks
         bends = run.zeros(4 * passes.batch * n_chunks, self.fine)
         reaches = run.zeros(2 * passes.batch * n_chunks, self.fine)
-        step, old, new = passes.encoding.step, self.kept[before][0], self.kept[after][0]
+        step, old, new = passes.encoding.step, self.per_seat[before][0], self.per_seat[after][0]
         sizes = dict(n_atoms=passes.n_atoms, n_rows=passes.n_energies, chunk_size=shape.chunk)
         macros = self._macros(passes)
 

@@ -1,15 +1,18 @@
-"""How a structure is minimised, and when that ends."""
+"""Methods of minimisation, and bounds at which it ends."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..arguments import number, whole_number
+from ..arguments import choice, flag, number, whole_number
 from ..atoms import Floats
 from ..errors import InputError
 from ..opencl.shared import STOPPING, Descent, StepState, Stop
+from .constraints import KINDS
 
 METHODS = {
     "lbfgs": Descent.LBFGS,
@@ -24,11 +27,12 @@ FIRST_LENGTH = {Descent.LBFGS: 5e-4, Descent.STEEPEST: 5e-4, Descent.FIRE: 0.01,
 MOST_STEP = 0.2  # A that an atom moves in an iteration at most
 RAMP = 1e4  # kcal/mol/A; while an atom's gradient is larger, steepest descent comes first
 NEVER = -1.0
+MOST_ROUNDS = 1000
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """When a structure is done: whichever of these comes first.
+    """Bounds of a minimisation; whichever comes first ends it.
 
     tolerance : root mean square over the atoms that move of the length of their gradient, sqrt(sum g^2 / n), kcal/mol/A
     largest : largest gradient of an atom, kcal/mol/A; None for no such bound
@@ -52,23 +56,20 @@ class Stopping:
                 number(name, value, f"a positive number of {unit}", above=0)
         whole_number("max_iterations", self.max_iterations, most=1 << 24)
 
-    def judge(self, states: Floats, n_moving: int) -> None:
-        """Have structures that time ended be done by a bound that they are below. states : (m, N_STATE), changed
-
-        n_moving : atoms that move
-        """
+    def judge(self, states: Floats) -> None:
+        """Have structures that time ended be done by a bound that they are below. states : (m, N_STATE), changed"""
         columns = states.T
         ended = (columns[StepState.STOPPED] == Stop.TIME) & (columns[StepState.EVALUATIONS] > 0)
         if self.largest is not None:
             states[ended & (columns[StepState.LARGEST2] <= self.largest**2), StepState.STOPPED] = Stop.LARGEST
-        is_below = columns[StepState.GRADIENT2] <= n_moving * self.tolerance**2
+        is_below = columns[StepState.GRADIENT2] <= columns[StepState.MOVING] * self.tolerance**2
         states[ended & is_below, StepState.STOPPED] = Stop.GRADIENT
 
-    def packed(self, precision: str, n_moving: int) -> np.void:
-        """Stopping of cl/minimize/state.clh. n_moving : atoms that move"""
+    def packed(self, precision: str) -> np.void:
+        """Give Stopping of cl/minimize/state.clh."""
         return STOPPING.pack(
             precision,
-            gradient2=n_moving * self.tolerance**2,
+            mean2=self.tolerance**2,
             largest2=NEVER if self.largest is None else self.largest**2,
             energy=NEVER if self.energy_change is None else self.energy_change,
             iterations=self.max_iterations,
@@ -77,8 +78,27 @@ class Stopping:
         )
 
 
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raise InputError for options of Minimizer that do not exist, or not so, whatever the molecule is."""
+    bounds = ("tolerance", "largest", "energy_change", "max_iterations", "max_seconds")
+    known = ("method", *bounds, "constraints", "restore", "rounds")
+    if unknown := [name for name in options if name not in known]:
+        raise InputError(f"there is no option {unknown[0]} of minimisation; there are {', '.join(known)}")
+    descent_of(options.get("method", "lbfgs"), options.get("constraints"))
+    Stopping(**{name: options[name] for name in bounds if name in options})
+    rounds_of(options.get("rounds", 1))
+    flag("restore", options.get("restore", True))
+    if options.get("constraints") is not None:
+        choice("constraints", options["constraints"], KINDS)
+
+
+def rounds_of(rounds: int) -> int:
+    """Give the number of rounds. Raises InputError for others than there can be."""
+    return whole_number("rounds", rounds, least=1, most=MOST_ROUNDS)
+
+
 def descent_of(method: str, constraints: str | None = None) -> Descent:
-    """How the method finds directions. Raises InputError for one that there is not, or that holds no bonds."""
+    """Give how a method finds directions. Raises InputError for others, and for one that holds no bonds."""
     if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"there is no method {method!r}; choose {', '.join(METHODS)}")
     descent = METHODS[method]

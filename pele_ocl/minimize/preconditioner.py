@@ -1,4 +1,4 @@
-"""The preconditioner of minimisation: bonded stiffness in blocks of neighbouring atoms, inverted."""
+"""Preconditioner of minimisation: bonded stiffness in blocks of neighbouring atoms, inverted."""
 
 from __future__ import annotations
 
@@ -40,27 +40,26 @@ BUILD_EVERY = 40
 
 
 def is_due(evaluations: int) -> bool:
-    """Whether the blocks of a structure that had so many evaluations are built anew."""
+    """Tell if the blocks of a structure that had so many evaluations are built anew."""
     return evaluations in FIRST_BUILDS or (evaluations > 0 and evaluations % BUILD_EVERY == 0)
 
 
 def until_due(evaluations: int) -> int:
-    """After how many more it is the blocks' turn next."""
+    """Count the evaluations until it is the blocks' turn again."""
     later = (first - evaluations for first in FIRST_BUILDS if first > evaluations)
     return min(*later, BUILD_EVERY - evaluations % BUILD_EVERY, BUILD_EVERY)
 
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
-    """The springs that blocks are built of; docs/theory/minimize.md, section 2. A slot is a place in the blocks.
+    """Springs that blocks are built of; docs/theory/minimize.md, section 2. A slot is a place in the blocks.
 
-    order : (n_slots,) atoms, -1 behind the last one
+    order : (n_slots,) atoms, -1 after the last one
     rest : (n_slots,) kcal/mol/A^2, stiffness beside the springs
     starts : (HALF * n_blocks + HALF + 1,) first entry of each atom, as they stand in the order
     entries : 4 spring + which member of it the atom is
     members, stands, details : (n_springs, 4) as cl/minimize/precondition.cl takes them
     parameters : (k, 4) of the bonded terms
-    n_moving : atoms that move
     """
 
     order: NDArray[np.int32]
@@ -71,11 +70,10 @@ class Preconditioner:
     stands: NDArray[np.int32]
     details: NDArray[np.int32]
     parameters: Floats
-    n_moving: int
 
     @classmethod
-    def of(cls, passes: AnyPasses, free: NDArray[np.bool_]) -> Preconditioner:
-        """That of the molecule of some passes. free : (n,) atoms that move"""
+    def of(cls, passes: AnyPasses) -> Preconditioner:
+        """Find the springs and blocks of the molecule of some passes."""
         atoms, springs = passes.atoms, _springs(passes)
         order, n_blocks = block_order(atoms), blocks_of(len(atoms))
         slots = HALF * np.arange(n_blocks)[:, None] + np.arange(BLOCK)  # where their atoms stand in the order
@@ -84,8 +82,8 @@ class Preconditioner:
         rest = np.full(len(padded), REST)
         for addend in passes.contents.addends:
             rest[: len(atoms)] += np.broadcast_to(addend.stiffness(atoms), len(atoms))[order]
-        stands_of = np.full(len(atoms) + 1, -1, np.int32)  # of each atom that moves; the last one is that of no atom
-        stands_of[order] = np.where(free[order], np.arange(len(atoms)), -1)
+        stands_of = np.full(len(atoms) + 1, -1, np.int32)  # of each atom; the last one is that of no atom
+        stands_of[order] = np.arange(len(atoms))
         members = springs.members[:, :MEMBERS]
         stands = stands_of[members]
         entries = np.flatnonzero(stands >= 0)
@@ -99,7 +97,6 @@ class Preconditioner:
             stands,
             np.column_stack([springs.kinds, springs.first, springs.counts, np.zeros(len(springs))]).astype(np.int32),
             springs.parameters,
-            int(free.sum()),
         )
 
     @property
@@ -117,13 +114,13 @@ class Preconditioner:
     ) -> BoundLaunch:  # fmt: skip
         """Bind the launch that builds the blocks, by groups of so many work-items.
 
-        buffers : positions, state, and the inverses that it leaves
+        buffers : free, positions, state, and the inverses that it leaves
         """
         run = passes.run
         fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         springs = ("starts", "entries", "members", "stands", "details")
         arguments = dict(
-            n_atoms=passes.n_atoms, n_moving=self.n_moving, n_blocks=self.n_blocks, step=passes.encoding.step,
+            n_atoms=passes.n_atoms, n_blocks=self.n_blocks, step=passes.encoding.step,
             least=self.rest.min(), first_stiffness=FIRST_STIFFNESS, reach=REACH, rest=run.upload(self.rest),
             parameters=run.upload(self.parameters, fine), **buffers,
             **{name: run.upload(getattr(self, name), np.int32) for name in springs},
@@ -135,7 +132,7 @@ class Preconditioner:
 
 
 def _fits(run: Run) -> bool:
-    """Whether a block is added up in local memory: on GPUs that have enough."""
+    """Tell if a block is added up in local memory: on GPUs that have enough."""
     taken = (SIDE + 1) * SIDE * run.dtype.itemsize + LOCAL_BYTES
     return run.device.kind == "GPU" and taken <= min(MOST_LOCAL, run.device.handle.local_mem_size)
 
@@ -146,12 +143,12 @@ def block_width(device: Device, precision: str, items: int) -> int:
 
 
 def blocks_of(n_atoms: int) -> int:
-    """Blocks of so many atoms, each of which begins in the middle of the one before."""
+    """Count the blocks of so many atoms; each begins in the middle of the one before."""
     return max(1, -(-n_atoms // HALF) - 1)
 
 
 def is_preconditioned(passes: AnyPasses, descent: Descent) -> bool:
-    """Whether directions are: by truncated Newton, and by L-BFGS where bonded terms count and there is room."""
+    """Tell if directions are: by truncated Newton, and by L-BFGS if bonded terms count and there is room."""
     if descent != Descent.LBFGS:
         return descent == Descent.NEWTON
     most = max(1, CHUNK_ATOMS // passes.n_atoms)  # structures at once; the same whether they are so many or not
@@ -160,7 +157,7 @@ def is_preconditioned(passes: AnyPasses, descent: Descent) -> bool:
 
 
 def block_order(atoms: Atoms) -> NDArray[np.int64]:
-    """The atoms (n,) as blocks take them: in their order, but those of one bond stand beside its other atom."""
+    """Atoms (n,) as blocks take them: in their order, but an atom with one bond follows its neighbour."""
     beside = np.arange(len(atoms))
     if atoms.bonded is not None and len(atoms.bonded.bonds):
         bonds = np.concatenate([atoms.bonded.bonds.atoms, atoms.bonded.bonds.atoms[:, ::-1]]).astype(np.int64)
@@ -171,12 +168,12 @@ def block_order(atoms: Atoms) -> NDArray[np.int64]:
 
 
 def _springs(passes: AnyPasses) -> Tasks:
-    """Those of the bonded terms of which an atom moves."""
+    """Springs of all bonded terms."""
     of_terms = (addend.tasks for addend in passes.contents.grouped if isinstance(addend, BondedTerms))
     tasks = next(of_terms, None)
     return (Tasks.of(passes.atoms, None, passes.model, ()) if tasks is None else tasks).springs
 
 
 def _spring_names(passes: AnyPasses) -> list[str]:
-    """The terms that count of which springs are made."""
+    """Terms that count and have springs."""
     return [name for name in bonded_names(passes.atoms) if name in passes.contents.names and name != "cmap"]

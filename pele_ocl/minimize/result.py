@@ -1,4 +1,4 @@
-"""The results of `minimize`."""
+"""Results of `minimize`."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class MinimizeResult:
     """One structure after its minimisation.
 
     atoms : the relaxed molecule
-    energy_before, energy_after : Terms, kcal/mol; those before are of the positions that were given, NaN where atoms
+    energy_before, energy_after : Terms, kcal/mol; before, of the positions that were given, NaN if atoms
         overlapped too much for a number
-    restored : bonds of a shaken start that were off their lengths, and brought near them before the first step:
-        docs/theory/minimize.md, section 4; 0 where it began from the positions that were given
+    restored : bonds of a shaken start that were off their lengths and brought near them before the first step
+        (docs/theory/minimize.md, section 4); 0 if it began from the positions that were given
     rms_gradient : root mean square of the gradients of the atoms that move, sqrt(sum |g|^2 / n), kcal/mol/A
     largest_gradient : the largest gradient of an atom, kcal/mol/A
     iterations : steps taken; evaluations : of energy and gradient
     stopped_by : of REASONS, by what it ended: "stuck" where no step lowered the energy any more, as rounding decides
     rms_displacement : of the atoms from where they began, without superposition, A
-    seconds : from the begin of the batch that it was part of to when the structure was done, beside others if any were
+    seconds : from the begin of its batch until the structure was done, beside others if any were
     """
 
     atoms: Atoms
@@ -61,11 +61,11 @@ class MinimizeResult:
 
     @property
     def converged(self) -> bool:
-        """Whether a bound of gradient or energy ended it, no limit."""
+        """Tell if a bound of gradient or energy ended it, no limit."""
         return self.stopped_by in CONVERGED
 
     def to_dict(self, name: str = "") -> dict[str, object]:
-        """The object of `pele-ocl minimize --json` for a structure of this name; None for what is not finite."""
+        """Object of `pele-ocl minimize --json` for a structure of this name; None for what is not finite."""
         return {
             "name": name,
             "energy_before": _finite_columns(self.energy_before),
@@ -88,7 +88,7 @@ def _finite_columns(terms: Terms) -> dict[str, float | None]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MinimizeBatch(Sequence[MinimizeResult]):
-    """The results of m structures, in their order: `batch[i]` is the MinimizeResult of one, its properties are arrays.
+    """Results of m structures, in their order: `batch[i]` is the MinimizeResult of one, its properties are arrays.
 
     results : the MinimizeResult of each structure, None where it failed
     errors : why structures failed, by their number from 0; asking for one of them raises that InputError
@@ -122,7 +122,7 @@ class MinimizeBatch(Sequence[MinimizeResult]):
 
     @property
     def good(self) -> Iterator[tuple[int, MinimizeResult]]:
-        """The structures that did not fail, with their numbers."""
+        """Structures that did not fail, with their numbers."""
         return ((k, result) for k, result in enumerate(self.results) if result is not None)
 
     def __repr__(self) -> str:
@@ -167,17 +167,17 @@ class MinimizeBatch(Sequence[MinimizeResult]):
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """Which structures a bound of gradient or energy ended, no limit, (m,)."""
+        """True for structures that a bound of gradient or energy ended, no limit, (m,)."""
         return self._column("converged", False)
 
     @property
     def stopped_by(self) -> Strings:
-        """By what each ended, (m,) of REASONS."""
+        """Reasons why each ended, (m,) of REASONS."""
         return self._column("stopped_by", "")
 
     @property
     def iterations(self) -> Ints:
-        """Steps taken, (m,)."""
+        """Accepted steps, (m,)."""
         return self._column("iterations", 0)
 
     @property

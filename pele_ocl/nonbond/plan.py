@@ -69,6 +69,10 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         check_options(precision, variant, VARIANTS)
         if model.gb_model.vacuum:
             solvent = "vacuum"
+        if model.gb_model.of_surface:
+            raise InputError(
+                f"the model {model.gb} is part of whole energies; pairs take obc2, Born radii and internal_dielectrics"
+            )
         check_molecule(atoms, pairs, solvent)
         self.dielectrics = (
             np.full(len(atoms), model.solute_dielectric)

@@ -118,7 +118,8 @@ class StepState(IntEnum):
     its share of the direction, the number of trials from this base, and a gradient's factor. Then come stored pairs and
     the place of the next one. Iterations that hardly changed the energy, and directions that led nowhere, are counted
     in a row. FIRE: share of the gradient in the velocity, and steps downhill in a row. Then the lowest energy, and the
-    iterations since it fell by more than rounding. Truncated Newton: from PHASE on, cl/minimize/newton.cl.
+    iterations since it fell by more than rounding. Truncated Newton: PHASE to FARTHEST, cl/minimize/newton.cl.
+    Last, the number of atoms that move.
     """
 
     ENERGY = 0
@@ -144,6 +145,7 @@ class StepState(IntEnum):
     FIRST_RESIDUAL = 20
     OFFSET = 21
     FARTHEST = 22
+    MOVING = 23
 
 
 class Stop(IntEnum):
@@ -198,7 +200,7 @@ LIST_MODEL = Struct(
 STOPPING = Struct(
     "Stopping",
     "real",
-    gradient2="sum of squares of the gradient below which a structure is done [(kcal/mol/A)^2]",
+    mean2="mean square gradient of the atoms that move below which a structure is done [(kcal/mol/A)^2]",
     largest2="square of the largest atom's gradient below which it is done; negative for never",
     energy="change of the energy below which it is done, three times in a row; negative for never [kcal/mol]",
     iterations="at most",
@@ -240,6 +242,15 @@ POTENTIAL_LAW = Struct(
     outer=Several(LAW_TERMS, "of the near part outer/r - inner, powers of 2 r^2/cutoff^2 - 1"),
     inner=Several(LAW_TERMS, "the same [1/A]"),
 )
+COLOUR_GRID = Struct(
+    "ColourGrid",
+    "int",
+    nx="nodes along x",
+    ny="along y",
+    nz="along z",
+    row="nodes of one colour in a row",
+    first="index of its first node in arrays of several grids",
+)
 RING_STEPS = Struct(
     "RingSteps",
     "int",
@@ -262,6 +273,7 @@ STRUCTS = {  # by the headers that kernels include
     "reaches": REACHES,
     "destination": DESTINATION,
     "potential_law": POTENTIAL_LAW,
+    "colour_grid": COLOUR_GRID,
     "ring_steps": RING_STEPS,
     "stopping": STOPPING,
 }

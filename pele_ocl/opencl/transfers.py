@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,6 +140,23 @@ class Transfers:
             array: NDArray[Any] = cl.enqueue_map_buffer(self.queue, buffer, access, 0, shape, dtype)[0]
         self.device.mapped.count(array, size)
         return array
+
+    @contextmanager
+    def mapped(self, buffer: Buffer, shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
+        """Map a buffer as an array, once everything before is done; a CPU's is its memory itself.
+
+        The array must not be used after the block.
+        """
+        access: Any = cl.map_flags.READ | cl.map_flags.WRITE
+        with device_errors(self.device):
+            array: NDArray[Any] = cl.enqueue_map_buffer(self.queue, buffer, access, 0, shape, np.dtype(dtype))[0]
+        memory: Any = array.base
+        try:
+            yield array
+        finally:
+            with device_errors(self.device):
+                memory.release(self.queue)
+            self.finish()
 
     def start_write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> Event:
         """Start to fill a buffer from an array, which stays as it is until the event. The event is to be kept."""

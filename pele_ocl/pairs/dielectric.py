@@ -12,6 +12,7 @@ from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..forcefield.names import canonical, residue_names
 from ..paths import shipped
+from ..solvent_model import SolventModel
 
 _ELSEWHERE = 1.0
 
@@ -70,3 +71,11 @@ def _rules() -> tuple[_Rule, ...]:
             )
             for row in csv.DictReader(file)
         )
+
+
+def inverse_dielectrics(atoms: Atoms, model: SolventModel) -> Floats:
+    """Return 1/eps inside of each atom times the solute's eps, (n,); 1 if the model has one for all.
+
+    Raises InputError for atoms without labels in VDGBNP.
+    """
+    return 1 / internal_dielectrics(atoms) if model.gb_model.own_dielectrics else np.ones(len(atoms))

@@ -214,11 +214,6 @@ class Pipeline(Evaluator):
         decoded: Floats = encoded * encoding.step + (self._middle_less_base + encoding.base)
         return decoded.reshape(len(encoded), -1, 3)
 
-    def aside(self, start: NDArray[Any], encoded: NDArray[Any]) -> Floats:
-        """Measure how far (3,) A encoded positions (1, 3 n) are from the given ones (n, 3); 0 for rounding."""
-        aside: Floats = start[0] - self.decode(encoded)[0, 0]
-        return aside if np.abs(aside).max() > self.passes.encoding.step else np.zeros(3)
-
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
         """Take positions (n, 3) as (3 n) from their middle. Raises InputError if no molecule has them."""
         columns = np.ascontiguousarray(positions.T, np.float64)

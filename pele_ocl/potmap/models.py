@@ -35,12 +35,15 @@ class ModelMaps:
     seconds: dict[str, float]
 
 
-def potmap_models(models: Iterable[Atoms], grid: Grid, **options: Any) -> ModelMaps:
+def potmap_models(
+    models: Iterable[Atoms], grid: Grid, *, failed: dict[int, str] | None = None, **options: Any
+) -> ModelMaps:
     """Compute maps of all models on one grid in one pass, and keep no more than the sums.
 
     models : Atoms of each model; options as in `potmap`, but `field`
+    failed : takes why models have no map, by their place from 0, and others count; by default the first is an error
 
-    Raises InputError where there is no model, or the field is asked for, and as `potmap` does.
+    Raises InputError if there is no model, or the field is asked for, and as `potmap` does.
     """
     if options.get("field"):
         raise InputError("the field of many models is not summed up; ask for it model by model")
@@ -50,8 +53,15 @@ def potmap_models(models: Iterable[Atoms], grid: Grid, **options: Any) -> ModelM
     highest: NDArray[np.floating] | None = None
     result, n = None, 0
     seconds = {"kernel": 0.0, "total": 0.0}
-    for n, atoms in enumerate(models, 1):
-        result = potmap(atoms, grid, **options)
+    for place, atoms in enumerate(models):
+        try:
+            result = potmap(atoms, grid, **options)
+        except InputError as error:
+            if failed is None:
+                raise
+            failed[place] = str(error)
+            continue
+        n += 1
         values = result.map.values
         # Welford's running mean and sum of squares about it.
         away = values - mean
@@ -61,7 +71,7 @@ def potmap_models(models: Iterable[Atoms], grid: Grid, **options: Any) -> ModelM
         highest = values if highest is None else np.maximum(highest, values)
         seconds = {name: seconds[name] + result.seconds[name] for name in seconds}
     if result is None or lowest is None or highest is None:
-        raise InputError("there is no model to make a map of")
+        raise InputError(f"no model has a map: {next(iter(failed.values()))}" if failed else "there is no model to map")
     found = zip(COMBINATIONS, (mean, lowest, highest, np.sqrt(squares / n)), strict=True)
     own = result.map
     maps = {

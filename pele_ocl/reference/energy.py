@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats, Ints
 from ..gb_models import Necks, Spheres
 from ..pairs import nonbonded_pairs
+from ..pairs.dielectric import inverse_dielectrics
 from ..solvent_model import SolventModel
 from .bonded import bonded_terms
+from .sgb import nonpolar_sgb, surface_born_radii
 from .solvent import (
     born_radii_of,
     coefficients,
@@ -71,7 +73,10 @@ def energy(
     if fixed_radii is not None:
         born = np.asarray(fixed_radii, np.float64)
     else:
-        born = np.full(n, np.nan) if in_vacuum else born_radii_of(atoms, model)[1]
+        born = np.full(n, np.nan) if in_vacuum else _born_of(atoms, model)
+    of_surface = model.gb_model.of_surface
+    if of_surface and fixed_radii is None:
+        fixed_radii = born  # which the gradient holds
     per_atom = {term: np.zeros(n) for term in PAIR_TERMS}
     gradients = {term: np.zeros((n, 3)) for term in TERMS}
     by_radius = {"gb_pair": np.zeros(n)}
@@ -89,6 +94,8 @@ def energy(
         gradients["gb_pair"][rows] = np.einsum("ij,ijk->ik", np.where(counted, slopes, 0), d)
         by_radius["gb_pair"][rows] = np.where(counted, radius_slopes, 0).sum(axis=1)
     more, more_gradients = bonded_terms(atoms, model, cutoff, one_four == "scale")
+    if model.gb_model.own_dielectrics:
+        _correct_dielectrics(atoms, model, born, cutoff, per_atom | more, gradients | more_gradients)
     for terms_of, corrections in ((per_atom, more), (gradients, more_gradients)):  # of pairs with their own parameters
         if "lennard_jones" in corrections:
             terms_of["lennard_jones"] += corrections.pop("lennard_jones")
@@ -96,6 +103,12 @@ def energy(
         for term in ("gb_pair", "gb_self", "nonpolar"):
             per_atom.pop(term, None)
             gradients.pop(term)
+        return Energy(per_atom | more, gradients | more_gradients, born)
+    if of_surface:
+        less = inverse_dielectrics(atoms, model) - 1
+        own = model.coulomb_factor / 2 * atoms.charges**2 * less / born
+        per_atom["gb_self"] = gb_self(atoms.charges, born, model) - own
+        per_atom["nonpolar"] = nonpolar_sgb(atoms, born, model)
         return Energy(per_atom | more, gradients | more_gradients, born)
     assert atoms.gb_radii is not None
     per_atom["gb_self"] = gb_self(atoms.charges, born, model)
@@ -111,6 +124,36 @@ def energy(
     if model.surface == "none":
         del per_atom["nonpolar"], gradients["nonpolar"]
     return Energy(per_atom | more, gradients | more_gradients, born)
+
+
+def _born_of(atoms: Atoms, model: SolventModel) -> Floats:
+    """Born radii, (n,) A."""
+    return surface_born_radii(atoms, model) if model.gb_model.of_surface else born_radii_of(atoms, model)[1]
+
+
+def _correct_dielectrics(
+    atoms: Atoms, model: SolventModel, born: Floats, cutoff: float | None, per_atom: dict[str, Floats],
+    gradients: dict[str, Floats],
+) -> None:  # fmt: skip
+    """Add eq. 3 of docs/theory/sgb.md less what pairs have with one dielectric constant for all."""
+    inverses, pairs, n = inverse_dielectrics(atoms, model), nonbonded_pairs(atoms), len(atoms)
+    direct = model.coulomb_factor * np.outer(atoms.charges, atoms.charges)
+    terms = {"coulomb": direct * _kept(n, np.arange(n), pairs.excluded)}
+    if "coulomb_14" in per_atom:
+        scaled = np.zeros((n, n))
+        scaled[tuple(pairs.one_four.atoms.T)] = model.coulomb_factor * pairs.one_four.parameters[:, 0]
+        terms["coulomb_14"] = scaled + scaled.T
+    for rows, d, r, counted in _pairs(atoms.positions, cutoff):
+        less = np.where(counted, np.minimum(inverses[rows, None], inverses) - 1, 0)
+        for term, charges in terms.items():
+            values = less * charges[rows] / r
+            per_atom[term][rows] += values.sum(axis=1) / 2
+            gradients[term][rows] -= np.einsum("ij,ijk->ik", values / r**2, d)
+        own, other = born[rows, None], born[None]
+        gauss, f = np.exp(-(r**2) / (4 * own * other)), gb_distance(r, own, other)
+        values = -less * direct[rows] / f
+        per_atom["gb_pair"][rows] += values.sum(axis=1) / 2
+        gradients["gb_pair"][rows] -= np.einsum("ij,ijk->ik", values * (1 - gauss / 4) / f**2, d)
 
 
 def hct_slope(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, series_first: bool = False) -> Floats:

@@ -23,12 +23,12 @@ __all__ = ["PROTOCOLS", "Protocol", "RelaxResult", "Relaxer", "Round", "Violatio
 
 
 class Relaxer:
-    """Relaxes models, of which those of one sequence are prepared once.
+    """Relaxation of models; models of one sequence are prepared once.
 
     like : "alphafold", "colabfold", or a Protocol
-    close_gaps : whether residues that follow each other are bonded however far apart they are; by default a C more
-        than 4 A from the next N ends a piece of the chain, which a note tells
-    max_iterations : of a model, in all its rounds; by default those of the protocol
+    close_gaps : whether residues that follow each other are bonded however far apart they are; by default there is
+        a gap if C is more than 4 A from the next N, and a note
+    max_iterations : of a model, in all its rounds; by default as the protocol has it
     precision, device : as in `minimize`
 
     Raises InputError for values that do not exist.
@@ -52,7 +52,7 @@ class Relaxer:
         self._topologies = Topologies(close_gaps)
 
     def relax(self, path: str | PathLike[str], *, watch: Watch | None = None) -> RelaxResult:
-        """Relax the first model of a .pdb or .cif file; errors as those of `relax`.
+        """Relax the first model of a .pdb or .cif file; errors as of `relax`.
 
         watch : called as by `Minimizer.minimize_batch`, with the rms gradient of the round under way
         """
@@ -68,15 +68,15 @@ def relax(
 ) -> RelaxResult:  # fmt: skip
     """Relax a predicted model: Amber99SB in vacuum, heavy atoms restrained, and rounds that free what is wrong.
 
-    Use Relaxer for many models; those of one sequence are then prepared once.
+    Use Relaxer for many models; models of one sequence are then prepared once.
 
     path : a .pdb or .cif file; hydrogens that it lacks are added, other atoms too where PDBFixer is installed
     like : "alphafold", or "colabfold", which ends a round after 2,000 iterations; or a Protocol
     close_gaps, max_iterations : as of Relaxer
     precision, device : as in `minimize`
 
-    Raises FormatError and ParameterError for what is no protein that Amber99SB knows, and InputError for options that
-    do not exist, for a model that cannot be minimised, and where PDBFixer is needed and not installed.
+    Raises FormatError and ParameterError for what is no protein that Amber99SB knows. Raises InputError for options
+    that do not exist, for a model that cannot be minimised, and if PDBFixer is lacking.
     """
     relaxer = Relaxer(like, close_gaps=close_gaps, max_iterations=max_iterations, precision=precision, device=device)
     return relaxer.relax(path)

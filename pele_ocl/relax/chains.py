@@ -1,4 +1,4 @@
-"""Which residues of a model are bonded to each other, and where its chains have gaps."""
+"""Bonds between residues of a model, and gaps of its chains."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ GAP_A = 4.0  # C-N; a bond that a model has torn is shorter, and two pieces with
 
 
 def in_chains(structure: Structure, close_gaps: bool = False) -> Structure:
-    """The structure with segments within which every residue is bonded to the next one.
+    """Give the structure segments within which every residue is bonded to the next one.
 
-    Neighbours whose numbers follow each other are bonded unless their C and N are more than GAP_A apart. Where numbers
+    Neighbours whose numbers follow each other are bonded unless their C and N are more than GAP_A apart. If numbers
     jump, they are bonded if C and N are near enough for a bond. Elsewhere the chain has a gap.
 
     close_gaps : whether neighbours whose numbers follow each other are bonded at any distance
@@ -30,7 +30,7 @@ def in_chains(structure: Structure, close_gaps: bool = False) -> Structure:
 
 
 def gap_notes(read: Structure, chains: Structure) -> tuple[str, ...]:
-    """A sentence about each gap. read : as the file has it; chains : what `in_chains` made of it"""
+    """Tell each gap in a sentence. read : as the file has it; chains : what `in_chains` made of it"""
     starts, lengths, follow = read.labels.residue_starts, _peptide_lengths(read), _follow(read)
 
     def reason(k: int) -> str:
@@ -47,9 +47,9 @@ def gap_notes(read: Structure, chains: Structure) -> tuple[str, ...]:
 
 
 def rings(chains: Structure) -> Indices:
-    """(k, 2) the first and the last residue of each ring: a segment whose ends are near enough for a bond, without OXT.
+    """(k, 2) first and last residue of each ring: a segment with ends near enough for a bond, without OXT.
 
-    As where templates are matched, it has three residues at least.
+    It has three residues at least, as in the matching of templates.
     """
     segments, labels = chains.segments, chains.labels
     firsts = np.flatnonzero(np.diff(segments, prepend=segments[:1] - 1))
@@ -60,7 +60,7 @@ def rings(chains: Structure) -> Indices:
 
 
 def ring_notes(chains: Structure) -> tuple[str, ...]:
-    """A sentence about each ring."""
+    """Tell each ring in a sentence."""
     starts, labels = chains.labels.residue_starts, chains.labels
     return tuple(
         f"{chains.where(int(starts[first]))} and {labels.residue(int(starts[last]))} are bonded: C and N are near, and "
@@ -70,7 +70,7 @@ def ring_notes(chains: Structure) -> tuple[str, ...]:
 
 
 def open_notes(atoms: Atoms, source: str) -> tuple[str, ...]:
-    """A sentence about backbone atoms that lack a bond: a file with hydrogens may end a chain as if it went on."""
+    """Tell backbone atoms that lack a bond; a file with hydrogens may end a chain as if it went on."""
     assert atoms.labels is not None
     n_bonds = np.bincount(atoms.bonds.ravel(), minlength=len(atoms))
     waiting = np.flatnonzero(np.isin(atoms.labels.names, ("C", "N")) & (n_bonds < 3))

@@ -1,4 +1,4 @@
-"""The hydrogens that a model without any lacks, chosen by the templates of the force field."""
+"""Hydrogens that a model without any lacks, chosen by the templates of the force field."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _TERMINAL = frozenset({"OXT"})
 
 
 def completed(structure: Structure, templates: Mapping[str, Template]) -> tuple[Structure, Indices] | None:
-    """The structure with the hydrogens of a pH of 7, and OXT at the ends of chains, which stand at the origin.
+    """Add the hydrogens of a pH of 7, and OXT at the ends of chains, all at the origin.
 
-    Returns it with the index of each of its atoms in the structure that is given, -1 for those that were added; None
-    where there are hydrogens already, where other atoms are lacking or unknown, and at ends that have no template.
+    Returns it with the index of each atom in the structure that is given, -1 for atoms that were added. Returns None if
+    there are hydrogens already, if other atoms are lacking or unknown, and for ends without a template.
     """
     labels = structure.labels
     starts, ends = labels.residue_starts.tolist(), [*labels.residue_starts[1:].tolist(), len(labels)]
@@ -79,7 +79,7 @@ def refuse_ends(structure: Structure, templates: Mapping[str, Template]) -> None
 
 
 def _gives(places: Mapping[str, Floats], names: tuple[str, str, str], acceptors: Floats) -> bool:
-    """Whether the first of three atoms would have a hydrogen bond to an acceptor (k, 3) A, had it a hydrogen."""
+    """Tell if the first of three atoms would have a hydrogen bond to an acceptor (k, 3) A, had it a hydrogen."""
     if not places.keys() >= set(names):
         return False
     donor, *neighbours = (places[name] for name in names)
@@ -90,7 +90,7 @@ def _gives(places: Mapping[str, Floats], names: tuple[str, str, str], acceptors:
 
 
 def _forms(structure: Structure, templates: Mapping[str, Template]) -> Iterator[tuple[str, str]]:
-    """The names of each residue's template within a chain, "" where there is none, and of that which it is to have."""
+    """Names of each residue's template: within a chain, "" if there is none, and at its place."""
     labels, histidines = structure.labels, tautomers(structure)
     bridged = set((np.searchsorted(labels.residue_starts, disulphides(structure).ravel(), "right") - 1).tolist())
     names = labels.residue_names[labels.residue_starts].tolist()
@@ -108,7 +108,7 @@ def _forms(structure: Structure, templates: Mapping[str, Template]) -> Iterator[
 
 
 def _filled(structure: Structure, own: Indices, residues: Ints, added: list[tuple[str, str]]) -> Structure:
-    """The structure of these atoms. own : (n,) index of each, -1 for the added ones, whose names and elements follow"""
+    """Structure of these atoms. own : (n,) index of each, -1 for the added ones, whose names and elements follow"""
     labels, there = structure.labels, own >= 0
     firsts = labels.residue_starts[residues]
     columns = {}

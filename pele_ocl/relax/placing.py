@@ -21,7 +21,7 @@ _NO_LENGTH = 1e-6  # below which a vector has no direction
 
 
 class _Added(NamedTuple):
-    """An atom that models lack, with the fields of Placing that are its own. near : those neighbours that are there"""
+    """An atom that models lack, with the fields of Placing that are its own. near : neighbours that are there"""
 
     atom: int
     parent: int
@@ -32,13 +32,13 @@ class _Added(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """From the positions of the atoms that models bring to those of all n, of which k were added.
+    """Positions of all n atoms from the positions that models bring; k atoms are added.
 
-    An added atom is bonded to one other, its parent, on which three axes stand. The first leads away from all of the
-    parent's neighbours; the second is normal to the bond to the first neighbour and to a side, a direction between two
-    atoms; the third is normal to both. Coordinates along them say where the atom may stand.
+    An added atom is bonded to one other, its parent, which carries three axes. The first leads away from all of the
+    parent's neighbours. The second is normal to the bond to the first neighbour and to a side, a direction between two
+    atoms. The third is normal to both. Coordinates along them give the atom's possible places.
 
-    own : (n,) index of each atom among those that models bring, -1 for the added ones
+    own : (n,) index of each atom among the atoms that models bring, -1 for the added ones
     added, parents : (k,) indices of the added atoms and of their parents
     neighbours : (k, 3) of the parents, the last one again where there are fewer
     weights : (k, 3) 1 for a neighbour, 0 where it is there again
@@ -58,7 +58,7 @@ class Placing:
 
     @classmethod
     def of(cls, atoms: Atoms, own: Indices) -> Placing:
-        """For atoms with bonds and elements, of which some stand nowhere yet."""
+        """Prepare for atoms with bonds and elements; some stand nowhere yet."""
         assert atoms.labels is not None
         bonded: list[list[int]] = [[] for _ in own]
         for i, j in atoms.bonds.tolist():
@@ -105,7 +105,7 @@ class Placing:
         return np.asarray(found)
 
     def _attracted(self, positions: Floats, atoms: Indices, places: Floats) -> Floats:
-        """The places (t, 3) of some atoms, of three each (t, 3, 3), where the charges around attract them most."""
+        """Choose places (t, 3) of atoms, of three each (t, 3, 3), to which the charges around attract them most."""
         place_of = np.full(len(positions), -1, np.intp)
         place_of[atoms] = np.arange(len(atoms))
         one, other = pairs_of(codes_within(positions, _REACH_A))
@@ -132,7 +132,7 @@ def _along(*choices: Floats) -> Floats:
 
 
 def _across(vectors: Floats) -> Floats:
-    """(k, 3) a vector at right angles to each of some (k, 3), to those of length 0 the third axis."""
+    """(k, 3) vectors at right angles to others (k, 3); the third axis for a length of 0."""
     crossed = np.cross(vectors, np.eye(3)[np.abs(vectors).argmin(axis=1)])
     crossed[np.linalg.norm(crossed, axis=1) < _NO_LENGTH] = [0.0, 0.0, 1.0]
     return crossed
@@ -141,8 +141,8 @@ def _across(vectors: Floats) -> Floats:
 def _off_three(away: Floats) -> Floats:
     """(k, 3) normals of the planes through the ends of three vectors (k, 3, 3), to the side where their origin is.
 
-    Where noise has nearly put the origin into the plane, the sum of the three would lie in it, too; where it is in it,
-    either side will do.
+    If noise has nearly put the origin into the plane, the sum of the three would lie in it, too. If it is in it, either
+    side will do.
     """
     one, two, three = away.swapaxes(0, 1)
     normal = np.cross(one, two) + np.cross(two, three) + np.cross(three, one)

@@ -12,7 +12,7 @@ NM_PER_A = 0.1
 
 @dataclass(frozen=True)
 class Protocol:
-    """How models are relaxed: in vacuum with Amber99SB, bonds to hydrogen held, heavy atoms restrained.
+    """Way in which models are relaxed: in vacuum with Amber99SB, bonds to hydrogen held, heavy atoms restrained.
 
     stiffness : kcal/mol/A^2, of 1/2 k x^2, as these programs write their restraints
     tolerance : rms gradient at which a round ends, kcal/mol/nm
@@ -29,12 +29,12 @@ class Protocol:
 
     @property
     def force_constant(self) -> float:
-        """The whole factor of x^2, as PositionalRestraint takes it, kcal/mol/A^2."""
+        """Whole factor of x^2, as PositionalRestraint takes it, kcal/mol/A^2."""
         return self.stiffness / 2
 
     @property
     def rms_gradient(self) -> float:
-        """The tolerance in kcal/mol/A."""
+        """Tolerance, kcal/mol/A."""
         return self.tolerance * NM_PER_A
 
 
@@ -43,7 +43,7 @@ PROTOCOLS: Mapping[str, Protocol] = {"alphafold": Protocol(), "colabfold": Proto
 
 
 def protocol_of(like: object) -> Protocol:
-    """The protocol of a name, or the one that is given. Raises InputError for other values."""
+    """Give the protocol of a name, or the one that is given. Raises InputError for other values."""
     if isinstance(like, Protocol):
         return like
     if not isinstance(like, str) or like not in PROTOCOLS:

@@ -1,4 +1,4 @@
-"""The result of `relax`."""
+"""Result of `relax`."""
 
 from __future__ import annotations
 
@@ -52,27 +52,27 @@ class RelaxResult:
 
     @property
     def is_clean(self) -> bool:
-        """Whether AlphaFold's rule counts no violation any more."""
+        """Tell if AlphaFold's rule counts no violation any more."""
         return not any(violation.counts for violation in self.after)
 
     @property
     def is_worse(self) -> bool:
-        """Whether there are more violations that count than before, or more clashes."""
+        """Tell if there are more violations that count than before, or more clashes."""
         before, after = counts(self.before), counts(self.after)
         n_before, n_after = (sum(of.counts for of in found) for found in (self.before, self.after))
         return n_after > n_before or after.get("clash", 0) > before.get("clash", 0)
 
     @property
     def iterations(self) -> int:
-        """Of all rounds."""
+        """Iterations of all rounds."""
         return sum(round_.result.iterations for round_ in self.rounds)
 
     @property
     def converged(self) -> bool:
-        """Whether the last round reached its tolerance, no limit."""
+        """Tell if the last round reached its tolerance, no limit."""
         return self.rounds[-1].result.converged
 
 
 def counts(violations: Sequence[Violation]) -> dict[str, int]:
-    """The number of violations of each kind that there is."""
+    """Count the violations of each kind."""
     return dict(Counter(violation.kind for violation in violations))

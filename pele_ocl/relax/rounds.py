@@ -30,14 +30,14 @@ CONSTRAINTS = "hbonds"
 
 @dataclass(frozen=True)
 class Rounds:
-    """The way of a model through the rounds of a protocol. precision, device : as in `minimize`"""
+    """Way of a model through the rounds of a protocol. precision, device : as in `minimize`"""
 
     protocol: Protocol
     precision: str = "float32"
     device: Device | int | str | None = None
 
     def relaxed(self, model: Model, name: str, prepared: float, watch: Watch | None = None) -> RelaxResult:
-        """The result of a model, whose preparation took so many seconds. watch : as of `Minimizer.minimize_batch`
+        """Relax a model, whose preparation took so many seconds. watch : as of `Minimizer.minimize_batch`
 
         Raises InputError where it cannot be minimised.
         """
@@ -68,7 +68,7 @@ class Rounds:
         )  # fmt: skip
 
     def _minimizer(self, atoms: Atoms, freed: NDArray[np.intp], left: int) -> Minimizer:
-        """Heavy atoms are held where they are now, but those of the residues that are freed. left : iterations"""
+        """Prepare a minimiser that holds heavy atoms where they are, but for freed residues. left : iterations"""
         held = is_heavy(atoms) & ~np.isin(_residues(atoms), freed)
         restraint = PositionalRestraint(self.protocol.force_constant, atoms=held)
         return Minimizer(
@@ -78,7 +78,7 @@ class Rounds:
 
 
 def _wants_more(rule: Violations, after: Sequence[Violation], freed: NDArray[np.intp]) -> bool:
-    """Whether violations count, or those that do not have residues that were not freed yet."""
+    """Tell if violations count, or if others have residues that were not freed yet."""
     return any(violation.counts for violation in after) or bool(np.setdiff1d(rule.residues(after), freed).size)
 
 

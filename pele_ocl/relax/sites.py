@@ -1,4 +1,4 @@
-"""The atoms of a protein that violations are looked for among, found once for all its conformations."""
+"""Atoms of a protein among which violations are looked for, found once for all conformations."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _SIDE_CENTRES = {"ILE": ("CB", ("CA", "CG1", "CG2")), "THR": ("CB", ("CA", "OG1"
 class Sites:
     """Indices of atoms.
 
-    peptides : (p, 4) CA, C, and the N and CA behind them; before_proline : (p,) whether the N is proline's
+    peptides : (p, 4) CA, C, and the N and CA after them; before_proline : (p,) whether the N is proline's
     pairs, kinds, lowest, highest : pairs (m, 2) of heavy atoms within residues, and what their distances may be, A
-    heavy : those that may clash; radii, sulphur : (n,) van der Waals radii, A, and whether an atom is a cysteine's SG
+    heavy : atoms that may clash; radii, sulphur : (n,) van der Waals radii, A, and whether an atom is a cysteine's SG
     centres : (c, 4) chiral centres with three of their neighbours
     """
 
@@ -41,7 +41,7 @@ class Sites:
 
     @classmethod
     def of(cls, labels: Labels, bonds: Ints | None) -> Sites:
-        """The sites of the amino acids among the residues. bonds : (m, 2), or None for peptide bonds by numbers"""
+        """Find the sites of the amino acids among the residues. bonds : (m, 2), or None for peptide bonds by numbers"""
         residues = list(_residues(labels))
         pairs = [
             (atoms[a], atoms[b], bounds)
@@ -70,7 +70,7 @@ class Sites:
 
 
 def _residues(labels: Labels) -> Iterator[tuple[str, dict[str, int]]]:
-    """The standard name of each residue, "" for other ones, and its atoms by name."""
+    """Standard name of each residue, "" for other ones, and its atoms by name."""
     starts = labels.residue_starts.tolist()
     names = labels.names.tolist()
     for start, end in zip(starts, [*starts[1:], len(labels)], strict=True):
@@ -81,12 +81,12 @@ def _residues(labels: Labels) -> Iterator[tuple[str, dict[str, int]]]:
 
 
 def heavy_names(residue: str) -> frozenset[str]:
-    """The heavy atoms of an amino acid of this standard name, none of "" for others."""
+    """Heavy atoms of an amino acid of this standard name, none for others."""
     return frozenset(name for pair in residue_bounds(residue) for name in pair) if residue else frozenset()
 
 
 def _peptides(labels: Labels, residues: Residues, bonds: Ints | None) -> Iterator[tuple[list[int], bool]]:
-    """The atoms about each peptide bond."""
+    """Atoms about each peptide bond."""
     for k, following in _by_numbers(labels) if bonds is None else _by_bonds(labels, bonds):
         (name, before), (next_name, after) = residues[k], residues[following]
         if name and next_name and {"CA", "C"} <= before.keys() and {"N", "CA"} <= after.keys():

@@ -22,7 +22,7 @@ _STANDARD = {name: family[0] for family in FAMILIES for name in family if family
 
 @dataclass(frozen=True)
 class Bounds:
-    """The distances (A) that two atoms of a residue may have; kind : "bond", "angle" (its outer atoms) or "contact"."""
+    """Distances (A) that two atoms of a residue may have; kind : "bond", "angle" (its outer atoms) or "contact"."""
 
     kind: str
     lowest: float
@@ -30,14 +30,14 @@ class Bounds:
 
 
 def standard_residue(name: str) -> str:
-    """The amino acid that a residue is, whatever its protonation: HIS for HID; "" for anything else."""
+    """Name the amino acid that a residue is, whatever its protonation: HIS for HID; "" for anything else."""
     name = name.upper()
     return name if name in AMINO_ACIDS else _STANDARD.get(name, "")
 
 
 @cache
 def residue_bounds(residue: str) -> Mapping[tuple[str, str], Bounds]:
-    """The bounds of each pair of heavy atoms of one of the twenty amino acids, by their names, each pair once.
+    """Bounds of each pair of heavy atoms of an amino acid, by their names, each pair once.
 
     OXT has none. Bonds and the distances across angles may be 12 standard deviations away from their means; all other
     pairs are to have van der Waals spheres that overlap by at most 1.5 A.

@@ -1,4 +1,4 @@
-"""From the files of models to atoms with parameters; models of one sequence share what does not depend on places."""
+"""Atoms with parameters from files of models; models of one sequence share what does not depend on places."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class _Topology:
-    """The atoms of a sequence. placing : those that models lack"""
+    """Atoms of a sequence. placing : of atoms that models lack"""
 
     atoms: Atoms
     placing: Placing
@@ -61,7 +61,7 @@ class _Topology:
 
 
 class Topologies:
-    """The sequences that were met. close_gaps : as of `in_chains`"""
+    """Sequences that were met. close_gaps : as of `in_chains`"""
 
     def __init__(self, close_gaps: bool = False) -> None:
         self._close_gaps = close_gaps
@@ -73,8 +73,8 @@ class Topologies:
 
         Hydrogens are placed by the shapes of bonds; a model that lacks other atoms is completed by `prepare`.
 
-        Raises FormatError and ParameterError for what is no protein that Amber99SB knows, and for a model that lacks
-        most of its side chains; InputError where `prepare` is needed and PDBFixer is not installed.
+        Raises FormatError and ParameterError for what is no protein that Amber99SB knows, and for a model with few
+        side chains. Raises InputError if `prepare` is needed and PDBFixer is not installed.
         """
         source = read_file(path)
         read = read_structure(source)
@@ -111,7 +111,7 @@ class Topologies:
         return in_chains(prepared, self._close_gaps), notes
 
     def _topology(self, structure: Structure) -> _Topology:
-        """That of a structure that has all atoms, or all but hydrogens; raises ParameterError for others."""
+        """Complete a structure that has all atoms, or all but hydrogens. Raises ParameterError for others."""
         key = _key(structure)
         if key not in self._known:
             full, own = completed(structure, self._field.templates) or (structure, np.arange(len(structure.labels)))
@@ -122,7 +122,7 @@ class Topologies:
 
 
 def _without_waters(source: InputFile, structure: Structure) -> tuple[Structure, tuple[str, ...]]:
-    """The structure without waters, and a note where there were any."""
+    """Take out waters; give the structure, and a note if there were any."""
     waters = np.array([is_water(name) for name in structure.labels.residue_names.tolist()], np.bool_)
     if not waters.any():
         return structure, ()
@@ -133,7 +133,7 @@ def _without_waters(source: InputFile, structure: Structure) -> tuple[Structure,
 
 
 def _prepared(source: InputFile, structure: Structure) -> tuple[Structure, tuple[str, ...]]:
-    """The structure with all atoms as `prepare` builds them, and notes about what it changed."""
+    """Build all atoms as `prepare` does; give the structure, and notes about what changed."""
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder) / "ready.pdb"
         changes = prepare(source, ready)
@@ -149,7 +149,7 @@ def _prepared(source: InputFile, structure: Structure) -> tuple[Structure, tuple
 
 
 def _refuse_backbone(structure: Structure) -> None:
-    """Raise ParameterError for a model in which most residues have nothing of their side chains behind CB.
+    """Raise ParameterError for a model in which most residues have nothing of their side chains beyond CB.
 
     `prepare` would build these without regard to each other, and no minimisation takes them out of each other again.
     """
@@ -188,7 +188,7 @@ def _refuse_rings(structure: Structure) -> None:
 
 
 def _names(labels: Labels) -> list[tuple[object, ...]]:
-    """The chain, number, insertion code and name of each atom."""
+    """Chain, number, insertion code and name of each atom."""
     columns = (labels.chains, labels.residue_numbers, labels.insertion_codes, labels.names)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -204,7 +204,7 @@ def _key(structure: Structure) -> Hashable:
 
 
 def _renumbered(known: Atoms, labels: Labels) -> Labels:
-    """The labels of all atoms with the chains and numbers of the residues of another file."""
+    """Labels of all atoms with the chains and numbers of the residues of another file."""
     own = known.labels
     assert own is not None
     sizes = np.diff(own.residue_starts, append=len(own))

@@ -1,8 +1,8 @@
 """Violations of a protein's stereochemistry: which atoms, by how much, and whether AlphaFold's rule counts them.
 
-The rule is that of Jumper et al., Nature 596, 583 (2021), supplement 1.9.11, as its relaxation has it: peptide bonds
-and the angles beside them, distances within residues, and clashes between residues, of heavy atoms of the twenty amino
-acids. Beside it chirality and cis peptides are found, which the rule does not count.
+Jumper et al. have the rule, Nature 596, 583 (2021), supplement 1.9.11; their relaxation counts so. It counts peptide
+bonds and the angles beside them, distances within residues, and clashes between residues. Heavy atoms of the twenty
+amino acids are meant. Chirality and cis peptides are found, too, which the rule does not count.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Violation:
 
     @property
     def counts(self) -> bool:
-        """Whether AlphaFold's rule counts it."""
+        """Tell if AlphaFold's rule counts it."""
         return self.kind not in ("chirality", "cis peptide")
 
     def described(self, labels: Labels) -> str:
@@ -65,7 +65,7 @@ class Violation:
 
 
 class Violations:
-    """The rule, prepared for the atoms of a molecule and applied to as many of its conformations as one likes.
+    """Rule, prepared for the atoms of a molecule and applied to as many of its conformations as one likes.
 
     bonds : (m, 2) of the atoms, which tell where there are peptide bonds; without them residues of a chain whose
         numbers follow each other have one
@@ -76,7 +76,7 @@ class Violations:
         self._sites = Sites.of(labels, bonds)
 
     def find(self, positions: ArrayLike) -> list[Violation]:
-        """All violations at positions (n, 3) A; those of the peptide bonds first, then by kind.
+        """Find all violations at positions (n, 3) A: of the peptide bonds first, then by kind.
 
         Raises InputError for positions of other atoms, or that are not finite.
         """
@@ -89,7 +89,7 @@ class Violations:
         ]  # fmt: skip
 
     def residues(self, found: Sequence[Violation]) -> NDArray[np.intp]:
-        """The residues, counted from 0 in the order of the atoms, that have atoms in violations; rising."""
+        """List residues that have atoms in violations, from 0 in the order of the atoms."""
         index = np.cumsum(np.diff(self.labels.residue_index, prepend=self.labels.residue_index[:1]) != 0)
         return np.unique([index[i] for violation in found for i in violation.atoms]).astype(np.intp)
 
@@ -123,7 +123,7 @@ class Violations:
         return found
 
     def _clashes(self, positions: Floats) -> list[Violation]:
-        """Close pairs of atoms of different residues, but for peptide bonds and those of two cysteines' sulphurs."""
+        """Close pairs of atoms of different residues, but for peptide bonds and sulphurs of two cysteines."""
         sites = self._sites
         pairs = sites.heavy[np.stack(pairs_of(codes_within(positions[sites.heavy], _FARTHEST)), axis=1)]
         residue = self.labels.residue_index[pairs]
@@ -141,7 +141,7 @@ class Violations:
         return _outside("chirality", self._sites.centres, volumes, 0.0, np.inf)
 
     def _cis(self, positions: Floats) -> list[Violation]:
-        """Peptides that are cis, but for those before proline, which often are."""
+        """Peptides that are cis, but not before proline, where they often are."""
         atoms = self._sites.peptides[~self._sites.before_proline]
         calpha, carbon, nitrogen, next_calpha = positions[atoms].swapaxes(0, 1)
         axis = nitrogen - carbon

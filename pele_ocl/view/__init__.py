@@ -10,7 +10,7 @@ from .. import arguments
 from ..atoms import Atoms, require_atoms
 from ..errors import InputError
 from ..grid import Map, require_map
-from .about import about_file, about_model, quantity_of
+from .about import about_file, about_model, about_pb, quantity_of
 from .colouring import LEAST_END, MOST_END, Colouring, by_map, by_residues
 from .page import framed, page_of, require_page, save_page
 from .picture import picture_of, save_picture
@@ -21,11 +21,13 @@ from .surface import Surface, molecular_surface
 __all__ = [
     "FOR_SURFACE",
     "FOR_SURFACE_END",
+    "PB_SURFACE_END",
     "PROGRAMS",
     "Painted",
     "ResidueValues",
     "about_file",
     "about_model",
+    "about_pb",
     "draw_surface",
     "painted",
     "quantity_of",
@@ -36,8 +38,10 @@ __all__ = [
     "write_scene",
 ]
 
-# What most published pictures of surfaces have: settings of `potmap`. Their colours end at 5 kT/e; a screened Coulomb
-# potential is several times weaker outside a surface than one of Poisson and Boltzmann, so its colours end before.
+# What most published pictures of surfaces have: a Poisson-Boltzmann potential in colours that end at 5 kT/e.
+PB_SURFACE_END = 5.0
+# Settings of `potmap` for a picture of a screened Coulomb potential. It is several times weaker outside a surface, so
+# its colours end before.
 FOR_SURFACE: Mapping[str, float | str] = {"dielectric": 78.54, "ionic_strength": 0.15, "units": "kT/e"}
 FOR_SURFACE_END = 2.0
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ..grid import Map
+from ..pb_model import PBModel
 from ..potential_model import LAWS, PotentialModel
 
+POISSON_BOLTZMANN = "Poisson-Boltzmann potential"  # as titles of its maps begin
 NOT_POISSON_BOLTZMANN = (
     "It is not a solution of the Poisson-Boltzmann equation, where the molecule's inside has a lower permittivity than "
     "the solvent and keeps the salt out: compare it with maps that were made in the same way, not with those of APBS."
@@ -12,8 +14,8 @@ NOT_POISSON_BOLTZMANN = (
 
 
 def quantity_of(map_: Map) -> str:
-    """Name the values of a map for a bar of colours: the law in the title from `potmap`, or "potential"."""
-    return next((law for law in LAWS if law in map_.title), "potential")
+    """Name the values of a map for a bar of colours: the law in its title, or "potential"."""
+    return next((law for law in (POISSON_BOLTZMANN, *LAWS) if law in map_.title), "potential")
 
 
 def about_model(model: PotentialModel) -> str:
@@ -27,6 +29,16 @@ def about_model(model: PotentialModel) -> str:
     salt = f", screened as by a salt with a Debye length of {1 / model.kappa:.1f} Å" if model.kappa else ""
     cutoff = f", of charges within {model.cutoff:g} Å" if model.cutoff else ""
     return f"The map is the Coulomb potential of the atoms' charges {medium}{salt}{cutoff}. {NOT_POISSON_BOLTZMANN}"
+
+
+def about_pb(model: PBModel, spacing: float, radii: str) -> str:
+    """Describe in sentences a map that `PoissonBoltzmann` made. spacing : A; radii : name of the atoms' radii"""
+    salt = f"{model.ionic_strength:g} mol/L of salt" if model.has_salt else "without salt"
+    return (
+        f"The map is the potential by the {model.equation} Poisson-Boltzmann equation: permittivity "
+        f"{model.solute_dielectric:g} inside the molecule and {model.solvent_dielectric:g} outside, {salt}, at "
+        f"{model.temperature:g} K, on a grid of {spacing:.2g} Å. The atoms have the radii {radii or 'in the file'}."
+    )
 
 
 def about_file(name: str, title: str) -> str:

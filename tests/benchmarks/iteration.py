@@ -16,11 +16,10 @@ import numpy as np
 
 from pele_ocl.bench.minimize import minimizer_of, starts_of
 from pele_ocl.bench.systems import SYSTEMS
-from pele_ocl.minimize.pool import Pool
+from pele_ocl.minimize.seats import PlanSeats, seated
 from pele_ocl.opencl import Run
 from pele_ocl.opencl.timing import seconds_of
 from pele_ocl.paths import shipped
-from pele_ocl.plan.evaluator import Failures
 from pele_ocl.reading import read
 
 ROUNDS = 3
@@ -50,8 +49,10 @@ def show(name: str, options: argparse.Namespace) -> None:
     plan = minimizer_of(atoms, "lbfgs", 0.0, "float32", options.device)
     with plan.energy._lent(1) as pipeline:
         run = pipeline.passes.run.anew(False)
-        steps = plan._steps_of(pipeline.passes)
-        Pool(run, pipeline, steps, start, Failures(1, record=True))._iterate(FIRST)
+        steps = plan._iteration_of(pipeline.passes)
+        seats = PlanSeats(run, pipeline, steps)
+        seats.enter(seated(plan, pipeline, start, [plan.free])[0])
+        seats.iterate(FIRST)
         print(f"{name}, {len(atoms)} atoms, {plan.energy.variant} on {plan.energy.device}")
         evaluation = best(run, lambda: run.launch_bound(steps.evaluation, 1), options.count)
         iteration = best(run, lambda: steps.iterate(run, 1, 1), options.count)

@@ -1,7 +1,8 @@
 """Evaluations of structures that stay on the device, beside batches that pass by the host.
 
 python tests/benchmarks/rows_on_device.py [--device D] [--rows 4096,512] prints, for peptide and protein, microseconds a
-structure: of an ensemble whose rows stay where they are, of the same kernels of a plan, of calls of evaluate_batch.
+structure: of an ensemble whose rows stay where they are, of calls of evaluate_batch, and of rows that are written,
+evaluated and read as such a call does.
 """
 
 from __future__ import annotations
@@ -47,13 +48,20 @@ def main() -> None:
 
         evaluations()
         plan.evaluate_batch(places)
+
+        def through(ensemble: Ensemble = ensemble, places: np.ndarray = places) -> None:
+            ensemble.positions[:] = places
+            _ = ensemble.evaluate().energies, ensemble.gradients[:]
+
+        through()
         stays = fastest(evaluations) / REPEATS
         batch = fastest(lambda plan=plan, places=places: plan.evaluate_batch(places))
         reading = fastest(lambda ensemble=ensemble: ensemble.positions[:])
-        each = [f"{1e6 * seconds / count:.2f}" for seconds in (stays, batch, reading)]
+        written = fastest(through)
+        each = [f"{1e6 * seconds / count:.2f}" for seconds in (stays, batch, written, reading)]
         print(
             f"{name}, {len(atoms):,} atoms, {count:,} rows on {plan.device}: {each[0]} us a row that stays, "
-            f"{each[1]} in a batch, {each[2]} to read its positions",
+            f"{each[1]} in a batch, {each[2]} written, evaluated and read, {each[3]} to read its positions",
             flush=True,
         )
 

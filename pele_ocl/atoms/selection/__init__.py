@@ -14,7 +14,7 @@ from ..labels import Labels
 from .kinds import KINDS, Composition, residue_kinds
 from .masks import MaskParser, is_mask
 from .parser import Parser, whole_residues
-from .words import ALONE, NAMED, Bools, Described
+from .words import ALONE, NAMED, Bools, Described, clipped
 
 __all__ = ["KINDS", "Composition", "Described", "Selection", "residue_kinds", "selection"]
 
@@ -66,7 +66,7 @@ class Selection:
         mask = parser.choice(described)
         if not mask.any():
             reason = "".join(f"; {sentence}" for sentence in parser.empty[:1])
-            raise InputError(f"the selection {self.text!r} takes no atom{reason}")
+            raise InputError(f"the selection {clipped(self.text)!r} takes no atom{reason}")
         return mask, tuple(parser.unknown)
 
     def whole_residues(self, labels: Labels, mask: Bools) -> Bools:

@@ -17,7 +17,7 @@ import numpy as np
 from ...errors import InputError
 from ..labels import Strings
 from .nearby import near
-from .words import Bools, Described, present, with_names
+from .words import Bools, Described, clipped, present, with_names
 
 Choice = Callable[[Described], Bools]
 
@@ -68,7 +68,7 @@ class MaskParser:
     def _wrong(self, why: str) -> InputError:
         found = self._next()
         where = f"has {found!r} at character {self._at + 1}" if found else "ends too early"
-        return InputError(f"the mask {self._text!r} {where}; {why}")
+        return InputError(f"the mask {clipped(self._text)!r} {where}; {why}")
 
     def _either(self) -> Choice:
         parts = self._joined("|", self._both)
@@ -161,7 +161,11 @@ class MaskParser:
                 found |= with_names(column(atoms), [(name, False) for name in names])
             if not found.any():
                 there = f" (there are {present(column(atoms))})" if names else ""
-                self.empty.append(f"{what} {', '.join(names)}{there}" if names else f"nothing has a number of {said}")
+                self.empty.append(
+                    f"{what} {clipped(', '.join(names))}{there}"
+                    if names
+                    else f"nothing has a number of {clipped(said)}"
+                )
                 if names:
                     self.unknown.append(self.empty[-1])
             return found

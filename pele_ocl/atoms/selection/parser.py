@@ -21,7 +21,7 @@ from ...errors import InputError
 from ..labels import Strings
 from .masks import MaskParser, begins_mask
 from .nearby import near
-from .words import ALONE, NAMED, NUMBERED, Bools, Described, Number, present, with_names, with_numbers
+from .words import ALONE, NAMED, NUMBERED, Bools, Described, Number, clipped, present, with_names, with_numbers
 
 Choice = Callable[[Described], Bools]
 
@@ -92,12 +92,16 @@ class Parser:
         """Take the next token; raise InputError if the text ends."""
         if self._at == len(self._tokens):
             last = self._tokens[-1]
-            raise InputError(f"the selection {self._text!r} ends behind {last.text!r}, where {needed} is needed")
+            raise InputError(
+                f"the selection {clipped(self._text)!r} ends behind {clipped(last.text)!r}, where {needed} is needed"
+            )
         self._at += 1
         return self._tokens[self._at - 1]
 
     def _wrong(self, token: Token, why: str) -> InputError:
-        return InputError(f"the selection {self._text!r} has {token.text!r} at character {token.place}; {why}")
+        return InputError(
+            f"the selection {clipped(self._text)!r} has {clipped(token.text)!r} at character {token.place}; {why}"
+        )
 
     def _misplaced(self, token: Token) -> InputError:
         """Make the error for a word that is misplaced."""
@@ -210,7 +214,8 @@ class Parser:
         while self._at < len(self._tokens) and self._is_name(self._tokens[self._at]):
             patterns.append(self._name(self._take("a name"), token))
         column = NAMED[token.text]
-        what = " ".join([_CALLED.get(token.text, f"no atom is {token.text}"), *(text for text, _ in patterns)])
+        names = clipped(" ".join(text for text, _ in patterns))
+        what = f"{_CALLED.get(token.text, f'no atom is {token.text}')} {names}"
         return self._noted(lambda atoms: with_names(column(atoms), patterns), what, column)
 
     def _name(self, value: Token, token: Token) -> tuple[str, bool]:

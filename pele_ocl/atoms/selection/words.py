@@ -15,6 +15,7 @@ from ...errors import InputError
 from ..labels import Floats, Ints, Labels, Strings
 from .kinds import residue_kinds
 
+_LONG = 80  # characters of a text in a message
 Bools = NDArray[np.bool_]
 Number = tuple[int, str]  # a residue number and its insertion code
 
@@ -36,6 +37,11 @@ _NUCLEIC_BACKBONE = (
     "C3*",
     "O3*",
 )
+
+
+def clipped(text: str) -> str:
+    """Cut a text of the user for messages to the length of a line."""
+    return text if len(text) <= _LONG else f"{text[:_LONG]}..."
 
 
 @dataclass(frozen=True, eq=False)

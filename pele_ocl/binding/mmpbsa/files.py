@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Labels
-from ...errors import FormatError, InputError
+from ...errors import FormatError, InputError, printable
 from ...formats import read_structure_or_atoms, read_topology
 from ...formats.amber.topology import read_names
 from ...inputfile import read_file
@@ -206,15 +206,15 @@ def read_index(path: Path) -> list[tuple[str, NDArray[np.intp]]]:
     for number, line in enumerate(lines(read_file(path), "GROMACS index"), 1):
         words = line.split(";")[0].strip()
         if words.startswith("["):
-            names.append(words.strip("[] "))
+            names.append(printable(words.strip("[] ")))
             values.append([])
         elif words:
             if not names:
                 raise FormatError(f"{path}:{number}: {quoted(words)}; an index file begins with [ a name ]")
-            try:
-                values[-1] += [int(word) - 1 for word in words.split()]
-            except ValueError:
-                raise FormatError(f"{path}:{number}: {quoted(words)}; numbers of atoms are needed") from None
+            wrong = [word for word in words.split() if not (word.isascii() and word.isdigit() and len(word) < 10)]
+            if wrong or 0 in (of := [int(word) for word in words.split()]):
+                raise FormatError(f"{path}:{number}: {quoted(words)}; numbers of atoms, from 1, are needed")
+            values[-1] += [atom - 1 for atom in of]
     for name, of in zip(names, values, strict=True):
         found.append((name, np.array(of, np.intp)))
     return found

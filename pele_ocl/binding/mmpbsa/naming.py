@@ -11,7 +11,7 @@ HEADS = ("Internal", "van der Waals", "Electrostatic", "Polar Solvation", "Non-P
 
 
 class ResidueNames:
-    """Residues of the complex as the tables name them, and where each stands in its part."""
+    """Residues of the complex as the tables name them, and the place of each in its part."""
 
     def __init__(self, atoms: Atoms, is_ligand: NDArray[np.bool_] | None, of_gromacs: bool) -> None:
         labels = atoms.labels

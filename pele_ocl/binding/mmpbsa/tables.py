@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import hypot, sqrt
 
 from ...atoms import Floats
+from ...errors import printable
 from ..energies import PARTS
 from .entropies import c2_entropy_of, interaction_entropy_of, warning_of
 from .namelists import Entropies
@@ -25,7 +26,8 @@ class Heading:
     lines: tuple[str, ...]
 
     def text(self) -> str:
-        return "".join(f"|{line}\n" for line in self.lines)
+        shown = (printable(line.expandtabs()).replace("\n", "\\n") for line in self.lines)
+        return "".join(f"|{line}\n" for line in shown)
 
 
 def results_text(

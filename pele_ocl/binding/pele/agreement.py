@@ -1,4 +1,4 @@
-"""How well two columns of energies agree."""
+"""Agreement of two columns of energies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...atoms import Floats
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of the poses that both have.
+    """Agreement of the poses that both have.
 
     n : poses; correlation : Pearson's, NaN where one column is constant
     offset : mean of ours less theirs; sd : of the differences about it; both kcal/mol
@@ -24,7 +24,7 @@ class Agreement:
 
     @classmethod
     def of(cls, theirs: Floats, ours: Floats) -> Agreement:
-        """The agreement of columns (m,), NaN left out."""
+        """Compare columns (m,), NaN left out."""
         good = np.isfinite(theirs) & np.isfinite(ours)
         a, b = theirs[good], ours[good]
         if not len(a):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
+from ...pairs.dielectric import inverse_dielectrics
 from ...tiled.tables import scaled_charges
 from ..pairs import definitions, exclusions, packed_model, wells
 from ..plan import Binding
@@ -24,7 +25,7 @@ _ITEMS = 64  # of a work-group
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The groups of a molecule: index (n,) of each atom's; charged (g,), which are; sides (g,), numbers of parts."""
+    """Groups of a molecule: index (n,) of each atom's; charged (g,), which are; sides (g,), numbers of parts."""
 
     index: NDArray[np.intp]
     charged: NDArray[np.bool_]
@@ -51,7 +52,7 @@ class Groups:
 
 
 class FarGroups:
-    """The kernel of cl/binding/far.cl with the tables of a complex on its device."""
+    """Kernel of cl/binding/far.cl with the tables of a complex on its device."""
 
     def __init__(self, binding: Binding) -> None:
         from ...opencl.run import Run
@@ -75,6 +76,7 @@ class FarGroups:
         )  # fmt: skip
         self._tables = {name: run.upload(table, np.int32) for name, table in tables.items()}
         self._tables["wells"] = run.upload(wells(atoms)[self._order])
+        self._tables["inverses"] = run.upload(inverse_dielectrics(atoms, binding.model)[self._order])
         self._kernel = run.kernel("binding/far.cl", "far_groups", **definitions(atoms, binding.model))
 
     def energies(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:
@@ -105,5 +107,5 @@ class FarGroups:
 
 
 def _with_column(points: Floats, column: NDArray[np.generic]) -> Floats:
-    """(m, n, 4): points (m, n, 3) with a value (n,) behind each."""
+    """Append a value (n,) to each of points (m, n, 3), to (m, n, 4)."""
     return np.concatenate([points, np.broadcast_to(column, points.shape[:2])[..., np.newaxis]], axis=2)

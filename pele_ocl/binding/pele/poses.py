@@ -36,7 +36,7 @@ class PoseEvaluator:
         self._far = FarGroups(binding) if has_cutoffs else None
 
     def evaluate(self, conformations: NDArray[np.floating]) -> PoseEnergies:
-        """The energies at conformations (m, n, 3) A of all atoms that the plan was given."""
+        """Compute the energies at conformations (m, n, 3) A of all atoms that the plan was given."""
         positions = self.binding._of_complex(np.asarray(conformations, np.float64))
         batches = self.binding._batches(positions, errors="record")
         energies = self.binding._joined(batches)

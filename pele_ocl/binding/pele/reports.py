@@ -23,7 +23,7 @@ _COLUMNS = re.compile(r"\s{2,}|\t")
 
 @dataclass(frozen=True)
 class Report:
-    """The columns of a report, as texts.
+    """Columns of a report, as texts.
 
     path : of the file; names : of the columns; rows : of each pose, its values
     """
@@ -36,7 +36,7 @@ class Report:
         return len(self.rows)
 
     def numbers(self, *names: str) -> Floats | None:
-        """The values (m,) of the first of these columns that is there, in any case; None where there is none.
+        """Return the values (m,) of the first of these columns that is there, in any case; None if there is none.
 
         Raises FormatError for values that are no numbers.
         """
@@ -50,7 +50,7 @@ class Report:
             raise FormatError(f"{self.path}: the column {name} holds something else than numbers ({error})") from None
 
     def write(self, path: str | PathLike[str], further: Mapping[str, Floats]) -> None:
-        """Write the report with further columns behind its own, (m,) each, so that PELE's tools read it."""
+        """Write the report with further columns after its own, (m,) each, so that PELE's tools read it."""
         columns = [[f"{value:.9g}" for value in values] for values in further.values()]
         texts = [[*self.names, *further], *([*row, *new] for row, *new in zip(self.rows, *columns, strict=True))]
         with replacing(path, [self.path]) as temporary:
@@ -71,7 +71,7 @@ def read_report(path: str | PathLike[str]) -> Report:
 
 
 def _names(line: str, n: int | None) -> tuple[str, ...]:
-    """The names of columns, of which some have two words; n : values of a row."""
+    """Split the names of columns, some with two words; n : values of a row"""
     names = tuple(name for name in _COLUMNS.split(line.strip()) if name)
     if n in (None, len(names)):
         return names

@@ -1,4 +1,4 @@
-"""The files of a PELE run: control file, reports and the trajectories beside them."""
+"""Files of a PELE run: control file, reports and the trajectories beside them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SETTINGS = ("forcefield", "gb", "ionic_strength", "allow_missing_terminals", "l
 
 @dataclass(frozen=True)
 class Walker:
-    """The files of one process of PELE.
+    """Files of one process of PELE.
 
     report, trajectory : its files; name : of the report, from the run's folder
     control : the control file that PELE wrote beside the report; None where there is none
@@ -45,12 +45,12 @@ class PeleRun:
 
 
 def find_run(folder: str | PathLike[str], control: str | PathLike[str] | None = None) -> PeleRun:
-    """The run in a folder, or in the folders of its epochs.
+    """Find the run in a folder, or in the folders of its epochs.
 
     control : the control file; by default the one that PELE wrote beside the reports, else pele.conf of the folder
 
-    Raises FormatError where there is no control file, no report, or a report without a trajectory, and where the
-    control files of reports differ in a setting on which energies depend.
+    Raises FormatError if there is no control file, no report, or a report without a trajectory. Control files of
+    reports may not differ in a setting that energies depend on.
     """
     place = Path(folder)
     if not place.is_dir():
@@ -63,7 +63,7 @@ def find_run(folder: str | PathLike[str], control: str | PathLike[str] | None = 
 
 
 def _control(place: Path, walkers: Sequence[Walker]) -> Path:
-    """The control file: PELE's own beside the first report, else pele.conf, or the only one of another name."""
+    """Find the control file: PELE's own beside the first report, else pele.conf, or the only one of another name."""
     own = [walker.control for walker in walkers if walker.control is not None]
     if own:
         first = read_control(own[0])

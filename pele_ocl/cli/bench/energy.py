@@ -35,11 +35,11 @@ def energy(
 ) -> None:  # fmt: skip
     """Energy and full gradient without a cutoff, by the variants for the device and by OpenMM on the same atoms.
 
-    "ms" is what one evaluation takes a caller, "kernels ms" with positions and results left on the device, or of
-    many at once the kernels' share; of the runs the fastest and the slowest are dropped and the others averaged. The
-    speed-up is against OpenMM's CPU platform in the same run, which computes in float32. The last columns are errors
-    against float64 on the CPU, of the energy and of the gradient by norm. One ten times larger than the tests allow is
-    marked "wrong", and the exit code is 1. Variants for another kind of device are timed where --variant names them.
+    "ms" is what one evaluation takes a caller. "kernels ms" is with positions and results left on the device, or of
+    many at once the kernels' share. The fastest and the slowest run are dropped and the others averaged. The speed-up
+    is against OpenMM's CPU platform in the same run, which computes in float32. The last columns are errors against
+    float64 on the CPU, of the energy and of the gradient by norm. One ten times larger than the tests allow is marked
+    "wrong", and the exit code is 1. Variants for another kind of device are timed if --variant names them.
     """
     from ...bench.energy import measure
     from ...bench.installed import BENCH_EXTRA

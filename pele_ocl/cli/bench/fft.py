@@ -46,10 +46,10 @@ def fft(
 ) -> None:  # fmt: skip
     """Fourier transforms of a cube of complex numbers by every rung of the ladder, beside scipy.fft.
 
-    Times are the kernels' own, of the runs the middle ones averaged; those of scipy.fft are of calls with two threads.
-    "over scipy" is a time over that of scipy.fft: below 1 is faster. The rate is by the usual count of 5 N log2 N
-    operations. The error is by norm against NumPy in float64; one ten times larger than the tests allow is marked
-    "wrong", and the exit code is 1. On GPUs cuFFT is timed, too, where torch or cupy is installed.
+    Times are the kernels' own, with the middle runs averaged. Times of scipy.fft are of calls with two threads. "over
+    scipy" is a time over that time: below 1 is faster. The rate is by the usual count of 5 N log2 N operations. The
+    error is by norm against NumPy in float64. One ten times larger than the tests allow is marked "wrong", and the exit
+    code is 1. On GPUs cuFFT is timed, too, if torch or cupy is installed.
     """
     from ...bench.fft import measure
     from ...opencl.device import get_device

@@ -51,9 +51,9 @@ def ions(
 ) -> None:  # fmt: skip
     """Time the placing of an ion beside one more atom of the molecule's map, points 0.5 A apart.
 
-    Kernel times. "exclusion" is finding what is too near to the molecule, once. A map with the ions, which is made on
-    request alone, is not counted. The errors are against the float64 reference: of the molecule's map by norm, and of
-    the potential at the ions to the largest; where one is ten times larger than the tests allow, the row says "wrong"
+    Times are kernel times. "exclusion" is finding what is too near to the molecule, once. A map with the ions is made
+    on request alone and is not counted. Errors are against the float64 reference: of the molecule's map by norm, of
+    potentials at ions relative to the largest. If one is ten times larger than the tests allow, the row says "wrong"
     and the exit code is 1.
     """
     from ...bench.ions import grid_for, measure

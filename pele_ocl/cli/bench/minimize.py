@@ -67,8 +67,8 @@ def minimize(
     """Minimisation with Amber99SB and OBC II, no cutoff, by our methods and by OpenMM from the same starts.
 
     Seconds are without set-up, a mean over the starts; the speed-up is against OpenMM's CPU platform in the same run.
-    Energies (kcal/mol) and rms gradients (kJ/mol/nm) are those of float64 on the CPU at the ends; "above" is how much
-    higher the energy is than where OpenMM's CPU platform ends, in the mean over the starts.
+    Energies (kcal/mol) and rms gradients (kJ/mol/nm) are computed in float64 on the CPU at the ends. "above" is the
+    mean energy above the ends of OpenMM's CPU platform.
     """
     from ...bench.minimize import measure
     from ...opencl.device import get_device

@@ -37,13 +37,12 @@ def nonbond(
     """Energy and gradient over pair lists by every variant: the thesis' tables 4.2 to 4.9 anew.
 
     With and without gradient, on lists in the order of their atoms and on shuffled ones. "prepare" is what is done once
-    for a list, "ms" an evaluation, both device times; of the runs the fastest and the slowest are dropped and the
-    others averaged. Speed-ups are over the first variant of a list, which is `sequential` where that is timed. The last
-    columns are errors against the float64 reference, of the worst energy and of the gradient by norm. One ten times
-    larger than the tests allow is marked "wrong", and the exit code is 1; `naive`, which shows what a race costs, is
-    "inexact" by design.
+    for a list, "ms" an evaluation, both device times. The fastest and the slowest run are dropped and the others
+    averaged. Speed-ups are over the first variant of a list, `sequential` if that is timed. The last columns are errors
+    against the float64 reference, of the worst energy and of the gradient by norm. One ten times larger than the tests
+    allow is marked "wrong", and the exit code is 1. `naive` shows what a race costs and is "inexact" by design.
 
-    Where OpenMM is installed, its CPU platform computes the same atoms with the same cutoff, on a pair list of its own,
+    If OpenMM is installed, its CPU platform computes the same atoms with the same cutoff, on its own pair list. It is
     timed by the clock on the wall. "OpenMM" is its NonbondedForce: Lennard-Jones and Coulomb, no GB. "OpenMM+OBC" has
     its GBSAOBCForce, too: GB with its Born radii computed anew.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
-    """The structures, variants, precisions and device; how often; and --json."""
+    """Add options for structures, variants, precisions and device; how often; and --json."""
     options: list[Callable[[Command], Command]] = [
         click.option(
             "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True, help="Structure; default: all."
@@ -63,18 +63,18 @@ def without_nan(value: object) -> object:
 
 
 class SpeedUps:
-    """How many times faster each row is than the first of its group: `sequential`, where that is timed."""
+    """Tell how many times faster each row is than the first of its group: `sequential`, if that is timed."""
 
     def __init__(self) -> None:
         self._first: dict[tuple[object, ...], float] = {}
 
     def of(self, seconds: float, *group: object) -> str:
-        """The speed-up of a row, as text."""
+        """Write the speed-up of a row."""
         return times(self._first.setdefault(group, seconds) / seconds)
 
 
 def first_of(variants: Iterable[str], chosen: Sequence[str]) -> str:
-    """The variant that speed-ups are over: the first of the table that is timed."""
+    """Find the variant that speed-ups are over: the first of the table that is timed."""
     return next(name for name in variants if name in chosen)
 
 

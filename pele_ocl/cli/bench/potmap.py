@@ -68,15 +68,13 @@ def potmap(
 ) -> None:  # fmt: skip
     """A potential map by every variant: the ladder of the text books, msm and mesh.
 
-    Times are the kernels' own, of the runs the middle ones averaged; a variant that would take longer than some
-    seconds is timed on slices from the middle of the map and scaled, marked *. Rates are atoms times points a second;
-    "sequential" and "gather" are speed-ups over these two, where they are timed. The error is by norm against the
-    float64 reference at 512 points; one ten times larger than the tests allow is marked "wrong", and the exit code
-    is 1. msm and mesh keep 1e-4 with less work than their rates of atoms times points say. "books" is what the text
-    books measured on a GeForce 8800 in 2007.
+    Times are the kernels' own, with the middle runs averaged. A variant that would take many seconds is timed on slices
+    from the middle of the map and scaled, marked *. Rates are atoms times points a second. "sequential" and "gather"
+    are speed-ups over these two, if they are timed. The error is by norm against the float64 reference at 512 points.
+    One ten times larger than the tests allow is marked "wrong", and the exit code is 1. Both msm and mesh keep 1e-4
+    with less work than their rates say. "books" is what the text books measured on a GeForce 8800 in 2007.
 
-    With several --device, such as --device 0 --device 0,1, there is a table for each, and "first" compares it with the
-    first.
+    With several --device, such as --device 0 --device 0,1, each has a table, and "first" compares it with the first.
     """
     from ...bench.potmap import BOOKS, measure, random_system
     from ...opencl.device import get_device
@@ -106,13 +104,13 @@ def potmap(
 
 
 def _bases(variants: Sequence[str]) -> str:
-    """The words for the variants that speed-ups are over."""
+    """Name the variants that speed-ups are over."""
     missing = [name for name in ("sequential", "gather") if variants and name not in variants]
     return f"no speed-up over {' and '.join(missing)} without --variant of it" if missing else ON_ONE_CORE
 
 
 def _parts(choice: str | None) -> list[str | None]:
-    """The devices that one --device names."""
+    """Find the devices that one --device names."""
     listed = device_list(choice)
     return [*listed] if isinstance(listed, list) else [listed]
 

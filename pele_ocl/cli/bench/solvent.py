@@ -31,11 +31,11 @@ def solvent(
 ) -> None:  # fmt: skip
     """Born radii by every variant on structures from 96 to 30,211 atoms: the thesis' tables 3.2 and 3.3 anew.
 
-    Times are device times from the first kernel's start to the last one's end: of the runs the fastest and the
-    slowest are dropped and the others averaged. Beyond 5,000 atoms `sequential` is timed on a sample of rows and
-    scaled, marked *. Speed-ups are over the first variant of a structure, which is `sequential` where that is timed.
-    The error is the worst relative error of a Born radius against the float64 reference, on up to 512 atoms; one ten
-    times larger than the tests allow is marked "wrong", and the exit code is 1.
+    Times are device times from the first kernel's start to the last one's end. The fastest and the slowest run are
+    dropped and the others averaged. Beyond 5,000 atoms `sequential` is timed on a sample of rows and scaled, marked *.
+    Speed-ups are over the first variant of a structure, `sequential` if that is timed. The error is the worst relative
+    error of a Born radius against the float64 reference, on up to 512 atoms. One ten times larger than the tests allow
+    is marked "wrong", and the exit code is 1.
     """
     from ...bench.solvent import measure
     from ...opencl.device import get_device

@@ -1,8 +1,8 @@
-"""`pele-ocl binding`: the energy of a complex less those of its receptor and its ligand, over many frames."""
+"""`pele-ocl binding`: energy of a complex less the energies of its receptor and its ligand, over many frames."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,33 +25,34 @@ from ...energy import VARIANTS
 from ...formats import is_pqr
 from ...inputfile import InputFile, read_file
 from ...jobs.checks import Checks as JobChecks
-from ...jobs.reading import molecule_of
+from ...jobs.reading import Molecule, molecule_of
+from ...jobs.records import Kind
 from ...jobs.spec import StructurePath, StructureSpec
 from ...solvent_model import SolventModel
-from ..cluster import asked_of, cluster_options
+from ..cluster import cluster_options, cluster_options_of
 from ..command import OUTPUT, EachOnce
-from ..contract import is_strict, strict_option
 from ..frames import FrameOptions, OpenedFrames, trajectory_options
 from ..mmpbsa import MMPBSA, mmpbsa
-from ..molecule import Molecule, models_option
 from ..options import (
     ReadAtoms,
     model_options,
+    models_option,
     report_options,
     require_lennard_jones,
     run_options,
+    strict_option,
     structure_options,
     surface_options,
 )
 from ..pele_run import PELE, pele_run
 from ..progress import ProgressLine
+from ..records import failing_as_record, say_record
 from ..report import counted, provenance
-from ..structures.outcomes import say_record
-from ..structures.several import Several, only_one, structures_argument
+from ..several import Several, only_one, structures_argument
 from ..terminal import note, say
 from .frames import SoluteFrame, check_output, conformations_for, energies_for, is_stripped, opened_frames, separate_for
-from .options import Wanted, binding_options
-from .report import Findings, as_json, notes_of
+from .options import BindingOptions, binding_options
+from .report import BindingReport, as_json, notes_of
 from .text import as_text
 
 __all__ = ["binding"]
@@ -60,7 +61,7 @@ _FILES = "a decomposition or a picture is of one structure; give one, or leave o
 
 
 class ComplexOrRun(EachOnce):
-    """With --pele or --mmpbsa it is another command: of a PELE run, or with the files of MMPBSA.py."""
+    """Command that is another one with --pele or --mmpbsa: of a PELE run, or with the files of MMPBSA.py."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -109,40 +110,42 @@ class ComplexOrRun(EachOnce):
 @strict_option
 @report_options
 def binding(
-    path: Path | tuple[Path, ...], output: Path | None, wanted: Wanted, cutoff: float | None,
+    path: Path | tuple[Path, ...], output: Path | None, wanted: BindingOptions, cutoff: float | None,
     one_four: Literal["scale", "exclude"],
-    models: str, over: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
-    constants: SolventModel, as_json: bool, verbose: bool,
+    models: str, trajectory: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
+    constants: SolventModel, strict: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
-    """Compute the binding energy of the complex in IN: its energy less those of receptor and ligand.
+    """Compute the binding energy of the complex in IN: its energy less the energies of receptor and ligand.
 
     Each has Born radii of its own: MM/GBSA over the frames of a trajectory (-t), over poses, or of one structure;
     docs/binding.md. The parts share the positions of the complex, unless they have trajectories of their own. Energies
     in kcal/mol.
     """
-    several = Several.of(path, output, over, as_json, {_FILES: wanted.files})
-    wanted.check(over, output, asked_of(click.get_current_context()))
-    check_output(output, over, wanted)
+    several = Several.of(path, output, trajectory, as_json, {_FILES: wanted.files})
+    wanted.check(trajectory, output, cluster_options_of(click.get_current_context()))
+    check_output(output, trajectory, wanted)
     like = click.get_current_context().params["like"]
-    if over.paths:
-        read_atoms = replace(read_atoms, over=SoluteFrame(over, wanted.strip, like))
+    if trajectory.paths:
+        read_atoms = replace(read_atoms, trajectory=SoluteFrame(trajectory, wanted.strip, like))
     spec = BindingSpec(
         reading=read_atoms, wanted=wanted, cutoff=cutoff, one_four=one_four, models=models,
-        over=over if several is None else replace(over, resume=False), variant=variant, precision=precision,
-        device=device, model=constants, like=like, strict=is_strict(),
+        trajectory=trajectory if several is None else replace(trajectory, resume=False), variant=variant,
+        precision=precision, device=device, model=constants, like=like, strict=strict,
     )  # fmt: skip
     if several is not None:
-        replace(over, resume=False).require_alone(models_all=models == "all", poses=wanted.poses is not None)
+        replace(trajectory, resume=False).require_alone(models_all=models == "all", poses=wanted.poses is not None)
         several.report(spec, "Binding energy")
         return
-    over.require_alone(models_all=models == "all", poses=wanted.poses is not None)
-    source = read_file(only_one(path))
-    ligands = spec.found(source, output)
+    trajectory.require_alone(models_all=models == "all", poses=wanted.poses is not None)
+    path = only_one(path)
+    with failing_as_record(path, as_json):
+        source = read_file(path)
+        ligands = spec.found(source, output)
     if as_json:
         say_record(source, spec.as_json(ligands))
     else:
         say("\n\n".join(as_text(source, found) for found, _ in ligands))
-    if any(_n_failed(found) for found, _ in ligands):
+    if any(found.n_failed for found, _ in ligands):
         click.get_current_context().exit(1)
 
 
@@ -154,11 +157,11 @@ class BindingSpec(StructureSpec):
     """
 
     reading: ReadAtoms
-    wanted: Wanted
+    wanted: BindingOptions
     cutoff: float | None
     one_four: Literal["scale", "exclude"]
     models: str
-    over: FrameOptions
+    trajectory: FrameOptions
     variant: str
     precision: str
     device: str | None
@@ -166,22 +169,22 @@ class BindingSpec(StructureSpec):
     like: str | None
     strict: bool
 
-    def found(self, source: InputFile, output: Path | None = None) -> list[tuple[Findings, list[dict[str, object]]]]:
+    def found(
+        self, source: InputFile, output: Path | None = None
+    ) -> list[tuple[BindingReport, list[dict[str, object]]]]:
         """All that was found of each ligand, and the findings up to it; files are written, and notes are told."""
         require_lennard_jones(source)
         molecule = molecule_of(source, self.reading, self.models)
-        checks, torn = JobChecks(source, self.strict), dict[int, str]()
-        if molecule.conformations is not None:
-            torn = checks.models(molecule)
-        elif not self.over.paths:
-            checks.structure(molecule)
+        checks = JobChecks(source, self.strict)
+        if not self.trajectory.paths:
+            molecule = checks.structure(molecule)
         ligands = []
         for ligand in self.wanted.ligands:
             plan, frames_of = self.planned(molecule, ligand)
             for sentence in plan.notes:
                 note(f"Note: {sentence}")
-            found = self._found(plan, frames_of, output, ligand, torn)
-            _judge(found, checks, bool(self.over.paths))
+            found = self._found(plan, frames_of, output, ligand)
+            _judge(found, checks, bool(self.trajectory.paths))
             for sentence in notes_of(found):
                 note(f"Note: {sentence}")
             _write(found, molecule, self.wanted)
@@ -190,19 +193,19 @@ class BindingSpec(StructureSpec):
         return ligands
 
     def compute(self, item: StructurePath) -> dict[str, object]:
-        """The binding energies of a file, as JSON has them."""
+        """Compute the binding energies of a file, as JSON has them."""
         return self.as_json(self.found(read_file(item)))
 
-    def as_json(self, ligands: Sequence[tuple[Findings, list[dict[str, object]]]]) -> dict[str, object]:
-        """The result of a record: of one ligand, or of several under `ligands`."""
+    def as_json(self, ligands: Sequence[tuple[BindingReport, list[dict[str, object]]]]) -> dict[str, object]:
+        """Give the result of a record: of one ligand, or of several under `ligands`."""
         reports = [_with_notes(_as_json(found), found) | {"findings": findings} for found, findings in ligands]
         return reports[0] if len(reports) == 1 else {"ligands": reports}
 
     def planned(self, molecule: Molecule, ligand: str) -> tuple[Binding, Molecule]:
-        """The plan of one ligand, and the molecule that its frames are of: of stripped frames the complex alone."""
+        """Make the plan of one ligand, and the molecule of its frames: for stripped frames the complex alone."""
         strip = _strip(self.wanted, ligand, molecule.atoms, self.like)
         plan = self._plan(molecule.atoms, ligand, self.wanted.receptor, strip)
-        if not self.over.paths or self.wanted.is_separate or not is_stripped(plan, molecule, self.over):
+        if not self.trajectory.paths or self.wanted.is_separate or not is_stripped(plan, molecule, self.trajectory):
             return plan, molecule
         taken = np.arange(plan.n_atoms) if molecule.chosen is None else np.flatnonzero(molecule.chosen)
         chosen = np.zeros(plan.n_atoms if molecule.chosen is None else len(molecule.chosen), bool)
@@ -219,32 +222,34 @@ class BindingSpec(StructureSpec):
             strip=strip, strip_like=self.like,
         )  # fmt: skip
 
-    def _found(
-        self, plan: Binding, molecule: Molecule, output: Path | None, ligand: str, torn: Mapping[int, str]
-    ) -> Findings:
-        """All that the options ask for of one ligand. torn : why models fail, by their place"""
-        wanted, over = self.wanted, self.over
+    def _found(self, plan: Binding, molecule: Molecule, output: Path | None, ligand: str) -> BindingReport:
+        """Compute all that the options ask for of one ligand."""
+        wanted, trajectory = self.wanted, self.trajectory
         if wanted.is_separate:
-            separate = separate_for(plan, molecule, over, wanted, self.reading, output, self.like)
-            return _compared(Findings(plan, separate, ligand, wanted.receptor, self.like), wanted)
+            separate = separate_for(plan, molecule, trajectory, wanted, self.reading, output, self.like)
+            return _compared(BindingReport(plan, separate, ligand, wanted.receptor, self.like), wanted)
         energies = energies_for(
-            plan, molecule, over, wanted, output, self.like,
-            partial(_opened_elsewhere, self, molecule.source.path, ligand), torn,
+            plan, molecule, trajectory, wanted, output, self.like,
+            partial(_opened_elsewhere, self, molecule.source.path, ligand),
         )  # fmt: skip
         entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if wanted.entropy else None
         if entropy is not None and entropy.warning:
             note(f"Warning: {entropy.warning}")
-        scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted.alanine, self.reading)
-        return _compared(Findings(plan, energies, ligand, wanted.receptor, self.like, entropy, scan), wanted)
+        scan = None if wanted.alanine is None else _scan(plan, molecule, trajectory, wanted.alanine, self.reading)
+        several = bool(trajectory.paths) or wanted.poses is not None
+        kind: Kind | None = "model" if molecule.numbers else "frame" if several else None
+        return _compared(
+            BindingReport(plan, energies, ligand, wanted.receptor, self.like, entropy, scan, kind=kind), wanted
+        )
 
 
 def _opened_elsewhere(spec: BindingSpec, path: Path, ligand: str) -> OpenedFrames:
-    """The frames of one ligand's complex, in another process."""
+    """Open the frames of one ligand's complex, in another process."""
     plan, molecule = spec.planned(molecule_of(read_file(path), spec.reading, spec.models), ligand)
-    return opened_frames(plan, molecule, spec.over, spec.like)
+    return opened_frames(plan, molecule, spec.trajectory, spec.like)
 
 
-def _judge(found: Findings, checks: JobChecks, is_mean: bool) -> None:
+def _judge(found: BindingReport, checks: JobChecks, is_mean: bool) -> None:
     """Look at the energy of the complex, and note down how many frames were imaged."""
     if isinstance(found.energies, BindingEnergies) and len(found.energies.errors) == len(found.energies):
         return
@@ -253,8 +258,8 @@ def _judge(found: Findings, checks: JobChecks, is_mean: bool) -> None:
     checks.findings += found.imaged()
 
 
-def _with_notes(report: dict[str, object], found: Findings) -> dict[str, object]:
-    """The report with the notes about its structure before those that it has."""
+def _with_notes(report: dict[str, object], found: BindingReport) -> dict[str, object]:
+    """Put the notes about its structure before the notes that a report has."""
     kept = list(found.binding.given.notes)
     own = [sentence for sentence in cast(list[str], report.get("notes", [])) if sentence not in kept]
     return {**report, "notes": [*kept, *own]}
@@ -263,16 +268,8 @@ def _with_notes(report: dict[str, object], found: Findings) -> dict[str, object]
 _as_json = as_json  # a parameter of the command has this name
 
 
-def _n_failed(found: Findings) -> int:
-    """How many frames failed, of all three where the parts have frames of their own."""
-    of = found.energies
-    if isinstance(of, SeparateEnergies):
-        return sum(len(each.errors) for each in of.systems.values())
-    return len(of.errors)
-
-
-def _tell_failures(found: Findings) -> None:
-    """Tell how many frames failed, and the first of them, of all three where the parts have frames of their own."""
+def _tell_failures(found: BindingReport) -> None:
+    """Tell how many frames failed, and the first of them; of all three if the parts have frames of their own."""
     if isinstance(found.energies, SeparateEnergies):
         _tell_of_systems(found.energies)
         return
@@ -280,7 +277,7 @@ def _tell_failures(found: Findings) -> None:
     for place, reason in list(errors.items())[:1]:
         numbers = found.energies.frames
         frame = place if numbers is None else int(numbers[place])
-        note(f"Error: {counted(len(errors), 'frame')} failed, the first of them {frame}: {reason}")
+        note(f"Error: {counted(len(errors), found.kind or 'frame')} failed, the first of them {frame}: {reason}")
 
 
 def _tell_of_systems(energies: SeparateEnergies) -> None:
@@ -291,8 +288,8 @@ def _tell_of_systems(energies: SeparateEnergies) -> None:
             note(f"Error: {name}: {failed} failed, the first of them {frame}: {reason}")
 
 
-def _strip(wanted: Wanted, ligand: str, atoms: Atoms, like: str | None) -> Chosen | None:
-    """The atoms that are in no part beside water; of one of several ligands the others, too."""
+def _strip(wanted: BindingOptions, ligand: str, atoms: Atoms, like: str | None) -> Chosen | None:
+    """Find the atoms that are in no part beside water; of one of several ligands the others, too."""
     if wanted.receptor is not None or len(wanted.ligands) == 1:
         return wanted.strip
     first, *others = [other for other in wanted.ligands if other != ligand] or [ligand]
@@ -302,27 +299,27 @@ def _strip(wanted: Wanted, ligand: str, atoms: Atoms, like: str | None) -> Chose
     return mask
 
 
-def _compared(found: Findings, wanted: Wanted) -> Findings:
+def _compared(found: BindingReport, wanted: BindingOptions) -> BindingReport:
     if wanted.compare is None:
         return found
     own = {term: of.as_json() for term, of in found.energies.statistics()["delta"].items()}
     values = {**vars(found), "comparison": compare(own, read_report(wanted.compare))}
-    return Findings(**values)
+    return BindingReport(**values)
 
 
 def _scan(
-    plan: Binding, molecule: Molecule, over: FrameOptions, sites: str, reading: ReadAtoms
+    plan: Binding, molecule: Molecule, trajectory: FrameOptions, sites: str, reading: ReadAtoms
 ) -> AlanineScan:  # fmt: skip
-    """The alanine scan of all frames or models, with alanine of the force field of files that bring no parameters."""
+    """Scan all frames or models by alanine of the force field of files that bring no parameters."""
     with ProgressLine("Alanine scan") as progress:
         wanted = None if sites.strip() == "interface" else sites
         forcefield = None if is_pqr(molecule.source.path) else reading.loaded_forcefield
-        conformations = conformations_for(plan, molecule, over)
+        conformations = conformations_for(plan, molecule, trajectory)
         return alanine_scan(plan, conformations, wanted, progress, forcefield=forcefield)
 
 
-def _write(found: Findings, molecule: Molecule, wanted: Wanted) -> None:
-    """The files of the decomposition, and the pictures."""
+def _write(found: BindingReport, molecule: Molecule, wanted: BindingOptions) -> None:
+    """Write the files of the decomposition, and the pictures."""
     of = found.decomposition
     if of is not None:
         if wanted.decomposition is not None:

@@ -22,45 +22,46 @@ from ...binding.separate import SeparateEnergies, separate_energies
 from ...errors import FormatError, InputError
 from ...formats import require_table_suffix, write_table
 from ...inputfile import read_file
+from ...jobs.reading import Molecule
 from ...trajectories import Trajectory
 from ...trajectories.fingerprints import settings_of
 from ...trajectories.recording import require_record_suffix
-from ..cluster import asked_of
-from ..energies import UNIT
+from ..cluster import cluster_options_of
 from ..frames import FrameOptions, FramesSpec, OpenedFrames, shared_frames
 from ..frames.run import FrameLine
-from ..molecule import Molecule
 from ..options import ReadAtoms
 from ..progress import ProgressLine
 from ..report import provenance, software
-from .options import OF_AMBER, Wanted
+from ..tables import UNIT
+from .options import OF_AMBER, BindingOptions
 
 
 @dataclass(frozen=True)
 class SoluteFrame:
     """First frame, of all atoms of a topology, or without its water and what is stripped.
 
-    over : the options of the frames; strip : of Wanted; like : whose ions are stripped
+    trajectory : options of the frames; strip : of BindingOptions; like : whose ions are stripped
     """
 
-    over: FrameOptions
+    trajectory: FrameOptions
     strip: str | None
     like: str | None
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        return self.over.paths
+        return self.trajectory.paths
 
     def first_positions(self, atoms: Atoms, selection: Selection | None) -> tuple[Floats, str]:
         """Positions (n, 3) A of the atoms, 0 where the frame lacks them, and no sentence: the plan has one."""
         try:
-            return self.over.first_positions(atoms, selection)
+            return self.trajectory.first_positions(atoms, selection)
         except FormatError:
-            chosen = np.arange(0) if self.over.topology else np.flatnonzero(solute(atoms, self.strip, self.like))
+            chosen = np.arange(0) if self.trajectory.topology else np.flatnonzero(solute(atoms, self.strip, self.like))
             if selection is not None or not 0 < len(chosen) < len(atoms):
                 raise
             try:
-                frames = Trajectory(self.over.paths, atoms[chosen], self.over.words, image=self.over.imaging)
+                options = self.trajectory
+                frames = Trajectory(options.paths, atoms[chosen], options.words, image=options.imaging)
             except (FormatError, InputError):
                 frames = None
             if frames is None or frames.n_file_atoms != len(chosen):
@@ -71,32 +72,30 @@ class SoluteFrame:
         return positions, ""
 
 
-def check_output(output: Path | None, over: FrameOptions, wanted: Wanted) -> None:
+def check_output(output: Path | None, trajectory: FrameOptions, wanted: BindingOptions) -> None:
     """Raise FormatError for a file that the energies of frames could not be written to."""
     if output is not None:
-        (require_record_suffix if over.paths and not wanted.is_separate else require_table_suffix)(output)
+        (require_record_suffix if trajectory.paths and not wanted.is_separate else require_table_suffix)(output)
 
 
 def energies_for(
-    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None, like: str | None,
-    elsewhere: Callable[[], OpenedFrames], torn: Mapping[int, str],
+    binding: Binding, molecule: Molecule, trajectory: FrameOptions, wanted: BindingOptions, output: Path | None,
+    like: str | None, elsewhere: Callable[[], OpenedFrames],
 ) -> BindingEnergies:  # fmt: skip
-    """Energies of all frames, which are written to `output` where it is given.
+    """Compute the energies of all frames, and write them to `output` if it is given.
 
-    elsewhere : opens the frames in another process; torn : why models fail, by their place
+    elsewhere : opens the frames in another process
     """
-    if over.paths:
-        spec = FramesSpec(elsewhere, opened_frames(binding, molecule, over, like))
-        return _of_trajectory(binding, spec, output, over.resume, like)
+    if trajectory.paths:
+        spec = FramesSpec(elsewhere, opened_frames(binding, molecule, trajectory, like))
+        return _of_trajectory(binding, spec, output, trajectory.resume, like)
     with ProgressLine("Binding energy") as progress:
         if wanted.poses is not None:
             energies = evaluate_poses(binding, read_poses(wanted.poses, binding.plans["ligand"].atoms), progress)
             numbers = np.arange(len(energies), dtype=np.int64)
         elif molecule.conformations is not None:
-            x = molecule.conformations.copy()
-            x[list(torn)] = np.nan
-            energies = binding.evaluate_batch(x, progress, errors="record")
-            energies = replace(energies, errors={**energies.errors, **torn})
+            energies = binding.evaluate_batch(molecule.conformations, progress, errors="record")
+            energies = replace(energies, errors={**energies.errors, **molecule.failed})
             numbers = np.array(molecule.numbers, np.int64)
         else:
             energies = binding.evaluate_batch(binding.given.positions[np.newaxis])
@@ -107,37 +106,37 @@ def energies_for(
     return energies
 
 
-def conformations_for(binding: Binding, molecule: Molecule, over: FrameOptions) -> Trajectory | Floats | None:
+def conformations_for(binding: Binding, molecule: Molecule, trajectory: FrameOptions) -> Trajectory | Floats | None:
     """All frames or models, as conformations of the atoms that were given; None for the structure alone."""
-    if over.paths:
-        return trajectory_for(binding, over.opened(binding.given, molecule.chosen))
+    if trajectory.paths:
+        return trajectory_for(binding, trajectory.opened(binding.given, molecule.chosen))
     return molecule.conformations
 
 
 def separate_for(
-    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, read_atoms: ReadAtoms,
+    binding: Binding, molecule: Molecule, trajectory: FrameOptions, wanted: BindingOptions, read_atoms: ReadAtoms,
     output: Path | None, like: str | None,
 ) -> SeparateEnergies:  # fmt: skip
-    """Energies of trajectories of all three; a part that has none is cut from the frames of the complex.
+    """Compute the energies of trajectories of all three; a part without one is cut from the complex's frames.
 
     output : a table of all frames
     """
     structures = {"receptor": wanted.receptor_structure, "ligand": wanted.ligand_structure}
     paths = {"receptor": wanted.receptor_trajectory, "ligand": wanted.ligand_trajectory}
-    atoms, trajectories = dict[str, Atoms](), {"complex": _of_complex(binding, "complex", molecule, over)}
+    atoms, trajectories = dict[str, Atoms](), {"complex": _of_complex(binding, "complex", molecule, trajectory)}
     for name in PARTS[1:]:
         structure = structures[name]
         if not paths[name]:
-            trajectories[name] = _of_complex(binding, name, molecule, over)
+            trajectories[name] = _of_complex(binding, name, molecule, trajectory)
         elif structure is None:
             own = binding.plans[name].atoms
-            trajectories[name] = _of_part(name, paths[name], own, np.arange(len(own)), over)
+            trajectories[name] = _of_part(name, paths[name], own, np.arange(len(own)), trajectory)
         else:
-            first = SoluteFrame(FrameOptions(paths[name], over.words, None, None), wanted.strip, like)
+            first = SoluteFrame(FrameOptions(paths[name], trajectory.words, None, None), wanted.strip, like)
             whole = read_atoms.of_frames(read_file(structure), first)
             chosen = _chosen_of(whole, len(binding.plans[name].atoms), name, structure, wanted, like)
             atoms[name] = whole[chosen]
-            trajectories[name] = _of_part(name, paths[name], whole, chosen, over)
+            trajectories[name] = _of_part(name, paths[name], whole, chosen, trajectory)
     with ProgressLine("Binding energy") as progress:
         energies = separate_energies(binding, trajectories, atoms, progress)
     if output is not None:
@@ -147,27 +146,27 @@ def separate_for(
     return energies
 
 
-def _of_complex(binding: Binding, name: str, molecule: Molecule, over: FrameOptions) -> Trajectory:
+def _of_complex(binding: Binding, name: str, molecule: Molecule, trajectory: FrameOptions) -> Trajectory:
     """Frames of a system, cut from the complex's, which have all atoms of the structure or the complex's alone."""
     own = np.arange(len(binding.atoms)) if name == "complex" else getattr(binding.parts, name)
-    taken = over.indices(binding.n_atoms, molecule.chosen)
+    taken = trajectory.indices(binding.n_atoms, molecule.chosen)
     # Frames of an .mdcrd file do not tell how many atoms they have: a structure of all of them does.
-    whole = binding.given if over.topology is None and molecule.chosen is None else None
-    topology = over.topology or (None if molecule.chosen is None else molecule.source.path)
+    whole = binding.given if trajectory.topology is None and molecule.chosen is None else None
+    topology = trajectory.topology or (None if molecule.chosen is None else molecule.source.path)
     chosen = taken[binding.parts.complex[own]]
     try:
-        frames = Trajectory(over.paths, whole, over.words, chosen, topology, image=over.imaging)
+        frames = Trajectory(trajectory.paths, whole, trajectory.words, chosen, topology, image=trajectory.imaging)
         if whole is None or frames.n_file_atoms == len(whole):
             return frames
     except (FormatError, InputError):
-        if len(binding.atoms) == binding.n_atoms or over.topology is not None:
+        if len(binding.atoms) == binding.n_atoms or trajectory.topology is not None:
             raise
-    frames = Trajectory(over.paths, binding.atoms, over.words, image=over.imaging)  # stripped, or refused
-    return frames if name == "complex" else Trajectory(over.paths, binding.atoms, over.words, own, image=over.imaging)
+    picked = None if name == "complex" else own  # of stripped frames; others are refused
+    return Trajectory(trajectory.paths, binding.atoms, trajectory.words, picked, image=trajectory.imaging)
 
 
 def _chosen_of(
-    whole: Atoms, n: int, name: str, path: Path, wanted: Wanted, like: str | None
+    whole: Atoms, n: int, name: str, path: Path, wanted: BindingOptions, like: str | None
 ) -> NDArray[np.intp]:  # fmt: skip
     """Atoms of a part in a structure of its own: all, or without water and what is stripped.
 
@@ -187,11 +186,12 @@ def _chosen_of(
 
 
 def _of_part(
-    name: str, paths: Sequence[Path], whole: Atoms, chosen: NDArray[np.intp], over: FrameOptions
+    name: str, paths: Sequence[Path], whole: Atoms, chosen: NDArray[np.intp], trajectory: FrameOptions
 ) -> Trajectory:  # fmt: skip
     """Frames of a part, which are of all atoms of its structure, or of the chosen ones alone."""
     try:
-        frames = Trajectory(paths, whole, over.words, None if len(chosen) == len(whole) else chosen, image=over.imaging)
+        picked = None if len(chosen) == len(whole) else chosen
+        frames = Trajectory(paths, whole, trajectory.words, picked, image=trajectory.imaging)
         if frames.n_file_atoms == len(whole):
             return frames
     except (FormatError, InputError) as error:
@@ -200,18 +200,18 @@ def _of_part(
             raise type(error)(
                 f"{what}; frames with further atoms need --{name}-structure, a topology of all of them"
             ) from None
-    return Trajectory(paths, whole[chosen], over.words, image=over.imaging)
+    return Trajectory(paths, whole[chosen], trajectory.words, image=trajectory.imaging)
 
 
-def is_stripped(binding: Binding, molecule: Molecule, over: FrameOptions) -> bool:
+def is_stripped(binding: Binding, molecule: Molecule, trajectory: FrameOptions) -> bool:
     """True if the frames are of the complex alone, without atoms of the structure that are in neither part."""
-    if len(binding.atoms) == binding.n_atoms or over.topology is not None:
+    if len(binding.atoms) == binding.n_atoms or trajectory.topology is not None:
         return False
     try:
-        over.opened(binding.given, molecule.chosen)
+        trajectory.opened(binding.given, molecule.chosen)
     except (FormatError, InputError):
         try:
-            return Trajectory(over.paths, binding.atoms, over.words).n_file_atoms == len(binding.atoms)
+            return Trajectory(trajectory.paths, binding.atoms, trajectory.words).n_file_atoms == len(binding.atoms)
         except (FormatError, InputError):
             return False
     return False
@@ -230,15 +230,15 @@ def _rows(energies: SeparateEnergies, naming: Naming) -> dict[str, NDArray[np.ge
 
 
 def _naming(binding: Binding, like: str | None) -> Naming:
-    """Names of terms in files: AMBER's with the constants of its programs, as on the screen."""
+    """Name the terms in files: by AMBER's names with the constants of its programs, as on the screen."""
     return Naming(binding.names, like in OF_AMBER)
 
 
-def opened_frames(binding: Binding, molecule: Molecule, over: FrameOptions, like: str | None) -> OpenedFrames:
-    """Frames of a complex, and the way to evaluate them."""
+def opened_frames(binding: Binding, molecule: Molecule, trajectory: FrameOptions, like: str | None) -> OpenedFrames:
+    """Open the frames of a complex, and the way to evaluate them."""
     naming = _naming(binding, like)
     settings = {"software": software(), **binding_settings(binding), **naming.settings}
-    frames = trajectory_for(binding, over.opened(binding.given, molecule.chosen))
+    frames = trajectory_for(binding, trajectory.opened(binding.given, molecule.chosen))
     return OpenedFrames(
         frames, evaluate_with(binding, naming=naming), {"record": settings_of(binding, frames, settings)}
     )  # fmt: skip
@@ -248,13 +248,13 @@ def _of_trajectory(
     binding: Binding, spec: FramesSpec, output: Path | None, resume: bool, like: str | None
 ) -> BindingEnergies:
     if binding._decomposer() is not None:
-        asked_of(click.get_current_context()).refuse("a decomposition is summed up in one process")
+        cluster_options_of(click.get_current_context()).refuse("a decomposition is summed up in one process")
     naming = _naming(binding, like)
     with shared_frames(spec, output, resume) as shared:
         with FrameLine("Binding energy", len(shared.frames)) as progress:
             return energies_over(
                 binding, shared.frames, output=shared.output, resume=resume, progress=progress, settings=shared.record,
-                stream=shared.over, naming=naming,
+                stream=shared.stream, naming=naming,
             )  # fmt: skip
 
 

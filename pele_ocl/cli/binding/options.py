@@ -22,14 +22,14 @@ OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # constants whose users know
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The parts of a complex, where their positions come from, and what is reported beside the energies.
+class BindingOptions:
+    """Options about the parts of a complex, where their positions come from, and what is reported.
 
     ligands, receptor : selections; strip : a selection of atoms in neither, or "none"
     receptor_trajectory, ligand_trajectory, receptor_structure, ligand_structure : of parts with frames of their own
     poses : file of the ligand's positions
-    idecomp : of the decomposition, None where none is wanted; decomposition, pictures : files of it
-    entropy : whether entropies are wanted; alanine : the sites of a scan; compare : a report of another run
+    idecomp : of the decomposition, None for none; decomposition, pictures : files of it
+    entropy : True for entropies; alanine : the sites of a scan; compare : a report of another run
     """
 
     ligands: tuple[str, ...]
@@ -52,35 +52,35 @@ class Wanted:
 
     @property
     def is_separate(self) -> bool:
-        """Whether the parts have trajectories of their own."""
+        """True if the parts have trajectories of their own."""
         return bool(self.receptor_trajectory or self.ligand_trajectory)
 
     @property
     def scheme(self) -> int | None:
-        """The decomposition that is wanted, by --idecomp or by the files of one."""
+        """Scheme of the decomposition, by --idecomp or by the files of one."""
         of_pairs = 4 if self.heat_map is not None else DEFAULT_IDECOMP
         files = (self.decomposition, self.bars, self.heat_map, self.coloured)
         return self.idecomp if self.idecomp is not None or not any(files) else of_pairs
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Those of a decomposition, and pictures."""
+        """Files of a decomposition, and pictures."""
         named = (self.decomposition, self.bars, self.heat_map, self.running_mean, self.coloured)
         return tuple(path for path in named if path is not None)
 
-    def check(self, over: FrameOptions, output: Path | None, asked: ClusterOptions) -> None:
+    def check(self, trajectory: FrameOptions, output: Path | None, cluster: ClusterOptions) -> None:
         """Raise for options that do not go together, and for files that could not be written."""
         if self.receptor is not None and self.strip is not None:
             raise click.UsageError("choose one of --receptor and --strip; a receptor that is named has all its atoms")
         if len(self.ligands) > 1 and (output is not None or self.files):
             raise click.UsageError("files are of one ligand; give one --ligand, or take --json for several")
-        if over.paths and len(self.ligands) > 1:
-            asked.refuse("several ligands are done one after the other; give one --ligand")
+        if trajectory.paths and len(self.ligands) > 1:
+            cluster.refuse("several ligands are done one after the other; give one --ligand")
         if self.is_separate:
-            if not over.paths:
+            if not trajectory.paths:
                 raise click.UsageError("separate trajectories of the parts need that of the complex, too: -t FILE")
-            asked.refuse("separate trajectories of the parts are read in one process")
-            if over.resume:
+            cluster.refuse("separate trajectories of the parts are read in one process")
+            if trajectory.resume:
                 raise click.UsageError("separate trajectories of the parts are read in one go; leave out --resume")
             given = {
                 "--idecomp": self.scheme,
@@ -94,7 +94,7 @@ class Wanted:
         for part in ("receptor", "ligand"):
             if getattr(self, f"{part}_structure") is not None and not getattr(self, f"{part}_trajectory"):
                 raise click.UsageError(f"--{part}-structure is for its own trajectory; give --{part}-trajectory, too")
-        if self.poses is not None and over.paths:
+        if self.poses is not None and trajectory.paths:
             raise click.UsageError("choose one of --poses and -t")
         if self.poses is not None and self.alanine is not None:
             raise click.UsageError("choose one of --poses and --alanine; a scan is of IN, or of frames by -t")
@@ -112,9 +112,9 @@ def binding_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(*, ligand: tuple[str, ...], idecomp: str | None, **others: object) -> object:
-        names = [name for name in Wanted.__dataclass_fields__ if name not in ("ligands", "idecomp")]
+        names = [name for name in BindingOptions.__dataclass_fields__ if name not in ("ligands", "idecomp")]
         given = {name: others.pop(name) for name in names} | {"idecomp": None if idecomp is None else int(idecomp)}
-        return command(wanted=Wanted(ligand, **given), **others)  # type: ignore[arg-type]
+        return command(wanted=BindingOptions(ligand, **given), **others)  # type: ignore[arg-type]
 
     decorated: Command = gathered
     for option in reversed(_OPTIONS):

@@ -1,8 +1,8 @@
-"""The report of `pele-ocl binding` as JSON."""
+"""Report of `pele-ocl binding` as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from ...binding.scan import AlanineScan
 from ...binding.separate import SeparateEnergies
 from ...binding.statistics import Spread, spread_of
 from ...contract import Finding
+from ...jobs.records import Kind, entries
 from ..clock import elapsed
 from ..frames.tally import imaged
 from ..report import composition_as_json, counted, settings
@@ -25,10 +26,10 @@ Statistics = Mapping[str, Mapping[str, Spread]]
 
 
 @dataclass(frozen=True)
-class Findings:
+class BindingReport:
     """All that was found of one ligand.
 
-    ligand, receptor, like : as they were given
+    ligand, receptor, like : as they were given; kind : of conformations, None for the structure alone
     """
 
     binding: Binding
@@ -39,9 +40,10 @@ class Findings:
     entropy: Entropy | None = None
     scan: AlanineScan | None = None
     comparison: Mapping[str, Difference] | None = None
+    kind: Kind | None = None
 
     def imaged(self) -> list[Finding]:
-        """The finding that frames were imaged."""
+        """Give the finding that frames were imaged."""
         of = self.energies
         systems = [of] if isinstance(of, BindingEnergies) else [*of.systems.values()]
         return imaged(sum(each.n_imaged for each in systems), sum(len(each) for each in systems))
@@ -53,12 +55,18 @@ class Findings:
         return len(of) if isinstance(of, BindingEnergies) else len(of.systems["complex"])
 
     @property
+    def n_failed(self) -> int:
+        """Frames that failed, of all three systems if they have trajectories of their own."""
+        of = self.energies
+        return len(of.errors) if isinstance(of, BindingEnergies) else sum(len(s.errors) for s in of.systems.values())
+
+    @property
     def decomposition(self) -> Decomposition | None:
         return self.energies.decomposition if isinstance(self.energies, BindingEnergies) else None
 
 
 def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics:
-    """The Spread of each term by AMBER's names."""
+    """Give the Spread of each term by AMBER's names."""
     if isinstance(energies, SeparateEnergies):
         return energies.statistics(amber_terms)
     return {
@@ -67,8 +75,8 @@ def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics
     }
 
 
-def as_json(found: Findings) -> dict[str, object]:
-    """The whole report."""
+def as_json(found: BindingReport) -> dict[str, object]:
+    """Make the whole report."""
     binding, energies = found.binding, found.energies
     statistics = energies.statistics()
     report: dict[str, object] = {
@@ -82,10 +90,10 @@ def as_json(found: Findings) -> dict[str, object]:
     }
     report["amber"] = {name: _of_system(of) for name, of in amber_statistics(energies).items()}
     if isinstance(energies, SeparateEnergies):
-        report["n_frames"] = {name: len(of) for name, of in energies.systems.items()}
-        report["n_failed"] = {name: len(of.errors) for name, of in energies.systems.items()}
-    else:
-        report |= {"n_frames": len(energies), "n_failed": len(energies.errors), "frames": _frames(energies)}
+        counts = {name: {"n_frames": len(of), "n_failed": len(of.errors)} for name, of in energies.systems.items()}
+        report |= {"n_frames": found.n_frames, "n_failed": found.n_failed, "trajectories": counts}
+    elif found.kind is not None:
+        report |= entries(found.kind, _conformations(energies))
     report |= {} if found.decomposition is None else _residues(found.decomposition)
     report |= {} if found.entropy is None else {"entropy": found.entropy.as_json()}
     report |= {} if found.scan is None else {"alanine": alanine_as_json(found.scan)}
@@ -105,7 +113,7 @@ def as_json(found: Findings) -> dict[str, object]:
     }
 
 
-def notes_of(found: Findings) -> list[str]:
+def notes_of(found: BindingReport) -> list[str]:
     """Sentences about the energies that were found."""
     energies = found.energies
     if isinstance(energies, SeparateEnergies):
@@ -127,20 +135,17 @@ def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]
     return {term: of.as_json() for term, of in terms.items()}
 
 
-def _frames(energies: BindingEnergies) -> list[dict[str, object]]:
-    """The difference's terms of each frame, or why it failed."""
+def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str, object] | str]]:
+    """Give each frame or model with the difference's terms, or with why it failed."""
     columns = {term: values.tolist() for term, values in energies.delta.columns().items()}
     numbers = range(len(energies)) if energies.frames is None else energies.frames.tolist()
-    return [
-        {"frame": number, "error": energies.errors[k]}
-        if k in energies.errors
-        else {"frame": number, **{term: values[k] for term, values in columns.items()}}
-        for k, number in enumerate(numbers)
-    ]
+    for k, number in enumerate(numbers):
+        reason = energies.errors.get(k)
+        yield number, {"energy": {term: values[k] for term, values in columns.items()}} if reason is None else reason
 
 
 def _residues(of: Decomposition) -> dict[str, object]:
-    """The shares of residues in the difference and, where there are any, of pairs that are not 0."""
+    """Give the shares of residues in the difference and, if there are any, of pairs that are not 0."""
     shares = of.per_residue["delta"]
     found: dict[str, object] = {"residues": [_shares(shares, (k,), {"residue": n}) for k, n in enumerate(of.names)]}
     if of.pairs is not None:
@@ -156,9 +161,9 @@ def _shares(shares: Shares, place: tuple[int, ...], names: Mapping[str, object])
 
 
 def alanine_as_json(scan: AlanineScan) -> list[dict[str, object]]:
-    """The change of the binding energy of each site, and of each frame."""
+    """Give the change of the binding energy of each site, and of each frame."""
     return [
-        {"residue": str(residue), **of.as_json(), "frames": _plain(changes.tolist())}
+        {"residue": str(residue), **of.as_json(), "changes": _plain(changes.tolist())}
         for residue, of, changes in zip(scan.residues, scan.statistics(), scan.changes, strict=True)
     ]
 
@@ -167,7 +172,7 @@ def _plain(values: Sequence[float]) -> list[float | None]:
     return [None if value != value else value for value in values]
 
 
-def _settings(found: Findings) -> dict[str, object]:
+def _settings(found: BindingReport) -> dict[str, object]:
     binding = found.binding
     return {
         **settings(binding.model, binding.atoms),

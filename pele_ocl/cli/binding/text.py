@@ -1,4 +1,4 @@
-"""The report of `pele-ocl binding` as text."""
+"""Report of `pele-ocl binding` as text."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..clock import elapsed
 from ..report import counted, duration, headline, radii_lines
 from ..tables import table
 from .options import OF_AMBER
-from .report import Findings, amber_statistics
+from .report import BindingReport, amber_statistics
 
 STRONGEST = 10  # residues that are told
 
 
-def as_text(source: InputFile, found: Findings) -> str:
-    """The whole report."""
+def as_text(source: InputFile, found: BindingReport) -> str:
+    """Make the whole report."""
     binding, energies = found.binding, found.energies
     own = energies.statistics()
     amber = amber_statistics(energies) if found.like in OF_AMBER else None
@@ -92,7 +92,7 @@ def entropy_lines(entropy: Entropy, mean: float) -> list[str]:
 
 
 def residue_lines(of: Decomposition) -> str:
-    """The strongest residues by group."""
+    """Make a table of the strongest residues by group."""
     shares, names = of.per_residue[DELTA], of.names
     has_spread = of.n_frames > 1
     rows = [
@@ -108,7 +108,7 @@ def residue_lines(of: Decomposition) -> str:
 
 
 def alanine_lines(scan: AlanineScan) -> str:
-    """The change of the binding energy at each site."""
+    """Make a table of the change of the binding energy at each site."""
     scatter = ("sd", "sem_blocked") if scan.changes.shape[1] > 1 else ()
     rows = [
         (str(residue), *(_number(getattr(of, name)) for name in ("mean", *scatter)))

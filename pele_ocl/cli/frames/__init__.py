@@ -1,4 +1,4 @@
-"""The common part of commands that go through trajectories: options, the way through the frames, reports."""
+"""Shared part of commands that go through trajectories: options, the way through the frames, reports."""
 
 from __future__ import annotations
 

@@ -20,17 +20,17 @@ from ...trajectories import Trajectory
 from ...trajectories.selection import Selection, described_atoms, described_file, selected_atoms
 from ..command import INPUT
 from ..options import Command
-from ..structures.choice import Bools
+from ..reader import Bools
 
 
 @dataclass(frozen=True)
 class FrameOptions:
-    """The trajectory that a command was given; it has none where `paths` is empty.
+    """Options about the trajectory that a command was given; `paths` is empty if it was given none.
 
-    words : of --frames; select : of --select, about the atoms of `topology` where there is one; topology : the
-        structure of all atoms of the frames
-    resume : whether to go on with the output
-    image : of --image, None where it was not given
+    words : of --frames; select : of --select, about the atoms of `topology` if there is one; topology : the structure
+        of all atoms of the frames
+    resume : True to go on with the output
+    image : of --image, None if it was not given
     """
 
     paths: tuple[Path, ...]
@@ -42,7 +42,7 @@ class FrameOptions:
 
     @property
     def imaging(self) -> Image:
-        """Whether frames with a cell are imaged."""
+        """Way in which frames with a cell are imaged."""
         return self.image or "auto"
 
     def require_alone(self, **others: object) -> None:
@@ -59,11 +59,11 @@ class FrameOptions:
                 raise click.UsageError(f"choose one of {option} and -t")
 
     def first_positions(self, atoms: Atoms, selection: Words | None) -> tuple[Floats, str]:
-        """The positions (n, 3) A of the first frame, which is of these atoms, or of those of them that are selected.
+        """Read the positions (n, 3) A of the first frame, which is of these atoms, or of the selected ones among them.
 
         selection : about names, of the atoms that a command takes; positions of others are then 0
 
-        Returns the positions, and a sentence where the frame is of the selected atoms alone, else "".
+        Returns the positions, and a sentence if the frame is of the selected atoms alone, else "".
         """
         select = None if self.topology is None else self.select
         try:
@@ -86,14 +86,14 @@ class FrameOptions:
         return np.asarray(positions, np.float64), ""
 
     def _stripped(self, atoms: Atoms) -> Trajectory | None:
-        """The frames, where they are of these atoms and no others."""
+        """Open the frames if they are of these atoms and no others."""
         try:
             return Trajectory(self.paths, atoms, self.words, image=self.imaging)
         except (FormatError, InputError):
             return None
 
     def opened(self, atoms: Atoms, chosen: Bools | None = None) -> Trajectory:
-        """The frames, which are of these atoms; chosen : which of the structure's atoms they are, None for all."""
+        """Open the frames of these atoms; chosen : the atoms of the structure that they are, None for all"""
         select = self._selection(chosen)
         try:
             frames = Trajectory(self.paths, atoms, self.words, select, self.topology, image=self.imaging)
@@ -106,7 +106,7 @@ class FrameOptions:
         return frames
 
     def indices(self, n: int, chosen: Bools | None = None) -> NDArray[np.intp]:
-        """Which atoms of a frame the structure's n are; chosen : as in `opened`."""
+        """Find the atoms of a frame that the structure's n atoms are; chosen : as in `opened`."""
         if self.topology is None:
             return np.arange(n) if chosen is None else np.flatnonzero(chosen)
         found = self._selection(chosen)
@@ -116,7 +116,7 @@ class FrameOptions:
         return selected_atoms(found, names.n_atoms, names)
 
     def _selection(self, chosen: Bools | None) -> Selection | None:
-        """The atoms of the frames: those chosen of the structure, where --select is not about a topology."""
+        """Find the atoms of the frames: the chosen ones of the structure, unless --select is about a topology."""
         if self.topology is None or self.select is None:
             return chosen
         if chosen is None:
@@ -143,8 +143,8 @@ def frame_options(command: Command) -> Command:
         *, trajectory: tuple[Path, ...], frames: str | None, select: str | None, topology: Path | None,
         image: Image | None, resume: bool = False, **others: object,
     ) -> object:  # fmt: skip
-        over = FrameOptions(trajectory, frames, select if trajectory else None, topology, resume, image)
-        return command(over=over, select=select if topology is None else None, **others)
+        given = FrameOptions(trajectory, frames, select if trajectory else None, topology, resume, image)
+        return command(trajectory=given, select=select if topology is None else None, **others)
 
     decorated: Command = gathered
     for option in reversed(_OPTIONS):

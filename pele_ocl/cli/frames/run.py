@@ -1,4 +1,4 @@
-"""The way of a command through all frames: results to a file as they come, then a report."""
+"""Evaluation of all frames of a command: results to a file when they come, then a report with its facts."""
 
 from __future__ import annotations
 
@@ -9,20 +9,74 @@ from pathlib import Path
 from typing import cast
 
 from ...atoms import Atoms
+from ...energy import Energy
 from ...inputfile import InputFile
-from ...trajectories.energies import AnyPlan, evaluate_with, recorded, workers_of
+from ...jobs.checks import Checks
+from ...jobs.facts import notes_of
+from ...nonbond import Nonbond
+from ...trajectories import Trajectory
+from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
+from ...trajectories.fingerprints import settings_of
 from ...trajectories.streaming import Evaluate, Evaluated
-from ..contract import Checks
+from ..plan_options import accuracy_text
 from ..progress import ProgressLine
-from ..report import duration
-from ..structures.choice import Bools
-from ..structures.outcomes import say_record
-from ..terminal import note, say
-from .facts import counted_frames, facts_of
+from ..reader import Bools
+from ..records import failing_as_record, say_record
+from ..report import composition_as_json, counted, duration, headline, radii_line, radii_lines, settings, software
+from ..terminal import note, one_line, say
 from .options import FrameOptions
-from .rate import Rate
 from .sharing import FramesSpec, OpenedFrames, shared_frames
-from .tally import Tally
+from .tally import Rate, Tally
+
+
+def facts_of(
+    source: InputFile, plan: AnyPlan, frames: Trajectory, options: Mapping[str, object], contents: str | None
+) -> Mapping[str, object]:
+    """Facts that another process can send: `record`, the settings of the file of results; `json` and `lines`, with
+    which the report begins; `how`, with which it ends.
+
+    options : what decides on the results beside the plan; contents : the name of what is computed
+    """
+    more = {"software": software(), "input": source.path.name, "input_sha256": source.sha256}
+    record = settings_of(plan, frames, {**more, **plan_settings(plan), **options})
+    return {
+        "record": record,
+        "json": {
+            "n_atoms": len(plan.atoms),
+            "composition": composition_as_json(plan.atoms),
+            "device": str(plan.device),
+            "variant": plan.variant,
+            "precision": plan.precision,
+            **({"accuracy": record["accuracy"]} if "accuracy" in record else {}),
+            **({} if contents is None else {"contents": contents}),
+            "settings": settings(plan.model, plan.atoms),
+            "frames_taken": record["frames"],
+            **notes_of(plan.atoms),
+        },
+        "lines": [headline(source, plan.atoms) + ("" if contents is None else f"; {contents}"), *_model_lines(plan)],
+        "how": f"{plan.variant}, {plan.precision}, {_radii(plan)}on {plan.device}",
+    }
+
+
+def counted_frames(frames: Trajectory) -> str:
+    """Count the frames, and name their files."""
+    files = f" of {len(frames.paths):,} files" if len(frames.paths) > 1 else f" of {frames.paths[0].name}"
+    of = f", of {sum(frames.counts):,}" if len(frames) < sum(frames.counts) else ""
+    return f"{counted(len(frames), 'frame')}{one_line(files)}{of}"
+
+
+def _model_lines(plan: AnyPlan) -> list[str]:
+    """Tell the GB model and its radii, of energies that have any."""
+    if isinstance(plan, Energy):
+        return radii_lines(plan.model, plan.atoms, plan.names)
+    return [] if isinstance(plan, Nonbond) and not plan.gb else [radii_line(plan.model, plan.atoms)]
+
+
+def _radii(plan: AnyPlan) -> str:
+    """Tell how the Born radii are computed, if they are approximate."""
+    if isinstance(plan, Nonbond) or plan.accuracy is None:
+        return ""
+    return accuracy_text(plan.born if isinstance(plan, Energy) else plan.variant, plan.accuracy) + ", "
 
 
 @dataclass(frozen=True)
@@ -35,7 +89,8 @@ class FrameWork:
     chosen : (n_all,) True for each atom of the structure's file that was taken, None where all were
     evaluate : how positions are evaluated; by the plan if None
     contents : the name of what is computed; None where the command says it
-    residues : their names, where the energies of each are wanted
+    residues : their names, if the energies of each are wanted
+    strict : True to refuse what is noted otherwise
     """
 
     what: str
@@ -46,6 +101,7 @@ class FrameWork:
     chosen: Bools | None = None
     contents: str | None = None
     residues: Sequence[str] = ()
+    strict: bool = False
 
     @property
     def atoms(self) -> Atoms:
@@ -70,18 +126,19 @@ class FrameLine(ProgressLine):
 
 
 def report_frames(
-    make: Callable[[], FrameWork], over: FrameOptions, output: Path | None, as_json: bool
+    make: Callable[[], FrameWork], path: Path, trajectory: FrameOptions, output: Path | None, as_json: bool
 ) -> None:  # fmt: skip
     """Evaluate all frames, write them to `output` as they come, and report; exit with 1 where frames failed.
 
-    make : makes the work, in each process that computes; it pickles
+    make : makes the work, in each process that computes; it pickles; path : of the structure
 
     Memory does not grow with the number of frames, but for the energies where JSON is asked for.
     """
-    work = make()
-    opened = _open(work, over)
+    with failing_as_record(path, as_json):
+        work = make()
+        opened = _open(work, trajectory)
     evaluate = opened.evaluate
-    with shared_frames(FramesSpec(partial(_opened, make, over), opened), output, over.resume) as shared:
+    with shared_frames(FramesSpec(partial(_opened, make, trajectory), opened), output, trajectory.resume) as shared:
         if output is None and not as_json:
             note("Note: the energies of single frames are not written; -o energies.csv, .h5 or .jsonl writes them")
         frames, facts = shared.frames, shared.facts
@@ -90,8 +147,8 @@ def report_frames(
         progress = FrameLine(work.what, len(frames))
         with progress:
             parts = recorded(
-                frames, evaluate, workers, output=shared.output, resume=over.resume, settings=shared.record,
-                tell=lambda done: progress(done / len(frames)), over=shared.over,
+                frames, evaluate, workers, output=shared.output, resume=trajectory.resume, settings=shared.record,
+                tell=lambda done: progress(done / len(frames)), over=shared.stream,
             )  # fmt: skip
             for part in parts:
                 tally.add(part)
@@ -100,7 +157,7 @@ def report_frames(
                 if workers > 1:
                     progress((frames.frames.index(part.frames[-1]) + 1) / len(frames))
     tally.end()
-    checks = Checks(work.source)
+    checks = Checks(work.source, work.strict)
     checks.energy(work.atoms, tally.means(), is_mean=True)
     checks.findings += tally.imaged()
     if as_json:
@@ -112,13 +169,13 @@ def report_frames(
     tally.exit_with_failures()
 
 
-def _opened(make: Callable[[], FrameWork], over: FrameOptions) -> OpenedFrames:
-    """The frames of a work, in a process of its own."""
-    return _open(make(), over)
+def _opened(make: Callable[[], FrameWork], trajectory: FrameOptions) -> OpenedFrames:
+    """Open the frames of a work, in a process of its own."""
+    return _open(make(), trajectory)
 
 
-def _open(work: FrameWork, over: FrameOptions) -> OpenedFrames:
-    """The frames of a work, and the way to evaluate them."""
-    frames = over.opened(work.atoms, work.chosen)
+def _open(work: FrameWork, trajectory: FrameOptions) -> OpenedFrames:
+    """Open the frames of a work, and the way to evaluate them."""
+    frames = trajectory.opened(work.atoms, work.chosen)
     evaluate = evaluate_with(work.plan, bool(work.residues)) if work.evaluate is None else work.evaluate
     return OpenedFrames(frames, evaluate, facts_of(work.source, work.plan, frames, work.options, work.contents))

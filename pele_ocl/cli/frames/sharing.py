@@ -1,4 +1,4 @@
-"""The frames of a command in this process, or shared out to others; of a shard, its own alone."""
+"""Frames of a command in this process, or distributed to others; of a shard, its own alone."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ...trajectories import Trajectory
 from ...trajectories.reading import PIECE_ATOMS
 from ...trajectories.recording import Settings
 from ...trajectories.streaming import Evaluate, Evaluated, Part, ResultsOver, evaluated, results_over
-from ..cluster import asked_of
+from ..cluster import cluster_options_of
 
 _LEAST_RANGES = 64  # of a trajectory that has so many frames, so that many workers have something to do
 
 
 @dataclass(frozen=True, eq=False)
 class OpenedFrames:
-    """The frames of a command.
+    """Frames of a command.
 
     evaluate : how positions are evaluated
     facts : `record`, the settings of the file of results, among what else depends on device and files
@@ -37,66 +37,66 @@ class OpenedFrames:
 
 @dataclass(frozen=True, eq=False)
 class FramesSpec:
-    """The work on frames: how each process opens them, which pickles, and what this one has opened."""
+    """Work on frames: how each process opens them, which pickles, and what this one has opened."""
 
     open: Callable[[], OpenedFrames]
     here: OpenedFrames | None = None
 
     @cached_property
     def opened(self) -> OpenedFrames:
-        """The frames, opened once in each process."""
+        """Frames, opened once in each process."""
         return self.open() if self.here is None else self.here
 
     def __getstate__(self) -> dict[str, object]:
         return {"open": self.open, "here": None}
 
     def facts(self) -> Mapping[str, object]:
-        """The facts of the frames."""
+        """Give the facts of the frames."""
         return self.opened.facts
 
     def compute(self, part: range, /) -> Evaluated:
-        """The results of some frames."""
+        """Compute the results of some frames."""
         return evaluated(self.opened.frames.piece(part), self.opened.evaluate, None)
 
 
 @dataclass(frozen=True)
 class SharedFrames:
-    """The work on frames as `recorded` takes it.
+    """Work on frames as `recorded` takes it.
 
-    frames : those that are wanted; output : where their results go
+    frames : to be computed; output : the file of their results
     record : the settings of that file; facts : of the process that computes
-    over : takes the place of `results_over`; is_remote : whether other processes compute
+    stream : takes the place of `results_over`; is_remote : True if other processes compute
     """
 
     frames: Trajectory
     output: Path | None
     record: Settings
     facts: Mapping[str, object]
-    over: ResultsOver = results_over
+    stream: ResultsOver = results_over
     is_remote: bool = False
 
 
 @contextmanager
 def shared_frames(spec: FramesSpec, output: Path | None, resume: bool) -> Iterator[SharedFrames]:
-    """The way through frames that --workers, --scheduler and --shard ask for.
+    """Open the way through frames that --workers, --scheduler and --shard ask for.
 
-    resume : whether the output is gone on with
+    resume : True if the output is gone on with
 
-    Raises UsageError where --shard or --resume have no output.
+    Raises UsageError if --shard or --resume have no output.
     """
     context = click.get_current_context()
-    asked = asked_of(context)
-    shard, frames = asked.shard, spec.opened.frames
+    cluster = cluster_options_of(context)
+    shard, frames = cluster.shard, spec.opened.frames
     if output is None and (resume or shard is not None):
         raise click.UsageError(f"{'--resume goes on with' if resume else '--shard begins'} a file; name it by -o")
     device = context.params.get("device")
-    with shared(spec, asked.place(device if isinstance(device, str) else None)) as work:
+    with shared(spec, cluster.place(device if isinstance(device, str) else None)) as work:
         record, own = cast(Settings, work.facts["record"]), frames
         if shard is not None and output is not None:
             own, output = frames.part(shard.part(frames.frames, "frames")), shard.path(output)
             record = {**record, "shard": str(shard)}
-        over = cast(ResultsOver, partial(_results_by, work)) if work.is_remote else results_over
-        yield SharedFrames(own, output, record, work.facts, over, work.is_remote)
+        stream = cast(ResultsOver, partial(_results_by, work)) if work.is_remote else results_over
+        yield SharedFrames(own, output, record, work.facts, stream, work.is_remote)
 
 
 def _results_by(
@@ -106,7 +106,7 @@ def _results_by(
     """Results of frames as `results_over` has them, by workers; `evaluate` and `workers` are theirs to choose."""
     parts = list(_ranges(frames, first))
     done = 0
-    for part, results in zip(parts, work.over(parts), strict=True):
+    for part, results in zip(parts, work.results(parts), strict=True):
         done += len(part)
         if tell is not None:
             tell(done)
@@ -114,7 +114,7 @@ def _results_by(
 
 
 def _ranges(frames: Trajectory, first: int) -> Iterator[range]:
-    """The frames behind the first so many, in ranges whose bounds depend on nothing else."""
+    """Divide the frames after the first so many into ranges whose bounds depend on nothing else."""
     n = len(frames.frames)
     size = max(1, min(-(-n // _LEAST_RANGES), PIECE_ATOMS // frames.n_atoms))
     while first < n:

@@ -1,39 +1,109 @@
-"""Results of frames, added up as they come for the report at the end."""
+"""Results of frames, added up as they come: statistics, means of residues, frames a second."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-import click
+import numpy as np
 
+from ...atoms import Floats
 from ...contract import Finding
+from ...jobs.records import entries
 from ...trajectories.statistics import Statistics
 from ...trajectories.streaming import SURFACE_AREA, Evaluated, Part
 from ..clock import elapsed
+from ..records import NAMED, exit_for_failed
 from ..report import counted, duration
-from ..tables import table
-from ..terminal import note, one_line
-from .rate import Rate
-from .residues import ResidueMeans
+from ..tables import residue_table, residues_as_json, table
 
-Row = dict[str, int | float | str]
-NAMED = 3  # failures that are told one by one
+
+class Rate:
+    """Frames a second. The first that are done do not count where at least as many follow, as kernels are
+    compiled before them.
+
+    first : how many times `add` is called for these, as of pieces that are computed at a time; 0 where all count
+    """
+
+    def __init__(self, first: int = 1) -> None:
+        self._left = first
+        self._start = self._compiled = self._last = (time.perf_counter(), 0.0)
+
+    def earlier(self, done: float) -> None:
+        """Count so many frames of an earlier run."""
+        self._start = self._compiled = self._last = (self._start[0], done)
+
+    def add(self, done: float) -> None:
+        """Note that so many frames are done by now, with the frames of an earlier run."""
+        self._last = time.perf_counter(), done
+        self._left -= 1
+        if self._left == 0:
+            self._compiled = self._last
+
+    def __call__(self) -> float:
+        """Compute the frames a second until the last that were done."""
+        first, later = self._compiled[1] - self._start[1], self._last[1] - self._compiled[1]
+        since = self._compiled if later >= max(first, 1e-9) else self._start
+        return (self._last[1] - since[1]) / max(self._last[0] - since[0], 1e-9)
+
+
+SPREAD = "total_sd"  # the column beside the means
+
+
+class ResidueMeans:
+    """Means of the terms of each residue, and the standard deviation of its total.
+
+    names : of the residues; none where results have none
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self._statistics = Statistics()
+        self._terms: tuple[str, ...] = ()
+
+    def add(self, results: Evaluated) -> None:
+        """Let further frames count."""
+        if not self.names:
+            return
+        self._terms = tuple(results.residues)
+        columns = {f"{term} {k}": column for term in self._terms for k, column in enumerate(results.residues[term].T)}
+        self._statistics.add(Evaluated(columns, results.errors))
+
+    def columns(self) -> dict[str, Floats]:
+        """Give the mean of each term (n_residues,) kcal/mol, and the spread of the total; empty if no frame counts."""
+        found = list(self._statistics.columns().values())
+        means = np.array([of["mean"] for of in found]).reshape(-1, max(1, len(self.names)))
+        spreads = np.array([of["sd"] for of in found]).reshape(means.shape)
+        columns = dict(zip(self._terms, means, strict=False))
+        return {**columns, SPREAD: spreads[self._terms.index("total")]} if found else {}
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """An object for each residue."""
+        return residues_as_json(self.names, self.columns()) if self.columns() else []
+
+    def lines(self) -> list[str]:
+        """A table, where there are residues and frames."""
+        columns = self.columns() if self.names else {}
+        return ["", residue_table(self.names, [(None, columns)], "mean over frames, ")] if columns else []
+
+
+Entry = tuple[int, Mapping[str, Any] | str]  # a frame, with its result or why it failed
 
 
 class Tally:
-    """Frames that are done: their number, statistics, failures and, where asked for, each one's row.
+    """Tally of frames that are done: their number, statistics, failures and, if asked for, each one's entry.
 
-    n_earlier : of an earlier run; n_failed : without a result; n_imaged : imaged before, of those of this run
+    n_earlier : of an earlier run; n_failed : without a result; n_imaged : imaged before, in this run
     """
 
     def __init__(self, keeps_rows: bool = False, residues: Sequence[str] = (), workers: int = 1) -> None:
-        """residues : their names, where results have the energies of each; workers : pieces computed at a time, whose
-        kernels are compiled before the first of them; 0 where the rate is that of the whole time
+        """residues : their names, if results have the energies of each
+        workers : pieces computed at a time, whose kernels are compiled before the first; 0 for the rate of the whole
         """
         self.n_earlier = self.n_failed = self.n_imaged = self._n = 0
         self._keeps_rows = keeps_rows
-        self._rows: list[Row] = []
+        self._entries: list[Entry] = []
         self._statistics = Statistics()
         self._residues = ResidueMeans(residues)
         self._failed: dict[int, str] = {}
@@ -56,27 +126,25 @@ class Tally:
             if len(self._failed) < NAMED:
                 self._failed[part.frames[place]] = reason
         if self._keeps_rows:
-            self._rows += _rows(part)
+            self._entries += _entries(part)
 
     def end(self) -> None:
         """Take the time."""
         self._seconds = time.perf_counter() - self._start
 
     def means(self) -> dict[str, float]:
-        """The mean of each term, kcal/mol; empty where no frame counts."""
+        """Give the mean of each term, kcal/mol; empty if no frame counts."""
         return {term: of["mean"] for term, of in self._statistics.columns().items()}
 
     def imaged(self) -> list[Finding]:
-        """The finding that frames were imaged."""
+        """Give the finding that frames were imaged."""
         return imaged(self.n_imaged, self._n - self.n_earlier)
 
     def as_json(self) -> dict[str, object]:
-        """The results as they stand in a report in JSON."""
+        """Give the results for a report in JSON."""
         return {
-            "n_frames": self._n,
-            "n_failed": self.n_failed,
+            **entries("frame", self._entries),
             "n_imaged": self.n_imaged,
-            "models": self._rows,
             "statistics": self._statistics.columns(),
             **({"residues": self._residues.as_json()} if self._residues.names else {}),
             "frames_per_second": self._rate(),
@@ -101,11 +169,11 @@ class Tally:
 
     def exit_with_failures(self) -> None:
         """Name the first frames that failed, and exit with 1, if there are any."""
-        exit_with_failures(self._failed, self.n_failed, self._n)
+        exit_for_failed("frame", self._failed, self.n_failed, self._n)
 
 
 def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
-    """The finding that frames were imaged; none where none was."""
+    """Give the finding that frames were imaged; none if none was."""
     if not n_imaged:
         return []
     were = "was" if n_frames == 1 else "were"
@@ -113,24 +181,15 @@ def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
     return [Finding("repaired", text)]
 
 
-def exit_with_failures(reasons: Mapping[int, str], n_failed: int, n_frames: int) -> None:
-    """Name the first frames that failed, and exit with 1, if there are any; reasons : of some of them, by number"""
-    if n_failed:
-        named = list(reasons.items())[:NAMED]
-        shown = "; ".join(f"frame {frame}: {one_line(reason)}" for frame, reason in named)
-        rest = f"; and {n_failed - len(named):,} more" if n_failed > len(named) else ""
-        note(f"Error: {counted(n_failed, 'frame')} of {n_frames:,} failed: {shown}{rest}")
-        click.get_current_context().exit(1)
-
-
-def _rows(part: Part[Evaluated]) -> list[Row]:
-    """An object for each frame: its terms, or why it failed."""
+def _entries(part: Part[Evaluated]) -> list[Entry]:
+    """Give each frame with its terms and what else is known of it, or with why it failed."""
     results = part.results
-    columns = [values.tolist() for values in results.columns.values()]
-    names = list(results.columns)
-    rows: list[Row] = []
-    for k, (frame, *values) in enumerate(zip(part.frames, *columns, strict=True)):
-        rows.append({"frame": frame, **dict(zip(names, values, strict=True))})
-        if k in results.errors:
-            rows[-1] = {"frame": frame, "error": results.errors[k]}
-    return rows
+    energies = {name: values.tolist() for name, values in results.columns.items() if values.dtype.kind == "f"}
+    others = {name: values.tolist() for name, values in results.columns.items() if name not in energies}  # n_pairs
+    if SURFACE_AREA in energies:
+        others[SURFACE_AREA] = energies.pop(SURFACE_AREA)
+    found: list[Entry] = []
+    for k, frame in enumerate(part.frames):
+        energy, more = ({name: values[k] for name, values in of.items()} for of in (energies, others))
+        found.append((frame, results.errors.get(k) or {"energy": energy, **more}))
+    return found

@@ -10,29 +10,28 @@ import click
 
 from ...formats import require_table_suffix
 from ...minimize import METHODS
-from ...minimize.minimizer import MOST_ROUNDS
+from ...minimize.options import MOST_ROUNDS
 from ...solvent_model import SolventModel
-from ..cluster import asked_of, cluster_options
+from ..cluster import cluster_options, cluster_options_of
 from ..command import EachOnce
-from ..contract import is_strict, strict_option
 from ..frames import FrameOptions, trajectory_options
-from ..molecule import models_option
 from ..options import (
     ReadAtoms,
     model_options,
+    models_option,
     report_options,
     run_options,
+    strict_option,
     structure_options,
     surface_options,
 )
 from ..plan_options import listed, pair_options, require_near, variant_option
 from ..report import Call
-from .holding import Holding, holding_options, tolerance_of
-from .of_conformations import records_of_conformations
-from .of_files import records_of_files
+from .conformations import records_of_conformations
 from .report import report
+from .restraints import RestraintOptions, restraint_options, tolerance_of
 from .targets import TARGET, Targets, expanded
-from .work import Work, require_options
+from .work import Work, records_of_files, require_options
 
 __all__ = ["minimize"]
 
@@ -71,7 +70,7 @@ __all__ = ["minimize"]
     help="Time limit of a structure, or of structures minimised together, seconds. Then they are written as "
     "they are.",
 )  # fmt: skip
-@holding_options
+@restraint_options
 @click.option(
     "--report", "table", type=TARGET, metavar="FILE", help="Write a row for each structure: .csv, .h5, .json."
 )
@@ -98,10 +97,11 @@ __all__ = ["minimize"]
 @report_options
 def minimize(
     paths: tuple[Path, ...], output: Path, method: str, tolerance: str, largest: float | None,
-    energy_change: float | None, max_iterations: int, max_seconds: float | None, holding: Holding, table: Path | None,
-    no_restore: bool, rounds: int, fixed_radii: bool, cutoff: float | None, one_four: Literal["scale", "exclude"],
-    terms: str | None, models: str, over: FrameOptions, variant: str, precision: str, device: str | None,
-    read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
+    energy_change: float | None, max_iterations: int, max_seconds: float | None, held: RestraintOptions,
+    table: Path | None, no_restore: bool, rounds: int, fixed_radii: bool, cutoff: float | None,
+    one_four: Literal["scale", "exclude"], terms: str | None, models: str, trajectory: FrameOptions, variant: str,
+    precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel, strict: bool,
+    as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Relax the structures in IN: move their atoms to a minimum of their energy.
 
@@ -114,42 +114,43 @@ def minimize(
     require_near(cutoff)
     if table is not None:
         require_table_suffix(table)
-    are_many = bool(over.paths) or models == "all"
+    are_many = bool(trajectory.paths) or models == "all"
     if are_many and len(paths) > 1:
         raise click.UsageError("a trajectory, or all models, are of one structure; give one IN")
-    resume, over = over.resume, replace(over, resume=False)
-    over.require_alone(models_all=models == "all")
+    resume, trajectory = trajectory.resume, replace(trajectory, resume=False)
+    trajectory.require_alone(models_all=models == "all")
     options = {
         "method": method, "tolerance": tolerance_of(tolerance), "largest": largest,
         "energy_change": energy_change, "max_iterations": max_iterations,
         "max_seconds": max_seconds, "restore": not no_restore, "rounds": rounds,
         "fixed_radii": fixed_radii, "one_four": one_four, "cutoff": cutoff, "only_terms": listed(terms),
-        "constraints": holding.constraints, "precision": precision, "variant": variant, "device": device,
+        "constraints": held.constraints, "precision": precision, "variant": variant, "device": device,
         "model": constants,
     }  # fmt: skip
     require_options(options)
     read_atoms.require_forcefield()
     targets = Targets.planned(output, paths, are_many, table)
     _check_cluster(are_many, paths, table)
-    work = Work(read_atoms, options, holding.referring(read_atoms), targets, over, models, Call.now(), is_strict())
+    work = Work(read_atoms, options, held.referring(read_atoms), targets, trajectory, models, Call.now(), strict)
     if work.are_many:
-        records, by = records_of_conformations(work, paths[0], resume)
+        records, together = records_of_conformations(work, paths[0], resume)
+        report(records, [together], work, table, as_json, verbose)
     else:
-        records, by = records_of_files(work, paths, resume)
-    report(records, by, work, table, as_json, verbose)
+        records = records_of_files(work, paths, resume)
+        report(records, records, work, table, as_json, verbose)
 
 
 def _check_cluster(are_many: bool, paths: tuple[Path, ...], table: Path | None) -> None:
     """Raise for options that leave nothing to share out, and for what a shard cannot write."""
-    asked = asked_of(click.get_current_context())
+    cluster = cluster_options_of(click.get_current_context())
     if not are_many and len(paths) == 1:
-        asked.refuse("one structure is minimised at once")
-    if asked.shard is not None and are_many:
+        cluster.refuse("one structure is minimised at once")
+    if cluster.shard is not None and are_many:
         raise click.UsageError(
             "--shard takes structures that have files of their own; of frames give each job some, --frames A:B, and a "
             "file of its own"
         )
-    if asked.shard is not None and table is not None:
+    if cluster.shard is not None and table is not None:
         raise click.UsageError(
             "the report of shards is what `pele-ocl merge` makes of their journals; leave out --report"
         )

@@ -1,4 +1,4 @@
-"""The progress of a run: structures done, and how far the slowest of those under way is."""
+"""Progress of a run: structures done, and how far the slowest one under way is."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Item = TypeVar("Item")
 
 
 class StructureLine(ProgressLine):
-    """A progress line that counts structures.
+    """Progress line that counts structures.
 
-    done : before those that are minimised together now; first : that an earlier run did
-    slowest : rms gradient of the structure under way that is farthest from its minimum, kcal/mol/A; None if not known
+    done : before the ones that are minimised together now; first : that an earlier run did
+    slowest : rms gradient, kcal/mol/A, of the structure under way that is farthest from its minimum; None if not known
     """
 
     def __init__(self, n: int, what: str = "Minimizing") -> None:
@@ -43,7 +43,7 @@ class StructureLine(ProgressLine):
         self.done = self.first + n
 
     def counted(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items, each of which is told as a structure that is done."""
+        """Give the items, and tell of each as a structure that is done."""
         for k, item in enumerate(items, 1):
             yield item
             self.tell(k)

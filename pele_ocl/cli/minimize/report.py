@@ -1,4 +1,4 @@
-"""The records of a run as a table, as JSON lines, and as a file of results."""
+"""Records of a run as a table, as JSON lines, and as a file of results."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ...jobs import Record
 from ...jobs.journal import make_folder
 from ...minimize.result import CONVERGED
 from ..clock import elapsed
-from ..energies import UNIT
+from ..records import say_records
 from ..report import call_facts, counted, duration
-from ..tables import table
-from ..terminal import note, one_line, say, say_json
-from .work import Work
+from ..tables import UNIT, table
+from ..terminal import note, one_line, say
+from .work import Work, device_of
 
 Row = dict[str, Any]  # a record as --json prints it
 
@@ -33,10 +33,17 @@ _NUMBERS = {
 }  # fmt: skip
 
 
-def report(records: Sequence[Record], device: str, work: Work, path: Path | None, as_json: bool, verbose: bool) -> None:
-    """Print and write all records; exit with 1 where a structure failed. device : that computed them"""
+def report(
+    records: Sequence[Record], printed: Sequence[Record], work: Work, path: Path | None, as_json: bool, verbose: bool
+) -> None:
+    """Print and write all records; exit with 1 if a structure failed.
+
+    records : of all structures, or of all conformations of one; printed : the records that --json prints
+    """
     rows = rows_of(records)
-    put_out(rows, path, save_rows, as_json, lambda: _as_text(rows, device, work, verbose))
+    write_and_say(
+        rows, printed, path, save_rows, as_json, lambda: _as_text(rows, device_of(records, work), work, verbose)
+    )
     _tell_restored(rows)
     tell_findings(rows)
     _tell_limits(rows)
@@ -44,28 +51,26 @@ def report(records: Sequence[Record], device: str, work: Work, path: Path | None
 
 
 def rows_of(records: Sequence[Record]) -> list[Row]:
-    """The records as --json prints them; `name` is the old name of `structure`, for one release."""
-    return [record.to_dict() | {"name": record.structure} for record in records]
+    """Make a row of each record."""
+    return [record.to_dict() for record in records]
 
 
-def put_out(
-    rows: Sequence[Row], path: Path | None, save: Callable[[Path, Sequence[Row]], None], as_json: bool,
-    as_text: Callable[[], str],
+def write_and_say(
+    rows: Sequence[Row], printed: Sequence[Record], path: Path | None, save: Callable[[Path, Sequence[Row]], None],
+    as_json: bool, as_text: Callable[[], str],
 ) -> None:  # fmt: skip
-    """Write rows to a path, where there is one, and print them, as JSON or as text.
+    """Write rows to a path, if there is one, and print the records as JSON, or the rows as text.
 
-    Raises InputError instead where all failed for one reason, that of the one structure or about an option, unless
-    they are printed as JSON.
+    Raises InputError instead, unless JSON is printed, if the only structure failed or all failed for one reason.
     """
     reasons = {row.get("error") for row in rows}
     if not as_json and len(reasons) == 1 and (reason := reasons.pop()) is not None:
-        raise InputError(reason)
+        raise InputError(_sentence(rows[0]) if len(rows) == 1 else reason)
     if path is not None:
         make_folder(path.parent)
         save(path, rows)
     if as_json:
-        for row in rows:
-            say_json(row)
+        say_records(printed)
     else:
         say(as_text())
 
@@ -81,8 +86,8 @@ def exit_for_failed(rows: Sequence[Row], what: str) -> None:
 
 
 def _sentence(row: Row) -> str:
-    """Why a structure failed, with its name once."""
-    name, reason = one_line(row["name"]), row["error"]
+    """Say why a structure failed, with its name once."""
+    name, reason = one_line(row["structure"]), row["error"]
     return str(reason) if reason.startswith(f"{name}:") else f"{name}: {reason}"
 
 
@@ -101,7 +106,7 @@ def tell_findings(rows: Sequence[Row]) -> None:
     found = [row for row in rows if row.get("findings")]
     if found:
         more = f"; and {counted(len(found) - 1, 'structure')} more" if len(found) > 1 else ""
-        note(f"Note: {one_line(found[0]['name'])}: {found[0]['findings'][0]['text']}{more}")
+        note(f"Note: {one_line(found[0]['structure'])}: {found[0]['findings'][0]['text']}{more}")
 
 
 def _tell_limits(rows: Sequence[Row]) -> None:
@@ -133,7 +138,7 @@ def _as_text(rows: Sequence[Row], device: str, work: Work, verbose: bool) -> str
 
 
 def _details(rows: Sequence[Row], work: Work) -> list[str]:
-    """The settings; of one structure that is done its energies by term, too."""
+    """List the settings; of one structure that is done its energies by term, too."""
     given = {name: value for name, value in work.options.items() if value is not None and name not in _NOT_TOLD}
     lines = ["", "Settings: " + ", ".join(f"{name} {value}" for name, value in given.items())]
     if len(rows) > 1 or "error" in rows[0]:
@@ -148,22 +153,22 @@ def _number(value: float | None) -> str:
 
 
 def add_reasons(lines: list[str], rows: Sequence[Row]) -> None:
-    """Add to the lines of a table, of which the first is its head, why rows failed."""
+    """Add the reasons of rows that failed to the lines of a table, whose first line is its head."""
     for k, row in enumerate(rows, 1):
         if "error" in row:
-            reason = row["error"].removeprefix(f"{one_line(row['name'])}: ")
+            reason = row["error"].removeprefix(f"{one_line(row['structure'])}: ")
             lines[k] = f"{lines[k].rstrip()}  {reason}"
 
 
 def _cells(row: Row) -> list[str]:
-    name = one_line(row["name"])
+    name = one_line(row["structure"])
     if "error" in row:
         return [name, *[""] * 8]
     before, after = (row[which]["total"] for which in ("energy_before", "energy_after"))
     return [
         name, f"{row['restored']:,}", "" if before is None else f"{before:,.3f}", f"{after:,.3f}",
         f"{row['rms_gradient']:.3g}", f"{row['iterations']:,}", row["stopped_by"],
-        f"{row['rms_displacement']:.3f}", f"{row['seconds']:.2f}",
+        f"{row['rms_displacement']:.3f}", f"{row['seconds']['total']:.2f}",
     ]  # fmt: skip
 
 
@@ -174,7 +179,7 @@ def save(path: Path, records: Sequence[Record]) -> None:
 
 def save_rows(path: Path, rows: Sequence[Row]) -> None:
     """A row for every structure: its energies by term, or why there are none."""
-    columns: dict[str, ArrayLike] = {"name": np.array([row["name"] for row in rows])}
+    columns: dict[str, ArrayLike] = {"name": np.array([row["structure"] for row in rows])}
     units: dict[str, str] = {}
     for which in ("energy_before", "energy_after"):
         terms = dict.fromkeys(term for row in rows if "error" not in row for term in row[which])
@@ -182,13 +187,19 @@ def save_rows(path: Path, rows: Sequence[Row]) -> None:
             columns[f"{which}_{term}"] = column([row.get(which, {}).get(term) for row in rows])
             units[f"{which}_{term}"] = UNIT
     for name, unit in _NUMBERS.items():
-        columns[name] = column([row.get(name) for row in rows])
+        columns[name] = column([_figure(row, name) for row in rows])
         units |= {name: unit} if unit else {}
     columns["stopped_by"] = np.array([row.get("stopped_by", "") for row in rows])
     columns["error"] = np.array([row.get("error", "") for row in rows])
     write_table(path, columns, units, call_facts())
 
 
+def _figure(row: Row, name: str) -> float | None:
+    """Give a number of a row, None if it failed; of its seconds the total."""
+    value = row.get(name)
+    return value["total"] if isinstance(value, dict) else value
+
+
 def column(values: Sequence[float | None]) -> ArrayLike:
-    """Numbers of which some are not known; counts stay whole."""
+    """Mask numbers that are not known; counts stay whole."""
     return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])

@@ -1,12 +1,16 @@
-"""Restraints as they stand on the command line, and the terms of the energy that they are of a molecule."""
+"""Options about what is held and when a structure is done, and the terms that restraints are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
 from math import inf, isfinite, radians
 from pathlib import Path
+from typing import Any
 
+import click
 import numpy as np
 
 from ...atoms import Atoms, Floats
@@ -15,14 +19,16 @@ from ...energy import DistanceRestraint, PositionalRestraint, Term, TorsionRestr
 from ...errors import InputError
 from ...inputfile import read_file
 from ...textfiles import number
-from ..options import ReadAtoms
+from ...units import KJ_PER_MOL_NM
+from ..command import INPUT
+from ..options import Command, ReadAtoms
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a restraint is written: selections with | between them, a colon, and numbers with commas.
+    """Form of a restraint: selections with | between them, a colon, and numbers with commas.
 
-    selections : how many; written : for messages; least, most : of the target, where there is one
+    selections : how many; written : for messages; least, most : of the target, if there is one
     """
 
     selections: int
@@ -31,7 +37,7 @@ class Form:
     most: float = inf
 
     def values(self, text: str) -> tuple[float, float, float] | None:
-        """The constant, the target and the flat bottom, each 0 where it has none; None for another text."""
+        """Read the constant, the target and the flat bottom, each 0 if there is none; None for another text."""
         words = [number(word.strip()) for word in text.split(",")]
         known = [value for value in words if value is not None and isfinite(value)]
         if len(known) < len(words):
@@ -75,7 +81,7 @@ class Restraint:
 
     @classmethod
     def of(cls, option: str, text: str) -> Restraint:
-        """That of a text. Raises InputError for one that is none."""
+        """Read a restraint from a text. Raises InputError for one that is none."""
         form = FORMS[option]
         before, _, behind = text.rpartition(":")
         texts = tuple(selection.strip() for selection in before.split("|"))
@@ -90,7 +96,7 @@ class Restraint:
         return cls(option, text, tuple(map(Selection, texts)), *values)
 
     def members(self, atoms: Atoms) -> list[int]:
-        """The atom of each selection. Raises InputError where one takes several, or none."""
+        """Find the atom of each selection. Raises InputError if one takes several, or none."""
         found = list[int]()
         for selection in self.selections:
             chosen = np.flatnonzero(selection.mask(atoms))
@@ -103,7 +109,7 @@ class Restraint:
 
 
 def _ends_in_range(text: str, before: str) -> bool:
-    """Whether a text is a selection whose last colon is in a range of numbers: `resid 1:2`, but not `name CA:2`.
+    """True if a text is a selection whose last colon is in a range of numbers: `resid 1:2`, but not `name CA:2`.
 
     before : what comes before that colon
     """
@@ -121,18 +127,18 @@ def _is_selection(text: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The structure to whose positions atoms are held."""
+    """Structure whose positions atoms are held to."""
 
     path: Path
     atoms: Atoms
 
     @classmethod
     def of(cls, path: Path, read_atoms: ReadAtoms) -> Reference:
-        """That of a file, of which the same atoms are taken as of the structures."""
+        """Read the reference with the structures' atom selection."""
         return cls(path, read_atoms.unparameterised(read_file(path)))
 
     def positions(self, atoms: Atoms) -> Floats:
-        """Those (n, 3) A of a molecule's atoms. Raises InputError where its atoms are others."""
+        """Give the positions (n, 3) A of a molecule's atoms. Raises InputError if its atoms are others."""
         own = self.atoms
         if len(own) != len(atoms):
             raise InputError(f"{self.path}: has {len(own):,} atoms, the structure {len(atoms):,}; the same are needed")
@@ -145,7 +151,7 @@ class Reference:
 
 
 def terms_of(restraints: Sequence[Restraint], reference: Reference | None, atoms: Atoms) -> list[Term]:
-    """The terms of a molecule. Raises InputError for selections that do not fit it, and for another reference."""
+    """Make the terms of a molecule. Raises InputError for selections that do not fit it, and for another reference."""
     by_option = {option: [of for of in restraints if of.option == option] for option in FORMS}
     places = None if reference is None else reference.positions(atoms)
     found: list[Term] = [
@@ -167,3 +173,108 @@ def terms_of(restraints: Sequence[Restraint], reference: Reference | None, atoms
 def _columns(rows: Sequence[tuple[float, float, float]]) -> tuple[Floats, Floats, Floats]:
     targets, constants, flats = np.array(rows).T
     return targets, constants, flats
+
+
+_UNITS = {"kcal/mol/A": 1.0, "kJ/mol/nm": KJ_PER_MOL_NM, "kcal/mol/nm": 0.1, "kJ/mol/A": 10 * KJ_PER_MOL_NM}
+_FACTORS = {"": 1.0, **{unit.lower(): factor for unit, factor in _UNITS.items()}}
+_ANGSTROM = str.maketrans({"Å": "a", "å": "a", "\N{ANGSTROM SIGN}": "a"})
+
+
+def tolerance_of(text: str) -> float:
+    """Read the rms gradient, kcal/mol/A, from a text: `0.1`, `1kJ/mol/nm` or `0.1 kcal/mol/Å`.
+
+    Raises InputError for anything else.
+    """
+    found = re.fullmatch(r"\s*([-+.\deE]+)\s*(\S*)\s*", text)
+    value = number(found[1]) if found else None
+    factor = _FACTORS.get(found[2].translate(_ANGSTROM).lower()) if found else None
+    if value is None or factor is None or not 0 <= value < float("inf"):
+        raise InputError(
+            f"the tolerance is {text[:60]!r}; a number, 0 or more, is needed, of kcal/mol/A or with its unit: "
+            f"{', '.join(_UNITS)}"
+        )
+    return value * factor
+
+
+@dataclass(frozen=True)
+class RestraintOptions:
+    """Options about what is held: restraints, to the positions of a reference if there is one; frozen atoms; bonds.
+
+    reference : a path until `referring` has read it
+    """
+
+    restraints: tuple[Restraint, ...]
+    reference: Path | Reference | None
+    freeze: Selection | None
+    constraints: str | None
+
+    def referring(self, read_atoms: ReadAtoms) -> RestraintOptions:
+        """Read the reference."""
+        if not isinstance(self.reference, Path):
+            return self
+        return replace(self, reference=Reference.of(self.reference, read_atoms))
+
+    @property
+    def each(self) -> Callable[[Atoms], dict[str, Any]] | None:
+        """Function that gives the options of a Minimizer for each structure; None if all have the same."""
+        return self.of if self.restraints or self.freeze is not None else None
+
+    @property
+    def to_starts(self) -> bool:
+        """True if each conformation is held to where itself began."""
+        return self.reference is None and any(of.option == "--restrain" for of in self.restraints)
+
+    def of(self, atoms: Atoms) -> dict[str, Any]:
+        """Make the options for a molecule. Raises InputError for selections and a reference that do not fit."""
+        assert not isinstance(self.reference, Path)
+        terms = terms_of(self.restraints, self.reference, atoms)
+        return {"terms": terms, "frozen": None if self.freeze is None else self.freeze.mask(atoms)}
+
+
+def restraint_options(command: Command) -> Command:
+    """Options about what is held; the command gets `holding`."""
+
+    @wraps(command)
+    def gathered(
+        *, restrain: tuple[str, ...], distance: tuple[str, ...], torsion: tuple[str, ...], reference: Path | None,
+        freeze: str | None, constraints: str | None, **others: object,
+    ) -> Any:  # fmt: skip
+        if reference is not None and not restrain:
+            raise click.UsageError("--reference has the places that --restrain holds atoms to; give that, too")
+        frozen = None if freeze is None else Selection(freeze)
+        given = {"--restrain": restrain, "--distance": distance, "--torsion": torsion}
+        restraints = tuple(Restraint.of(option, text) for option, texts in given.items() for text in texts)
+        return command(held=RestraintOptions(restraints, reference, frozen, constraints), **others)
+
+    decorated: Command = gathered
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+_OPTIONS: tuple[Callable[[Command], Command], ...] = (
+    click.option(
+        "--restrain", multiple=True, metavar="SELECTION:K[,FLAT]",
+        help="Hold atoms at their first positions by K |x - x0|^2, K in kcal/mol/A^2: 'backbone:10'. FLAT is "
+        "a distance, Angstrom, up to which they are free. Can be given several times, as --distance and "
+        "--torsion.",
+    ),
+    click.option(
+        "--distance", multiple=True, metavar="ATOM|ATOM:K,R0[,FLAT]",
+        help="Hold two atoms, each a selection, at R0 Angstrom by K (r - R0)^2: "
+        "'resid 10 and name OG|resname LIG and name N1:20,2.9,0.2'.",
+    ),
+    click.option(
+        "--torsion", multiple=True, metavar="A|B|C|D:K,DEGREES[,FLAT]",
+        help="Hold a torsion of four atoms at an angle, DEGREES and FLAT in degrees, K in kcal/mol/rad^2.",
+    ),
+    click.option(
+        "--reference", type=INPUT, metavar="FILE",
+        help="Structure with the positions that --restrain holds the atoms at.",
+    ),
+    click.option("--freeze", metavar="SELECTION", help="Atoms that do not move: 'not within 6 of resname LIG'."),
+    click.option(
+        "--constraints", type=click.Choice(["hbonds", "hbonds-present"]),
+        help="Hold bonds to hydrogen at the force field's lengths, or at their present lengths.",
+    ),
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""The files that a run reads and writes."""
+"""Files that a run reads and writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..overwriting import refuse_overwriting, same_file
 
 
 class Target(_File):
-    """The path of a structure, of a folder of them, a pattern of their names, or of a report beside them."""
+    """Path of a structure, of a folder of them, a pattern of their names, or of a report beside them."""
 
     input: Input = INPUT
 
@@ -27,7 +27,7 @@ TARGET = Target()
 
 
 def expanded(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The paths, each once, with the files in place of a pattern that a shell left as it is."""
+    """List the paths, each once, with the files in place of a pattern that a shell left alone."""
     found: dict[Path, None] = {}
     for path in given:
         matches = [] if path.exists() else sorted(glob.glob(str(path), recursive=True))
@@ -37,10 +37,10 @@ def expanded(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> 
 
 @dataclass(frozen=True)
 class Targets:
-    """The names of what is written.
+    """Names of what is written.
 
     output : as the user gave it; files : of each input; folder : in which they are
-    journal : of results, None where there is one structure
+    journal : of results, None if there is one structure
     """
 
     output: Path
@@ -50,9 +50,9 @@ class Targets:
 
     @classmethod
     def planned(cls, output: Path, paths: Sequence[Path], are_many: bool, report: Path | None) -> Targets:
-        """The targets of inputs, in a folder that is still to be made; nothing is written.
+        """Plan the targets of inputs, in a folder that is still to be made; nothing is written.
 
-        are_many : whether one input has many conformations, which go to one file; report : a file to be written, too
+        are_many : True if one input has many conformations, which go to one file; report : a file to be written, too
 
         Raises FormatError for what cannot be written, or would be written over an input.
         """

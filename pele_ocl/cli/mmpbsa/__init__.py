@@ -12,7 +12,7 @@ import click
 from ...binding.mmpbsa.files import Group, Systems, amber_systems, gromacs_systems
 from ...binding.mmpbsa.namelists import MmpbsaInput, read_input
 from ...inputfile import read_file
-from ..cluster import asked_of, cluster_options
+from ..cluster import cluster_options, cluster_options_of
 from ..command import INPUT, OUTPUT, EachOnce
 from ..options import report_options, run_options
 from ..terminal import note
@@ -183,7 +183,7 @@ def mmpbsa(
     heading = headed(file, wanted, systems, runs, notes, of_gromacs, complex_topology, paths)
     written = write_outputs(outputs, systems, wanted, runs, heading, of_gromacs)
     records.clean()
-    say_runs(runs, wanted, written, notes, as_json)
+    say_runs(file, runs, wanted, written, notes, as_json)
 
 
 def _given(**named: Any) -> dict[str, Any]:
@@ -201,12 +201,12 @@ def _require_pairs(*pairs: dict[str, object]) -> None:
 
 def _refuse_sharing(wanted: MmpbsaInput, records: Records) -> None:
     """Raise UsageError for a way through the frames that what is wanted does not have."""
-    asked = asked_of(click.get_current_context())
-    if asked.shard is not None:
+    cluster = cluster_options_of(click.get_current_context())
+    if cluster.shard is not None:
         raise click.UsageError("--shard has no tables of its own; --workers and --scheduler share the frames of a run")
     if wanted.decomp is not None and records.resume:
         raise click.UsageError("a decomposition is of all frames of one run; leave out --resume, or &decomp")
-    if wanted.decomp is not None and wanted.decomp.idecomp > 2 and asked.is_remote:
+    if wanted.decomp is not None and wanted.decomp.idecomp > 2 and cluster.is_remote:
         raise click.UsageError("pairs of residues are summed up in one process; leave out --workers and --scheduler")
 
 

@@ -118,7 +118,7 @@ def _computed(work: Work, record: Path | None, what: str) -> Computed:
     with shared_frames(spec, record, resume=record is not None) as shared, FrameLine(what, len(shared.frames)) as line:
         parts = recorded(
             shared.frames, opened.evaluate, output=shared.output, resume=record is not None, settings=shared.record,
-            tell=lambda done: line(done / len(shared.frames)), over=shared.over,
+            tell=lambda done: line(done / len(shared.frames)), over=shared.stream,
         )  # fmt: skip
         return Computed.of(opened, [part.results for part in parts])
 

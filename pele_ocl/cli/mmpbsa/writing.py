@@ -22,8 +22,8 @@ from ...binding.mmpbsa.runs import Results
 from ...binding.mmpbsa.tables import Heading, difference, results_text, scan_change
 from ...formats import replacing
 from ...inputfile import InputFile
-from ..clock import elapsed
-from ..terminal import say, say_json
+from ..records import say_record
+from ..terminal import say
 
 
 @dataclass(frozen=True)
@@ -107,13 +107,14 @@ def write_outputs(
 
 
 def say_runs(
-    runs: Sequence[Results], wanted: MmpbsaInput, written: Sequence[Path], notes: Sequence[str], as_json: bool
+    file: InputFile, runs: Sequence[Results], wanted: MmpbsaInput, written: Sequence[Path], notes: Sequence[str],
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Print the total of each run, entropies, changes of a scan and the files, or all terms as JSON."""
     if as_json:
         files = [str(path) for path in written]
         report = [_as_json(run, runs, wanted) for run in runs]
-        say_json({"runs": report, "files": files, "notes": list(notes), "seconds": {"total": elapsed()}})
+        say_record(file, {"runs": report, "files": files, "notes": list(notes)})
         return
     texts = list[str]()
     for run in runs:

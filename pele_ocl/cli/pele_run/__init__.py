@@ -18,25 +18,24 @@ from ...inputfile import read_file
 from ...jobs.running import run_with
 from ...solvent_model import SolventModel
 from ..clock import elapsed
-from ..cluster import asked_of, cluster_options
+from ..cluster import cluster_options, cluster_options_of
 from ..command import INPUT, OUTPUT, EachOnce, _File
+from ..control_file import OPTION
 from ..options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from ..progress import ProgressLine
+from ..records import say_record
 from ..report import counted, duration, headline, model_line, provenance, settings
-from ..structures.control import OPTION
-from ..structures.outcomes import say_record
-from ..structures.several import journal_of
+from ..several import journal_of
 from ..terminal import note, say
 from .evaluation import PosesSpec, WalkerPoses
-from .poses import Poses
-from .tables import journal_of_poses, save_poses
+from .poses import Poses, journal_of_poses, save_poses
 
 TOTAL, BINDING = "oclTotalEnergy", "oclBindingEnergy"  # of one word, so that every tool splits them alike
 PELE = "--pele"
 
 
 class Folder(_File):
-    """The path of a folder that files are written into; it may be there."""
+    """Path of a folder that files are written into; it may be there."""
 
 
 FOLDER = Folder()
@@ -58,7 +57,7 @@ class PeleCommand(EachOnce):
 
 
 def _data_of(run: PeleRun) -> list[str]:
-    """Options for Data and DataLocal, those of the run's folder where an epoch's control file has none beside it."""
+    """Give options for Data and DataLocal, of the run's folder if an epoch's control file has none beside it."""
     beside = {folder.name: folder for folder in read_control(run.control).data}
     above = {name: run.folder / name for name in DATA_FOLDERS if (run.folder / name).is_dir()}
     if above.keys() <= beside.keys():
@@ -68,7 +67,7 @@ def _data_of(run: PeleRun) -> list[str]:
 
 
 def _structure(run: PeleRun) -> Path:
-    """The first trajectory that names its atoms."""
+    """Find the first trajectory that names its atoms."""
     for walker in run.walkers:
         if walker.trajectory.suffix == ".pdb":
             return walker.trajectory
@@ -101,9 +100,9 @@ def pele_run(
     plot: Path | None, group_cutoffs: bool | None, resume: bool, precision: str, device: str | None,
     read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
-    """Total and binding energies of all poses of a PELE run, beside PELE's own, and the poses' ranks.
+    """Compute total and binding energies of all poses of a PELE run, beside PELE's own, and the poses' ranks.
 
-    The force field, the solvent and the ligand are those of pele.conf and DataLocal; other options win. Each row of a
+    Force field, solvent and ligand come from pele.conf and DataLocal; other options win. Each row of a
     report is the model of that number in its trajectory.
     """
     run = find_run(pele, control)
@@ -111,8 +110,8 @@ def pele_run(
         require_picture(plot)
     if reports is not None and reports.exists() and not reports.is_dir():
         raise FormatError(f"{reports}: is no folder; name one for the reports")
-    asked = asked_of(click.get_current_context())
-    shard = asked.shard
+    cluster = cluster_options_of(click.get_current_context())
+    shard = cluster.shard
     if output is not None:
         require_table_suffix(output)
     elif resume or shard is not None:
@@ -130,8 +129,8 @@ def pele_run(
     of_shard = output if shard is None or output is None else shard.path(output)
     journal = journal_of_poses(of_shard, attributes, shard, run.walkers)
     with ProgressLine("Poses") as progress:
-        records = run_with(spec, walkers, journal, resume, asked.place(device))
-        found = [WalkerPoses.of(record) for record in progress.over(records, walkers)]
+        records = run_with(spec, walkers, journal, resume, cluster.place(device))
+        found = [WalkerPoses.of(record) for record in progress.counting(records, walkers)]
     poses = Poses.of(found)
     if reports is not None:
         _write_reports(reports, walkers, found)
@@ -143,7 +142,9 @@ def pele_run(
     for sentence in (*plan.notes, *poses.notes):
         note(f"Note: {sentence}")
     if as_json:
-        say_record(source, {**facts, "settings": settings(constants, atoms), **poses.as_json()})
+        of_run = {"ligand": facts["ligand"], "group_cutoffs": has_cutoffs}
+        result = {"n_atoms": len(atoms), **computed, "settings": {**settings(constants, atoms), **of_run}}
+        say_record(source, {**result, **poses.as_json()})
     else:
         lines = [headline(source, atoms), f"{counted(len(walkers), 'report')}, {counted(len(poses.rows), 'pose')}", ""]
         lines += [*poses.lines(), "", *([model_line(constants, atoms)] if verbose else [])]
@@ -152,7 +153,7 @@ def pele_run(
 
 
 def _perturbed(run: PeleRun) -> str:
-    """The ligand that the control file names."""
+    """Read the ligand that the control file names."""
     ligand = read_control(run.control).ligand
     if ligand is None:
         raise InputError(f"{run.control}: names no chains in selectionToPerturb; give the ligand by --ligand")

@@ -1,4 +1,4 @@
-"""The poses of a PELE run, walker by walker, here or by workers."""
+"""Poses of a PELE run, walker by walker, here or by workers."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ ENERGIES = ("total", "binding", "pele_total", "pele_binding")
 
 @dataclass(frozen=True, eq=False)
 class WalkerPoses:
-    """The poses of one walker.
+    """Poses of one walker.
 
     name : of its report; columns : ENERGIES -> (m,) kcal/mol, NaN for what is not there
-    errors : why poses failed, by their place; error : why there are none, "" where there are
+    errors : why poses failed, by their place; error : why there are none, "" if there are
     """
 
     name: str
@@ -45,7 +45,7 @@ class WalkerPoses:
         return len(self.columns[ENERGIES[0]]) if self.columns else 0
 
     def as_json(self) -> dict[str, Any]:
-        """The result of a record: null for what is not there."""
+        """Give the result of a record: null for what is not there."""
         columns = {
             name: [None if value != value else value for value in values.tolist()]
             for name, values in self.columns.items()
@@ -54,7 +54,7 @@ class WalkerPoses:
 
     @classmethod
     def of(cls, record: Record) -> WalkerPoses:
-        """The poses of a record, to the last bit."""
+        """Read the poses of a record, to the last bit."""
         if record.failed:
             return cls(record.structure, error=record.error)
         columns = {name: np.array(values, np.float64) for name, values in record["columns"].items()}
@@ -63,10 +63,10 @@ class WalkerPoses:
 
 @dataclass(frozen=True, eq=False)
 class PosesSpec(Spec[Walker]):
-    """The energies of a PELE run's poses, walker by walker.
+    """Energies of a PELE run's poses, walker by walker.
 
     path : of the structure; reading : how it is read; ligand : a selection
-    group_cutoffs : whether nonbonded energies end at PELE's long cutoffs
+    group_cutoffs : True if nonbonded energies end at PELE's long cutoffs
     """
 
     path: Path
@@ -85,30 +85,30 @@ class PosesSpec(Spec[Walker]):
 
     @cached_property
     def evaluator(self) -> PoseEvaluator:
-        """The evaluator of poses, made once in each process."""
+        """Evaluator of poses, made once in each process."""
         plan = Binding(
             self._read[0], self.ligand, model=self.model, precision=self.precision, device=self.device
         )  # fmt: skip
         return PoseEvaluator(plan, self.group_cutoffs)
 
     def facts(self) -> dict[str, object]:
-        """The device and the variant of the plan."""
+        """Name the device and the variant of the plan."""
         plan = self.evaluator.binding
         return {"device": str(plan.device), "variant": plan.variant}
 
     def name(self, item: Walker) -> str:
-        """The name of a walker's report."""
+        """Name a walker's report."""
         return item.name
 
     def sha256(self, item: Walker) -> str:
-        """By which a walker's files are known again; empty where one cannot be read."""
+        """Compute the mark by which a walker's files are known again; empty if one cannot be read."""
         try:
             return json.dumps([fingerprint(path) for path in (item.report, item.trajectory)])
         except OSError:
             return ""
 
     def compute(self, item: Walker) -> dict[str, Any]:
-        """The poses of a walker."""
+        """Compute the poses of a walker."""
         report = read_report(item.report)
         frames = Trajectory(item.trajectory, self.evaluator.binding.given, None, self._read[1])
         n = min(len(report), len(frames))
@@ -134,7 +134,7 @@ def _beside(report: Report, energies: PoseEnergies, walker: Walker) -> WalkerPos
 
 
 def _joined(pieces: list[PoseEnergies]) -> PoseEnergies:
-    """The energies of neighbouring poses."""
+    """Compute the energies of neighbouring poses."""
     errors, first = dict[int, str](), 0
     for piece in pieces:
         errors |= {first + k: why for k, why in piece.errors.items()}

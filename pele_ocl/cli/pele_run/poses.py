@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import click
 import numpy as np
@@ -11,9 +13,13 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats
 from ...binding.energies import LARGEST_LJ
+from ...binding.pele import Walker
 from ...binding.pele.agreement import Agreement
+from ...formats import JsonText, write_table
+from ...jobs import Journal, Shard
 from ..report import counted
-from ..tables import table
+from ..several import journal_of
+from ..tables import UNIT, table
 from ..terminal import note
 from .evaluation import ENERGIES, WalkerPoses
 
@@ -41,7 +47,7 @@ class Poses:
 
     @classmethod
     def of(cls, walkers: Sequence[WalkerPoses]) -> Poses:
-        """The poses of all walkers; one that failed is one row."""
+        """Collect the poses of all walkers; one that failed is one row."""
         absent = {name: np.full(1, np.nan) for name in ENERGIES}
         reports, rows, errors = list[str](), list[int](), list[str]()
         for of in walkers:
@@ -64,7 +70,7 @@ class Poses:
         return [f"atoms are on top of each other in {counted(n, 'pose')}, with energies to match"] if n else []
 
     def pairs(self) -> dict[str, tuple[Floats, Floats]]:
-        """PELE's and our columns by name, those that PELE's reports have."""
+        """Pair PELE's columns with ours by name, as far as PELE's reports have them."""
         both = {"total energy": (self.pele_total, self.total), "binding energy": (self.pele_binding, self.binding)}
         return {name: pair for name, pair in both.items() if np.isfinite(pair[0]).any()}
 
@@ -89,7 +95,7 @@ class Poses:
         }
 
     def lines(self) -> list[str]:
-        """The agreement and the best poses, for reading."""
+        """Write the agreement and the best poses, for reading."""
         agreement = [
             f"{name.capitalize():15s} {Agreement.of(*pair).text} kcal/mol" for name, pair in self.pairs().items()
         ]
@@ -122,5 +128,30 @@ def _ranks(binding: Floats) -> NDArray[np.int64]:
 
 
 def _finite(row: dict[str, object]) -> dict[str, object]:
-    """The values as JSON has them: null for NaN."""
+    """Give the values as JSON has them: null for NaN."""
     return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
+
+
+POSES = "poses"  # the kind of a journal
+_ATTRIBUTES = "attributes"  # of the table, in JSON
+_PARAMETERS = "parameters"  # the attribute that is JSON by itself
+
+
+def save_poses(output: Path, poses: Poses, attributes: Mapping[str, object]) -> None:
+    """Write a row for each pose."""
+    write_table(output, poses.columns(), dict.fromkeys(ENERGIES, UNIT), attributes)
+
+
+def journal_of_poses(
+    output: Path | None, attributes: Mapping[str, object], shard: Shard | None, everyone: Sequence[Walker]
+) -> Journal:
+    """Open the journal beside a table; attributes : of the table; everyone : the walkers of all shards"""
+    path = None if output is None else journal_of(output)
+    settings = {_ATTRIBUTES: json.dumps(attributes, default=str)}
+    return Journal(path, settings, kind=POSES, shard=shard, items=[of.name for of in everyone])
+
+
+def attributes_in(head: Mapping[str, str]) -> dict[str, object]:
+    """Read the attributes of the table from the head of a journal."""
+    found: dict[str, object] = json.loads(head[_ATTRIBUTES])
+    return {**found, _PARAMETERS: JsonText(found[_PARAMETERS])}

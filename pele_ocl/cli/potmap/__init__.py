@@ -9,21 +9,18 @@ import click
 from ...inputfile import read_file
 from ...potmap import MAP_METHODS, METHODS, VARIANTS
 from ...potmap.models import COMBINATIONS
-from ..cluster import asked_of, cluster_options
+from ..cluster import cluster_options, cluster_options_of
 from ..command import OUTPUT, EachOnce
 from ..frames import FrameOptions, frame_options
-from ..frames.maps import corners
-from ..frames.tally import exit_with_failures
 from ..options import ReadAtoms, device_list, report_options, run_options, structure_options
+from ..records import exit_for_failed, failing_as_record, say_record
 from ..report import Call
-from ..structures.outcomes import say_record
-from ..structures.several import structures_argument
+from ..several import structures_argument
 from ..terminal import say
 from .at_atoms import report_at_atoms
-from .computing import over_frames
+from .computing import corners, over_frames
 from .options import grid_of, grid_options, physics_options, picture_options
-from .output import json_of, require_targets, text_of
-from .pictures import Pictures, is_given
+from .output import Pictures, is_given, json_of, require_targets, text_of
 from .several import MapSpec, report_several, whole
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -102,7 +99,7 @@ def potmap(
     shape: tuple[int, ...] | None, method: str, accuracy: float | None, cutoff: float | None, smooth: bool,
     variant: str, precision: str, device: str | None, dielectric: float, distance_dependent: bool,
     ionic_strength: float, temperature: float, min_distance: float, units: str, field: bool, models: str,
-    combine: str | None, over: FrameOptions, align: str | None, at_atoms: str | None,
+    combine: str | None, trajectory: FrameOptions, align: str | None, at_atoms: str | None,
     png: Path | None, surface_png: Path | None, scenes: tuple[str, ...], end: float | None,
     read_atoms: ReadAtoms, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
@@ -114,17 +111,19 @@ def potmap(
     """
     if method != "cutoff" and (cutoff is not None or smooth):
         raise click.UsageError("--cutoff and --smooth belong to --method cutoff")
-    over.require_alone(models_all=models == "all", field=field)
-    _require_fitting(field, models, combine, align, over)
+    trajectory.require_alone(models_all=models == "all", field=field)
+    _require_fitting(field, models, combine, align, trajectory)
     pictures = Pictures(png, surface_png, scenes, end, is_given("end"))
     if isinstance(path, Path):
-        asked_of(click.get_current_context()).refuse("one map is computed at once, by all devices of --device")
+        cluster_options_of(click.get_current_context()).refuse(
+            "one map is computed at once, by all devices of --device"
+        )
     maps = {"combine": combine, "align": align, "png": png, "surface-png": surface_png, "scene": scenes or None}
-    if isinstance(path, tuple) and over.paths:
+    if isinstance(path, tuple) and trajectory.paths:
         raise click.UsageError("a trajectory is of one structure; give one, or leave out -t")
-    _require_alone(at_atoms, over, origin=origin, padding=padding, **maps)
+    _require_alone(at_atoms, trajectory, origin=origin, padding=padding, **maps)
     if at_atoms is None:
-        require_targets(outputs, field, models == "all" or bool(over.paths))
+        require_targets(outputs, field, models == "all" or bool(trajectory.paths))
     options: dict[str, object] = {
         "method": method, "accuracy": accuracy, "cutoff": DEFAULT_CUTOFF if cutoff is None else cutoff,
         "smooth": smooth, "variant": variant, "precision": precision, "device": device_list(device),
@@ -142,20 +141,21 @@ def potmap(
         return
     if at_atoms is None:
         pictures.require(path, whole(outputs))
-    source = read_file(path)
-    if over.paths:
-        atoms, chosen = read_atoms.chosen(source)
-        frames = over.opened(atoms, chosen)
-        if at_atoms is not None:
-            report_at_atoms(source, atoms, frames, at_atoms, outputs, as_json, options)
-            return
-        stays = origin is not None or align is not None
-        grid = grid_of([atoms if stays else corners(frames, atoms)], *spec.place)
-        spec.announce(atoms, len(frames), grid)
-        words = align is not None if align in (None, ALL) else align
-        found = over_frames(atoms, frames, grid, words, combine, options)
-    else:
-        found = spec.found(source)
+    with failing_as_record(path, as_json):
+        source = read_file(path)
+        if trajectory.paths:
+            atoms, chosen = read_atoms.chosen(source)
+            frames = trajectory.opened(atoms, chosen)
+            if at_atoms is not None:
+                report_at_atoms(source, atoms, frames, at_atoms, outputs, as_json, options)
+                return
+            stays = origin is not None or align is not None
+            grid = grid_of([atoms if stays else corners(frames, atoms)], *spec.place)
+            spec.announce(atoms, len(frames), grid)
+            words = align is not None if align in (None, ALL) else align
+            found = over_frames(atoms, frames, grid, words, combine, options)
+        else:
+            found = spec.found(source)
     spec.write(source, found)
     if as_json:
         say_record(source, json_of(found))
@@ -163,25 +163,28 @@ def potmap(
         say(text_of(source, found, verbose))
     if found.frames is not None:
         failed = found.frames.errors
-        exit_with_failures(failed, len(failed), len(failed) + len(found.frames))
+        exit_for_failed("frame", failed, len(failed), len(failed) + len(found.frames))
+    exit_for_failed("model", found.failed, len(found.failed), len(found.numbers))
 
 
-def _require_alone(at_atoms: str | None, over: FrameOptions, **others: object) -> None:
+def _require_alone(at_atoms: str | None, trajectory: FrameOptions, **others: object) -> None:
     """Raise for --at-atoms without a trajectory, and beside options about maps."""
     if at_atoms is None:
         return
-    if not over.paths:
+    if not trajectory.paths:
         raise click.UsageError("--at-atoms is about a trajectory; give one with -t")
     for name, value in others.items():
         if value is not None:
             raise click.UsageError(f"--at-atoms makes no map; leave out --{name}")
 
 
-def _require_fitting(field: bool, models: str, combine: str | None, align: str | None, over: FrameOptions) -> None:
+def _require_fitting(
+    field: bool, models: str, combine: str | None, align: str | None, trajectory: FrameOptions
+) -> None:
     """Raise for options about several maps where there is one, or none that has a field."""
-    if combine is not None and models == "one" and not over.paths:
+    if combine is not None and models == "one" and not trajectory.paths:
         raise click.UsageError("--combine belongs to --models all and to trajectories")
-    if align is not None and not over.paths:
+    if align is not None and not trajectory.paths:
         raise click.UsageError("--align is about a trajectory; give one with -t")
     if field and models == "all":
         raise click.UsageError("choose one of --field and --models all")

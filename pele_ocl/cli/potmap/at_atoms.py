@@ -1,4 +1,4 @@
-"""The potential at atoms of a trajectory's frames, as a table."""
+"""Potential at atoms of a trajectory's frames, as a table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ...atoms import Atoms
 from ...formats import require_table_suffix, write_table
 from ...inputfile import InputFile
 from ...jobs.facts import notes_of
+from ...jobs.records import entries
 from ...trajectories import FramePotentials, Trajectory, potentials_over
 from ..clock import elapsed
 from ..frames.run import FrameLine
-from ..frames.tally import exit_with_failures
+from ..records import exit_for_failed, say_record
 from ..report import call_facts, composition_as_json, counted, duration, headline
-from ..structures.outcomes import say_record
 from ..tables import table
 from ..terminal import say
 
@@ -41,7 +41,7 @@ def report_at_atoms(
         say_record(source, {**_as_json(atoms, found, names), **notes_of(atoms)})
     else:
         say(_as_text(source, atoms, found, names))
-    exit_with_failures(found.errors, len(found.errors), len(frames))
+    exit_for_failed("frame", found.errors, len(found.errors), len(frames))
 
 
 def _names(atoms: Atoms, chosen: list[int]) -> list[str]:
@@ -67,7 +67,7 @@ def _save(output: Path, source: InputFile, found: FramePotentials, names: list[s
 
 
 def _statistics(found: FramePotentials) -> list[tuple[float, ...]]:
-    """Of each atom mean, standard deviation, minimum and maximum over the frames that count."""
+    """Compute mean, standard deviation, minimum and maximum of each atom over the frames that count."""
     values = found.values[np.isfinite(found.values).all(axis=1)]
     if not len(values):
         return [(np.nan,) * len(_HEADS)] * len(found.atoms)
@@ -82,8 +82,7 @@ def _as_json(atoms: Atoms, found: FramePotentials, names: list[str]) -> dict[str
         "composition": composition_as_json(atoms),
         "device": found.device,
         "unit": found.unit,
-        "n_frames": len(found.frames),
-        "n_failed": len(found.errors),
+        **entries("frame", [(int(number), found.errors.get(int(number), {})) for number in found.frames]),
         "atoms": [{"atom": name, **dict(zip(_HEADS, row, strict=True))} for name, row in rows],
         "seconds": {"total": elapsed()},
     }

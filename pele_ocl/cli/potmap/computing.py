@@ -1,15 +1,18 @@
-"""The map of one model, or of all models and frames together."""
+"""Computation of a map: of one structure, of all models, or of the frames of a trajectory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ...atoms import Atoms
+from ...atoms import Atoms, Floats
+from ...errors import FormatError, InputError, ParameterError, PeleError
+from ...formats import model_numbers
 from ...grid import Grid, Map
+from ...inputfile import InputFile
 from ...potmap import MAP_METHODS, PotmapResult
 from ...potmap import potmap as compute
 from ...potmap.estimate import estimate_seconds, memory_bytes
@@ -17,19 +20,64 @@ from ...potmap.models import potmap_models
 from ...potmap.options import MapOptions
 from ...potmap.split_methods import SPLIT_METHODS
 from ...trajectories import FrameMaps, Trajectory, potmap_over
+from ...trajectories.streaming import ahead
 from ..frames.run import FrameLine
 from ..report import binary_size, counted, duration
 from ..terminal import note
+
+
+def corners(frames: Trajectory, atoms: Atoms) -> Atoms:
+    """Make two atoms at the lowest and the highest x, y and z of all frames.
+
+    Frames with an atom that is nowhere do not count. Raises InputError, which names the atom, if no frame is left.
+    """
+    lowest, highest = np.full(3, np.inf), np.full(3, -np.inf)
+    first: Floats | None = None
+    for piece in ahead(frames.pieces()):
+        first = piece.positions[0] if first is None else first
+        whole = piece.positions[np.isfinite(piece.positions).all(axis=(1, 2))]
+        if len(whole):
+            lowest, highest = np.minimum(lowest, whole.min(axis=(0, 1))), np.maximum(highest, whole.max(axis=(0, 1)))
+    if first is not None and not np.isfinite(lowest).all():
+        atoms.moved(first)  # names the atom that is nowhere
+    return Atoms(positions=np.stack([lowest, highest]), charges=np.zeros(2))
+
 
 FIELD_NAMES = ("field_x", "field_y", "field_z")
 
 
 @dataclass(frozen=True, eq=False)
+class Models:
+    """All models of a file.
+
+    numbers : of all; atoms : of each that can be read, by number; failed : why others cannot
+    """
+
+    numbers: Sequence[int]
+    atoms: Mapping[int, Atoms]
+    failed: Mapping[int, str]
+
+    @classmethod
+    def of(cls, source: InputFile, reading: Callable[[InputFile, int], Atoms]) -> Models:
+        """Read all models. Raises the first one's error if none can be read."""
+        numbers, atoms, errors = model_numbers(source), dict[int, Atoms](), dict[int, PeleError]()
+        for number in numbers:
+            try:
+                atoms[number] = reading(source, number)
+            except (FormatError, InputError, ParameterError) as error:
+                errors[number] = error
+        if not atoms:
+            raise next(iter(errors.values()))
+        return cls(numbers, atoms, {number: str(error) for number, error in errors.items()})
+
+
+@dataclass(frozen=True, eq=False)
 class Computed:
-    """The maps that were computed, and the facts to report.
+    """Maps that were computed, and the facts to report.
 
     map : the potential, or what was asked for of all models; extra : name -> further maps of a file that holds several
     frames : of a trajectory, whose maps these are
+    numbers : of all models, empty if one model was asked for; failed : why models have no map, by number
     """
 
     atoms: Atoms
@@ -39,6 +87,8 @@ class Computed:
     n_models: int
     seconds: dict[str, float]
     frames: FrameMaps | None = None
+    numbers: Sequence[int] = ()
+    failed: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def evals_per_second(self) -> float:
@@ -60,32 +110,34 @@ def announce(atoms: Atoms, n_models: int, grid: Grid, options: dict[str, Any]) -
     )
 
 
-def computed(models: list[Atoms], grid: Grid, combine: str | None, options: dict[str, Any]) -> Computed:
-    """The map of one model with its field, or of several together as `combine` says."""
-    if len(models) > 1 or combine is not None:
-        return summed(models[0], models, grid, combine, options)
-    result = compute(models[0], grid, **options)
+def of_structure(atoms: Atoms, grid: Grid, options: dict[str, Any]) -> Computed:
+    """Compute the map of one structure, and its field if asked for."""
+    result = compute(atoms, grid, **options)
     extra = {}
     if result.field is not None:
         assert result.field_strength is not None
         components = dict(zip(FIELD_NAMES, result.field, strict=True)) | {"field_strength": result.field_strength}
         unit, kelvin = f"{result.unit}/A", result.map.temperature
         extra = {name: Map(grid, values, unit, name, kelvin) for name, values in components.items()}
-    return Computed(models[0], result.map, extra, result, 1, dict(result.seconds))
+    return Computed(atoms, result.map, extra, result, 1, dict(result.seconds))
 
 
-def summed(
-    atoms: Atoms, models: Iterable[Atoms], grid: Grid, combine: str | None, options: dict[str, object]
-) -> Computed:
-    """The map of all models of a molecule together, which are taken one by one."""
-    found = potmap_models(models, grid, **options)
-    return Computed(atoms, found.maps[combine or "avg"], found.maps, found.last, found.n_models, found.seconds)
+def over_models(models: Models, grid: Grid, combine: str | None, options: dict[str, Any]) -> Computed:
+    """Compute the map of all models together, less models that fail."""
+    failed = dict[int, str]()
+    found = potmap_models(models.atoms.values(), grid, failed=failed, **options)
+    numbers, first = list(models.atoms), next(iter(models.atoms.values()))
+    every = sorted({**models.failed, **{numbers[place]: reason for place, reason in failed.items()}}.items())
+    return Computed(
+        first, found.maps[combine or "avg"], found.maps, found.last, found.n_models, found.seconds,
+        numbers=models.numbers, failed=dict(every),
+    )  # fmt: skip
 
 
 def over_frames(
     atoms: Atoms, frames: Trajectory, grid: Grid, align: str | bool, combine: str | None, options: dict[str, Any]
 ) -> Computed:
-    """The maps of all frames together; align : of `potmap_over`."""
+    """Compute the maps of all frames together; align : of `potmap_over`"""
     with FrameLine("Potential map", len(frames)) as progress:
         found = potmap_over(atoms, frames, grid, align=align, progress=progress, **options)
     maps, seconds = found.maps, {**found.result.seconds, "frames": found.seconds}

@@ -99,7 +99,7 @@ def grid_of(
     models: list[Atoms], spacing: float, padding: float | None, origin: tuple[float, ...] | None,
     shape: tuple[int, ...] | None,
 ) -> Grid:  # fmt: skip
-    """The grid that the options ask for, around all models."""
+    """Make the grid that the options ask for, around all models."""
     if (origin is None) != (shape is None) or (origin is not None and padding is not None):
         raise click.UsageError("a grid is given by --padding, or by --origin and --shape together")
     if origin is not None and shape is not None:

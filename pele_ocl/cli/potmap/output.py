@@ -1,24 +1,29 @@
-"""The report of `potmap`: its summary, its JSON object and map files."""
+"""Report of `potmap`: its summary, its JSON object, map files and pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ...formats import require_map_suffix, write_map
+from ...formats import refuse_target, require_map_suffix, write_map
+from ...formats.maps.pictures import draw_slices, require_png
 from ...inputfile import InputFile
 from ...jobs.facts import notes_of
+from ...jobs.records import entries
 from ...potmap import VARIANTS
 from ...potmap.models import COMBINATIONS
 from ...trajectories import FrameMaps
+from ...view import FOR_SURFACE, PROGRAMS, about_model, painted, quantity_of, scene_path, write_scene
 from ..command import EachOnce
 from ..overwriting import refuse_overwriting
 from ..progress import ProgressLine
 from ..report import choice_line, composition_as_json, counted, ending, error_lines, headline, map_facts, map_lines
 from ..report import origin as how_made
+from ..terminal import note, one_line
 from .computing import Computed
 
 STATISTIC = "{statistic}"  # in an output: the name of each of COMBINATIONS, which all have files of their own
@@ -35,7 +40,7 @@ def require_targets(outputs: tuple[Path, ...], field: bool, has_statistics: bool
 
 
 def _targets(output: Path) -> dict[str | None, Path]:
-    """The files of an output, by the statistic in each; None for the one that --combine names."""
+    """Name the files of an output, by the statistic in each; None for the one that --combine names."""
     if STATISTIC not in output.name:
         return {None: output}
     return {name: output.with_name(output.name.replace(STATISTIC, name)) for name in COMBINATIONS}
@@ -55,7 +60,7 @@ def write(
     source: InputFile, outputs: tuple[Path, ...], computed: Computed, is_unit_given: bool,
     call: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
-    """Write the map to its files; call : facts of the call, by default those of the one that is under way"""
+    """Write the map to its files; call : facts of the call, by default of the one that is under way"""
     attributes = how_made(source, computed.atoms, computed.result, call)
     if computed.result.error is not None:
         attributes |= {f"error_{name}": value for name, value in computed.result.error.as_json().items()}
@@ -75,7 +80,7 @@ def write(
 
 
 def json_of(computed: Computed) -> dict[str, Any]:
-    """The object of --json."""
+    """Make the object of --json."""
     facts, result = map_facts(computed.map), computed.result
     return {
         "shape": facts["shape"],
@@ -91,8 +96,8 @@ def json_of(computed: Computed) -> dict[str, Any]:
         "min": facts["min"],
         "max": facts["max"],
         "mean": facts["mean"],
-        **({} if result.error is None else {"error": result.error.as_json()}),
-        **({} if computed.frames is None else {"frames": frame_facts(computed.frames)}),
+        **({} if result.error is None else {"measured_error": result.error.as_json()}),
+        **_parts_as_json(computed),
         "seconds": dict(computed.seconds),
         "evals_per_second": computed.evals_per_second,
         **notes_of(computed.atoms),
@@ -100,7 +105,7 @@ def json_of(computed: Computed) -> dict[str, Any]:
 
 
 def text_of(source: InputFile, computed: Computed, verbose: bool) -> str:
-    """The summary for people."""
+    """Write the summary for people."""
     result, seconds = computed.result, computed.seconds
     lines = [
         headline(source, computed.atoms),
@@ -122,8 +127,27 @@ def text_of(source: InputFile, computed: Computed, verbose: bool) -> str:
     return "\n".join(lines)
 
 
+def _parts_as_json(computed: Computed) -> dict[str, Any]:
+    """Give the part of a record about models or frames, of a map of several."""
+    if computed.numbers:
+        return entries("model", [(number, computed.failed.get(number, {})) for number in computed.numbers])
+    frames = computed.frames
+    if frames is None:
+        return {}
+    counted_ones: list[tuple[int, Mapping[str, Any] | str]] = [
+        (int(number), {} if frames.rmsd is None else {"rmsd": float(frames.rmsd[k])})
+        for k, number in enumerate(frames.frames)
+    ]
+    facts = frame_facts(frames)
+    return {
+        **entries("frame", sorted([*counted_ones, *frames.errors.items()], key=lambda entry: entry[0])),
+        "frames_per_second": facts["per_second"],
+        **{name: value for name, value in facts.items() if name.startswith("rmsd")},
+    }
+
+
 def frame_facts(frames: FrameMaps) -> dict[str, Any]:
-    """How many frames count, how fast they were, and how far from the reference after they were superposed."""
+    """Tell how many frames count, how fast they were, and how far from the reference after they were superposed."""
     rmsd = frames.rmsd
     distances = {} if rmsd is None else {"rmsd_mean": float(rmsd.mean()), "rmsd_max": float(rmsd.max())}
     return {
@@ -135,7 +159,7 @@ def frame_facts(frames: FrameMaps) -> dict[str, Any]:
 
 
 def _models_lines(computed: Computed) -> list[str]:
-    """How many models or frames the map is of."""
+    """Tell how many models or frames the map is of."""
     frames = computed.frames
     if frames is None:
         return [f"{computed.n_models} models"] if computed.n_models > 1 else []
@@ -144,3 +168,56 @@ def _models_lines(computed: Computed) -> list[str]:
     if frames.rmsd is not None:
         lines.append(f"Superposed: {facts['rmsd_mean']:.2f} A from the structure, at most {facts['rmsd_max']:.2f} A")
     return lines
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Pictures to draw: files of slices and of the surface, programs of scenes, the end of the colours."""
+
+    slices: Path | None
+    surface: Path | None
+    scenes: tuple[str, ...]
+    end: float | None
+    is_end_given: bool = False
+
+    def __bool__(self) -> bool:
+        return self.slices is not None or self.surface is not None
+
+    def require(self, path: Path, outputs: tuple[Path, ...]) -> None:
+        """Raise for pictures that could not be written, before any work is done; path : of the structure."""
+        for picture in (self.slices, self.surface):
+            if picture is not None:
+                require_png(picture)
+        for program in self.scenes:
+            script, _ = scene_path(program, path, outputs)
+            refuse_target(script, [path])
+
+    def write(self, source: InputFile, outputs: tuple[Path, ...], computed: Computed) -> None:
+        """Draw the map, and write the scenes beside its files."""
+        title = f"{one_line(source.path.name)}: {computed.map.title}"
+        if self.slices is not None:
+            draw_slices(self.slices, replace(computed.map, title=title), [source])
+        if self.surface is not None or self.scenes:
+            self._show_surface(source, outputs, computed, title)
+
+    def _show_surface(self, source: InputFile, outputs: tuple[Path, ...], computed: Computed, title: str) -> None:
+        assert computed.result.model is not None
+        end = self.end
+        if not self.is_end_given and computed.map.unit != FOR_SURFACE["units"]:
+            end = None  # that of --for-surface is in kT/e
+        if self.surface is not None or end is None:
+            about = about_model(computed.result.model)
+            shown = painted(computed.atoms, computed.map, end=end, title=title, about=about)
+            end = shown.colouring.end
+            if self.surface is not None:
+                shown.save_picture(self.surface, [source])
+        for program in self.scenes:
+            _, map_ = scene_path(program, source.path, outputs)
+            unit, quantity = computed.map.full_unit, quantity_of(computed.map)
+            script = write_scene(program, source.path, map_, end, unit, [source], quantity=quantity)
+            note(f"Scene for {PROGRAMS[program].name}: {script}")
+
+
+def is_given(name: str) -> bool:
+    """True if an option's value is the user's own."""
+    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE

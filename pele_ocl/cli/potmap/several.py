@@ -1,4 +1,4 @@
-"""The map of a structure, here or by a worker, and maps of several structures in one call, in files by their names."""
+"""Maps of structures, here or by workers, in files that are named by the structures."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from typing import Any, cast
 import click
 
 from ...atoms import Atoms
-from ...formats import model_numbers, refuse_target
+from ...formats import refuse_target
 from ...grid import Grid
 from ...inputfile import InputFile, read_file
 from ...jobs import Journal, Record
 from ...jobs.running import run_with
 from ...jobs.spec import StructurePath, StructureSpec
 from ..clock import elapsed
-from ..cluster import asked_of
+from ..cluster import cluster_options_of
 from ..options import ReadAtoms
 from ..progress import ProgressLine
+from ..records import exit_for_records, say_records
 from ..report import Call, counted, duration
-from ..structures.outcomes import as_json_of
 from ..tables import table
-from ..terminal import note, one_line, say, say_json
-from .computing import Computed, announce, computed
+from ..terminal import note, one_line, say
+from .computing import Computed, Models, announce, of_structure, over_models
 from .options import grid_of
-from .output import STATISTIC, json_of, write
-from .pictures import Pictures
+from .output import STATISTIC, Pictures, json_of, write
 
 NAME = "{name}"  # in an output: the structure's name without its suffix
 
@@ -37,8 +36,8 @@ class MapSpec(StructureSpec):
     """Maps of structures, and their files.
 
     place : spacing, padding, origin and shape of the grid; options : of the map
-    outputs, pictures : files, with {name} in them where there are several structures
-    is_unit_given : whether files are in the unit that was named; call : of the command, of which files say so
+    outputs, pictures : files, with {name} in them if there are several structures
+    is_unit_given : True if files are in the unit that was named; call : of the command, which files name
     """
 
     reading: ReadAtoms
@@ -52,24 +51,23 @@ class MapSpec(StructureSpec):
     call: Call
 
     def of(self, path: Path) -> MapSpec:
-        """The same with the names of one structure's files."""
+        """Put the names of one structure's files in."""
         pictures = replace(
             self.pictures, slices=_named(self.pictures.slices, path), surface=_named(self.pictures.surface, path)
         )
         return replace(self, outputs=_named(self.outputs, path), pictures=pictures)
 
-    def every(self, source: InputFile) -> list[Atoms]:
-        """The atoms of the model, or of all."""
-        numbers = [None] if self.models == "one" else model_numbers(source)
-        return [self.reading(source) if number is None else self.reading(source, number) for number in numbers]
-
     def found(self, source: InputFile) -> Computed:
-        """The map of a file."""
-        every = self.every(source)
+        """Compute the map of a file, of one model or of all."""
+        models = None if self.models == "one" else Models.of(source, self.reading)
+        every = [self.reading(source)] if models is None else list(models.atoms.values())
         grid = grid_of(every, *self.place)
         self.announce(every[0], len(every), grid)
         with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
-            return computed(every, grid, self.combine, {**self.options, "progress": progress})
+            options = {**self.options, "progress": progress}
+            if models is None:
+                return of_structure(every[0], grid, options)
+            return over_models(models, grid, self.combine, options)
 
     def announce(self, atoms: Atoms, n_models: int, grid: Grid) -> None:
         """Say how large the map is, and that it is not kept where it has no file."""
@@ -78,12 +76,12 @@ class MapSpec(StructureSpec):
             note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
 
     def write(self, source: InputFile, found: Computed, call: Mapping[str, str] | None = None) -> None:
-        """Write the map and draw its pictures; call : facts of the call, by default those of the one under way"""
+        """Write the map and draw its pictures; call : facts of the call, by default of the one under way"""
         write(source, self.outputs, found, self.is_unit_given, call)
         self.pictures.write(source, whole(self.outputs), found)
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """The map of a file in figures; it is written as its own call writes it."""
+        """Compute and write the map of a file, and give it in figures."""
         source = read_file(item)
         own = self.of(source.path)
         own.pictures.require(source.path, whole(own.outputs))
@@ -94,24 +92,23 @@ class MapSpec(StructureSpec):
 
 
 def whole(outputs: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The outputs that are one file, which a scene may show."""
+    """Take the outputs that are one file, which a scene may show."""
     return tuple(output for output in outputs if STATISTIC not in output.name)
 
 
 def report_several(spec: MapSpec, paths: tuple[Path, ...], as_json: bool) -> None:
     """Write the maps of all structures, and report; exit with 1 where one failed."""
     context = click.get_current_context()
-    asked = asked_of(context)
+    cluster = cluster_options_of(context)
     files = (*spec.outputs, spec.pictures.slices, spec.pictures.surface)
     _require_names(paths, [path for path in files if path is not None])
-    wanted: Sequence[StructurePath] = paths if asked.shard is None else asked.shard.part(paths, "structures")
-    records = list(run_with(spec, wanted, Journal(None, {}), False, asked.place(context.params["device"])))
+    wanted: Sequence[StructurePath] = paths if cluster.shard is None else cluster.shard.part(paths, "structures")
+    records = list(run_with(spec, wanted, Journal(None, {}), False, cluster.place(context.params["device"])))
     if as_json:
-        say_json(as_json_of(records))
+        say_records(records)
     else:
         say(_as_text(records))
-    if any(record.failed for record in records):
-        context.exit(1)
+    exit_for_records(records)
 
 
 def _named(target: Any, path: Path) -> Any:
@@ -122,7 +119,7 @@ def _named(target: Any, path: Path) -> Any:
 
 
 def _require_names(paths: Sequence[Path], outputs: Sequence[Path]) -> None:
-    """Raise for outputs of which each structure would write over another's, or over a structure."""
+    """Raise for outputs that each structure would write over another's, or over a structure."""
     for output in outputs:
         targets = [_named(output, path) for path in paths]
         if len(set(targets)) < len(paths):
@@ -133,7 +130,7 @@ def _require_names(paths: Sequence[Path], outputs: Sequence[Path]) -> None:
 
 
 def _as_text(records: Sequence[Record]) -> str:
-    """A table of all maps, and the reasons of those that failed in their rows."""
+    """Make a table of all maps, with the reasons of structures that failed in their rows."""
     n_failed = sum(of.failed for of in records)
     rows = [_row(of) for of in records]
     heads = ("structure", "atoms", "points", "min", "max", "mean")

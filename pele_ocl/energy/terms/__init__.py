@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .center import CenterRestraint
+from .dielectric import DielectricCorrections
 from .distance import DistanceRestraint
 from .lj_pairs import LennardJonesCorrections
 from .restraint import PositionalRestraint
@@ -10,6 +12,8 @@ from .torsion import TorsionRestraint
 
 __all__ = [
     "Addend",
+    "CenterRestraint",
+    "DielectricCorrections",
     "DistanceRestraint",
     "LennardJonesCorrections",
     "PositionalRestraint",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...atoms import Floats
 from .internal import InternalRestraint
@@ -34,6 +35,12 @@ class DistanceRestraint(InternalRestraint):
         r = np.linalg.norm(d, axis=1)
         unit = d / np.where(r > 0, r, np.inf)[:, None]
         return r - self.target, np.stack([unit, -unit], axis=1)
+
+    def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
+        parameters[:, 1] = targets
+
+    def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
+        return np.array(parameters[:, 1], np.float64)
 
     def _parameters(self) -> Floats:
         return np.stack(np.broadcast_arrays(self.force_constant, self.target, self.flat, 0.0), axis=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,10 +53,28 @@ class InternalRestraint(Term):
             ("target", unit, self.targets), ("force_constant", unit_of_k, positive), ("flat", unit, positive),
         ):  # fmt: skip
             values = numbers(name, getattr(self, name))
-            fits = np.isfinite(values) & (values >= least) & (values <= most)
-            if values.shape not in ((), (len(atoms),)) or not fits.all():
+            if values.shape not in ((), (len(atoms),)) or not _fit(values, least, most):
                 raise InputError(f"{name} must be one or {len(atoms)} numbers of {of}{bound}")
             object.__setattr__(self, name, read_only(np.broadcast_to(values, len(atoms)), np.float64))
+
+    def check_targets(self, targets: Floats) -> None:
+        """Raise InputError for targets (m,) that there cannot be."""
+        least, most, bound = self.targets
+        if not _fit(targets, least, most):
+            raise InputError(f"targets must be numbers of {self.units[0]}{bound}")
+
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """Shape of the targets, (m,)."""
+        return (len(self._atoms()),)
+
+    @abstractmethod
+    def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
+        """Put targets (m,) into parameters (m, 4) as the kernel takes them. origin : (3,) A of positions, not used"""
+
+    @abstractmethod
+    def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
+        """Give the targets (m,) of parameters (m, 4)."""
 
     def check(self, atoms: Atoms) -> None:
         require_atoms(atoms)
@@ -77,8 +95,9 @@ class InternalRestraint(Term):
         fine = run.dtype if encoding.is_fixed else np.dtype(np.float64)
         places = np.argsort(members.ravel(), kind="stable")
         starts = np.searchsorted(members.ravel()[places], np.arange(n + 1))
+        context.buffers[f"parameters of {self.name}"] = parameters = run.upload_each(self._parameters(), fine)
         arguments = dict(
-            atoms=run.upload(members, np.int32), parameters=run.upload(self._parameters(), fine),
+            atoms=run.upload(members, np.int32), parameters=parameters,
             starts=run.upload(starts, np.int32), places=run.upload(places, np.int32),
         )  # fmt: skip
         return [
@@ -96,3 +115,8 @@ class InternalRestraint(Term):
     @abstractmethod
     def _parameters(self) -> Floats:
         """Parameters of each restraint for the kernel, (m, 4)."""
+
+
+def _fit(values: Floats, least: float, most: float) -> bool:
+    """Tell if values are numbers within bounds."""
+    return bool((np.isfinite(values) & (values >= least) & (values <= most)).all())

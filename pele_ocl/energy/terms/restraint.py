@@ -71,7 +71,8 @@ class PositionalRestraint(Term):
         references = np.empty(shifted.shape, encoding.dtype)
         encoding.encode(shifted, references)
         context.buffers[f"reference of {self.name}"] = there = run.upload_each(references, encoding.dtype)
-        arguments = dict(references=there, constants=run.upload(self._constants(atoms)), flat=self.flat)
+        context.buffers[f"constants of {self.name}"] = constants = run.upload_each(self._constants(atoms))
+        arguments = dict(references=there, constants=constants, flat=self.flat)
         return [context.bind("energy/terms/restraint.cl", "restrain", index, arguments)]
 
     def _references(self, atoms: Atoms) -> Floats:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...atoms import Floats
 from .internal import InternalRestraint
@@ -48,6 +49,12 @@ class TorsionRestraint(InternalRestraint):
         turn = (_dot(f, g) * by_a2 - _dot(h, g) * by_b2) / np.where(g2 > 0, length, 1)
         away: Floats = (phi - np.asarray(self.target, np.float64) + np.pi) % (2 * np.pi) - np.pi
         return away, np.stack([by_i, turn - by_i, -turn - by_l, by_l], axis=1)
+
+    def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
+        parameters[:, 1], parameters[:, 2] = np.cos(targets), np.sin(targets)
+
+    def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
+        return np.array(np.arctan2(parameters[:, 2], parameters[:, 1]), np.float64)
 
     def _parameters(self) -> Floats:
         angles = np.cos(self.target), np.sin(self.target)

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...atoms import Floats
+from ...atoms import Floats, Structure
 from ...errors import FormatError
-from ...formats import read_conformations, read_structure
 from ...formats.cells import cryst1_cell, read_cell
-from ...inputfile import InputFile
+from ...formats.registry import structure_format
+from ...inputfile import InputFile, read_file
 from .decimals import WIDTH, decimals
 from .framefile import AtomChoice, FrameFile, Positions
 
@@ -27,7 +27,7 @@ class WholeFile(FrameFile):
     """All models of a structure file in memory."""
 
     def __init__(self, path: Path) -> None:
-        self._positions = read_conformations(path)[1]
+        self._positions = _conformations(read_file(path))
         super().__init__(path, self._positions.shape[1], self._positions.shape[0])
         self._cell = read_cell(path)
 
@@ -60,7 +60,8 @@ class PdbFile(FrameFile):
         """Learn the places of fields from the first model."""
         self._starts = [*starts, path.stat().st_size]
         self._first = self._bytes(0, self._starts[1])
-        structure = read_structure(InputFile(path, self._first))
+        structure = structure_format(path).read(InputFile(path, self._first), None)
+        assert isinstance(structure, Structure)
         ends = np.flatnonzero(np.frombuffer(self._first, np.uint8) == ord("\n"))
         lines = structure.lines.astype(np.intp) - 1
         head = _after_model(self._first[starts[0] :]) + starts[0]
@@ -119,11 +120,19 @@ class PdbFile(FrameFile):
 
     def _read_any(self, texts: list[bytes], frames: range) -> Floats:
         """Positions of models by the reader of structures, which names what is wrong."""
-        positions = read_conformations(InputFile(self.path, b"".join([self._first, *texts])))[1]
+        positions = _conformations(InputFile(self.path, b"".join([self._first, *texts])))
         if len(positions) != len(texts) + 1:
             raise FormatError(f"{self.path}: one of the models {frames.start + 1} to {frames.stop} has no atoms")
         found: Floats = positions[1:]
         return found
+
+
+def _conformations(file: InputFile) -> Floats:
+    """Positions (m, n, 3) A of all models as they stand in a file, whose frames are imaged later."""
+    read = structure_format(file.path).conformations
+    if read is None:
+        raise FormatError(f"{file}: no format of several models; take a PDB or an mmCIF file")
+    return read(file, None)[1]
 
 
 def _after_model(text: bytes) -> int:

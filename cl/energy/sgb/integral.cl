@@ -1,0 +1,79 @@
+// Surface integrals 1/B of all atoms over the exposed points; eq. 2 of docs/theory/sgb.md. A work-group owns CENTRES
+// atoms of one conformation (third dimension) and a part of the spheres (second dimension). It puts their points in
+// line one sphere after the other. Its work-items add them up for vectors of atoms, always in one order.
+#include "common/real.clh"
+
+#ifndef TILE
+#error "TILE: atoms in a tile, a multiple of WIDTH"
+#endif
+#ifndef ITEMS
+#error "ITEMS: work-items of a group"
+#endif
+#ifndef WORDS
+#error "WORDS: words of 32 points of a sphere"
+#endif
+
+#define ROOM 256  // points that are added up together
+
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void surface_integrals(
+    const int n_tiles,
+    const int n_centres,                        // slots of a work-group
+    const int n_parts,                          // of the spheres
+    const int n_spheres,                        // of a part, at most
+    global const real4 *restrict points,        // (n_conformations, n_slots) x, y, z from the tile's origin [A]
+    global const real *restrict x,              // the same as columns
+    global const real *restrict y,
+    global const real *restrict z,
+    global const real4 *restrict origins,       // (n_conformations, n_tiles) [A]
+    global const real4 *restrict parameters,    // (n_slots) radius of the surface [A] first, 0 at unused slots
+    global const real4 *restrict units,         // (32 WORDS) points of the unit sphere
+    global const int *restrict exposed,         // (n_conformations, n_slots, WORDS) bits of points.cl
+    global real *restrict sums)                 // (n_conformations, n_parts, n_slots) [1/A]
+{
+    local ushort lined[32 * WORDS];
+    local int firsts[WORDS + 1];
+    local real4 line[ROOM];
+    const int item = get_local_id(0), part = get_group_id(1), conformation = get_global_id(2), n_slots = n_tiles * TILE;
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
+    const int first = get_group_id(0) * n_centres + item * WIDTH, end = min((int)(get_group_id(0) + 1) * n_centres, n_slots);
+    const int first_sphere = n_spheres * part, last = min(first_sphere + n_spheres, n_slots);
+    global real *out = sums + ((size_t)conformation * n_parts + part) * n_slots;
+    for (int i = first; i < end; i += ITEMS * WIDTH) STORE((realv)0, i, out);
+    for (int j = first_sphere; j < last; ++j) {
+        const real radius = parameters[j].x, share = radius * radius / (32 * WORDS);
+        global const int *bits = exposed + (at + j) * WORDS;
+        for (int w = item; w < WORDS; w += ITEMS) firsts[w + 1] = popcount(bits[w]);
+        if (item == 0) firsts[0] = 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (item == 0)
+            for (int w = 0; w < WORDS; ++w) firsts[w + 1] += firsts[w];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const int count = firsts[WORDS];
+        for (int w = item; w < WORDS; w += ITEMS) {
+            int place = firsts[w];
+            for (int k = 0; k < 32; ++k)
+                if (bits[w] >> k & 1) lined[place++] = (ushort)(32 * w + k);
+        }
+        const real4 point = points[at + j], origin = origins[box + j / TILE];
+        for (int start = 0; start < count; start += ROOM) {
+            const int size = min(ROOM, count - start);
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int k = item; k < size; k += ITEMS) line[k] = units[lined[start + k]];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int i = first; i < end; i += ITEMS * WIDTH) {
+                const real4 shift = origin - origins[box + i / TILE] + point;
+                const realv dx = shift.x - LOAD(i, x + at), dy = shift.y - LOAD(i, y + at), dz = shift.z - LOAD(i, z + at);
+                const realv middle = dx * dx + dy * dy + dz * dz + radius * radius;
+                realv sum = 0;
+                for (int k = 0; k < size; ++k) {
+                    const realv along = dx * line[k].x + dy * line[k].y + dz * line[k].z;
+                    const realv inv_r2 = inverse(middle + 2 * radius * along);
+                    sum += (along + radius) * inv_r2 * inv_r2;
+                }
+                STORE(LOAD(i, out) + sum * share, i, out);
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}

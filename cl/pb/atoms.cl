@@ -1,0 +1,108 @@
+// Singular potential that is taken out of the solution near the atoms, and the equation that is left. A work-item does
+// a plane of nodes or one node.
+#include "common/real.clh"
+#include "common/total.clh"
+#define WIDE_NUMBERS
+#include "pb/operator.clh"
+
+#if CODED
+typedef uchar access;
+#else
+typedef total access;
+#endif
+
+// Coefficients of the six edges of a node by number: right, left, far, near, above, below; e is along axis e / 2.
+INLINE total edge_of(ColourGrid grid, Row row, int m, int e, EDGES_TAKEN) {
+    const size_t own = row.own + m, other = row.other + m, line = grid.row, plane = (size_t)grid.row * grid.ny;
+    if (e == 0) return COEFFICIENT(x_edges, 0, own);
+    if (e == 1) return COEFFICIENT(x_edges, 0, other - 1 + row.odd);
+    if (e == 2) return COEFFICIENT(y_edges, 1, own);
+    if (e == 3) return COEFFICIENT(y_edges, 1, other - line);
+    if (e == 4) return COEFFICIENT(z_edges, 2, own);
+    return COEFFICIENT(z_edges, 2, other - plane);
+}
+
+INLINE size_t neighbour_of(ColourGrid grid, Row row, int m, int which) {
+    const size_t other = row.other + m, line = grid.row, plane = (size_t)grid.row * grid.ny;
+    return which == 0 ? other + row.odd : which == 1 ? other + row.odd - 1 : which == 2 ? other + line
+         : which == 3 ? other - line : which == 4 ? other + plane : other - plane;
+}
+
+// Finds the region where the singular potential is taken out: inner nodes with an edge in the molecule, which no ion
+// reaches. solutes : (3) coefficients of such edges
+kernel void find_region(
+    const ColourGrid grid, EDGES, global const access *restrict accesses, global const total *restrict solutes,
+    global uchar *restrict region)
+{
+    if (!IS_INNER_PLANE(grid)) return;
+    for (int colour = 0; colour < 2; ++colour) {
+        FOR_ROWS(j, grid) {
+            const Row row = row_at(grid, colour, j, PLANE);
+            FOR_NODES(m, grid, row) {
+                int is_inside = 0;
+                for (int t = 0; t < 6; ++t) is_inside |= edge_of(grid, row, m, t, EDGES_PASSED) == solutes[t / 2];
+#if SALTED
+                is_inside &= accesses[row.own + m] == 0;
+#endif
+                region[row.own + m] = is_inside;
+            }
+        }
+    }
+}
+
+// Finds the nodes whose equation has a part of the singular potential: with neighbours on the region's other side, or
+// in the region with an edge that leaves the molecule.
+kernel void find_jumps(
+    const ColourGrid grid, EDGES, global const total *restrict solutes, global const uchar *restrict region,
+    global uchar *restrict jumps)
+{
+    if (!IS_INNER_PLANE(grid)) return;
+    for (int colour = 0; colour < 2; ++colour) {
+        FOR_ROWS(j, grid) {
+            const Row row = row_at(grid, colour, j, PLANE);
+            FOR_NODES(m, grid, row) {
+                const int own = region[row.own + m];
+                int jump = 0;
+                for (int t = 0; t < 6; ++t) {
+                    const int leaves = edge_of(grid, row, m, t, EDGES_PASSED) != solutes[t / 2];
+                    jump |= own != region[neighbour_of(grid, row, m, t)] || (own && leaves);
+                }
+                jumps[row.own + m] = jump;
+            }
+        }
+    }
+}
+
+// Finds the equation's right side at these nodes. A work-item a node.
+kernel void singular_charges(
+    const ColourGrid grid, EDGES, global const total *restrict solutes, global const uchar *restrict region,
+    const int n_nodes,
+    global const int *restrict nodes,       // (n_nodes, 3) i, j, k
+    global const total *restrict singular,  // at these nodes the potential that is taken out [kT/e]
+    global total *restrict right)           // (n_nodes)
+{
+    const int t = get_global_id(0);
+    if (t >= n_nodes) return;
+    const int i = nodes[3 * t], j = nodes[3 * t + 1], k = nodes[3 * t + 2], m = i / 2;
+    const Row row = row_at(grid, (i + j + k) & 1, j, k);
+    const int own = region[row.own + m];
+    const total here = singular[row.own + m];
+    total sum = 0;
+    for (int e = 0; e < 6; ++e) {
+        const size_t at = neighbour_of(grid, row, m, e);
+        const total coefficient = edge_of(grid, row, m, e, EDGES_PASSED);
+        if (own && coefficient != solutes[e / 2]) sum += (coefficient - solutes[e / 2]) * (singular[at] - here);
+        if (own != region[at]) sum += (own ? -1 : 1) * coefficient * singular[at];
+    }
+    right[t] = sum;
+}
+
+// Adds values at nodes. A work-item a node.
+kernel void add_at(
+    const ColourGrid grid, const int n_nodes, global const int *restrict nodes, global const total *restrict values,
+    global total *restrict array)
+{
+    const int t = get_global_id(0);
+    if (t >= n_nodes) return;
+    array[node_at(grid, nodes[3 * t], nodes[3 * t + 1], nodes[3 * t + 2])] += values[t];
+}

@@ -1,0 +1,105 @@
+// Equation in wide numbers: its residuals, from which float32 makes corrections. A work-item does a plane of nodes or
+// one node.
+#include "common/real.clh"
+#include "common/total.clh"
+#define WIDE_NUMBERS
+#include "pb/operator.clh"
+
+#ifndef N_IONS
+#error "N_IONS: species of ions of the nonlinear equation, 0 of the linear one"
+#endif
+#define LARGEST_EXPONENT 85
+
+#if CODED
+typedef uchar access;  // of ions to a node, 0 or 1
+#else
+typedef total access;
+#endif
+
+#define SALT const total salt_factor, global const access *restrict accesses, global const total *restrict ions
+#define SALT_TAKEN total salt_factor, global const access *accesses, global const total *ions
+#define SALT_PASSED salt_factor, accesses, ions
+
+typedef struct { total charge, slope; } Salt;
+
+// Charge of ions at a node, in the equation's unit, and its slope. ions : (N_IONS, 2) charge and share
+INLINE Salt salt_at(size_t at, total potential, SALT_TAKEN) {
+    Salt salt = {0, 0};
+#if SALTED
+    const total factor = salt_factor * accesses[at];
+#if N_IONS
+    for (int s = 0; s < N_IONS; ++s) {
+        const total z = ions[2 * s], most = LARGEST_EXPONENT;
+        const total density = ions[2 * s + 1] * exp(clamp(-z * potential, -most, most));
+        salt.charge -= factor * z * density;
+        salt.slope += factor * z * z * density;
+    }
+#else
+    salt.charge = factor * potential;
+    salt.slope = factor;
+#endif
+#endif
+    return salt;
+}
+
+INLINE total lacking(ColourGrid grid, Row row, int m, EDGES_TAKEN, SALT_TAKEN, global const total *potential) {
+    const Stencil near = stencil_at(grid, row, m, EDGES_PASSED, potential);
+    const total own = potential[row.own + m];
+    return near.neighbours - near.coefficients * own - salt_at(row.own + m, own, SALT_PASSED).charge;
+}
+
+// Residuals at all nodes, as if they had no charges.
+kernel void find_lacking(
+    const ColourGrid grid, EDGES, SALT, global const total *restrict potential, global real *restrict lacks)
+{
+    if (!IS_INNER_PLANE(grid)) return;
+    for (int colour = 0; colour < 2; ++colour) {
+        FOR_ROWS(j, grid) {
+            const Row row = row_at(grid, colour, j, PLANE);
+            FOR_NODES(m, grid, row) {
+                lacks[row.own + m] = (real)lacking(grid, row, m, EDGES_PASSED, SALT_PASSED, potential);
+            }
+        }
+    }
+}
+
+// Residuals at nodes with charges. A work-item a node.
+kernel void find_lacking_at(
+    const ColourGrid grid, EDGES, SALT, global const total *restrict potential,
+    const int n_charged,
+    global const int *restrict charged,    // (n_charged, 3) i, j, k of inner nodes, each once
+    global const total *restrict charges,  // (n_charged) in the equation's unit
+    global real *restrict lacks)
+{
+    const int t = get_global_id(0);
+    if (t >= n_charged) return;
+    const int i = charged[3 * t], j = charged[3 * t + 1], k = charged[3 * t + 2];
+    const Row row = row_at(grid, (i + j + k) & 1, j, k);
+    lacks[row.own + i / 2] = (real)(charges[t] + lacking(grid, row, i / 2, EDGES_PASSED, SALT_PASSED, potential));
+}
+
+// Finds the operator's salt at a potential, at all inner nodes.
+kernel void linearise(const ColourGrid grid, SALT, global const total *restrict potential, global real *restrict salt) {
+    if (!IS_INNER_PLANE(grid)) return;
+    for (int colour = 0; colour < 2; ++colour) {
+        FOR_ROWS(j, grid) {
+            const Row row = row_at(grid, colour, j, PLANE);
+            FOR_NODES(m, grid, row) {
+                salt[row.own + m] = (real)salt_at(row.own + m, potential[row.own + m], SALT_PASSED).slope;
+            }
+        }
+    }
+}
+
+// Adds a share of a correction to the potential, at all inner nodes.
+kernel void correct(
+    const ColourGrid grid, const total share, global const real *restrict correction, global total *restrict potential)
+{
+    if (!IS_INNER_PLANE(grid)) return;
+    for (int colour = 0; colour < 2; ++colour) {
+        FOR_ROWS(j, grid) {
+            const Row row = row_at(grid, colour, j, PLANE);
+            FOR_NODES(m, grid, row) potential[row.own + m] += share * correction[row.own + m];
+        }
+    }
+}

@@ -1,0 +1,85 @@
+// Coarsest grids of a V-cycle in one work-group: launches would take longer than the work.
+#include "common/real.clh"
+#include "pb/smooth.clh"
+#include "pb/transfer.clh"
+
+#ifndef GROUP
+#error "GROUP: work-items of the group"
+#endif
+
+// Steps over all nodes of a colour or a grid, shared by the group. Rows of the border are passed over.
+#define FOR_ALL(t, count) for (int t = get_local_id(0); t < (count); t += GROUP)
+#define FINISHED barrier(CLK_GLOBAL_MEM_FENCE)
+
+// Relaxes the nodes of a colour.
+INLINE void relax_colour(
+    ColourGrid grid, PROBLEM_TAKEN, int colour, int is_first, global const real *right, global real *values)
+{
+    FOR_ALL(t, grid.row * grid.ny * grid.nz) {
+        const int m = t % grid.row, j = t / grid.row % grid.ny, k = t / grid.row / grid.ny;
+        if (j == 0 || j == grid.ny - 1 || k == 0 || k == grid.nz - 1) continue;
+        const Row row = row_at(grid, colour, j, k);
+        if (m < first_inner(row) || m > last_inner(grid, row)) continue;
+        const real wanted = right[row.own + m];
+        values[row.own + m] = is_first ? wanted / diagonal_at(grid, row, m, PROBLEM_PASSED)
+                                       : relaxed(grid, row, m, PROBLEM_PASSED, values, wanted, 1);
+    }
+    FINISHED;
+}
+
+// Finds corrections of the grids from `first` on. Arrays have all grids; the coarsest is relaxed until it is solved.
+kernel void solve_coarse(
+    global const ColourGrid *restrict grids,
+    const int first,
+    const int n_grids,
+    const int smoothings,
+    const int solving,  // relaxations of the coarsest grid, forward and then backward
+    PROBLEM,
+    global real *restrict right,
+    global real *restrict values,
+    global real *restrict residual)
+{
+    for (int level = first; level < n_grids; ++level) {
+        const ColourGrid grid = grids[level];
+        const int times = level == n_grids - 1 ? solving : smoothings;
+        for (int s = 0; s < times; ++s) {
+            relax_colour(grid, PROBLEM_PASSED, 0, s == 0, right, values);
+            relax_colour(grid, PROBLEM_PASSED, 1, 0, right, values);
+        }
+        if (level == n_grids - 1) break;
+        FOR_ALL(t, grid.row * grid.ny * grid.nz) {
+            const int m = t % grid.row, j = t / grid.row % grid.ny, k = t / grid.row / grid.ny;
+            if (j == 0 || j == grid.ny - 1 || k == 0 || k == grid.nz - 1) continue;
+            const Row row = row_at(grid, 0, j, k);
+            if (m < first_inner(row) || m > last_inner(grid, row)) continue;
+            residual[row.own + m] = residual_at(grid, row, m, PROBLEM_PASSED, values, right[row.own + m]);
+        }
+        FINISHED;
+        const ColourGrid coarse = grids[level + 1];
+        FOR_ALL(t, coarse.nx * coarse.ny * coarse.nz) {
+            const int i = t % coarse.nx, j = t / coarse.nx % coarse.ny, k = t / coarse.nx / coarse.ny;
+            if (i == 0 || j == 0 || k == 0 || i == coarse.nx - 1 || j == coarse.ny - 1 || k == coarse.nz - 1) continue;
+            right[node_at(coarse, i, j, k)] = restricted(grid, 2 * i, 2 * j, 2 * k, residual);
+        }
+        FINISHED;
+    }
+    for (int level = n_grids - 1; level >= first; --level) {
+        const ColourGrid grid = grids[level];
+        if (level < n_grids - 1) {
+            const ColourGrid coarse = grids[level + 1];
+            FOR_ALL(t, grid.row * grid.ny * grid.nz) {
+                const int m = t % grid.row, j = t / grid.row % grid.ny, k = t / grid.row / grid.ny;
+                if (j == 0 || j == grid.ny - 1 || k == 0 || k == grid.nz - 1) continue;
+                const Row row = row_at(grid, 0, j, k);
+                if (m < first_inner(row) || m > last_inner(grid, row)) continue;
+                values[row.own + m] += interpolated(coarse, 2 * m + row.odd, j, k, values);
+            }
+            FINISHED;
+        }
+        const int times = level == n_grids - 1 ? solving : smoothings;
+        for (int s = 0; s < times; ++s) {
+            relax_colour(grid, PROBLEM_PASSED, 1, 0, right, values);
+            relax_colour(grid, PROBLEM_PASSED, 0, 0, right, values);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// Sums and steps of conjugate gradients. Each group does a chunk of the arrays. The order is fixed, so that sums have
+// the same bits in every run. Arrays are filled up with zeros to whole chunks of LANES.
+#include "common/real.clh"
+#include "common/total.clh"
+
+#ifndef GROUP
+#error "GROUP: work-items of a group, a power of two"
+#endif
+#ifndef LANES
+#error "LANES: numbers that a work-item adds up beside each other: those of a CPU's registers, 1 on GPUs"
+#endif
+
+enum { RZ, ALPHA, BETA, SQUARE };                    // places of scalars
+enum { FOR_START, FOR_ALPHA, FOR_SQUARE, FOR_BETA };  // what a sum is for
+
+#define FOR_CHUNK(t, chunk, n)                                                                     \
+    const size_t first_ = (size_t)get_group_id(0) * (chunk), end_ = min(first_ + (chunk), (size_t)(n)); \
+    for (size_t t = first_ + get_local_id(0) * LANES; t < end_; t += GROUP * LANES)
+#define FOR_LANES(l) for (int l = 0; l < LANES; ++l)
+
+// Adds the lanes of all work-items of the group up, and writes the sum.
+INLINE void conclude_group(const total *lanes, local total *scratch, global total *sums) {
+    const int item = get_local_id(0);
+    total sum = 0;
+    FOR_LANES(l) sum += lanes[l];
+    scratch[item] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {
+        if (item < half_size) scratch[item] += scratch[item + half_size];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (item == 0) sums[get_group_id(0)] = scratch[0];
+}
+
+kernel void multiply(
+    const ulong n, const ulong chunk, global const real *restrict a, global const real *restrict b,
+    global total *restrict sums)
+{
+    local total scratch[GROUP];
+    total lanes[LANES] = {0};
+    FOR_CHUNK(t, chunk, n) {
+        FOR_LANES(l) lanes[l] += (total)a[t + l] * b[t + l];
+    }
+    conclude_group(lanes, scratch, sums);
+}
+
+// A step along the direction; sums of the residual's squares.
+kernel void advance(
+    const ulong n, const ulong chunk, global const total *restrict scalars, global const real *restrict direction,
+    global const real *restrict product, global real *restrict solution, global real *restrict residual,
+    global total *restrict sums)
+{
+    local total scratch[GROUP];
+    total lanes[LANES] = {0};
+    const real alpha = (real)scalars[ALPHA];
+    FOR_CHUNK(t, chunk, n) {
+        FOR_LANES(l) {
+            solution[t + l] += alpha * direction[t + l];
+            const real left = residual[t + l] - alpha * product[t + l];
+            residual[t + l] = left;
+            lanes[l] += (total)left * left;
+        }
+    }
+    conclude_group(lanes, scratch, sums);
+}
+
+// Takes the next direction.
+kernel void turn(
+    const ulong n, const ulong chunk, global const total *restrict scalars, global const real *restrict preconditioned,
+    global real *restrict direction)
+{
+    const real beta = (real)scalars[BETA];
+    FOR_CHUNK(t, chunk, n) {
+        FOR_LANES(l) direction[t + l] = preconditioned[t + l] + beta * direction[t + l];
+    }
+}
+
+// Adds the groups' sums up and computes the scalars that follow. One group.
+kernel void conclude(
+    const int n_sums, const int what, global const total *restrict sums, global total *restrict scalars)
+{
+    local total scratch[GROUP];
+    const int item = get_local_id(0);
+    total sum = 0;
+    for (int t = item; t < n_sums; t += GROUP) sum += sums[t];
+    scratch[item] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {
+        if (item < half_size) scratch[item] += scratch[item + half_size];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (item > 0) return;
+    const total all = scratch[0];
+    if (what == FOR_ALPHA) scalars[ALPHA] = all > 0 ? scalars[RZ] / all : 0;
+    if (what == FOR_SQUARE) scalars[SQUARE] = all;
+    if (what == FOR_BETA) {
+        scalars[BETA] = scalars[RZ] > 0 ? all / scalars[RZ] : 0;
+        scalars[RZ] = all;
+    }
+    if (what == FOR_START) {
+        scalars[BETA] = 0;
+        scalars[RZ] = all;
+    }
+}

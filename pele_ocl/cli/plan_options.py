@@ -1,0 +1,101 @@
+"""Options of commands that evaluate energies: which terms, which pairs, which variant, how accurate."""
+
+from __future__ import annotations
+
+import click
+
+from ..energy import BORN, VARIANTS, EnergyBatch, EnergyResult
+from ..energy.result import ALL_TERMS
+from ..energy.term_set import GROUPS
+from ..errors import InputError
+from ..grid import FARTHEST
+from ..jobs.facts import accuracy_facts as accuracy_facts
+from ..solvent import SolventResult
+from .options import Command
+
+VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
+
+variant_option = click.option(
+    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
+)
+
+born_option = click.option(
+    "--born", type=click.Choice(["auto", *BORN]), default="auto", show_default=True,
+    help="Sums that give Born radii: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",
+)  # fmt: skip
+
+
+def pair_options(command: Command) -> Command:
+    """Options `fixed_radii`, `cutoff`, `one_four` and `terms`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.option("--fixed-radii", is_flag=True, help="Keep Born radii fixed in the gradient, as PELE does."),
+    click.option("--cutoff", type=float, help="Leave out pairs beyond this distance, Angstrom; by default none."),
+    click.option(
+        "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
+        help="Scale 1-4 pairs as the force field says, or leave them out.",
+    ),
+    click.option(
+        "--terms", metavar="NAMES",
+        help="Terms to compute, with commas: bond,angle,torsion. bonded, nonbonded and gb name groups. "
+        "Default: all.",
+    ),
+)  # fmt: skip
+
+
+def require_near(cutoff: float | None) -> None:
+    """Raise InputError for a cutoff beyond the farthest positions that there may be."""
+    if cutoff is not None and cutoff > FARTHEST:
+        raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
+
+
+def listed(terms: str | None) -> list[str] | None:
+    """Read the names of --terms, in which blanks may replace underscores, as on the screen.
+
+    Raises InputError, before any file is read, for a name that no atoms have a term of.
+    """
+    if terms is None:
+        return None
+    names = ["_".join(name.split()) for name in terms.split(",")]
+    unknown = next((name for name in names if name not in (*ALL_TERMS, *GROUPS)), None)
+    if unknown is not None:
+        raise InputError(
+            f"there is no term {unknown!r}; choose of {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
+        )
+    return names
+
+
+Approximate = SolventResult | EnergyResult | EnergyBatch
+
+accuracy_option = click.option(
+    "--accuracy", type=float, metavar="A",
+    help="Largest relative error of a Born radius with a tree, 1e-6 to 1e-4; by default 1e-5.",
+)  # fmt: skip
+
+
+def accuracy_lines(result: Approximate, way: str) -> list[str]:
+    """Tell the accuracy and the error for reading, after an empty line; way : in which the Born radii were computed"""
+    if result.accuracy is None:
+        return []
+    error, asked = result.error, accuracy_text(way, result.accuracy)
+    if error is None:
+        return ["", f"{asked}; their error could not be measured, for which a device needs float64"]
+    missed = ", more than asked for: --precision float64 rounds less" if error.largest > result.accuracy else ""
+    return ["", f"{asked}; measured {error.largest:.1e} at most{missed}, {error.rms:.1e} rms", f"  ({error.about})"]
+
+
+def accuracy_text(way: str, accuracy: float) -> str:
+    """Write the accuracy that was asked for."""
+    return f"Born radii by {way} to {accuracy:.0e}"
+
+
+def accuracy_attributes(result: Approximate) -> dict[str, float]:
+    """Give the accuracy and the error for a file."""
+    if result.accuracy is None:
+        return {}
+    measured = {} if result.error is None else {"error_largest": result.error.largest, "error_rms": result.error.rms}
+    return {"accuracy": result.accuracy, **measured}

@@ -1,0 +1,82 @@
+"""Records on stdout, a JSON object a line, and the exit codes of commands some of whose structures failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from ..errors import PeleError
+from ..inputfile import InputFile
+from ..jobs import SCHEMA, Record
+from ..jobs.spec import sha256_of
+from .clock import elapsed
+from .terminal import note, one_line, say_json
+
+NAMED = 3  # failures that are told one by one
+
+
+def say_records(records: Iterable[Record]) -> None:
+    """Print records as JSON, one a line."""
+    for record in records:
+        say_json(record.to_dict())
+
+
+def say_record(source: InputFile, result: Mapping[str, Any]) -> None:
+    """Print the record of the only structure as JSON, with the seconds since the command began."""
+    say_records([Record(str(source), source.sha256, timed(result))])
+
+
+def say_map(source: InputFile, result: Mapping[str, Any]) -> None:
+    """Print the record of a map as JSON: `map`, its file, stands in place of `structure`."""
+    say_json({"schema": SCHEMA, "map": str(source), "sha256": source.sha256, **timed(result)})
+
+
+def timed(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the seconds since the command began to a result."""
+    return {**result, "seconds": {**result.get("seconds", {}), "total": elapsed()}}
+
+
+@contextmanager
+def failing_as_record(path: Path, as_json: bool) -> Iterator[None]:
+    """Print an error raised within the block as the record of the only structure, too, if as_json is True."""
+    try:
+        yield
+    except PeleError as error:
+        if as_json:
+            say_records([Record.failed_by(error, path, sha256_of(path))])
+        raise
+
+
+def exit_for_records(records: Iterable[Record]) -> None:
+    """End the command with exit code 1 if a structure failed, or a model or frame of one."""
+    if any(record.failed or _has_failures(record.result) for record in records):
+        click.get_current_context().exit(1)
+
+
+def _has_failures(result: Mapping[str, Any]) -> bool:
+    """True if frames or models of a structure failed, of any of its ligands."""
+    parts = cast(Sequence[Mapping[str, Any]], result.get("ligands", [result]))
+    return any(part.get("n_failed") for part in parts)
+
+
+def exit_for_models(failed: Mapping[int, str], numbers: Sequence[int]) -> None:
+    """Name the first models that failed, and exit with 1, if there are any; failed : reasons, by place"""
+    exit_for_failed("model", {numbers[place]: why for place, why in failed.items()}, len(failed), len(numbers))
+
+
+def exit_for_failed(what: str, reasons: Mapping[int, str], n_failed: int, n: int) -> None:
+    """Name the first of the frames or models that failed, and exit with 1, if there are any.
+
+    what : "frame" or "model"; reasons : of some that failed, by number; n_failed, n : how many failed, of how many
+    """
+    if n_failed:
+        named = list(reasons.items())[:NAMED]
+        shown = "; ".join(f"{what} {number}: {one_line(reason)}" for number, reason in named)
+        rest = f"; and {n_failed - len(named):,} more" if n_failed > len(named) else ""
+        plural = "" if n_failed == 1 else "s"
+        note(f"Error: {n_failed:,} {what}{plural} of {n:,} failed: {shown}{rest}")
+        click.get_current_context().exit(1)

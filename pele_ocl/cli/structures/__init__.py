@@ -1,1 +1,0 @@
-"""Which atoms and which structures a command takes."""

@@ -1,0 +1,119 @@
+"""Harmonic restraint of a centre of mass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import array, number, numbers
+from ...atoms import Atoms, Floats, Ints, require_atoms
+from ...errors import InputError
+from ...readonly import read_only
+from .term import Term, TermContext
+
+if TYPE_CHECKING:
+    from ...opencl.launch import BoundLaunch
+
+
+@dataclass(frozen=True, eq=False)
+class CenterRestraint(Term):
+    """Harmonic restraint of the centre of mass of some atoms: k max(|c - c0| - flat, 0)^2, kcal/mol.
+
+    atoms : mask (n,) or indices of the atoms, such as a ligand's
+    target : (3,) c0, A; by default the centre of the positions that the plan is made with
+    force_constant : k, kcal/mol/A^2, >= 0; the whole factor of the square
+    flat : A, >= 0; so far from c0 there is no energy
+    weights : of the atoms, one each, not negative; by default their masses
+    name : of the term in results
+    """
+
+    movable: ClassVar[bool] = False
+
+    atoms: ArrayLike
+    force_constant: float
+    target: ArrayLike | None = None
+    flat: float = 0.0
+    weights: ArrayLike | None = None
+    name: str = "center_restraint"
+
+    def __post_init__(self) -> None:
+        number("force_constant", self.force_constant, "a number of kcal/mol/A^2, 0 or more,", least=0)
+        number("flat", self.flat, "a number of Angstrom, 0 or more,", least=0)
+        chosen = array("atoms to restrain", self.atoms, "iub", "indices or booleans")
+        object.__setattr__(self, "atoms", read_only(chosen, chosen.dtype))
+        for name, shape in (("target", (3,)), ("weights", None)):
+            if getattr(self, name) is None:
+                continue
+            values = numbers(name, getattr(self, name))
+            if not np.isfinite(values).all() or (shape and values.shape != shape):
+                raise InputError(f"{name} has shape {values.shape}; finite numbers {shape or ''} are needed")
+            object.__setattr__(self, name, read_only(values, np.float64))
+
+    def check(self, atoms: Atoms) -> None:
+        require_atoms(atoms)
+        self._members(atoms)
+
+    def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
+        require_atoms(atoms)
+        members, weights = self._members(atoms)
+        away = weights @ atoms.positions[members] - self._target(atoms)
+        r = float(np.linalg.norm(away))
+        beyond = max(r - self.flat, 0.0)
+        energies, gradient = np.zeros(len(atoms)), np.zeros((len(atoms), 3))
+        energies[members] = weights * self.force_constant * beyond**2
+        gradient[members] = 2 * self.force_constant * beyond / (r or 1.0) * weights[:, None] * away
+        return energies, gradient
+
+    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+        run, encoding, atoms = context.run, context.encoding, context.atoms
+        fine = run.dtype if encoding.is_fixed else np.dtype(np.float64)
+        members, weights = self._members(atoms)
+        of_atoms = np.zeros(len(atoms))
+        of_atoms[members] = weights
+        origin = encoding.shift(*atoms.bounds()) + encoding.base
+        parameters = np.append(self.force_constant, self._target(atoms) - origin)[np.newaxis]
+        there = context.buffers[f"parameters of {self.name}"] = run.upload_each(parameters, fine)
+        arguments = dict(
+            n_members=len(members), members=run.upload(members, np.int32), weights=run.upload(of_atoms, fine),
+            parameters=there, flat=self.flat,
+        )  # fmt: skip
+        return [context.bind("energy/terms/center.cl", "restrain_center", index, arguments)]
+
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """Shape of the target."""
+        return (3,)
+
+    def check_targets(self, targets: Floats) -> None:
+        """Do nothing: any place will do."""
+
+    def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
+        """Put a target (3,) A into parameters (1, 4), from the origin (3,) A of the positions on the device."""
+        parameters[0, 1:] = targets - origin
+
+    def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
+        """Give the target (3,) A of parameters (1, 4)."""
+        return np.asarray(parameters[0, 1:] + origin, np.float64)
+
+    def _members(self, atoms: Atoms) -> tuple[Ints, Floats]:
+        """Atoms (m,) of the group, and their weights (m,), which add up to 1."""
+        chosen = np.zeros(len(atoms), bool)
+        try:
+            chosen[np.asarray(self.atoms)] = True
+        except (IndexError, TypeError, ValueError):
+            raise InputError(f"atoms to restrain are no mask of {len(atoms)} atoms and no indices of them") from None
+        members = np.flatnonzero(chosen).astype(np.int32)
+        weights = atoms.masses[members] if self.weights is None else np.asarray(self.weights, np.float64)
+        if weights.shape != members.shape or (weights < 0).any() or not weights.sum() > 0:
+            raise InputError(f"weights must be a number for each of {len(members)} atoms, 0 or more, and not all 0")
+        shares: Floats = weights / weights.sum()
+        return members, shares
+
+    def _target(self, atoms: Atoms) -> Floats:
+        """c0, (3,)."""
+        members, weights = self._members(atoms)
+        target: ArrayLike = weights @ atoms.positions[members] if self.target is None else self.target
+        return np.asarray(target, np.float64)

@@ -1,0 +1,117 @@
+"""Many pieces of a buffer copied by one launch: values that rows keep, written, read and moved."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+    from ..opencl.run import Run
+    from ..opencl.timing import Event
+
+WORD = 8  # bytes
+MOST_PIECES = 65_535  # of a launch, which CUDA's devices take in the second dimension
+MOST_ITEMS = 4096  # work-items of a piece
+
+Places = NDArray[np.uint64]  # bytes, whole words
+
+
+class Pending:
+    """Writes that may be under way; an event that is dropped before it has come makes the host wait."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._events: deque[Event] = deque()
+
+    def keep(self, event: Event) -> None:
+        """Keep an event, and drop events that have come."""
+        while self._events and self._run.has_come(self._events[0]):
+            self._events.popleft()
+        self._events.append(event)
+
+
+class Copies:
+    """Copies of many pieces in the queue of one run.
+
+    Pieces begin at whole words of 8 bytes, and have room for whole words.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run, self._pending = run, Pending(run)
+        self._buffers: dict[str, Buffer] = {}
+
+    def move(self, source: Buffer, target: Buffer, begin: Places, end: Places, sizes: NDArray[np.int64]) -> None:
+        """Start the copy of pieces from bytes `begin` of a buffer to bytes `end` of another one.
+
+        Within one buffer, pieces may go where other pieces were.
+        """
+        if source is target and np.isin(begin, end).any():
+            between = self._between("moved", int(sizes.sum()))
+            places = np.append(0, np.cumsum(sizes[:-1])).astype(np.uint64)
+            self.move(source, between, begin, places, sizes)
+            source, begin = between, places
+        self._launch("copy_pieces", begin, end, sizes, {"source": source, "target": target})
+
+    def clear(self, target: Buffer, begin: Places, sizes: NDArray[np.int64]) -> None:
+        """Start to fill pieces with zeros."""
+        self._launch("clear_pieces", begin, begin, sizes, {"target": target})
+
+    def scatter(self, target: Buffer, pieces: Sequence[tuple[Places, NDArray[Any]]]) -> None:
+        """Start to write values: each (m, size) of some type, with the bytes (m,) at which its rows begin."""
+        there = [(begin, np.ascontiguousarray(values)) for begin, values in pieces if len(begin) and values.size]
+        if not there:
+            return
+        widths = [_whole(values[0].nbytes) for _, values in there]
+        firsts = np.cumsum([0, *(len(begin) * width for (begin, _), width in zip(there, widths, strict=True))])
+        staged = np.zeros(int(firsts[-1]), np.uint8)
+        for (begin, values), width, first in zip(there, widths, firsts.tolist(), strict=False):
+            rows = staged[first : first + len(begin) * width].reshape(len(begin), width)
+            rows[:, : values[0].nbytes] = values.view(np.uint8).reshape(len(begin), -1)
+        between = self._between("values", staged.nbytes)
+        self._pending.keep(self._run.start_write(between, staged))
+        sizes = np.concatenate([np.full(len(begin), width) for (begin, _), width in zip(there, widths, strict=True)])
+        starts = np.append(0, np.cumsum(sizes[:-1])).astype(np.uint64)
+        self.move(between, target, starts, np.concatenate([begin for begin, _ in there]), sizes)
+
+    def gather(self, source: Buffer, begin: Places, size: int, dtype: DTypeLike) -> NDArray[Any]:
+        """Read pieces of so many bytes, (m, size of the type), once all before is done."""
+        width, kind = _whole(size), np.dtype(dtype)
+        array = np.empty((len(begin), width), np.uint8)
+        if array.size:
+            between = self._between("read", array.nbytes)
+            places = np.arange(len(begin), dtype=np.uint64) * np.uint64(width)
+            self.move(source, between, begin, places, np.full(len(begin), width))
+            self._run.read(array, between)
+        return array[:, :size].view(kind)
+
+    def _between(self, name: str, size: int) -> Buffer:
+        """A buffer of so many bytes at least, which is kept for the next time."""
+        if name not in self._buffers or self._buffers[name].size < size:
+            self._buffers.pop(name, None)
+            self._buffers[name] = self._run.empty(size, np.uint8)
+        return self._buffers[name]
+
+    def _launch(
+        self, name: str, begin: Places, end: Places, sizes: NDArray[np.int64], buffers: Mapping[str, Buffer]
+    ) -> None:
+        if not len(sizes):
+            return
+        run, n, words = self._run, len(sizes), -(-sizes // WORD)
+        places = np.concatenate([begin // np.uint64(WORD), end // np.uint64(WORD), words.astype(np.uint64)])
+        there = self._between("places", places.nbytes)
+        self._pending.keep(run.start_write(there, places))
+        arguments = {"n": n, "places": there, **buffers}
+        kernel, most = run.kernel("engine/copy.cl", name), max(1, int(words.max()))
+        for first in range(0, n, MOST_PIECES):
+            shape = min(MOST_ITEMS, most), min(MOST_PIECES, n - first)
+            run.launch(kernel, shape, (min(64, most), 1), arguments, offset=(0, first))
+
+
+def _whole(size: int) -> int:
+    """Bytes of the whole words that so many bytes take."""
+    return -(-size // WORD) * WORD

@@ -1,0 +1,176 @@
+"""Values of restraints that rows have of their own: reference positions, force constants and targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import described, numbers, text
+from ..atoms import Floats
+from ..energy import CenterRestraint, PositionalRestraint, Term
+from ..energy.terms.internal import InternalRestraint
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..engine.system import System
+    from .ensemble import Ensemble
+
+
+class RowValues:
+    """Values of one kind that a restraint has for each row: read from the device, and written there.
+
+    words : what they are, for messages
+    """
+
+    words: ClassVar[str]
+
+    def __init__(self, ensemble: Ensemble, name: str) -> None:
+        """name : of the restraint. Raises InputError if a molecule has no such values under it"""
+        self._ensemble, self._name = ensemble, text("name", name)
+        for k in ensemble._resident.there.tolist():
+            system = ensemble._resident.system(k)
+            if self._term(system) is None:
+                raise InputError(f"no restraint of the ensemble that has {self.words} is named {described(name)}")
+
+    def read(self, rows: Sequence[int]) -> list[Floats]:
+        """Read the values of rows, failed ones too."""
+        found: dict[int, Floats] = {}
+        for numbers_, system in self._by_system(rows):
+            piece, kind = self._buffer(system)
+            raw = self._ensemble._resident.read(numbers_, piece, kind)
+            found |= zip(numbers_, self._decoded(system, raw), strict=True)
+        return [found[k] for k in rows]
+
+    def write(self, rows: Sequence[int], values: Sequence[ArrayLike]) -> None:
+        """Write values of rows, none if one is wrong."""
+        given = dict(zip(rows, values, strict=True))
+        ready: list[tuple[list[int], str, NDArray[Any]]] = []
+        for numbers_, system in self._by_system(list(given)):
+            piece, kind = self._buffer(system)
+            raw = self._ensemble._resident.read(numbers_, piece, kind)
+            for k, own in zip(numbers_, raw, strict=True):
+                self._encode(system, self._checked(k, system, given[k]), own, k)
+            ready.append((numbers_, piece, raw))
+        for numbers_, piece, raw in ready:
+            self._ensemble._resident.write(numbers_, piece, raw)
+        self._ensemble._evaluated[rows] = False
+
+    def _by_system(self, rows: Sequence[int]) -> Iterator[tuple[list[int], System]]:
+        """Rows by molecule."""
+        found: dict[System, list[int]] = {}
+        for k in rows:
+            found.setdefault(self._ensemble._system(k), []).append(k)
+        return ((numbers_, system) for system, numbers_ in found.items())
+
+    def _checked(self, k: int, system: System, values: ArrayLike) -> Floats:
+        """Check the values of row k, and give them their shape."""
+        given, shape = numbers(self.words, values), self._shape(system)
+        if given.shape not in ((), shape) or not np.isfinite(given).all():
+            raise InputError(f"{self.words} of row {k} have shape {given.shape}; finite numbers {shape} are needed")
+        return np.broadcast_to(given, shape)
+
+    def _term(self, system: System) -> Term | None:
+        """Restraint of a molecule; None if it has none of the name."""
+        terms = (term for term in system.energy.further_terms if term.name == self._name)
+        return next((term for term in terms if isinstance(term, self._kinds())), None)
+
+    def _kinds(self) -> tuple[type[Term], ...]:
+        """Restraints that have such values."""
+        return PositionalRestraint, InternalRestraint, CenterRestraint
+
+    def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
+        """Name of the buffer that has the values, and its type."""
+        passes = system.passes
+        if isinstance(self._term(system), PositionalRestraint):
+            return f"constants of {self._name}", passes.run.dtype
+        return f"parameters of {self._name}", self._ensemble._resident.fine
+
+    def _shape(self, system: System) -> tuple[int, ...]:
+        """Shape of the values of a row."""
+        term = self._term(system)
+        if isinstance(term, CenterRestraint):
+            return (1,)
+        return term.target_shape if isinstance(term, InternalRestraint) else (len(system.energy.atoms),)
+
+    def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[Floats]:
+        """Take the values of rows from their buffers (n_rows, size)."""
+        raise NotImplementedError
+
+    def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
+        """Put the values of row k into what its buffer has (size,)."""
+        raise NotImplementedError
+
+
+class References(RowValues):
+    """Positions (n, 3) A that a positional restraint holds the atoms of a row to."""
+
+    words = "references"
+
+    def _kinds(self) -> tuple[type[Term], ...]:
+        return (PositionalRestraint,)
+
+    def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
+        return f"reference of {self._name}", self._ensemble._resident.coordinate
+
+    def _shape(self, system: System) -> tuple[int, ...]:
+        return len(system.energy.atoms), 3
+
+    def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[Floats]:
+        return list(system.pipeline.decode(raw))
+
+    def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
+        encoded, offsets, errors = system.encoded(values[np.newaxis])
+        if errors or offsets.any():
+            raise InputError(errors.get(0, f"the references of row {k} lie far from the molecule"))
+        raw[:] = encoded[0]
+
+
+class ForceConstants(RowValues):
+    """Force constants of a restraint in a row: of each atom (n,), each distance or torsion (m,), a centre (1,)."""
+
+    words = "force constants"
+
+    def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[Floats]:
+        values = raw.astype(np.float64)
+        return list(values if self._is_positional(system) else values.reshape(len(raw), -1, 4)[:, :, 0])
+
+    def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
+        if (values < 0).any():
+            raise InputError(f"force constants of row {k} are negative; 0 or more is needed")
+        (raw if self._is_positional(system) else raw.reshape(-1, 4)[:, 0])[:] = values
+
+    def _is_positional(self, system: System) -> bool:
+        return isinstance(self._term(system), PositionalRestraint)
+
+
+class Targets(RowValues):
+    """Targets of a restraint in a row: of distances (m,) A, of torsions (m,) rad, of a centre of mass (3,) A."""
+
+    words = "targets"
+
+    def _kinds(self) -> tuple[type[Term], ...]:
+        return InternalRestraint, CenterRestraint
+
+    def _shape(self, system: System) -> tuple[int, ...]:
+        return self._restraint(system).target_shape
+
+    def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[Floats]:
+        parameters, origin = raw.astype(np.float64).reshape(len(raw), -1, 4), system.origin
+        return [self._restraint(system).targets_of(own, origin) for own in parameters]
+
+    def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
+        restraint = self._restraint(system)
+        restraint.check_targets(values)
+        restraint.put_targets(values, raw.reshape(-1, 4), system.origin)
+
+    def _restraint(self, system: System) -> InternalRestraint | CenterRestraint:
+        term = self._term(system)
+        assert isinstance(term, InternalRestraint | CenterRestraint)
+        return term
+
+
+BUFFERS = "reference of ", "constants of ", "parameters of "  # how names of the buffers begin that have values
+KINDS = {"references": References, "force_constants": ForceConstants, "targets": Targets}

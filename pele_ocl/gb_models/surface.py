@@ -1,0 +1,31 @@
+"""Spheres of the SGB models: the points whose exposed ones make the surface, and the figures of atoms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..atoms import Atoms, Floats
+from ..errors import ParameterError
+
+WORDS = 64  # words of 32 points
+POINTS = 32 * WORDS  # of a sphere
+
+
+def unit_points(n: int = POINTS) -> Floats:
+    """Points of the unit sphere on Fibonacci's spiral, (n, 3), each for the same area."""
+    k = np.arange(n) + 0.5
+    z, turn = 1 - 2 * k / n, np.pi * (1 + 5**0.5) * k
+    r = np.sqrt(1 - z**2)
+    return np.column_stack([r * np.cos(turn), r * np.sin(turn), z])
+
+
+def sgb_figures(atoms: Atoms, name: str) -> Floats:
+    """Atoms.sgb, (n, 4). name : of the GB model. Raises ParameterError for an atom without."""
+    assert atoms.sgb is not None
+    lacking = np.flatnonzero(np.isnan(atoms.sgb).any(axis=1))
+    if len(lacking):
+        raise ParameterError(
+            f"{atoms.describe(int(lacking[0]))} has no SGB parameters, which {name} needs: columns 5 to 8 of NBON in "
+            "its template are 0; make the template with OPLS2005"
+        )
+    return atoms.sgb

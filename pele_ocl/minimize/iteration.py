@@ -1,0 +1,307 @@
+"""Launches of an iteration after an evaluation, and all that is kept of structures on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..energy.passes import RADII, AnyPasses
+from ..energy.result import PASS_TERMS
+from ..opencl.shared import N_STATE, Descent, StepState
+from .constraints import BondConstraints
+from .options import FIRST_LENGTH
+from .preconditioner import BLOCK, BUILD_EVERY, Preconditioner, block_width, is_due, is_preconditioned, until_due
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+    from ..opencl.launch import BoundLaunch
+    from ..opencl.memory import Buffer
+    from ..opencl.run import Run
+    from ..opencl.signature import Arguments
+    from ..opencl.timing import Event
+
+HISTORY = 8  # of steps and changes of gradients that L-BFGS keeps
+FIRST_MIX = 0.1  # of FIRE
+MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
+MOST_SHARING = 8  # groups that share the preconditioner's blocks of a chunk on a GPU
+MOST_GROUPS = 512  # of a step, while each moves its atoms all at once
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Division of the work of an iteration after its evaluation.
+
+    items : work-items of a group
+    chunk : atoms whose sums a group adds up
+    moved : atoms that a group moves; round : so many of them at a time
+    sharing : groups that share the preconditioner's blocks of a chunk, at most
+    """
+
+    items: int
+    chunk: int
+    moved: int
+    round: int
+    sharing: int
+
+    @classmethod
+    def of(cls, device: Device, n_atoms: int) -> Shape:
+        """Choose the shape for a device and a number of atoms."""
+        if device.kind == "CPU":
+            return cls(1, max(1024, -(-n_atoms // MOST_CHUNKS)), 1024, 16, 1)
+        items = min(192, device.largest_group)
+        atoms = 64  # of which a work-item of such a group has a coordinate
+        rounds = -(-n_atoms // (atoms * MOST_GROUPS))
+        return cls(items, max(atoms, -(-n_atoms // MOST_CHUNKS)), rounds * atoms, atoms, MOST_SHARING)
+
+
+def build_in_turn(run: Run, build: BoundLaunch, evaluations: Sequence[int]) -> int:
+    """Build blocks as `Iteration.prepare` does, by this launch."""
+    first = 0
+    for due, seats in groupby(is_due(count) for count in evaluations):
+        n_seats = len(list(seats))
+        if due:
+            run.launch_bound([build], n_seats, first=first)
+        first += n_seats
+    return min(until_due(count) for count in evaluations)
+
+
+class Iteration:
+    """Directions, steps and decisions of the structures that lie in the seats of some passes, all on the device.
+
+    It does not keep the passes, only their launches and buffers.
+
+    per_seat : by name, the buffer of what is kept of each structure, and the bytes of a seat
+    begin : launches that find what stays as it is while a structure is minimised
+    evaluation : launches of an evaluation; both : of an iteration, for either buffer of the states
+    alone : of an iteration, for either, if nothing runs beside them
+    builds : launches that build the preconditioner, for either
+    """
+
+    history: ClassVar[int] = HISTORY
+
+    def __init__(
+        self, passes: AnyPasses, stopping: np.void, descent: Descent, free: NDArray[np.bool_],
+        constraints: BondConstraints | None = None, keeps_radii: bool = False,
+    ) -> None:  # fmt: skip
+        """Make the buffers.
+
+        passes : of an energy with gradient, a seat is a conformation of theirs; free : (n,) atoms that move
+        keeps_radii : whether the Born radii of a structure stay as they are when it begins
+        """
+        run, n, batch = passes.run, passes.n_atoms, passes.batch
+        self._size, self._coordinate = 3 * n, passes.encoding.dtype
+        self.fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
+        self._shape = Shape.of(run.device, n)
+        self._n_chunks = -(-n // self._shape.chunk)
+        self.state_size = N_STATE + 3 * self.history + 2 * self.history**2
+        real, coordinate = run.dtype, passes.encoding.dtype
+        self._preconditioner = Preconditioner.of(passes) if is_preconditioned(passes, descent) else None
+        self.per_seat = {
+            name: (run.zeros(batch * size, dtype), size * dtype.itemsize)
+            for name, size, dtype in (
+                ("base", 3 * n, coordinate), ("base_gradient", 3 * n, real), ("directions", 3 * n, real),
+                ("history", 6 * n * self.history, real), ("state", self.state_size, self.fine),
+                ("next_state", self.state_size, self.fine), *self._more(3 * n, real),
+                *([("inverses", self._preconditioner.size, real)] if self._preconditioner else []),
+            )
+        }  # fmt: skip
+        self.per_seat["positions"] = passes.buffers["positions"], 3 * n * coordinate.itemsize
+        self.begin: Sequence[BoundLaunch] = ()
+        self.evaluation = passes.launches
+        if keeps_radii:
+            self.per_seat |= {name: (passes.buffers[name], passes.buffers[name].size // batch) for name in RADII}
+            self.begin, self.evaluation = passes.apart_at_radii
+        self._looked = run.host_array((batch, self.state_size), self.fine)
+        self._seen: Event | None = None  # when they are there
+        n_blocks = self._preconditioner.n_blocks if self._preconditioner else 0
+        self._sharing = min(self._shape.sharing, -(-n_blocks // self._n_chunks))
+        self._n_rows = self.history + 2 + self._sharing
+        self._sums = run.empty(batch * 4 * self._n_rows * self._n_chunks, self.fine)
+        # P g and P y of a trial, between two launches, of two blocks for each atom; 0 where there is but one.
+        is_softened = ("softened", "changes") if self._preconditioner else ()
+        self._softened: Arguments = {name: run.zeros(batch * 6 * n) for name in is_softened}  # SOFTENED_ARGUMENTS
+        self.free, self._stopping, self._descent = run.upload_each(free.astype(real)), stopping, descent
+        self._done = [run.zeros(1, np.int32) for _ in range(2)]  # counters of cl/minimize/iterate.cl
+        held = () if constraints is None else constraints.launches(passes, self.per_seat["base"][0], self.free)
+        self._evaluated, self._stepped = held[:1], held[1:]  # what follows an evaluation and a step
+        either = ("state", "next_state"), ("next_state", "state")
+        self.both = [self._launches(passes, *names) for names in either]
+        self._joins = self._may_join(passes)
+        self.alone = [self._joined(passes, *names) for names in either] if self._joins else self.both
+        self.builds = self._builds_of(passes)
+        self.count = 0
+
+    def _more(self, size: int, real: np.dtype[np.generic]) -> list[tuple[str, int, np.dtype[np.generic]]]:
+        """Further buffers to keep: names, sizes of a seat, types."""
+        return []
+
+    def _macros(self, passes: AnyPasses) -> dict[str, int]:
+        return {
+            "M": self.history,
+            "GROUP": self._shape.items,
+            "PRECONDITIONED": int(self._preconditioner is not None),
+            **({"BLOCK": BLOCK} if self._preconditioner else {}),
+            **passes.encoding.macros,
+            **passes.result_macros,
+        }
+
+    def _builds_of(self, passes: AnyPasses) -> list[BoundLaunch]:
+        """Launches that build the blocks at the bases, for either buffer of the states."""
+        return [self._build(passes, "base", state) for state in ("state", "next_state")] if self._preconditioner else []
+
+    def _build(self, passes: AnyPasses, positions: str, state: str) -> BoundLaunch:
+        """Launch that builds the blocks at positions of this name."""
+        assert self._preconditioner is not None
+        names = {"positions": positions, "state": state, "inverses": "inverses"}
+        buffers = {"free": self.free, **{parameter: self.per_seat[name][0] for parameter, name in names.items()}}
+        return self._preconditioner.launch(passes, buffers, self._shape.items, **self._macros(passes))
+
+    def _measure(self, passes: AnyPasses) -> BoundLaunch:
+        """Launch that adds up over the atoms at the trials."""
+        shape, run = self._shape, passes.run
+        arguments = dict(
+            step=passes.encoding.step, free=self.free, sums=self._sums, **self._counts(passes), **self._blocks(run),
+            **passes.named("positions", "results"), **self._named("base", "base_gradient", "history"),
+        )  # fmt: skip
+        return run.bind(
+            "minimize/measure.cl", "measure", (self._n_chunks * shape.items, self._n_rows), (shape.items, 1),
+            arguments, width=self._width(run), **self._macros(passes),
+        )  # fmt: skip
+
+    def _named(self, *names: str) -> dict[str, Buffer]:
+        """Choose buffers of what is kept, for kernels whose parameters have the same names."""
+        return {name: self.per_seat[name][0] for name in names}
+
+    def _counts(self, passes: AnyPasses) -> Arguments:
+        """Integers of MEASURE_ARGUMENTS, cl/minimize/measure.clh."""
+        names = passes.contents.names
+        return dict(
+            n_atoms=passes.n_atoms, n_rows=passes.n_energies, chunk_size=self._shape.chunk, n_chunks=self._n_chunks,
+            sharing=self._sharing, counted=sum(1 << k for k, name in enumerate(PASS_TERMS) if name in names),
+        )  # fmt: skip
+
+    def _blocks(self, run: Run) -> Arguments:
+        """BLOCK_ARGUMENTS of cl/minimize/measure.clh."""
+        if self._preconditioner is None:
+            return {}
+        n_blocks, order = self._preconditioner.n_blocks, run.upload(self._preconditioner.order, np.int32)
+        return dict(
+            n_blocks=n_blocks, blocks_of_chunk=-(-n_blocks // self._n_chunks), order=order, **self._named("inverses"),
+            **self._softened,
+        )  # fmt: skip
+
+    def _width(self, run: Run) -> int:
+        """Reals in a vector of the kernels that take blocks."""
+        return block_width(run.device, run.precision, self._shape.items) if self._preconditioner else 1
+
+    def _launches(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
+        """Launches of one iteration: an evaluation, its sums, a step."""
+        run, shape = passes.run, self._shape
+        n_groups = -(-passes.n_atoms // shape.moved)
+        arguments = dict(
+            n_atoms=passes.n_atoms, n_rows=passes.n_energies, n_chunks=self._n_chunks, sharing=self._sharing,
+            **self._softened, **self._stepped_by(passes, before, after),
+        )  # fmt: skip
+        step_on = run.bind(
+            "minimize/step.cl", "step_on", (n_groups * shape.items, 1), (shape.items, 1), arguments,
+            ROUND=shape.round, **self._macros(passes),
+        )  # fmt: skip
+        return [*self.evaluation, *self._evaluated, self._measure(passes), step_on, *self._stepped]
+
+    def _may_join(self, passes: AnyPasses) -> bool:
+        """Tell if sums and step are one launch: if all groups that wait in it leave room for others.
+
+        NVIDIA's GPUs alone do so, whose units each have room for a group.
+        """
+        device, n_waiting = passes.run.device, -(-passes.n_atoms // self._shape.moved)
+        has_room = n_waiting < device.handle.max_compute_units
+        is_one = passes.batch == 1 and not passes.run.is_packed
+        return is_one and has_room and device.vendor == "NVIDIA"
+
+    def _joined(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
+        """Launches of one iteration with the sums and the step in one: cl/minimize/iterate.cl."""
+        run, shape = passes.run, self._shape
+        n_groups = max(self._n_chunks, -(-passes.n_atoms // shape.moved))
+        done, done_next = self._done if before == "state" else self._done[::-1]
+        arguments = dict(
+            done=done, done_next=done_next, **self._counts(passes), **self._blocks(run),
+            **self._stepped_by(passes, before, after),
+        )  # fmt: skip
+        iterate = run.bind(
+            "minimize/iterate.cl", "iterate", (n_groups * shape.items, self._n_rows + 1), (shape.items, 1), arguments,
+            ROUND=shape.round, **self._macros(passes),
+        )  # fmt: skip
+        return [*self.evaluation, *self._evaluated, iterate, *self._stepped]
+
+    def _stepped_by(self, passes: AnyPasses, before: str, after: str) -> Arguments:
+        """STEP_ARGUMENTS of cl/minimize/step.clh, but for sizes and SOFTENED_ARGUMENTS."""
+        return dict(
+            moved=self._shape.moved, descent=self._descent, stopping=self._stopping, step=passes.encoding.step,
+            free=self.free, sums=self._sums, before=self.per_seat[before][0], after=self.per_seat[after][0],
+            **passes.named("positions", "results"),
+            **self._named("base", "base_gradient", "directions", "history"),
+        )  # fmt: skip
+
+    def prepare(self, run: Run, evaluations: Sequence[int]) -> int:
+        """Build the blocks of structures whose turn it is, by the evaluations that each had so far.
+
+        Returns after how many evaluations it is the next one's turn.
+        """
+        if not self.builds:
+            return BUILD_EVERY
+        return build_in_turn(run, self.builds[self.count % 2], evaluations)
+
+    def iterate(self, run: Run, n_seats: int, count: int) -> None:
+        """Start so many iterations of the first seats."""
+        for _ in range(count):
+            # A run keeps to one of the two: `load` alone makes the counters of joined launches 0.
+            launches = self.both if run.own_queue else self.alone
+            run.launch_bound(launches[self.count % 2], n_seats)
+            self.count += 1
+
+    @property
+    def _state(self) -> str:
+        """Name of the states as they are now."""
+        return ("state", "next_state")[self.count % 2]
+
+    def first_state(self, n_moving: int) -> NDArray[Any]:
+        """Make the state of a structure that begins. n_moving : atoms that move"""
+        state = np.zeros(self.state_size, self.fine)
+        state[StepState.MOVING] = n_moving
+        state[StepState.SHARE], state[StepState.LENGTH] = 1, FIRST_LENGTH[self._descent]
+        state[StepState.MIX] = FIRST_MIX
+        return state
+
+    def load(self, run: Run, seat: int, positions: NDArray[Any], state: NDArray[Any]) -> None:
+        """Let a structure begin in a seat. positions : (3 n) encoded; state : as of `first_state`"""
+        for name, values in (("positions", positions), ("base", positions), (self._state, state)):
+            run.write(self.per_seat[name][0], values, seat * len(values))
+        for counter in self._done if self._joins else ():
+            run.clear(counter)
+        run.launch_bound(self.begin, 1, first=seat)
+
+    def move(self, run: Run, source: int, target: int) -> None:
+        """Move a structure to another seat."""
+        for buffer, size in self.per_seat.values():
+            run.copy_part(buffer, size, source, target)
+
+    def start_look(self, run: Run, n_seats: int) -> None:
+        """Have the states of the first seats read once all that was started until now is done."""
+        self._seen = run.start_read(self._looked[:n_seats], self.per_seat[self._state][0])
+
+    def look(self, run: Run, n_seats: int) -> NDArray[Any]:
+        """Wait for the states of the first seats as `start_look` found them, (n_seats, N_STATE)."""
+        assert self._seen is not None
+        run.wait(self._seen)
+        return self._looked[:n_seats, :N_STATE]
+
+    def positions(self, run: Run, seat: int) -> NDArray[Any]:
+        """Read the positions of a seat that were accepted last, (3 n) encoded."""
+        positions = np.empty(self._size, self._coordinate)
+        run.read(positions, self.per_seat["base"][0], seat * len(positions))
+        return positions

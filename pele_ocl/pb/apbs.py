@@ -1,0 +1,430 @@
+"""Input files of APBS: what they ask for, as calculations of PoissonBoltzmann.
+
+Facts are from the manual of APBS 3.4.1 and from its output; what is not done is refused by its name before any work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+import numpy as np
+
+from ..atoms import Atoms, Floats
+from ..errors import FormatError, PeleError
+from ..grid import Grid
+from ..inputfile import InputFile
+from ..pb_model import PBIon, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
+from ..textfiles import lines
+
+T = TypeVar("T")
+
+ETOL = 1e-10  # residual if a file gives no etol; APBS stops at 1e-6
+LOOSEST, TIGHTEST = 1e-6, 1e-14
+FORMATS = {"dx": ".dx", "gz": ".dx.gz", "flat": ".txt"}
+WRITTEN = {
+    "pot": "POTENTIAL (kT/e)", "charge": "CHARGE DISTRIBUTION (e/A^3)", "kappa": "KAPPA MAP",
+    "dielx": "X-SHIFTED DIELECTRIC MAP",
+    "diely": "Y-SHIFTED DIELECTRIC MAP", "dielz": "Z-SHIFTED DIELECTRIC MAP", "atompot": "ATOM POTENTIALS",
+}  # fmt: skip
+_SOLVERS = {"mg-manual", "mg-auto", "mg-dummy", "mg-para"}
+_OTHER_SOLVERS = {
+    "fe-manual": "finite elements", "tabi": "TABI-PB", "bem-manual": "TABI-PB", "geoflow-auto": "geometric flow",
+    "pbam-auto": "PB-AM", "pbsam-auto": "PB-SAM", "pygbe": "PyGBe",
+}  # fmt: skip
+_OTHER_EQUATIONS = {
+    "lrpbe": "the regularized equation", "nrpbe": "the regularized equation", "smpbe": "the size-modified equation",
+}  # fmt: skip
+_SURFACES, _SPREADINGS, _BOUNDARIES = ("mol", "smol", "spl2"), ("spl0", "spl2"), ("zero", "sdh", "mdh", "focus")
+_NEEDED = ("dime", "srfm", "chgm", "pdie", "sdie", "temp", "mol", "bcfl")
+# Keywords that this program needs no value of, with how many values they have.
+_IGNORED = {"nlev": 1, "gamma": 1, "pdime": 3, "ofrac": 1, "async": 1, "cmem": 1, "usemesh": 1, "ekey": 1}
+
+
+@dataclass(frozen=True)
+class ApbsWrite:
+    """File that a calculation is to write. quantity : key of WRITTEN; path : with its suffix"""
+
+    quantity: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class ApbsCalculation:
+    """An ELEC block.
+
+    name : as the block gives it, or its number; molecule : index into the molecules of the file, from 0
+    grids : from coarse to fine; tolerance : relative residual
+    solves : False for mg-dummy; prints_energy, prints_atoms : by calcenergy; writes : files
+    notes : what was read otherwise than APBS would
+    """
+
+    name: str
+    molecule: int
+    model: PBModel
+    grids: tuple[Grid, ...]
+    tolerance: float
+    solves: bool
+    prints_energy: bool
+    prints_atoms: bool
+    writes: tuple[ApbsWrite, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ApbsPrint:
+    """A PRINT statement: energies of calculations, each times +1 or -1, by their index from 0."""
+
+    terms: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class ApbsInput:
+    """Calculations of a file. molecules : paths of PQR files; notes : what was left out, with its reason"""
+
+    molecules: tuple[Path, ...]
+    calculations: tuple[ApbsCalculation, ...]
+    prints: tuple[ApbsPrint, ...]
+    notes: tuple[str, ...]
+
+
+def read_apbs(source: InputFile, read_molecule: Callable[[Path], Atoms]) -> tuple[ApbsInput, list[Atoms]]:
+    """Read an input file of APBS, and the molecules that it names.
+
+    read_molecule : reads a PQR file; paths are relative to the current folder, as APBS takes them
+
+    Raises FormatError that names the file and the line of what is wrong, unknown, or not done here.
+    """
+    return _Reader(source, read_molecule).read()
+
+
+def is_apbs(source: InputFile) -> bool:
+    """Tell if a file is an input file of APBS: its first word is a section's name."""
+    for _, word in _words(source):
+        return word.lower() in ("read", "elec", "apolar", "print", "quit")
+    return False
+
+
+def _words(source: InputFile) -> Iterator[tuple[int, str]]:
+    """Yield the words of a file with their lines: # begins a comment, quotes keep blanks."""
+    for number, line in enumerate(lines(source, "APBS input"), 1):
+        rest = line
+        while rest := rest.lstrip():
+            if rest[0] == "#":
+                break
+            if rest[0] in "\"'":
+                word, quote, rest = rest[1:].partition(rest[0])
+                if not quote:
+                    raise FormatError(f"{source}: line {number}: a quote is not closed")
+            else:
+                word = rest.split("#", 1)[0].split(None, 1)[0]
+                rest = rest[len(word) :]
+            yield number, word
+
+
+@dataclass
+class _Block:
+    """Words of an ELEC block: each keyword's values, and the line it is in."""
+
+    name: str
+    line: int
+    solver: str = ""
+    equation: str = ""
+    values: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
+    ions: list[PBIon] = field(default_factory=list)
+    writes: list[ApbsWrite] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class _Reader:
+    """Words of a file, taken one after the other."""
+
+    def __init__(self, source: InputFile, read_molecule: Callable[[Path], Atoms]) -> None:
+        self._source, self._read_molecule = source, read_molecule
+        self._words = list(_words(source))
+        self._place = 0
+        self._paths: list[Path] = []
+        self._molecules: list[Atoms] = []
+        self._blocks: list[_Block] = []
+        self._printed: list[tuple[int, list[str]]] = []
+        self._notes: list[str] = []
+
+    def read(self) -> tuple[ApbsInput, list[Atoms]]:
+        """Read all sections, then the molecules, then make the calculations."""
+        sections = {"read": self._read, "elec": self._elec, "apolar": self._apolar, "print": self._print}
+        while self._place < len(self._words):
+            line, word = self._next("a section")
+            if word.lower() == "quit":
+                break
+            if word.lower() not in sections:
+                self._fail(line, f"there is no section {word!r}; sections are READ, ELEC, PRINT and QUIT")
+            sections[word.lower()](line)
+        if not self._paths:
+            self._fail(1, "no molecule is read; a READ section with `mol pqr FILE` is needed")
+        if not self._blocks:
+            self._fail(1, "there is no ELEC section, and so nothing to compute")
+        self._molecules = [self._read_molecule(path) for path in self._paths]
+        calculations = tuple(map(self._calculation, self._blocks))
+        prints = tuple(self._statement(line, words) for line, words in self._printed)
+        return ApbsInput(tuple(self._paths), calculations, prints, tuple(self._notes)), self._molecules
+
+    def _fail(self, line: int, why: str) -> NoReturn:
+        raise FormatError(f"{self._source}: line {line}: {why}")
+
+    def _next(self, what: str) -> tuple[int, str]:
+        """Take the next word."""
+        if self._place >= len(self._words):
+            line = self._words[-1][0] if self._words else 1
+            self._fail(line, f"the file ends before {what}")
+        self._place += 1
+        return self._words[self._place - 1]
+
+    def _values(self, keyword: str, count: int) -> list[str]:
+        return [self._next(f"a value of {keyword}")[1] for _ in range(count)]
+
+    def _read(self, line: int) -> None:
+        """Read section READ."""
+        while (found := self._next("END of READ"))[1].lower() != "end":
+            line, word = found
+            if word.lower() != "mol":
+                self._fail(line, f"`{word}` in READ is not done here; molecules alone are read: `mol pqr FILE`")
+            kind = self._next("the format of a molecule")[1].lower()
+            path = self._next("the file of a molecule")[1]
+            if kind != "pqr":
+                self._fail(line, f"molecules are read as `mol pqr`, not `mol {kind}`; write a PQR file, by pdb2pqr say")
+            self._paths.append(Path(path))
+
+    def _apolar(self, line: int) -> None:
+        """Pass over section APOLAR."""
+        while self._next("END of APOLAR")[1].lower() != "end":
+            pass
+        self._notes.append(f"line {line}: APOLAR is left out: this program has no apolar terms of APBS")
+
+    def _print(self, line: int) -> None:
+        """Read section PRINT."""
+        words = []
+        while (word := self._next("END of PRINT")[1]).lower() != "end":
+            words.append(word)
+        self._printed.append((line, words))
+
+    def _elec(self, line: int) -> None:
+        """Read section ELEC."""
+        block = _Block(str(len(self._blocks) + 1), line)
+        while (found := self._next("END of ELEC"))[1].lower() != "end":
+            self._keyword(block, *found)
+        self._blocks.append(block)
+
+    def _keyword(self, block: _Block, line: int, word: str) -> None:
+        """Read a keyword of ELEC with its values."""
+        key = word.lower()
+        counts = {
+            "dime": 3, "grid": 3, "glen": 3, "cglen": 3, "fglen": 3, "etol": 1, "bcfl": 1, "pdie": 1, "sdie": 1,
+            "srad": 1, "swin": 1, "sdens": 1, "temp": 1, "srfm": 1, "chgm": 1, "calcenergy": 1, "calcforce": 1,
+            "mol": 1,
+        }  # fmt: skip
+        if key == "name":
+            block.name = self._next("the name of a calculation")[1]
+        elif key in _SOLVERS:
+            block.solver = key
+        elif key in _OTHER_SOLVERS:
+            self._fail(line, f"{word} ({_OTHER_SOLVERS[key]}) is another solver of APBS; choose mg-auto or mg-manual")
+        elif key in ("lpbe", "npbe"):
+            block.equation = key
+        elif key in _OTHER_EQUATIONS:
+            self._fail(line, f"{word} ({_OTHER_EQUATIONS[key]}) is not done here; choose lpbe or npbe")
+        elif key in ("gcent", "cgcent", "fgcent"):
+            first = self._next(f"a value of {word}")[1]
+            more = self._values(word, 1 if first.lower() == "mol" else 2)
+            block.values[key] = line, [first, *more]
+        elif key == "ion":
+            block.ions.append(self._ion(line))
+        elif key == "write":
+            block.writes.append(self._written(line))
+        elif key in ("writemat", "usemap"):
+            self._fail(line, f"{word} is not done here; leave it out")
+        elif key in _IGNORED:
+            self._values(word, _IGNORED[key])
+        elif key in counts:
+            block.values[key] = line, self._values(word, counts[key])
+        else:
+            self._fail(line, f"there is no keyword {word!r} in ELEC, or it is not known here")
+
+    def _ion(self, line: int) -> PBIon:
+        """Read `ion charge C conc M radius R`, or C M R alone as older files have it."""
+        found, names = {}, ("charge", "conc", "radius")
+        for place in range(3):
+            word = self._next("a value of ion")[1]
+            if word.lower() in names:
+                found[word.lower()] = self._number(line, "ion", self._next("a value of ion")[1])
+            else:
+                found[names[place]] = self._number(line, "ion", word)
+        if len(found) < 3:
+            self._fail(line, "an ion has charge, conc and radius, each once")
+        return self._checked(line, lambda: PBIon(found["charge"], found["conc"], found["radius"]))
+
+    def _written(self, line: int) -> ApbsWrite:
+        """Read `write QUANTITY FORMAT STEM`."""
+        quantity, kind, stem = self._values("write", 3)
+        if quantity.lower() not in WRITTEN:
+            self._fail(line, f"`write {quantity}` is not done here; choose {', '.join(WRITTEN)}")
+        if kind.lower() not in FORMATS:
+            self._fail(line, f"maps are not written as {kind}; choose dx or gz, for atompot flat")
+        if (quantity.lower() == "atompot") != (kind.lower() == "flat"):
+            self._fail(line, f"{quantity} is written as {'flat' if quantity.lower() == 'atompot' else 'dx or gz'}")
+        return ApbsWrite(quantity.lower(), Path(stem + FORMATS[kind.lower()]))
+
+    def _number(self, line: int, keyword: str, text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = np.nan
+        if not np.isfinite(number):
+            self._fail(line, f"{text!r} is not a number, as {keyword} needs it")
+        return number
+
+    def _checked(self, line: int, make: Callable[[], T]) -> T:
+        """Make something, and name the line if it cannot be."""
+        try:
+            return make()
+        except PeleError as error:
+            self._fail(line, str(error))
+
+    def _calculation(self, block: _Block) -> ApbsCalculation:
+        """Make the calculation of a block. Raises FormatError for what is missing or does not fit."""
+        values = block.values
+        if not block.solver:
+            self._fail(block.line, "the solver is missing: mg-auto or mg-manual")
+        if not block.equation and block.solver != "mg-dummy":
+            self._fail(block.line, "the equation is missing: lpbe or npbe")
+        for key in _NEEDED:
+            if key not in values:
+                self._fail(block.line, f"{key} is missing in ELEC {block.name}")
+        notes = list(block.notes)
+        if block.solver == "mg-para":
+            notes.append("mg-para is computed as mg-auto of the whole fine grid; digits differ from APBS's")
+        self._choice(values, "calcforce", ("no", "0"), " forces are not done here;")
+        energy = self._choice(values, "calcenergy", ("no", "total", "comps", "0", "1", "2"), "") or "no"
+        surface = self._choice(values, "srfm", _SURFACES, "")
+        boundary = self._choice(values, "bcfl", _BOUNDARIES, "")
+        if boundary == "focus":
+            self._fail(
+                values["bcfl"][0], "bcfl focus belongs to a grid inside another; choose mg-auto, or sdh, mdh, zero"
+            )
+        if block.solver == "mg-dummy" and any(each.quantity in ("pot", "atompot") for each in block.writes):
+            self._fail(block.line, f"ELEC {block.name} is mg-dummy, which has no potential to write")
+        molecule = self._molecule_of(*values["mol"])
+        probe = self._one(values, "srad", 1.4)
+        model = self._checked(
+            block.line,
+            lambda: PBModel(
+                self._one(values, "pdie"), self._one(values, "sdie"), tuple(block.ions), self._one(values, "temp"),
+                "nonlinear" if block.equation == "npbe" else "linear", surface, probe,
+                self._one(values, "sdens", 10.0), self._one(values, "swin", 0.3),
+                self._choice(values, "chgm", _SPREADINGS, ""), boundary,
+            ),
+        )  # fmt: skip
+        return ApbsCalculation(
+            block.name, molecule, model, self._grids(block, notes), self._tolerance(values, notes),
+            block.solver != "mg-dummy", energy not in ("no", "0"), energy in ("comps", "2"), tuple(block.writes),
+            tuple(notes),
+        )  # fmt: skip
+
+    def _choice(self, values: Mapping[str, tuple[int, list[str]]], key: str, able: Sequence[str], why: str) -> str:
+        """Take the word of a keyword, "" if it is not given; refuse words that are not among `able`."""
+        if key not in values:
+            return ""
+        line, (word,) = values[key]
+        if word.lower() not in able:
+            self._fail(line, f"{key} {word} is not done here;{why} choose {', '.join(able)}")
+        return word.lower()
+
+    def _one(self, values: Mapping[str, tuple[int, list[str]]], key: str, default: float | None = None) -> float:
+        """Take the number of a keyword."""
+        if key not in values:
+            assert default is not None
+            return default
+        line, (text,) = values[key]
+        return self._number(line, key, text)
+
+    def _three(self, block: _Block, key: str) -> list[float]:
+        if key not in block.values:
+            self._fail(block.line, f"{key} is missing in ELEC {block.name}")
+        line, texts = block.values[key]
+        return [self._number(line, key, text) for text in texts]
+
+    def _molecule_of(self, line: int, texts: Sequence[str]) -> int:
+        """Index of a molecule by its number, from 1."""
+        text = texts[-1]
+        if not text.isdigit() or not 1 <= int(text) <= len(self._paths):
+            self._fail(line, f"there is no molecule {text}; READ names {len(self._paths)}")
+        return int(text) - 1
+
+    def _centre(self, block: _Block, key: str) -> Floats:
+        if key not in block.values:
+            self._fail(block.line, f"{key} is missing in ELEC {block.name}")
+        line, texts = block.values[key]
+        if texts[0].lower() == "mol":
+            return centre_of(self._molecules[self._molecule_of(line, texts)])
+        return np.array([self._number(line, key, text) for text in texts])
+
+    def _grids(self, block: _Block, notes: list[str]) -> tuple[Grid, ...]:
+        """Place the grids of a block."""
+        line, texts = block.values["dime"]
+        if not all(text.isdigit() and 5 <= int(text) <= 100_000 for text in texts):
+            self._fail(line, f"dime is {' '.join(texts)}; three numbers of points are needed, 5 or more")
+        wanted = tuple(map(int, texts))
+        shape = lowered_shape(wanted)
+        if shape != wanted:
+            was, now = (" ".join(map(str, each)) for each in (wanted, shape))
+            notes.append(f"dime {was} became {now}, as APBS lowers it for its multigrid")
+
+        def placed() -> tuple[Grid, ...]:
+            if block.solver in ("mg-auto", "mg-para"):
+                return focusing_grids(
+                    shape, self._three(block, "cglen"), self._three(block, "fglen"), self._centre(block, "cgcent"),
+                    self._centre(block, "fgcent"),
+                )  # fmt: skip
+            if ("grid" in block.values) == ("glen" in block.values):
+                self._fail(block.line, f"ELEC {block.name} needs one of grid and glen")
+            if "grid" in block.values:
+                spacing = self._three(block, "grid")
+            else:
+                lengths = self._three(block, "glen")
+                spacing = [length / (n - 1) for length, n in zip(lengths, shape, strict=True)]
+            return (grid_at(self._centre(block, "gcent"), spacing, shape),)
+
+        return self._checked(block.line, placed)
+
+    def _tolerance(self, values: Mapping[str, tuple[int, list[str]]], notes: list[str]) -> float:
+        etol = self._one(values, "etol", ETOL)
+        if not 0 < etol < 1:
+            self._fail(values["etol"][0], f"etol is {etol:g}; a number between 0 and 1 is needed")
+        if not TIGHTEST <= etol <= LOOSEST:
+            taken = min(max(etol, TIGHTEST), LOOSEST)
+            notes.append(f"etol {etol:g} became {taken:g}")
+            return taken
+        return etol
+
+    def _statement(self, line: int, words: Sequence[str]) -> ApbsPrint:
+        """Make a PRINT statement: `elecEnergy 1 - 2 + name`."""
+        if not words or words[0].lower() not in ("elecenergy", "energy"):
+            what = words[0] if words else "nothing"
+            self._fail(line, f"`print {what}` is not done here; elecEnergy is printed alone")
+        names, terms, sign = [block.name for block in self._blocks], [], 1
+        for place, word in enumerate(words[1:]):
+            if place % 2:
+                if word not in ("+", "-"):
+                    self._fail(line, f"{word!r} stands in place of + or - in PRINT")
+                sign = 1 if word == "+" else -1
+                continue
+            if word in names:
+                terms.append((sign, names.index(word)))
+            elif word.isdigit() and 1 <= int(word) <= len(names):
+                terms.append((sign, int(word) - 1))
+            else:
+                self._fail(line, f"there is no calculation {word!r} to print")
+        if not terms or len(words) % 2:
+            self._fail(line, "PRINT needs calculations with + or - between them")
+        return ApbsPrint(tuple(terms))

@@ -1,0 +1,99 @@
+"""Charges on the nodes of a grid, and the potential at atoms: both by the same weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..grid import Grid
+from ..pb_model import PBProblem
+
+Where = Literal["inside", "on"]
+
+
+@dataclass(frozen=True, eq=False)
+class NodeWeights:
+    """Nodes around atoms with their weights; some have none.
+
+    atoms : (m,) indices of the atoms that have any
+    nodes : (m, w, 3) i, j, k on the grid; weights : (m, w), 0 for what would lie off it
+    """
+
+    atoms: NDArray[np.integer]
+    nodes: NDArray[np.integer]
+    weights: Floats
+
+    @classmethod
+    def of(cls, problem: PBProblem, grid: Grid, where: Where = "inside") -> NodeWeights:
+        """Weights of the problem's way to spread charges.
+
+        where : atoms "inside" the border have charges; atoms "on" the grid, its border included, have a potential
+        """
+        positions, is_wide = problem.solute.positions, problem.model.charges == "spl2"
+        if is_wide:
+            taken = ((positions > grid.origin - grid.spacing) & (positions < grid.last + grid.spacing)).all(axis=1)
+        elif where == "inside":
+            taken = ((positions > grid.origin) & (positions < grid.last)).all(axis=1)
+        else:
+            taken = ((positions >= grid.origin) & (positions <= grid.last)).all(axis=1)
+        place = (positions[taken] - grid.origin) / grid.spacing
+        low = np.floor(place).astype(np.int64)
+        steps = np.arange(-1, 3) if is_wide else np.arange(2)
+        index = low[:, None, :] + steps[:, None]  # (m, steps, 3)
+        if is_wide:
+            share = _spline(1.5 + (index - place[:, None]))
+        else:
+            rest = (place - low)[:, None]
+            share = np.where(steps[:, None] == 0, 1 - rest, rest)
+        share = np.where((index >= 0) & (index < np.array(grid.shape)), share, 0)
+        index = np.clip(index, 0, np.array(grid.shape) - 1)
+        # In the order of nodes along x, y, z that a loop over them has, so that sums are those of the definition.
+        x, y, z = (index[..., a] for a in range(3))
+        count = len(steps)
+        nodes = np.stack(
+            np.broadcast_arrays(x[:, None, None, :], y[:, None, :, None], z[:, :, None, None]), axis=-1
+        ).reshape(-1, count**3, 3)
+        u, v, w = (share[..., a] for a in range(3))
+        weights = w[:, :, None, None] * v[:, None, :, None] * u[:, None, None, :]
+        return cls(np.flatnonzero(taken), nodes, weights.reshape(-1, count**3))
+
+
+def _spline(t: Floats) -> Floats:
+    """Evaluate a quadratic B-spline of width 3."""
+    low, high = np.maximum(0, 1 - np.abs(t - 1)), np.maximum(0, 1 - np.abs(t - 2))
+    values: Floats = np.where((t >= 0) & (t <= 3), 0.5 * t * low + 0.5 * (3 - t) * high, 0)
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCharges:
+    """Charges of nodes. nodes : (m, 3) i, j, k, each once; charges : (m,) e"""
+
+    nodes: NDArray[np.integer]
+    charges: Floats
+
+    @classmethod
+    def of(cls, problem: PBProblem, grid: Grid, spread: NodeWeights) -> NodeCharges:
+        """Spread charges of atoms on the nodes around them, summed in the order of the atoms."""
+        nx, ny, _ = grid.shape
+        nodes = spread.nodes.reshape(-1, 3)
+        parts = (problem.solute.charges[spread.atoms, None] * spread.weights).ravel()
+        number, member = np.unique((nodes[:, 2] * ny + nodes[:, 1]) * nx + nodes[:, 0], return_inverse=True)
+        charges = np.bincount(member.ravel(), parts, len(number)) if len(number) else np.zeros(0)
+        found = charges != 0
+        number = number[found]
+        return cls(np.stack([number % nx, number // nx % ny, number // nx // ny], axis=1), charges[found])
+
+    def inner(self, shape: tuple[int, int, int]) -> NDArray[np.bool_]:
+        """Find the nodes that are not at the border, (m,) True or False."""
+        return np.asarray(np.all((self.nodes > 0) & (self.nodes < np.array(shape) - 1), axis=1))
+
+    def on_grid(self, shape: tuple[int, int, int]) -> Floats:
+        """Give the charges as an array, (nz, ny, nx)."""
+        values = np.zeros(shape[::-1])
+        values[self.nodes[:, 2], self.nodes[:, 1], self.nodes[:, 0]] = self.charges
+        return values

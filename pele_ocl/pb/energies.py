@@ -1,0 +1,74 @@
+"""Energies of a potential on a grid, kT: docs/theory/poisson-boltzmann.md, section 6."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..grid import Grid
+from ..pb_model import SMALL, PBModel, PBProblem
+from .border import interpolated
+from .charges import NodeCharges
+
+LARGEST_EXPONENT = 85.0  # of an ion's Boltzmann factor
+
+
+def energy_terms(
+    problem: PBProblem, grid: Grid, potential: Floats, charges: NodeCharges, edges: Floats | None,
+    accesses: Floats | None, outside: Grid | None = None,
+) -> Floats:  # fmt: skip
+    """Charges in the potential, the field's energy and the ions' pressure, (3,) kT; the last two are 0 if linear.
+
+    potential : (nz, ny, nx) kT/e
+    edges : (3, nz, ny, nx) coefficients; accesses : (nz, ny, nx) of ions; of the nonlinear equation alone
+    outside : only what lies outside this grid counts
+    """
+    solute, model = problem.solute, problem.model
+    counts = np.ones(potential.shape)
+    on = ((solute.positions >= grid.origin) & (solute.positions <= grid.last)).all(axis=1)
+    if outside is not None:
+        low, high, half = outside.origin, outside.last, grid.spacing / 2
+        within = [(axis > low[a] - half[a]) & (axis < high[a] + half[a]) for a, axis in enumerate(grid.axes())]
+        counts[np.ix_(*within[::-1])] = 0  # a node counts within where its cell touches the box
+        on &= ~((solute.positions > low - 1e-12) & (solute.positions < high + 1e-12)).all(axis=1)
+    if model.charges == "spl2":
+        z, y, x = charges.nodes[:, 2], charges.nodes[:, 1], charges.nodes[:, 0]
+        charged = float((counts[z, y, x] * potential[z, y, x] * charges.charges).sum())
+    else:
+        charged = float((solute.charges[on] * interpolated(potential, grid, solute.positions[on])).sum())
+    if edges is None or accesses is None:
+        return np.array([charged, 0, 0])
+    strain = 0.0
+    lower = (slice(0, -1),) * 3  # edges in the three upper faces do not count, as in APBS
+    for axis in range(3):
+        upper = tuple(slice(1, None) if k == 2 - axis else slice(0, -1) for k in range(3))
+        squares = (potential[lower] - potential[upper]) ** 2
+        strain += float((edges[axis][lower] * 0.5 * (counts[lower] + counts[upper]) * squares).sum())
+    strain *= 0.5 / model.charge_factor
+    return np.array([charged, strain, pressure(problem.model, grid, potential, counts * accesses)])
+
+
+def pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
+    """Osmotic term of the ions, kT."""
+    reached, total = accesses > SMALL, 0.0  # elsewhere exponentials may overflow
+    for ion in model.ions:
+        factor = 0.5 * model.screening / model.ionic_strength * ion.concentration
+        total += float((accesses[reached] * factor * np.expm1(-ion.charge * potential[reached])).sum())
+    return total * float(np.prod(grid.spacing)) / model.charge_factor
+
+
+def ions_in_potential(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
+    """Half of the ions' charge times the potential, kT, with its sign turned."""
+    reached, total = accesses > SMALL, 0.0
+    u = potential[reached]
+    for ion in model.ions:
+        factor = np.exp(np.clip(-ion.charge * u, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+        total -= float((accesses[reached] * ion.charge * ion.concentration * factor * u).sum())
+    per = 0.5 * model.screening / model.ionic_strength * float(np.prod(grid.spacing)) / model.charge_factor
+    return 0.5 * per * total
+
+
+def total_energy(terms: NDArray[np.floating], model: PBModel) -> float:
+    """Energy of its terms, kT."""
+    return float(terms[0] - terms[1] - terms[2]) if model.is_nonlinear else float(0.5 * terms[0])

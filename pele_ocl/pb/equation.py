@@ -1,0 +1,195 @@
+"""Equation of a grid on a device, in wide numbers, and its solution by corrections in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..errors import PeleError
+from ..pb_model import PBModel
+from .charges import NodeWeights
+from .launching import Launching
+from .multigrid import Multigrid
+from .solvers import SOLVERS, Solver
+from .surface import Coefficients
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+
+MOST_CORRECTIONS = 300  # from a large potential Newton's method takes a step for each kT
+REDUCTION = 1e-4  # of the residual by a correction: float32 has no more to give
+LINEAR_SHARE = 1e-3  # of the first residual at which the linear equation gives way to the nonlinear one
+LEAST_STEP = 1e-3  # of Newton's step
+
+
+class Equation:
+    """Equation that a potential must fulfil on a grid.
+
+    potential : (nz, ny, nx) kT/e to begin with, whose border stays
+    nodes, charges : (m, 3) inner nodes i, j, k, each once, and their charges (m,) times the model's charge factor
+    """
+
+    def __init__(
+        self, launching: Launching, model: PBModel, coefficients: Coefficients, volume: float, potential: Floats,
+        nodes: NDArray[np.integer], charges: Floats,
+    ) -> None:  # fmt: skip
+        run, colours = launching.run, coefficients.colours
+        self.launching, self.model, self.coefficients, self.colours = launching, model, coefficients, colours
+        self.potential = run.empty(colours.size, launching.wide)
+        run.write(self.potential, colours.split(potential.astype(launching.wide)))
+        self.salt = run.zeros(colours.size if coefficients.has_salt else 1)
+        shares = [0.5 * ion.concentration / model.ionic_strength for ion in model.ions] if model.has_salt else []
+        pairs = [(ion.charge, share) for ion, share in zip(model.ions, shares, strict=bool(shares))]
+        self._salt_arguments: dict[str, Any] = {
+            "salt_factor": model.screening * volume, "accesses": coefficients.accesses,
+            "ions": run.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
+        }  # fmt: skip
+        self._charged: dict[str, Any] = {
+            "n_charged": len(charges), "charged": run.upload(nodes, np.int32),
+            "charges": run.upload(charges, launching.wide),
+        }  # fmt: skip
+        self._corrections: dict[float, Callable[[], None]] = {}
+
+    def _macros(self, is_linear: bool) -> dict[str, int]:
+        nonlinear = self.model.is_nonlinear and not is_linear
+        return {**self.coefficients.macros, "N_IONS": len(self.model.ions) if nonlinear else 0}
+
+    def find_residual(self, residual: Buffer, is_linear: bool) -> list[Callable[[], None]]:
+        """Launches that find what the equation lacks."""
+        macros = self._macros(is_linear)
+        common = {
+            "grid": self.colours, **self.coefficients.wide_arguments, **self._salt_arguments,
+            "potential": self.potential, "lacks": residual,
+        }  # fmt: skip
+        launches = [self.launching.over_nodes("pb/outer.cl", "find_lacking", self.colours, macros, **common)]
+        count = int(self._charged["n_charged"])
+        if count:
+            launches.append(
+                self.launching.over_list("pb/outer.cl", "find_lacking_at", count, macros, **common, **self._charged)
+            )
+        return launches
+
+    def linearise(self, is_linear: bool) -> Callable[[], None]:
+        """Make a launch that finds the operator's salt at the potential."""
+        return self.launching.over_nodes(
+            "pb/outer.cl", "linearise", self.colours, self._macros(is_linear), grid=self.colours,
+            **self._salt_arguments, potential=self.potential, salt=self.salt,
+        )  # fmt: skip
+
+    def correct(self, correction: Buffer, share: float) -> None:
+        """Add a share of a correction to the potential."""
+        self.launching.over_nodes(
+            "pb/outer.cl", "correct", self.colours, self._macros(True), grid=self.colours, share=share,
+            correction=correction, potential=self.potential,
+        )()  # fmt: skip
+
+    def on_host(self) -> Floats:
+        """Read the potential, (nz, ny, nx) kT/e."""
+        values = self.launching.run.download(self.potential, self.colours.size, self.launching.wide)
+        return self.colours.merge(values).astype(np.float64)
+
+
+class PotentialsAtAtoms:
+    """Potentials at atoms, read from an equation while it is solved."""
+
+    def __init__(self, equation: Equation, weights: NodeWeights) -> None:
+        launching, colours = equation.launching, equation.colours
+        run, (count, each) = launching.run, weights.weights.shape
+        i, j, k = (weights.nodes[..., a] for a in range(3))
+        index = ((i + j + k) & 1) * colours.half + (k * colours.shape[1] + j) * colours.row + i // 2
+        self._found, self._count, self._launching = run.empty(count, launching.wide), count, launching
+        self._launch = launching.over_list(
+            "pb/weights.cl", "sum_weighted", max(count, 1), {}, n_atoms=count, n_nodes=each,
+            nodes=run.upload(index, np.uint32), weights=run.upload(weights.weights, launching.wide),
+            potential=equation.potential, found=self._found,
+        )  # fmt: skip
+
+    def read(self) -> Floats:
+        """(m,) kT/e, of the atoms that have weights."""
+        if not self._count:
+            return np.zeros(0)
+        self._launch()
+        return self._launching.run.download(self._found, self._count, self._launching.wide).astype(np.float64)
+
+
+@dataclass(eq=False)
+class Convergence:
+    """Course of a solution.
+
+    iterations : of the linear solver in all; corrections : how often float32 gave one; steps : Newton's
+    residuals : relative, by norm, of the potential after each correction, computed anew in wide numbers
+    """
+
+    iterations: int = 0
+    corrections: int = 0
+    residuals: list[float] = field(default_factory=list)
+
+
+def solve(
+    equation: Equation, solver_name: str, tolerance: float, most_iterations: int,
+    watch: Callable[[], None] = lambda: None,
+) -> Convergence:  # fmt: skip
+    """Solve an equation until the residual is at most a share, `tolerance`, of the given potential's.
+
+    watch : called after each correction
+
+    Raises PeleError where the solver does not get there.
+    """
+    launching, run, done = equation.launching, equation.launching.run, Convergence()
+    has_salt, is_nonlinear = equation.coefficients.has_salt, equation.model.is_nonlinear
+    if has_salt:
+        equation.linearise(True)()
+    multigrid = Multigrid(launching, equation.coefficients, equation.salt)
+    solver = SOLVERS[solver_name][1](launching, multigrid)
+    measure = solver.vectors.square(solver.residual)
+    run.clear(solver.residual)
+
+    def norm(launches: list[Callable[[], None]]) -> float:
+        for launch in [*launches, *measure]:
+            launch()
+        return solver.vectors.norm()
+
+    stages = [(True, LINEAR_SHARE), (False, tolerance)] if is_nonlinear else [(True, tolerance)]
+    first: float | None = None
+    for is_linear, wanted in stages:
+        find, linearise = equation.find_residual(solver.residual, is_linear), equation.linearise(is_linear)
+        left = norm(find)
+        first = left if first is None else first
+        while left > wanted * first:
+            if done.corrections == MOST_CORRECTIONS or done.iterations >= most_iterations:
+                raise _stopped(solver_name, done, left / first, tolerance)
+            if not is_linear:
+                linearise()
+                multigrid.take_salt()
+            share = REDUCTION if is_linear else max(REDUCTION, min(1e-2, left / first))
+            goal = max(share * left, (0.5 if is_linear else 0.1) * wanted * first)
+            done.iterations += solver.solve(goal, most_iterations - done.iterations)
+            left = _take(equation, solver, lambda: norm(find), left, is_linear)  # noqa: B023
+            done.corrections += 1
+            done.residuals.append(left / first)
+            watch()
+    return done
+
+
+def _take(equation: Equation, solver: Solver, norm: Callable[[], float], before: float, is_linear: bool) -> float:
+    """Take a correction, or the largest share of Newton's that makes the residual smaller; the residual's norm then."""
+    share = 1.0
+    equation.correct(solver.solution, share)
+    left = norm()
+    while not is_linear and left >= before and share > LEAST_STEP:
+        share /= 2
+        equation.correct(solver.solution, -share)
+        left = norm()
+    return left
+
+
+def _stopped(solver: str, done: Convergence, reached: float, tolerance: float) -> PeleError:
+    return PeleError(
+        f"the solver {solver} stopped after {done.iterations:,} iterations with a relative residual of {reached:.1e}, "
+        f"and {tolerance:.1e} is wanted; choose a larger tolerance, more iterations or the solver mgcg"
+    )

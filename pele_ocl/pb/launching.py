@@ -1,0 +1,101 @@
+"""Launches over the nodes of grids, with arguments by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..opencl.shared import COLOUR_GRID
+from .colours import Colours
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+    from ..opencl.run import Run
+
+GROUP = (32, 4, 1)  # nodes that a group of a GPU does
+BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
+LIST_GROUP = 64  # work-items of groups over lists
+
+
+@dataclass(eq=False)
+class Launching:
+    """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it."""
+
+    run: Run
+
+    @property
+    def wide(self) -> np.dtype[np.floating]:
+        """Type of wide numbers."""
+        return np.dtype("float64" if self.run.device.has_float64 else "float32")
+
+    @property
+    def is_cpu(self) -> bool:
+        """True on CPUs, where a work-item does a plane of nodes."""
+        return self.run.device.kind == "CPU"
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """Macros of kernels over nodes."""
+        return {"PLANES": int(self.is_cpu), "DOUBLES": int(self.run.device.has_float64)}
+
+    def prepare(
+        self, file: str, name: str, shape: tuple[int, ...], group: tuple[int, ...], defines: dict[str, int],
+        precision: str | None = None, width: int = 1, **values: Any,
+    ) -> Callable[[], None]:  # fmt: skip
+        """Make a launch that is called once or more later.
+
+        precision : of reals, by default the run's; width : reals in a vector
+        values : arguments by the kernel's names
+        """
+        from ..opencl.kernel import get_kernel
+
+        macros: dict[str, Any] = {**self.macros, **defines}
+        kernel = get_kernel(self.run.device, file, name, precision or self.run.precision, width, **macros)
+        (x, y, z), (across, along) = (*shape, 1, 1)[:3], (*group, 1)[:2]
+        arguments = {key: packed(value) for key, value in values.items()}
+        launch = self.run.bind_kernel(kernel, (x, y), (across, along), arguments)
+        return lambda: self.run.launch_bound([launch], z)
+
+    def over_nodes(
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
+    ) -> Callable[[], None]:
+        """Make a launch over all nodes of one colour of a grid."""
+        return self._over(file, name, (colours.row, *colours.shape[1:]), defines, values)
+
+    def over_all_nodes(
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
+    ) -> Callable[[], None]:
+        """Make a launch over all nodes of a grid."""
+        return self._over(file, name, colours.shape, defines, values)
+
+    def _over(
+        self, file: str, name: str, shape: tuple[int, int, int], defines: dict[str, int], values: dict[str, Any]
+    ) -> Callable[[], None]:
+        if self.is_cpu:
+            return self.prepare(file, name, (1, 1, shape[2]), (1, 1, 1), defines, **values)
+        return self.prepare(file, name, shape, GROUP, defines, **values)
+
+    def over_blocks(
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
+    ) -> Callable[[], None]:
+        """Make a launch over all nodes of a grid in blocks, a group a block."""
+        n_blocks = int(np.prod([-(-n // BLOCK) for n in colours.shape]))
+        return self.prepare(file, name, (n_blocks * BLOCK**3,), (BLOCK**3,), defines, **values)
+
+    def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Callable[[], None]:
+        """Make a launch over the elements of a list."""
+        return self.prepare(file, name, (count,), (LIST_GROUP,), defines, **values)
+
+    def vectors(self, values: Any) -> Buffer:
+        """Upload (n, 3) or (n, 4) numbers as wide vectors of four."""
+        found = np.zeros((max(1, len(values)), 4))
+        found[: len(values), : values.shape[1]] = values
+        return self.run.upload(found, self.wide)
+
+
+def packed(value: object) -> object:
+    """Give an argument as kernels take it: grids as structs."""
+    return COLOUR_GRID.pack("float32", **value.fields) if isinstance(value, Colours) else value

@@ -1,0 +1,161 @@
+"""V-cycles of multigrid: docs/theory/poisson-boltzmann.md, section 5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .launching import Launching, packed
+from .surface import Coefficients
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+
+MOST_IN_TAIL = 17**3  # nodes of the finest grid that one work-group does
+TAIL_GROUP = 256
+SMOOTHINGS = 2  # relaxations before, and after, the coarser grid's correction
+LEAST_SOLVING = 8  # relaxations of the coarsest grid
+
+Launch = Callable[[], None]
+
+
+class Multigrid:
+    """Coarser grids of a grid, with launches for a V-cycle, which is symmetric and so preconditions.
+
+    salt : of the finest grid, reals; its nodes may change, then `take_salt` tells the coarser grids
+    """
+
+    def __init__(self, launching: Launching, coefficients: Coefficients, salt: Buffer) -> None:
+        self.launching, self.coefficients, self.salt = launching, coefficients, salt
+        self.grids = [coefficients.colours]
+        first = 0
+        while self.grids[-1].can_be_halved:
+            coarse = self.grids[-1].halved(first)
+            self.grids.append(coarse)
+            first += coarse.size
+        run, self.size = launching.run, first
+        has_salt = coefficients.has_salt
+        self._edges = tuple(run.zeros(first) for _ in range(3))
+        self._salt = run.zeros(first if has_salt else 1)
+        self._right, self._values, self._residual = (run.zeros(first) for _ in range(3))
+        self._no_table = run.zeros(1)
+        self._coarse_macros = {"CODED": 0, "SALTED": int(has_salt)}
+        for level in range(len(self.grids) - 1):
+            self._coarsen_edges(level)
+        self._salt_launches = [self._coarsen_salt(level) for level in range(len(self.grids) - 1)] if has_salt else []
+        self.take_salt()
+
+    def take_salt(self) -> None:
+        """Find the coarser grids' salt."""
+        for launch in self._salt_launches:
+            launch()
+
+    def _problem(self, level: int) -> dict[str, Any]:
+        """Arguments of kernels for the operator of a grid."""
+        if level == 0:
+            return {**self.coefficients.narrow_arguments, "salt": self.salt}
+        x, y, z = self._edges
+        return {"x_edges": x, "y_edges": y, "z_edges": z, "table": self._no_table, "salt": self._salt}
+
+    def _macros(self, level: int) -> dict[str, int]:
+        return self._coarse_macros if level else self.coefficients.macros
+
+    def _coarsen_edges(self, level: int) -> None:
+        fine, coarse = self.grids[level : level + 2]
+        x, y, z = self._edges
+        edges = {key: value for key, value in self._problem(level).items() if key != "salt"}
+        self.launching.over_all_nodes(
+            "pb/coarsen.cl", "coarsen_edges", coarse, self._macros(level), fine=fine,
+            grid=coarse, **edges, coarse_x=x, coarse_y=y, coarse_z=z,
+        )()  # fmt: skip
+
+    def _coarsen_salt(self, level: int) -> Launch:
+        fine, coarse = self.grids[level : level + 2]
+        return self.launching.over_nodes(
+            "pb/coarsen.cl", "coarsen_salt", coarse, self._macros(level), fine=fine, grid=coarse,
+            salt=self._problem(level)["salt"], coarse_salt=self._salt,
+        )  # fmt: skip
+
+    def cycle(self, right: Buffer, values: Buffer, residual: Buffer) -> list[Launch]:
+        """Launches that find a correction `values` for a right side; residual : any array of the finest grid."""
+        launches: list[Launch] = []
+        n_grids = len(self.grids)
+        tail = next((k for k in range(1, n_grids) if 2 * self.grids[k].half <= MOST_IN_TAIL), n_grids)
+        arrays = [(right, values, residual)] + [(self._right, self._values, self._residual)] * (n_grids - 1)
+        for level in range(tail):
+            launches += self._down(level, *arrays[level], last=level == n_grids - 1)
+            if level < n_grids - 1:
+                launches.append(
+                    self.launching.over_nodes(
+                        "pb/transfer.cl", "restrict_residual", self.grids[level + 1], {}, fine=self.grids[level],
+                        grid=self.grids[level + 1], residual=arrays[level][2], right=self._right,
+                    )
+                )  # fmt: skip
+        if tail < n_grids:
+            launches.append(self._solve_coarse(tail))
+        for level in reversed(range(tail)):
+            if level < n_grids - 1:
+                launches.append(
+                    self.launching.over_nodes(
+                        "pb/transfer.cl", "add_correction", self.grids[level], {}, coarse=self.grids[level + 1],
+                        grid=self.grids[level], correction=self._values, values=arrays[level][1],
+                    )
+                )  # fmt: skip
+            launches += [
+                self.smooth(level, colour, arrays[level][0], arrays[level][1])
+                for _ in range(SMOOTHINGS) for colour in (1, 0)
+            ]  # fmt: skip
+        return launches
+
+    def smooth(self, level: int, colour: int, right: Buffer, values: Buffer, share: float = 1.0) -> Launch:
+        """Make a launch that relaxes a colour. share : 1, or more to overshoot"""
+        return self.launching.over_nodes(
+            "pb/smooth.cl", "smooth", self.grids[level], self._macros(level), grid=self.grids[level],
+            **self._problem(level), colour=colour, share=share, right=right, values=values,
+        )  # fmt: skip
+
+    def find_residual(self, level: int, colour: int, right: Buffer, values: Buffer, residual: Buffer) -> Launch:
+        """Make a launch that finds residuals at nodes of a colour."""
+        return self.launching.over_nodes(
+            "pb/smooth.cl", "find_residual", self.grids[level], self._macros(level), grid=self.grids[level],
+            **self._problem(level), colour=colour, right=right, values=values, residual=residual,
+        )  # fmt: skip
+
+    def relax_by_residual(self, colour: int, share: float, residual: Buffer, values: Buffer) -> Launch:
+        """Make a launch of Jacobi's method on the finest grid."""
+        return self.launching.over_nodes(
+            "pb/smooth.cl", "relax_by_residual", self.grids[0], self._macros(0), grid=self.grids[0],
+            **self._problem(0), colour=colour, share=share, residual=residual, values=values,
+        )  # fmt: skip
+
+    def apply(self, direction: Buffer, product: Buffer) -> Launch:
+        """Make a launch that multiplies with the operator of the finest grid."""
+        return self.launching.over_nodes(
+            "pb/smooth.cl", "apply", self.grids[0], self._macros(0), grid=self.grids[0], **self._problem(0),
+            direction=direction, product=product,
+        )  # fmt: skip
+
+    def _down(self, level: int, right: Buffer, values: Buffer, residual: Buffer, last: bool) -> list[Launch]:
+        launches = [
+            self.launching.over_nodes(
+                "pb/smooth.cl", "begin_smoothing", self.grids[level], self._macros(level), grid=self.grids[level],
+                **self._problem(level), right=right, values=values,
+            )
+        ]  # fmt: skip
+        colours = [0, 1] * SMOOTHINGS
+        launches += [self.smooth(level, colour, right, values) for colour in colours[1:]]
+        return launches if last else [*launches, self.find_residual(level, 0, right, values, residual)]
+
+    def _solve_coarse(self, first: int) -> Launch:
+        """Make a launch of all grids from `first` on in one work-group."""
+        table = np.array([packed(grid) for grid in self.grids[1:]])
+        group = 1 if self.launching.is_cpu else min(TAIL_GROUP, self.launching.run.device.largest_group)
+        solving = max(LEAST_SOLVING, 2 * max(self.grids[-1].shape))
+        return self.launching.prepare(
+            "pb/tail.cl", "solve_coarse", (group,), (group,), {**self._coarse_macros, "GROUP": group},
+            grids=self.launching.run.upload(table, table.dtype), first=first - 1, n_grids=len(table),
+            smoothings=SMOOTHINGS, solving=solving, **self._problem(1), right=self._right, values=self._values,
+            residual=self._residual,
+        )  # fmt: skip

@@ -1,0 +1,239 @@
+"""Poisson-Boltzmann calculations of a molecule."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import arguments
+from ..atoms import Atoms, Floats
+from ..errors import DeviceError, InputError
+from ..grid import Grid, Map
+from ..pb_model import PBModel, PBProblem, PBSolute, grid_around
+from ..variant import Progress
+from .charges import NodeCharges, NodeWeights
+from .launching import Launching
+from .levels import Solution, SolverChoice, solve_grids
+from .probes import probe_points
+from .reaction import require_room
+from .result import PBErrors, PBResult
+from .solvers import SOLVERS
+from .surface import find_coefficients
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+ORDERS = {"edges": 2, "mol": 1, "smol": 1, "spl2": 1}  # of the error in the spacing
+FINEST = {True: 1e-14, False: 1e-6}  # tolerances of devices with and without float64
+MOST_SHIFTS = 1000
+
+
+class PoissonBoltzmann:
+    """Electrostatics of a molecule in salt water, by the Poisson-Boltzmann equation on a grid.
+
+    atoms : Atoms with charges
+    model : dielectrics, salt, surface, and how charges and borders are treated; by default PBModel()
+    grids : Grid, or several for focusing, the coarsest first; by default one around the molecule
+    spacing, padding : of the grid around the molecule, A; ignored where grids are given
+    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file
+    reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
+        solvation from a medium of the solute's dielectric. False for all of the potential, as APBS has it. Energies
+        then contain self energies of charges on a grid, and only differences on the same grid mean anything
+    solver : key of SOLVERS
+    tolerance : relative residual at which the solver stops, by norm, computed in float64
+    max_iterations : of the linear solver on a grid
+    device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
+
+    Raises InputError for values that do not fit and ParameterError for atoms without radii. Raises DeviceError if the
+    device has no float64 and the tolerance needs it.
+    """
+
+    def __init__(
+        self, atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None,
+        spacing: float = 0.5, padding: float = 10.0, radii: ArrayLike | None = None, reaction: bool = True,
+        solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000,
+        device: Device | int | str | None = None,
+    ) -> None:  # fmt: skip
+        from ..opencl.device import get_device
+
+        self.solute = PBSolute.of(atoms, radii)
+        self.atoms = atoms
+        self.model = arguments.instance("model", PBModel() if model is None else model, PBModel, "a PBModel")
+        self.reaction = arguments.flag("reaction", reaction)
+        arguments.choice("solver", solver, tuple(SOLVERS))
+        arguments.number("spacing", spacing, "a number of A, 0.01 to 100,", least=0.01, most=100)
+        arguments.number("padding", padding, "a number of A, 1 to 10,000,", least=1, most=1e4)
+        self.solver, self.tolerance = solver, arguments.number(
+            "tolerance", tolerance, "a number, 1e-14 to 0.1,", least=1e-14, most=0.1
+        )  # fmt: skip
+        self.max_iterations = arguments.whole_number("max_iterations", max_iterations, least=1)
+        self.grids = self._chosen(grids, spacing, padding)
+        self._problem(atoms.positions)  # checks it
+        self.device = get_device(device)
+        if self.tolerance < FINEST[self.device.has_float64]:
+            raise DeviceError(
+                f"{self.device} has no float64, which a tolerance of {tolerance:g} needs; choose 1e-6 or more, or "
+                "another device"
+            )
+
+    def __repr__(self) -> str:
+        points = " and ".join(" x ".join(map(str, grid.shape)) for grid in self.grids)
+        return f"PoissonBoltzmann({len(self.atoms):,} atoms, {points} points, {self.model.surface}, {self.solver})"
+
+    def solve(
+        self, positions: ArrayLike | None = None, *, keep_map: bool = True, grid_error: bool | None = None,
+        extrapolate: bool = False, shifts: int = 0, seed: int = 0, progress: Progress | None = None,
+    ) -> PBResult:  # fmt: skip
+        """Solve the equation, and measure the error of the energy.
+
+        positions : (n, 3) A, of another conformation; by default the atoms' own
+        keep_map : whether the result has the potential's map
+        grid_error : whether to solve with twice the spacing, too, which costs an eighth; by default if `reaction`
+        extrapolate : whether to extrapolate to a spacing of 0 from three spacings; the order is 2 of edges, else 1
+        shifts : how many grids, shifted at random by less than a spacing, the energy is averaged over
+        seed : of their random numbers
+        progress : called with the share done, 0 to 1
+
+        Returns a PBResult. Memory about 40 bytes a node, time linear in the nodes. Raises InputError for positions that
+        do not fit, PeleError if the solver stops early, DeviceError if memory is short.
+        """
+        start = time.perf_counter()
+        keep_map, extrapolate = arguments.flag("keep_map", keep_map), arguments.flag("extrapolate", extrapolate)
+        with_grid = self.reaction if grid_error is None else arguments.flag("grid_error", grid_error)
+        arguments.whole_number("shifts", shifts, most=MOST_SHIFTS)
+        arguments.whole_number("seed", seed)
+        arguments.callback("progress", progress)
+        tell = progress or (lambda share: None)
+        moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
+        problem = self._problem(moved)
+        seconds: dict[str, float] = {}
+        for factor in (2, 4)[: 2 if extrapolate else int(with_grid)]:  # says what is wrong before anything takes long
+            coarser = replace(problem, grids=_coarser(problem.grids, factor))
+            if self.reaction:
+                require_room(coarser)
+        steps = 1 + (2 if extrapolate else int(with_grid)) + shifts
+        solved = self._solved(problem, seconds, keep_map)
+        tell(1 / steps)
+        begun = time.perf_counter()
+        errors = self._errors(problem, solved, with_grid or extrapolate, extrapolate, shifts, seed, tell, steps)
+        seconds["errors"] = time.perf_counter() - begun
+        atoms = self.atoms if positions is None else replace(self.atoms, positions=moved)
+        grid = problem.grids[-1]
+        title = f"Poisson-Boltzmann potential of {len(atoms):,} atoms"
+        values = solved.potential
+        found = None if values is None else Map(grid, values, "kT/e", title, self.model.temperature)
+        seconds["total"] = time.perf_counter() - start
+        return PBResult(
+            atoms, self.model, self.reaction, solved.energy, solved.potentials, found, tuple(solved.levels), errors,
+            self.solver, str(self.device), dict(seconds),
+        )  # fmt: skip
+
+    def maps(self, positions: ArrayLike | None = None) -> dict[str, Map]:
+        """Make maps of the equation's parts on the finest grid; nothing is solved.
+
+        positions : (n, 3) A, of another conformation; by default the atoms' own
+
+        Returns "dielx", "diely", "dielz", dielectric constants of the edges along an axis, each at its edge's middle;
+        "access", share of ions' access to a node, 0 to 1; "charge", e on a node.
+        """
+        from ..opencl.run import Run
+
+        problem = self._problem(self.atoms.positions if positions is None else arguments.positions_of(positions))
+        launching, grid = Launching(Run(self.device, "float32", profile=False)), problem.grids[-1]
+        probes = probe_points(launching, problem.solute, self.model)
+        coefficients = find_coefficients(launching, problem, grid, probes)
+        constants = coefficients.on_host() / (float(np.prod(grid.spacing)) / grid.spacing**2)[:, None, None, None]
+        charges = NodeCharges.of(problem, grid, NodeWeights.of(problem, grid))
+        found = {}
+        for axis, name in enumerate(("dielx", "diely", "dielz")):
+            origin = grid.origin + np.where(np.arange(3) == axis, 0.5 * grid.spacing, 0.0)
+            found[name] = Map(Grid(origin, grid.spacing, grid.shape), constants[axis], "", "dielectric constant")
+        found["access"] = Map(grid, coefficients.accesses_on_host(), "", "access of ions")
+        found["charge"] = Map(grid, charges.on_grid(grid.shape), "e", "charges of nodes")
+        return found
+
+    def _chosen(self, grids: Grid | Sequence[Grid] | None, spacing: float, padding: float) -> tuple[Grid, ...]:
+        if grids is None:
+            return (grid_around(self.solute, spacing, padding),)
+        if isinstance(grids, Grid):
+            return (grids,)
+        if not isinstance(grids, tuple | list):
+            raise InputError(f"grids is {arguments.described(grids)}; a Grid or a list of them is needed")
+        return tuple(grids)
+
+    def _problem(self, positions: Floats) -> PBProblem:
+        """Make the problem of a conformation. Raises InputError where it does not fit the grids."""
+        if positions.shape != self.solute.positions.shape or not np.isfinite(positions).all():
+            raise InputError(
+                f"positions have shape {positions.shape}; {self.solute.positions.shape} finite numbers are needed"
+            )
+        problem = PBProblem(replace(self.solute, positions=positions), self.model, self.grids)
+        if self.reaction:
+            require_room(problem)
+        elif problem.atoms_off(self.grids[0]) == len(positions):
+            raise InputError("no atom lies inside the outermost grid; give a grid around the molecule")
+        return problem
+
+    def _solved(self, problem: PBProblem, seconds: dict[str, float], keep: bool) -> Solution:
+        """Solve a problem on a run of its own."""
+        from ..opencl.run import Run
+
+        launching = Launching(Run(self.device, "float32", profile=False))
+        choice = SolverChoice(self.reaction, self.solver, self.tolerance, self.max_iterations)
+        return solve_grids(launching, problem, choice, seconds, keep)
+
+    def _errors(
+        self, problem: PBProblem, solved: Solution, with_grid: bool, extrapolate: bool, shifts: int, seed: int,
+        tell: Progress, steps: int,
+    ) -> PBErrors:  # fmt: skip
+        """Measure the errors of an energy by solving the same problem on other grids."""
+        unit, done = self.model.kcal_per_kt, 1
+        errors = PBErrors(solved.solver_error * unit)
+
+        def energy_on(grids: tuple[Grid, ...]) -> float:
+            nonlocal done
+            other = replace(problem, grids=grids)
+            energy = self._solved(other, {}, keep=False).energy * unit
+            done += 1
+            tell(done / steps)
+            return energy
+
+        fine = solved.energy * unit
+        if with_grid:
+            coarse = energy_on(_coarser(problem.grids, 2))
+            errors = replace(errors, grid=abs(fine - coarse))
+            if extrapolate:
+                share = 1 / (2 ** ORDERS[self.model.surface] - 1)
+                extrapolated = fine + share * (fine - coarse)
+                before = coarse + share * (coarse - energy_on(_coarser(problem.grids, 4)))
+                errors = replace(errors, extrapolated=extrapolated, extrapolation=abs(extrapolated - before))
+        if shifts:
+            draws = np.random.default_rng(seed).uniform(-0.5, 0.5, (shifts, 3))
+            energies = [energy_on(tuple(_moved(grid, draw) for grid in problem.grids)) for draw in draws]
+            spread = float(np.std(energies, ddof=1)) / shifts**0.5 if shifts > 1 else None
+            errors = replace(errors, shifted=float(np.mean(energies)), shifts=spread)
+        return errors
+
+
+def _moved(grid: Grid, share: Floats) -> Grid:
+    """Move a grid by a share of its spacing."""
+    return Grid(grid.origin + share * grid.spacing, grid.spacing, grid.shape)
+
+
+def _coarser(grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
+    """Grids of the same borders with larger spacings. Raises InputError where their points do not allow it."""
+    for grid in grids:
+        if any((n - 1) % factor or (n - 1) // factor < 4 for n in grid.shape):
+            points = " x ".join(map(str, grid.shape))
+            raise InputError(
+                f"the error of a grid of {points} points cannot be measured with {factor} times the spacing; give "
+                f"numbers of points that are a multiple of {factor} and one more, or grid_error=False"
+            )
+    return tuple(
+        Grid(grid.origin, grid.spacing * factor, [(n - 1) // factor + 1 for n in grid.shape]) for grid in grids
+    )

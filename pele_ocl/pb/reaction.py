@@ -1,0 +1,115 @@
+"""Singular potential of the atoms, taken out of the solution near them: the solvent's reaction is left.
+
+docs/theory/poisson-boltzmann.md, section 4, has the equation that is left.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..errors import InputError
+from ..grid import Grid
+from ..pb_model import PBProblem
+from .border import of_spheres
+from .charges import NodeWeights
+from .launching import Launching
+from .surface import Coefficients
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+    from .equation import Equation
+
+
+def require_room(problem: PBProblem) -> None:
+    """Raise InputError unless every grid holds the whole molecule: the border's potential has no singular part."""
+    solute, model = problem.solute, problem.model
+    for number, grid in enumerate(problem.grids):
+        margin = np.maximum(grid.spacing, problem.grids[max(number - 1, 0)].spacing)
+        reach = (solute.radii + model.probe)[:, None] + margin
+        if (solute.positions - reach < grid.origin).any() or (solute.positions + reach > grid.last).any():
+            raise InputError(
+                "a grid does not hold the whole molecule with a probe and a step around it, as reaction potentials "
+                "need; give a larger grid, or reaction=False"
+            )
+
+
+class SingularPart:
+    """Region around the atoms where the solution is the reaction potential alone, and the charges this leaves.
+
+    nodes, charges : (m, 3) i, j, k and (m,) of the equation that is left, times the model's charge factor
+    """
+
+    def __init__(
+        self, launching: Launching, problem: PBProblem, grid: Grid, coefficients: Coefficients, around: NodeWeights
+    ) -> None:
+        solute, model, run = problem.solute, problem.model, launching.run
+        colours = coefficients.colours
+        self._launching, self._colours = launching, colours
+        self._macros = coefficients.macros
+        self._edges = coefficients.wide_arguments | {"solutes": run.upload(coefficients.solutes, launching.wide)}
+        self.region = run.zeros(colours.size, np.uint8)
+        launching.over_nodes(
+            "pb/atoms.cl", "find_region", colours, self._macros, grid=colours, **self._edges,
+            accesses=coefficients.accesses, region=self.region,
+        )()  # fmt: skip
+        self._include(around)
+        self._factor = model.charge_factor / (4 * np.pi * model.solute_dielectric)
+        self._solute, self._grid = solute, grid
+        self.nodes = self._jumps()
+        self.charges = self._charges()
+
+    def add_to(self, equation: Equation) -> None:
+        """Add the singular potential to the solution, so that it is the whole potential."""
+        values = self._launching.run.download(self.region, self._colours.size, np.uint8)
+        z, y, x = np.nonzero(self._colours.merge(values))
+        self._add_singular(np.stack([x, y, z], axis=1), equation.potential)
+
+    def _add_singular(self, nodes: NDArray[np.integer], array: Buffer) -> None:
+        """Add the singular potential at nodes to an array."""
+        launching, count = self._launching, len(nodes)
+        if not count:
+            return
+        points = self._grid.origin + nodes * self._grid.spacing
+        values = of_spheres(launching, points, self._solute, self._factor, precise=False)
+        launching.over_list(
+            "pb/atoms.cl", "add_at", count, self._macros, grid=self._colours, n_nodes=count,
+            nodes=launching.run.upload(nodes, np.int32), values=launching.run.upload(values, launching.wide),
+            array=array,
+        )()  # fmt: skip
+
+    def _include(self, around: NodeWeights) -> None:
+        """Let the region have the nodes around atoms, whatever their edges."""
+        run, colours = self._launching.run, self._colours
+        values = run.download(self.region, colours.size, np.uint8)
+        inner = ((around.nodes > 0) & (around.nodes < np.array(colours.shape) - 1)).all(axis=-1)
+        i, j, k = around.nodes[inner & (around.weights != 0)].T
+        values[((i + j + k) & 1) * colours.half + (k * colours.shape[1] + j) * colours.row + i // 2] = 1
+        run.write(self.region, values)
+
+    def _jumps(self) -> NDArray[np.integer]:
+        run, colours = self._launching.run, self._colours
+        jumps: Buffer = run.zeros(colours.size, np.uint8)
+        self._launching.over_nodes(
+            "pb/atoms.cl", "find_jumps", colours, self._macros, grid=colours, **self._edges, region=self.region,
+            jumps=jumps,
+        )()  # fmt: skip
+        z, y, x = np.nonzero(colours.merge(run.download(jumps, colours.size, np.uint8)))
+        return np.stack([x, y, z], axis=1)
+
+    def _charges(self) -> Floats:
+        launching, count = self._launching, len(self.nodes)
+        run = launching.run
+        if not count:
+            return np.zeros(0)
+        singular = run.zeros(self._colours.size, launching.wide)
+        self._add_singular(self.nodes, singular)
+        right = run.empty(count, launching.wide)
+        launching.over_list(
+            "pb/atoms.cl", "singular_charges", count, self._macros, grid=self._colours, **self._edges,
+            region=self.region, n_nodes=count, nodes=run.upload(self.nodes, np.int32), singular=singular, right=right,
+        )()  # fmt: skip
+        return run.download(right, count, launching.wide).astype(np.float64)

@@ -1,0 +1,183 @@
+"""Ways to solve the linear equation of a grid in float32: a ladder, from Jacobi's method to multigrid.
+
+Each finds a correction from the residual of the potential so far; docs/theory/poisson-boltzmann.md, section 5.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from .launching import Launching
+from .multigrid import Multigrid
+from .vectors import Vectors
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+
+JACOBI_SHARE = 0.9  # of a node's residual that Jacobi's method takes out
+
+
+class Solver(ABC):
+    """Linear solver with its arrays on the device.
+
+    residual : what the equation lacks, which a solver changes; solution : the correction it finds
+    looks : iterations between two looks at the residual's norm
+    """
+
+    looks = 1
+
+    def __init__(self, launching: Launching, multigrid: Multigrid) -> None:
+        run, self.multigrid = launching.run, multigrid
+        size = multigrid.grids[0].size
+        self.run, self.vectors = run, Vectors(launching, size)
+        self.residual, self.solution = run.zeros(size), run.zeros(size)
+        self.further = [run.zeros(size) for _ in range(self.n_further)]
+        self.begin: list[Callable[[], None]] = []
+        self.iteration: list[Callable[[], None]] = []
+        self.prepare()
+
+    n_further = 2
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make the launches that begin, and an iteration's, which leave the residual's square in the scalars."""
+
+    def solve(self, goal: float, most: int) -> int:
+        """Find the correction of `residual` until that is smaller than `goal`, by norm; the iterations it took."""
+        self.run.clear(self.solution)
+        for buffer in self.further:
+            self.run.clear(buffer)
+        for launch in self.begin:
+            launch()
+        for count in range(1, most + 1):
+            for launch in self.iteration:
+                launch()
+            if (count % self.looks == 0 or count == most) and self.vectors.norm() <= goal:
+                return count
+        return most
+
+
+class Correcting(Solver):
+    """Adds a correction that a method makes of the residual, over and over."""
+
+    def prepare(self) -> None:
+        correction, product = self.further
+        vectors = self.vectors
+        self.begin = [vectors.take_whole_steps]
+        self.iteration = [
+            *self.correct(self.residual, correction, product), self.multigrid.apply(correction, product),
+            *vectors.advance(correction, product, self.solution, self.residual),
+        ]  # fmt: skip
+
+    @abstractmethod
+    def correct(self, residual: Buffer, correction: Buffer, scratch: Buffer) -> list[Callable[[], None]]:
+        """Launches that make the correction."""
+
+
+class Jacobi(Correcting):
+    """Every node by its own residual."""
+
+    looks = 50
+
+    def correct(self, residual: Buffer, correction: Buffer, scratch: Buffer) -> list[Callable[[], None]]:
+        return diagonal(self, residual, correction, JACOBI_SHARE)
+
+
+class MultigridCycles(Correcting):
+    """V-cycles alone."""
+
+    def correct(self, residual: Buffer, correction: Buffer, scratch: Buffer) -> list[Callable[[], None]]:
+        return self.multigrid.cycle(residual, correction, scratch)
+
+
+class Overrelaxation(Solver):
+    """Gauss and Seidel's method by colours, which overshoots as is best for an empty box."""
+
+    looks = 10
+    n_further = 1
+
+    def prepare(self) -> None:
+        (left,) = self.further
+        multigrid, vectors = self.multigrid, self.vectors
+        share = 2 / (1 + math.sin(math.pi / max(multigrid.grids[0].shape)))
+        self.iteration = [multigrid.smooth(0, colour, self.residual, self.solution, share) for colour in (0, 1)]
+        self.measure = [
+            *(multigrid.find_residual(0, colour, self.residual, self.solution, left) for colour in (0, 1)),
+            *vectors.square(left),
+        ]
+
+    def solve(self, goal: float, most: int) -> int:
+        self.run.clear(self.solution)
+        self.run.clear(self.further[0])
+        for count in range(1, most + 1):
+            for launch in self.iteration:
+                launch()
+            if count % self.looks == 0 or count == most:
+                for launch in self.measure:
+                    launch()
+                if self.vectors.norm() <= goal:
+                    return count
+        return most
+
+
+class ConjugateGradients(Solver):
+    """Conjugate gradients, preconditioned by the operator's diagonal."""
+
+    n_further = 3
+    looks = 10
+
+    def prepare(self) -> None:
+        preconditioned, direction, product = self.further
+        vectors = self.vectors
+        precondition = self.precondition(self.residual, preconditioned, product)
+        self.begin = [*precondition, *vectors.start(self.residual, preconditioned, direction)]
+        self.iteration = [
+            self.multigrid.apply(direction, product),
+            *vectors.step(direction, product),
+            *vectors.advance(direction, product, self.solution, self.residual),
+        ]
+        self.next = [*precondition, *vectors.turn(self.residual, preconditioned, direction)]
+
+    def precondition(self, residual: Buffer, values: Buffer, scratch: Buffer) -> list[Callable[[], None]]:
+        """Launches that make a direction of the residual."""
+        return diagonal(self, residual, values, 1.0)
+
+    def solve(self, goal: float, most: int) -> int:
+        self.run.clear(self.solution)
+        for launch in self.begin:
+            launch()
+        for count in range(1, most + 1):
+            for launch in self.iteration:
+                launch()
+            if (count % self.looks == 0 or count == most) and self.vectors.norm() <= goal:
+                return count
+            for launch in self.next:
+                launch()
+        return most
+
+
+class MultigridGradients(ConjugateGradients):
+    """Conjugate gradients, preconditioned by a V-cycle."""
+
+    looks = 1
+
+    def precondition(self, residual: Buffer, values: Buffer, scratch: Buffer) -> list[Callable[[], None]]:
+        return self.multigrid.cycle(residual, values, scratch)
+
+
+def diagonal(solver: Solver, residual: Buffer, values: Buffer, share: float) -> list[Callable[[], None]]:
+    """Launches that set values to a share of the residual over the operator's diagonal."""
+    relax = [solver.multigrid.relax_by_residual(colour, share, residual, values) for colour in (0, 1)]
+    return [lambda: solver.run.clear(values), *relax]
+
+
+SOLVERS: Mapping[str, tuple[str, type[Solver]]] = {
+    "jacobi": ("every node by its own residual; hundreds of iterations for each node along an axis", Jacobi),
+    "sor": ("Gauss and Seidel's method by colours, overrelaxed", Overrelaxation),
+    "cg": ("conjugate gradients, preconditioned by the diagonal", ConjugateGradients),
+    "multigrid": ("V-cycles of multigrid alone", MultigridCycles),
+    "mgcg": ("conjugate gradients, preconditioned by a V-cycle", MultigridGradients),
+}

@@ -1,0 +1,215 @@
+"""Molecule on a grid: coefficients of edges, and nodes that ions reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..grid import Grid
+from ..pb_model import SMALL, PBModel, PBProblem
+from .colours import Colours
+from .launching import Launching
+from .spheres import SpheresOfBlocks
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+
+MOST_CODES = 256  # in the table of an axis: cl/pb/operator.clh
+PIECES = 64  # of an edge: cl/pb/spheres.clh
+
+
+@dataclass(eq=False)
+class Coefficients:
+    """Coefficients of a grid's edges: dielectric constant times the face's area over the edge's length.
+
+    codes : three arrays of one byte, or None where edges are wide numbers
+    table : (3, MOST_CODES) coefficients of the codes; (3, 0) without codes
+    edges : three arrays of codes or wide numbers; narrow : of codes or reals
+    accesses : of ions; a byte, or a wide number
+    solutes : (3,) coefficients of edges in the molecule
+    """
+
+    launching: Launching
+    colours: Colours
+    is_coded: bool
+    table: Floats
+    edges: tuple[Buffer, ...]
+    narrow: tuple[Buffer, ...]
+    accesses: Buffer
+    solutes: Floats
+    has_salt: bool
+    wide_table: Buffer = field(init=False)
+    narrow_table: Buffer = field(init=False)
+
+    def __post_init__(self) -> None:
+        run, table = self.launching.run, self.table if self.is_coded else np.zeros(1)
+        self.wide_table = run.upload(table.ravel(), self.launching.wide)
+        self.narrow_table = run.upload(table.ravel())
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """Macros of kernels that take them."""
+        return {"CODED": int(self.is_coded), "SALTED": int(self.has_salt)}
+
+    @property
+    def wide_arguments(self) -> dict[str, Any]:
+        """Arguments of kernels in wide numbers."""
+        x, y, z = self.edges
+        return {"x_edges": x, "y_edges": y, "z_edges": z, "table": self.wide_table}
+
+    @property
+    def narrow_arguments(self) -> dict[str, Any]:
+        """Arguments of kernels in reals."""
+        x, y, z = self.narrow
+        return {"x_edges": x, "y_edges": y, "z_edges": z, "table": self.narrow_table}
+
+    def on_host(self) -> Floats:
+        """Coefficients (3, nz, ny, nx)."""
+        run, size = self.launching.run, self.colours.size
+        found = []
+        for axis, buffer in enumerate(self.edges):
+            values = run.download(buffer, size, np.uint8 if self.is_coded else self.launching.wide)
+            merged = self.colours.merge(values)
+            found.append(self.table[axis][merged] if self.is_coded else merged.astype(np.float64))
+        return np.array(found)
+
+    def codes_on_host(self) -> NDArray[Any]:
+        """Codes (3, nz, ny, nx)."""
+        run, size = self.launching.run, self.colours.size
+        return np.array([self.colours.merge(run.download(each, size, np.uint8)) for each in self.edges])
+
+    def accesses_on_host(self) -> Floats:
+        """Share of ions' access to nodes, (nz, ny, nx)."""
+        if not self.has_salt:
+            return np.zeros(self.colours.shape[::-1])
+        kind = np.uint8 if self.is_coded else self.launching.wide
+        values = self.launching.run.download(self.accesses, self.colours.size, kind)
+        return self.colours.merge(values).astype(np.float64)
+
+
+def codes_table(model: PBModel) -> Floats:
+    """Dielectric constants of the codes of a surface, (MOST_CODES,); numbers that are no code have the solvent's."""
+    codes = np.arange(MOST_CODES)
+    if model.is_uniform:
+        return np.full(MOST_CODES, model.solute_dielectric)
+    share = codes / PIECES if model.surface == "edges" else codes.astype(float)
+    if model.surface == "smol":
+        share = codes % 10 / np.maximum(codes // 10, 1)
+    share = np.minimum(share, 1)
+    constants: Floats = 1 / ((1 - share) / model.solute_dielectric + share / model.solvent_dielectric)
+    return constants
+
+
+def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, probes: Floats) -> Coefficients:
+    """Put the molecule on a grid. probes : of probe_points"""
+    model, run, colours = problem.model, launching.run, Colours(grid.shape)
+    factors = float(np.prod(grid.spacing)) / grid.spacing**2
+    is_coded = model.surface != "spl2" or model.is_uniform
+    accesses = _accesses(launching, problem, grid, colours) if model.has_salt else run.zeros(1, launching.wide)
+    table = codes_table(model) * factors[:, None]
+    if not is_coded:
+        edges = _spline_edges(launching, problem, grid, colours, factors)
+        narrow = tuple(_narrowed(launching, each, colours.size) for each in edges)
+        return Coefficients(
+            launching, colours, False, table, edges, narrow, accesses, model.solute_dielectric * factors, model.has_salt
+        )
+    codes = tuple(run.zeros(colours.size, np.uint8) for _ in range(3))
+    if not model.is_uniform:
+        _find_codes(launching, problem, grid, colours, probes, codes)
+    if model.surface == "smol" and not model.is_uniform:
+        middles, codes = codes, tuple(run.zeros(colours.size, np.uint8) for _ in range(3))
+        launching.over_blocks(
+            "pb/surface.cl", "count_middles", colours, {}, grid=colours, **_by_axis("codes", middles),
+            **_by_axis("counts", codes),
+        )()  # fmt: skip
+    solutes = codes_table(model)[0] * factors
+    return Coefficients(launching, colours, True, table, codes, codes, accesses, solutes, model.has_salt)
+
+
+def _by_axis(name: str, buffers: tuple[Buffer, ...]) -> dict[str, Any]:
+    return {f"{axis}_{name}": buffer for axis, buffer in zip("xyz", buffers, strict=True)}
+
+
+def _origins(grid: Grid) -> Floats:
+    """(3, 3) A, first middles of edges along x, y and z."""
+    return np.array([grid.origin + np.where(np.arange(3) == axis, 0.5 * grid.spacing, 0.0) for axis in range(3)])
+
+
+def _is_strictly_inside(problem: PBProblem, grid: Grid) -> NDArray[np.bool_]:
+    positions = problem.solute.positions
+    inside = np.all((positions > grid.origin) & (positions < grid.last), axis=1)
+    return np.asarray(inside & (problem.solute.radii > SMALL))
+
+
+def _find_codes(
+    launching: Launching, problem: PBProblem, grid: Grid, colours: Colours, probes: Floats, codes: tuple[Buffer, ...]
+) -> None:
+    """Codes of edges by their middles, or by how many of their pieces lie in solvent."""
+    solute, model = problem.solute, problem.model
+    cuts = model.surface == "edges"
+    taken = solute.radii > SMALL if cuts else _is_strictly_inside(problem, grid)
+    atoms = SpheresOfBlocks.of(grid, solute.positions[taken], solute.radii[taken] + model.probe)
+    covering = SpheresOfBlocks.of(grid, probes, np.full(len(probes), model.probe))
+    launching.over_blocks(
+        "pb/surface.cl", "cut_edges" if cuts else "mark_middles", colours, {}, grid=colours,
+        origins=launching.vectors(grid.origin[None] if cuts else _origins(grid)),
+        spacing=launching.vectors(grid.spacing[None]), **atoms.arguments(launching, "atom"),
+        **covering.arguments(launching, "probe"), **_by_axis("codes", codes),
+    )()  # fmt: skip
+
+
+def _windows(model: PBModel) -> Floats:
+    return np.array([[model.window, model.window**2, model.window**3]])
+
+
+def _spline_edges(
+    launching: Launching, problem: PBProblem, grid: Grid, colours: Colours, factors: Floats
+) -> tuple[Buffer, ...]:
+    solute, model, run = problem.solute, problem.model, launching.run
+    taken = _is_strictly_inside(problem, grid)
+    atoms = SpheresOfBlocks.of(grid, solute.positions[taken], solute.radii[taken], model.window)
+    edges = tuple(run.zeros(colours.size, launching.wide) for _ in range(3))
+    constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
+    launching.over_blocks(
+        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vectors(_origins(grid)),
+        spacing=launching.vectors(grid.spacing[None]), **atoms.arguments(launching, "atom"),
+        windows=launching.vectors(_windows(model)), constants=run.upload(constants, launching.wide),
+        **_by_axis("edges", edges),
+    )()  # fmt: skip
+    return edges
+
+
+def _accesses(launching: Launching, problem: PBProblem, grid: Grid, colours: Colours) -> Buffer:
+    """Find the nodes that ions reach: one radius for all species, the largest."""
+    solute, model, run = problem.solute, problem.model, launching.run
+    reach = solute.radii + model.ion_radius
+    place = dict(origins=launching.vectors(grid.origin[None]), spacing=launching.vectors(grid.spacing[None]))
+    if model.surface == "spl2":
+        taken = _is_strictly_inside(problem, grid)
+        atoms = SpheresOfBlocks.of(grid, solute.positions[taken], reach[taken], model.window)
+        accesses = run.zeros(colours.size, launching.wide)
+        launching.over_blocks(
+            "pb/surface.cl", "spline_access", colours, {}, grid=colours, **place, **atoms.arguments(launching, "atom"),
+            windows=launching.vectors(_windows(model)), accesses=accesses,
+        )()  # fmt: skip
+        return accesses
+    near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
+    taken = (solute.radii > SMALL) & near.all(axis=1)
+    atoms = SpheresOfBlocks.of(grid, solute.positions[taken], reach[taken])
+    accesses = run.zeros(colours.size, np.uint8)
+    launching.over_blocks(
+        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **place, **atoms.arguments(launching, "atom"),
+        accesses=accesses,
+    )()  # fmt: skip
+    return accesses
+
+
+def _narrowed(launching: Launching, wide: Buffer, size: int) -> Buffer:
+    """Wide numbers as reals."""
+    narrow = launching.run.empty(size)
+    launching.over_list("pb/narrow.cl", "narrow", size, {}, n=size, wide=wide, narrowed=narrow)()
+    return narrow

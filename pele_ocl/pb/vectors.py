@@ -1,0 +1,118 @@
+"""Sums and steps over arrays of nodes, with scalars that stay on the device: cl/pb/vectors.cl."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .colours import LANES
+from .launching import Launching
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+
+GROUPS = {"CPU": 64}  # that share an array; of other devices MOST_GROUPS
+MOST_GROUPS = 1024
+GROUP = 128
+
+Launch = Callable[[], None]
+
+
+class Scalar(IntEnum):
+    """Places of scalars, as cl/pb/vectors.cl has them."""
+
+    RZ = 0
+    ALPHA = 1
+    BETA = 2
+    SQUARE = 3
+
+
+class Sum(IntEnum):
+    """Use of a sum, as cl/pb/vectors.cl has it."""
+
+    START = 0
+    ALPHA = 1
+    SQUARE = 2
+    BETA = 3
+
+
+class Vectors:
+    """Launches over arrays of `size` reals. Sums have the same bits in every run."""
+
+    def __init__(self, launching: Launching, size: int) -> None:
+        self.launching, self.size, run = launching, size, launching.run
+        self.group = 1 if launching.is_cpu else min(GROUP, run.device.largest_group)
+        lanes = LANES if launching.is_cpu else 1
+        self.macros = {"GROUP": self.group, "LANES": lanes}
+        step = self.group * LANES
+        most = GROUPS.get(run.device.kind, MOST_GROUPS)
+        self.chunk = -(-size // most // step) * step + step if size > most * step else step
+        self.n_groups = -(-size // self.chunk)
+        self.sums = run.zeros(self.n_groups, launching.wide)
+        self.scalars = run.zeros(len(Scalar), launching.wide)
+
+    def norm(self) -> float:
+        """Root of the sum of squares that was found last, once everything before is done."""
+        values = self.launching.run.download(self.scalars, len(Scalar), self.launching.wide)
+        return math.sqrt(max(0.0, float(values[Scalar.SQUARE])))
+
+    def take_whole_steps(self) -> None:
+        """Let `advance` add directions as they are."""
+        scalars = np.zeros(len(Scalar), self.launching.wide)
+        scalars[Scalar.ALPHA] = 1
+        self.launching.run.write(self.scalars, scalars)
+
+    def square(self, values: Buffer) -> list[Launch]:
+        """Launches that find the sum of squares."""
+        return [self._multiply(values, values), self._conclude(Sum.SQUARE)]
+
+    def start(self, residual: Buffer, preconditioned: Buffer, direction: Buffer) -> list[Launch]:
+        """Launches that take the first direction."""
+        return [
+            self._multiply(residual, preconditioned),
+            self._conclude(Sum.START),
+            self._turn(preconditioned, direction),
+        ]
+
+    def step(self, direction: Buffer, product: Buffer) -> list[Launch]:
+        """Launches that find how far to go."""
+        return [self._multiply(direction, product), self._conclude(Sum.ALPHA)]
+
+    def advance(self, direction: Buffer, product: Buffer, solution: Buffer, residual: Buffer) -> list[Launch]:
+        """Launches that go there, and find the residual's sum of squares."""
+        launch = self._over(
+            "advance", scalars=self.scalars, direction=direction, product=product, solution=solution,
+            residual=residual, sums=self.sums,
+        )  # fmt: skip
+        return [launch, self._conclude(Sum.SQUARE)]
+
+    def turn(self, residual: Buffer, preconditioned: Buffer, direction: Buffer) -> list[Launch]:
+        """Launches that find the next direction."""
+        return [
+            self._multiply(residual, preconditioned),
+            self._conclude(Sum.BETA),
+            self._turn(preconditioned, direction),
+        ]
+
+    def _turn(self, preconditioned: Buffer, direction: Buffer) -> Launch:
+        return self._over("turn", scalars=self.scalars, preconditioned=preconditioned, direction=direction)
+
+    def _multiply(self, a: Buffer, b: Buffer) -> Launch:
+        return self._over("multiply", a=a, b=b, sums=self.sums)
+
+    def _over(self, name: str, **values: Any) -> Launch:
+        shape, group = (self.n_groups * self.group,), (self.group,)
+        return self.launching.prepare(
+            "pb/vectors.cl", name, shape, group, self.macros, n=self.size, chunk=self.chunk, **values
+        )
+
+    def _conclude(self, what: Sum) -> Launch:
+        group = (self.group,)
+        return self.launching.prepare(
+            "pb/vectors.cl", "conclude", group, group, self.macros, n_sums=self.n_groups, what=what, sums=self.sums,
+            scalars=self.scalars,
+        )  # fmt: skip

@@ -1,0 +1,325 @@
+"""Constants of a Poisson-Boltzmann model that a user may set, and the grids it is solved on.
+
+All rules, units and constants are APBS's, version 3.4.1; docs/theory/poisson-boltzmann.md has the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import arguments
+from .atoms import Atoms, Floats, require_atoms
+from .errors import InputError, ParameterError
+from .grid import Grid
+
+# Constants as APBS has them, two sets that differ in the sixth digit: cgs in the equation, SI in boundary values and
+# where kT becomes kJ/mol.
+CHARGE_CGS, BOLTZMANN_CGS, AVOGADRO_CGS = 4.803242384e-10, 1.380662e-16, 6.022045e23
+CHARGE_SI, BOLTZMANN_SI, PERMITTIVITY_SI, AVOGADRO_SI = 1.6021773e-19, 1.3806581e-23, 8.8541878e-12, 6.0221367e23
+KJ_PER_KCAL = 4.184
+
+SURFACES = ("edges", "mol", "smol", "spl2")
+SPREADINGS = ("spl0", "spl2")
+BOUNDARIES = ("mdh", "sdh", "zero")
+EQUATIONS = ("linear", "nonlinear")
+
+SMALL = 1e-9  # A: radii and probes below it count as none, as in APBS
+MOST_IONS = 9
+LEAST_POINTS = 5  # along an axis
+MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
+FINEST_STEP = 0.25  # of spacings between two levels of focusing: finer ones get a level between them
+
+
+@dataclass(frozen=True)
+class PBIon:
+    """Species of mobile ions.
+
+    charge : e, a finite number
+    concentration : mol/L, >= 0
+    radius : A, >= 0; the largest of all species holds for all
+
+    Raises InputError for other values.
+    """
+
+    charge: float
+    concentration: float
+    radius: float = 2.0
+
+    def __post_init__(self) -> None:
+        arguments.number("charge", self.charge, least=-100, most=100, needed="a number of e, -100 to 100,")
+        for name, unit in (("concentration", "mol/L"), ("radius", "A")):
+            arguments.number(name, getattr(self, name), f"a number of {unit}, 0 to 1,000,", least=0, most=1000)
+
+
+@dataclass(frozen=True)
+class PBModel:
+    """Poisson-Boltzmann model: dielectric constants, salt, surface, and how charges and borders are treated.
+
+    solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
+    ions : PBIon of each species; together they must be neutral; at most 9
+    temperature : K
+    equation : "linear" or "nonlinear"
+    surface : "edges", each edge of the grid by the share of it that lies in solvent; "mol", APBS's molecular surface,
+        edges by their middles; "smol", the same smoothed; "spl2", APBS's cubic spline
+    probe : A, >= 0, radius of the solvent molecule that rolls over the atoms
+    density : points per A^2 of the spheres that the probe's surface is made of
+    window : A, half width of the spline of "spl2"
+    charges : "spl0", a charge on the eight nodes around it, or "spl2", on a quadratic spline's 27
+    boundary : potential at the border of the outermost grid: "mdh", of each atom as a screened sphere; "sdh", of one
+        sphere with the molecule's moments; "zero"
+
+    Raises InputError for other values and for a salt that is not neutral.
+    """
+
+    solute_dielectric: float = 2.0
+    solvent_dielectric: float = 78.54
+    ions: Sequence[PBIon] = ()
+    temperature: float = 298.15
+    equation: str = "linear"
+    surface: str = "edges"
+    probe: float = 1.4
+    density: float = 10.0
+    window: float = 0.3
+    charges: str = "spl0"
+    boundary: str = "mdh"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ions, tuple | list):
+            raise InputError(f"ions is {arguments.described(self.ions)}; a list of PBIon is needed")
+        object.__setattr__(self, "ions", tuple(self.ions))
+        for ion in self.ions:
+            arguments.instance("an ion", ion, PBIon, "a PBIon")
+        for name in ("solute_dielectric", "solvent_dielectric"):
+            arguments.number(name, getattr(self, name), "a number, 0.001 to 1,000,000,", least=1e-3, most=1e6)
+        arguments.number("temperature", self.temperature, "a number of K, 1 to 100,000,", least=1, most=1e5)
+        arguments.number("probe", self.probe, "a number of A, 0 to 100,", least=0, most=100)
+        arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000,", least=0.1, most=1000)
+        arguments.number("window", self.window, "a number of A, 0.01 to 10,", least=0.01, most=10)
+        for name, choices in (
+            ("equation", EQUATIONS), ("surface", SURFACES), ("charges", SPREADINGS), ("boundary", BOUNDARIES),
+        ):  # fmt: skip
+            arguments.choice(name, getattr(self, name), choices)
+        if len(self.ions) > MOST_IONS:
+            raise InputError(f"there are {len(self.ions)} species of ions; at most {MOST_IONS} are possible")
+        net = sum(ion.charge * ion.concentration for ion in self.ions)
+        if abs(net) >= SMALL:
+            raise InputError(
+                f"the salt is not neutral: charges times concentrations of its ions add up to {net:g} mol/L; give the "
+                "ions of a neutral salt"
+            )
+
+    @property
+    def ionic_strength(self) -> float:
+        """Half the sum of concentrations times squared charges, mol/L."""
+        return 0.5 * sum(ion.concentration * ion.charge**2 for ion in self.ions)
+
+    @property
+    def has_salt(self) -> bool:
+        """True if there are mobile ions."""
+        return self.ionic_strength > 1e-12
+
+    @property
+    def is_nonlinear(self) -> bool:
+        """True if the equation is; without salt both are one."""
+        return self.equation == "nonlinear" and self.has_salt
+
+    @property
+    def is_uniform(self) -> bool:
+        """True if one dielectric constant holds everywhere, so that no surface is made."""
+        return abs(self.solute_dielectric - self.solvent_dielectric) < 1e-12 and not self.has_salt
+
+    @property
+    def ion_radius(self) -> float:
+        """Largest radius of all species, A; species of no concentration count, too, as in APBS."""
+        return max((ion.radius for ion in self.ions), default=0.0)
+
+    @property
+    def kappa(self) -> float:
+        """Inverse Debye length in the solvent, 1/A."""
+        if not self.has_salt:
+            return 0.0
+        thermal = 1000 * self.solvent_dielectric * BOLTZMANN_CGS * self.temperature
+        strength = self.ionic_strength * 1e-16
+        return math.sqrt(strength * 8 * math.pi * AVOGADRO_CGS * CHARGE_CGS * CHARGE_CGS / thermal)
+
+    @property
+    def screening(self) -> float:
+        """Solvent dielectric times kappa^2, 1/A^2."""
+        return self.solvent_dielectric * self.kappa**2
+
+    @property
+    def charge_factor(self) -> float:
+        """4 pi e^2 / kT, A: of a charge in the equation for e phi / kT."""
+        return 4 * math.pi * CHARGE_CGS * CHARGE_CGS / (BOLTZMANN_CGS * self.temperature) * 1e8
+
+    @property
+    def boundary_factor(self) -> float:
+        """e^2 / (4 pi eps_0 kT), A: potential of a charge e in vacuum times distance, kT/e A."""
+        return CHARGE_SI * CHARGE_SI / (4 * math.pi * PERMITTIVITY_SI * BOLTZMANN_SI * self.temperature) * 1e10
+
+    @property
+    def kj_per_kt(self) -> float:
+        """kJ/mol of kT."""
+        return BOLTZMANN_SI * self.temperature * AVOGADRO_SI * 1e-3
+
+    @property
+    def kcal_per_kt(self) -> float:
+        """kcal/mol of kT."""
+        return self.kj_per_kt / KJ_PER_KCAL
+
+    @property
+    def debye_length(self) -> float:
+        """Debye length of the solvent, A; infinite without salt."""
+        return 1 / self.kappa if self.has_salt else math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class PBSolute:
+    """Spheres with charges.
+
+    positions : (n, 3) A; charges : (n,) e; radii : (n,) A
+    """
+
+    positions: Floats
+    charges: Floats
+    radii: Floats
+
+    @classmethod
+    def of(cls, atoms: Atoms, radii: ArrayLike | None = None) -> PBSolute:
+        """Take the spheres of atoms.
+
+        radii : (n,) A; by default atoms.gb_radii, the fifth column of a PQR file
+
+        Raises InputError for no atoms or radii of another shape, ParameterError where there are none.
+        """
+        require_atoms(atoms)
+        if not len(atoms):
+            raise InputError("there are no atoms; a Poisson-Boltzmann calculation needs at least one")
+        if radii is None and atoms.gb_radii is None:
+            raise ParameterError("the atoms have no radii; read a PQR file or choose a set of radii (--radii)")
+        values = arguments.numbers("radii", atoms.gb_radii if radii is None else radii)
+        if values.shape != (len(atoms),):
+            raise InputError(f"radii have shape {values.shape}; ({len(atoms)},) is needed, one an atom")
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise InputError("a radius is negative or no finite number; radii must be 0 or more Angstrom")
+        if not (values > SMALL).any():
+            raise ParameterError("all radii are 0; read a PQR file or choose a set of radii (--radii)")
+        return cls(atoms.positions, atoms.charges, values)
+
+    @property
+    def middle(self) -> Floats:
+        """Middle of the smallest and largest coordinates of atoms, (3,) A; APBS's centre of a molecule."""
+        middle: Floats = (self.positions.max(axis=0) + self.positions.min(axis=0)) / 2
+        return middle
+
+
+def centre_of(atoms: Atoms) -> Floats:
+    """Middle of the smallest and largest coordinates of atoms, (3,) A: APBS's centre of a molecule (`gcent mol 1`)."""
+    require_atoms(atoms)
+    if not len(atoms):
+        raise InputError("there are no atoms, and so no centre")
+    return PBSolute(atoms.positions, atoms.charges, np.zeros(len(atoms))).middle
+
+
+def lowered_shape(shape: ArrayLike) -> tuple[int, int, int]:
+    """Lower numbers of points along x, y, z as APBS does: numbers above 65 that cannot be halved often."""
+
+    def lowered(n: int) -> int:
+        halvings = ((n - 1) & -(n - 1)).bit_length() - 1
+        return n if n <= 65 or halvings - 1 >= 4 else n // 32 * 32 + 1
+
+    x, y, z = (lowered(n) for n in Grid((0, 0, 0), 1, shape).shape)
+    return x, y, z
+
+
+def grid_at(centre: ArrayLike, spacing: ArrayLike, shape: ArrayLike) -> Grid:
+    """Make a grid with its middle at `centre`, (3,) A."""
+    points = np.asarray(Grid((0, 0, 0), spacing, shape).shape)
+    lengths = (points - 1) * np.broadcast_to(np.asarray(spacing, np.float64), (3,))
+    return Grid(np.asarray(centre, np.float64) - lengths / 2, spacing, shape)
+
+
+def focusing_grids(
+    shape: ArrayLike, coarse: ArrayLike, fine: ArrayLike, coarse_centre: ArrayLike, fine_centre: ArrayLike
+) -> tuple[Grid, ...]:
+    """Make the grids of focusing from a coarse to a fine one, the coarsest first, as APBS's mg-auto has them.
+
+    shape : points of every grid along x, y, z
+    coarse, fine : (3,) lengths of the coarsest and the finest grid, A
+    coarse_centre, fine_centre : (3,) A
+
+    Raises InputError where the finest grid does not lie inside the one before it.
+    """
+    points = Grid((0, 0, 0), 1, shape).shape
+    steps = np.array(points) - 1.0
+    first, last = (arguments.numbers(name, lengths) / steps for name, lengths in (("coarse", coarse), ("fine", fine)))
+    if not (np.isfinite([first, last]).all() and (np.minimum(first, last) > 0).all()):
+        raise InputError("lengths of the coarse and the fine grid must be positive numbers of Angstrom")
+    ratio, count = last / first, 2
+    for share in ratio:
+        if share < FINEST_STEP:
+            count = max(count, math.ceil(math.log(share) / math.log(FINEST_STEP)) + 1)
+    reduction = ratio ** (1 / (count - 1))
+    grids, spacing = [grid_at(coarse_centre, first, points)], first
+    for level in range(1, count):
+        spacing = reduction * spacing
+        grid = grid_at(fine_centre, spacing, points)
+        parent, size = grids[-1], steps * spacing
+        low, high = parent.origin, parent.last
+        if (grid.origin < low - 1e-9).any() or (grid.last > high + 1e-9).any():
+            if level == count - 1:
+                raise InputError("the finest grid does not lie inside the grid before it; move its centre or shrink it")
+            origin = np.minimum(np.maximum(grid.origin, low), high - size)
+            grid = Grid(origin, spacing, points)
+        grids.append(grid)
+    return tuple(grids)
+
+
+def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
+    """Make the grid whose border lies at least `padding` A beyond every sphere, with its middle at the molecule's.
+
+    Its points can be halved four times or more, so that multigrid has levels to work with.
+    """
+    reach = np.abs(solute.positions - solute.middle) + solute.radii[:, None]
+    steps = np.ceil(2 * (reach.max(axis=0) + padding) / spacing - 1e-9)
+    if (steps > MOST_POINTS).any():
+        raise InputError(f"a spacing of {spacing:g} A is too small for this molecule; choose a larger one")
+    multiple = np.where(steps > 32, 16, 8)
+    return grid_at(solute.middle, spacing, (np.ceil(steps / multiple) * multiple + 1).astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class PBProblem:
+    """Problem to solve: spheres, a model, and grids from the coarsest to the finest.
+
+    Raises InputError for too few or too many points, or a grid that does not lie inside the one before.
+    """
+
+    solute: PBSolute
+    model: PBModel
+    grids: tuple[Grid, ...] = field(default_factory=tuple)
+
+    def __post_init__(self) -> None:
+        if not self.grids:
+            raise InputError("there is no grid to solve the equation on")
+        for grid in self.grids:
+            arguments.instance("a grid", grid, Grid, "a Grid")
+            if min(grid.shape) < LEAST_POINTS:
+                points = " x ".join(map(str, grid.shape))
+                raise InputError(f"a grid of {points} points is too small; at least {LEAST_POINTS} along each axis")
+            if len(grid) > MOST_POINTS:
+                raise InputError(f"a grid of {len(grid):,} points is too large; at most {MOST_POINTS:,} are possible")
+        for parent, child in zip(self.grids, self.grids[1:], strict=False):
+            if (child.origin < parent.origin - 1e-9).any() or (child.last > parent.last + 1e-9).any():
+                raise InputError("a grid does not lie inside the grid before it; give grids from coarse to fine")
+
+    def atoms_off(self, grid: Grid) -> int:
+        """Count the atoms that do not lie strictly inside a grid."""
+        positions = self.solute.positions
+        inside = ((positions > grid.origin) & (positions < grid.last)).all(axis=1)
+        return int((~inside).sum())

@@ -1,0 +1,103 @@
+"""Kernels of molecules that share launches: microseconds of each, for one molecule.
+
+python tests/benchmarks/shared_launches.py [--count 30] [--residues 160,400] [--row 1 --parts 256] [--history 8]
+    [--equal] [--device NAME]
+
+The models are those of mixed.py. --row and --parts are the layout of `squares` in place of the rule's, --history is how
+many pairs of steps L-BFGS keeps. --equal gives all of them the topology of the middle one: they share launches as
+conformations do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+from mixed import models_of
+
+from pele_ocl import Atoms, Energy
+from pele_ocl.bench.minimize import MODEL
+from pele_ocl.energy.layout import SquaresLayout
+from pele_ocl.minimize import Minimizer
+from pele_ocl.minimize.iteration import Iteration
+from pele_ocl.minimize.shared import LOOK, Member, SharedScheduler
+from pele_ocl.opencl import Run, get_device
+from pele_ocl.opencl.launch import BoundLaunch
+from pele_ocl.units import KJ_PER_MOL_NM
+
+REPEATS = 6
+
+
+def show(run: Run, launches: Sequence[BoundLaunch], count: int) -> None:
+    """Print the microseconds of each launch for one of `count` molecules."""
+    for kept in launches:
+        run.finish()
+        begin = time.perf_counter()
+        for _ in range(REPEATS):
+            run.launch_bound([kept], count)
+        run.finish()
+        taken = (time.perf_counter() - begin) / REPEATS / count
+        print(f"  {kept.kernel.name:20s} {1e6 * taken:7.2f} us", flush=True)
+
+
+def equal(atoms: Atoms, count: int, options: argparse.Namespace) -> None:
+    """Conformations of one molecule."""
+    plan = Energy(atoms, model=MODEL, variant="squares", born="pairs", device=options.device)
+    with plan._lent(count) as pipeline:
+        print(f"{count} conformations of {len(atoms)} atoms")
+        show(pipeline.passes.run.anew(False), pipeline.passes.launches, count)
+
+
+def different(models: Sequence[Atoms], options: argparse.Namespace) -> None:
+    """Each of another topology."""
+    with ExitStack() as stack:
+        scheduler = SharedScheduler(get_device(options.device), "float32", stack)
+        begin = time.perf_counter()
+        members = [
+            Member(Minimizer(atoms, tolerance=KJ_PER_MOL_NM, model=MODEL, device=options.device)) for atoms in models
+        ]
+        preparation = (time.perf_counter() - begin) / len(models)
+        batches = [member.structures([k], models[k].positions[None])[0] for k, member in enumerate(members)]
+        structures = [structure for batch in batches for structure in batch]
+        turns = scheduler.minimized(iter([structures]))
+        for _ in range(3):
+            begin = time.perf_counter()
+            next(turns)
+        evaluation = (time.perf_counter() - begin) / LOOK / scheduler.n_seated
+        print(
+            f"{scheduler.n_seated} models, {np.mean([len(of) for of in models]):.0f} atoms in the mean: prepared in "
+            f"{1e3 * preparation:.1f} ms each; an iteration {1e6 * evaluation:.1f} us each"
+        )
+        for seats in scheduler._by_key.values():
+            show(scheduler._run, list(dict.fromkeys([*seats._begin, *seats._both[0]])), len(seats.structures))
+
+
+def main() -> None:
+    """Read the options and print what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", default=30, type=int)
+    parser.add_argument("--residues", default=(160, 400), type=lambda text: tuple(map(int, text.split(","))))
+    parser.add_argument("--row", type=int)
+    parser.add_argument("--parts", default=256, type=int)
+    parser.add_argument("--history", type=int)
+    parser.add_argument("--equal", action="store_true")
+    parser.add_argument("--device")
+    options = parser.parse_args()
+    if options.row:
+        rule = SquaresLayout.of
+        SquaresLayout.of = lambda machine, n: replace(rule(machine, n), row=options.row, most_parts=options.parts)
+    if options.history:
+        Iteration.history = options.history
+    models = sorted(models_of(options.count, options.residues, 0.1), key=len, reverse=True)
+    if options.equal:
+        equal(models[len(models) // 2], options.count, options)
+    else:
+        different(models, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""`pele-ocl pb` as a user meets it: structures, and input files of APBS with its lines and files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
+
+from pele_ocl import PBIon, PBModel, PoissonBoltzmann, read, read_map
+
+__all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
+
+COARSE = ("--spacing", 1)
+PQR = """\
+ATOM      1  I   ION     1       0.000   0.000   0.000  1.00 3.00
+ATOM      2  C   ION     1       1.000   0.500   0.300  -0.4 1.50
+"""
+# Energies that APBS 3.4.1 prints for it, at etol 1e-12: of the two grids of `solv`, and the atoms' shares.
+INPUT = """\
+# comment
+read
+    mol pqr "two ions.pqr"   # with a blank
+end
+elec name solv
+    mg-auto
+    dime 33 33 33
+    cglen 24 24 24
+    cgcent mol 1
+    fglen 16 16 16
+    fgcent mol 1
+    mol 1
+    lpbe
+    bcfl sdh
+    ion charge 1 conc 0.15 radius 2.0
+    ion charge -1 conc 0.15 radius 1.8
+    pdie 2.0
+    sdie 78.54
+    chgm spl2
+    srfm smol
+    srad 1.4
+    swin 0.3
+    sdens 10.0
+    temp 298.15
+    etol 1e-12
+    calcenergy comps
+    calcforce no
+    write pot dx pot
+    write kappa dx kappa
+    write charge gz charge
+    write atompot flat atoms
+end
+elec name ref
+    mg-manual
+    dime 33 33 33
+    glen 24 24 24
+    gcent mol 1
+    mol 1
+    lpbe
+    bcfl zero
+    pdie 2.0
+    sdie 2.0
+    chgm spl0
+    srfm mol
+    srad 1.4
+    swin 0.3
+    sdens 10.0
+    temp 298.15
+    etol 1e-12
+    calcenergy total
+    calcforce no
+end
+print elecEnergy solv - ref end
+quit
+"""
+LEVELS = (3.614655363551e02, 6.967346170785e02)
+ATOMS = (7.683122314115e02, 5.898511950516e01)
+POTENTIALS = (6.198637e02, -1.189709e02)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Current folder with the input file and its molecule."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two ions.pqr").write_text(PQR)
+    (tmp_path / "apbs.in").write_text(INPUT)
+    return tmp_path
+
+
+def numbers_after(text: str, begin: str) -> list[float]:
+    return [float(line.split(begin)[1].split()[0]) for line in text.splitlines() if begin in line]
+
+
+def test_a_structure_has_an_energy_and_its_error():
+    lines = run("pb", HEXAPEPTIDE, *COARSE).stdout.splitlines()
+    assert lines[0].startswith("hexapeptide.pdb: 96 atoms")
+    assert "surface edges, dielectrics 2 and 78.54, no salt, linear equation" in lines[1]
+    assert any(line.startswith("Energy of solvation") and line.endswith("kcal/mol") for line in lines)
+    assert any("grid" in line and "an upper estimate" in line for line in lines)
+
+
+def test_json_holds_what_the_class_gives():
+    found = json.loads(run("pb", HEXAPEPTIDE, *COARSE, "--ionic-strength", 0.1, "--per-residue", "--json").stdout)
+    ions = [PBIon(1, 0.1), PBIon(-1, 0.1)]
+    expected = PoissonBoltzmann(read(HEXAPEPTIDE), PBModel(ions=ions), spacing=1).solve()
+    assert found["energy"]["solvation"] == pytest.approx(expected.energy, rel=1e-6)
+    assert found["errors"]["grid"] == pytest.approx(expected.errors.grid, rel=1e-4)
+    assert sum(row["total"] for row in found["residues"]) == pytest.approx(expected.energy, rel=1e-5)
+    assert found["shape"] == list(expected.levels[-1].grid.shape)
+    assert found["settings"]["ions"][0] == {"charge": 1, "concentration": 0.1, "radius": 2.0}
+
+
+def test_like_apbs_is_the_difference_of_two_solutions():
+    found = json.loads(run("pb", HEXAPEPTIDE, *COARSE, "--like", "apbs", "--json").stdout)
+    ours = json.loads(run("pb", HEXAPEPTIDE, *COARSE, "--surface", "smol", "--json").stdout)
+    assert found["settings"]["surface"] == "smol"
+    assert found["settings"]["charges"] == "spl2"
+    assert found["energy"]["solvation"] == pytest.approx(ours["energy"]["solvation"], rel=0.05)
+
+
+def test_the_potential_is_written(tmp_path):
+    out = tmp_path / "map.dx"
+    run("pb", HEXAPEPTIDE, *COARSE, "-o", out)
+    map_ = read_map(out)
+    assert map_.unit == "kT/e"
+    assert np.isfinite(map_.values).all()
+
+
+def test_input_of_apbs_gives_its_digits_and_files(folder):
+    text = run("pb", "apbs.in").stdout
+    assert numbers_after(text, "Total electrostatic energy = ")[:2] == pytest.approx(LEVELS, rel=1e-10)
+    assert [numbers_after(text, f"Atom {k}:")[0] for k in (0, 1)] == pytest.approx(ATOMS, rel=1e-10)
+    total, ref = numbers_after(text, "Global net ELEC energy = ")[0], numbers_after(text, "energy = ")[2]
+    assert total == pytest.approx(LEVELS[1] - ref, rel=1e-12)
+    assert "print energy 1 (solv) - 2 (ref) end" in text
+    potentials = [float(line) for line in (folder / "atoms.txt").read_text().splitlines() if not line.startswith("#")]
+    assert potentials == pytest.approx(POTENTIALS, rel=1e-6)
+    assert set(np.unique(read_map(folder / "kappa.dx").values)) == {0, 1}
+    charge = read_map(folder / "charge.dx.gz")
+    assert charge.values.sum() * 0.5**3 == pytest.approx(0.6, abs=1e-5)
+    assert read_map(folder / "pot.dx").unit == "kT/e"
+
+
+@pytest.mark.skipif(shutil.which("apbs") is None, reason="apbs is not installed")
+def test_maps_are_those_of_apbs(folder):
+    run("pb", "apbs.in")
+    subprocess.run(["apbs", "apbs.in"], check=True, capture_output=True)
+    theirs = next(path for path in folder.glob("pot*.dx") if path.name != "pot.dx")
+    ours, peer = read_map(folder / "pot.dx").values, read_map(theirs).values
+    assert np.abs(ours - peer).max() < 1e-5 * np.abs(peer).max()
+
+
+def test_json_of_an_input_file(folder):
+    found = json.loads(run("pb", "apbs.in", "--json").stdout)
+    assert [each["name"] for each in found["calculations"]] == ["solv", "ref"]
+    assert [level["energy_kj"] for level in found["calculations"][0]["levels"]] == pytest.approx(LEVELS, rel=1e-10)
+    assert found["prints"][0] == pytest.approx(
+        found["calculations"][0]["energy_kj"] - found["calculations"][1]["energy_kj"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("mg-auto", "tabi", "line 6: tabi (TABI-PB) is another solver of APBS"),
+        ("lpbe", "smpbe", "line 13: smpbe (the size-modified equation) is not done here"),
+        ("srfm smol", "srfm spl4", "line 20: srfm spl4 is not done here; choose mol, smol, spl2"),
+        ("chgm spl2", "chgm spl4", "line 19: chgm spl4 is not done here"),
+        ("bcfl sdh", "bcfl mem", "line 14: bcfl mem is not done here"),
+        ("calcforce no", "calcforce total", "line 27: calcforce total is not done here; forces are not done here"),
+        ("write kappa dx kappa", "write lap dx x", "line 29: `write lap` is not done here; choose pot, charge"),
+        ("write kappa dx kappa", "write kappa uhbd x", "line 29: maps are not written as uhbd"),
+        ("pdie 2.0", "pdie two", "line 17: 'two' is not a number, as pdie needs it"),
+        ("pdie 2.0", "", "line 5: pdie is missing in ELEC solv"),
+        ("conc 0.15 radius 2.0", "conc 0.25 radius 2.0", "line 5: the salt is not neutral"),
+        ("fgcent mol 1", "fgcent mol 2", "line 11: there is no molecule 2; READ names 1"),
+        ("fglen 16 16 16", "fglen 16 16 60", "line 5: the finest grid does not lie inside"),
+        ("dime 33 33 33", "dime 33 33 3", "line 7: dime is 33 33 3; three numbers of points"),
+        ("mol pqr", "mol pdb", "line 3: molecules are read as `mol pqr`, not `mol pdb`"),
+        ("solv - ref end", "solv - other end", "line 53: there is no calculation 'other' to print"),
+        ("solv - ref end", "solv - end", "line 53: PRINT needs calculations with + or -"),
+        ("etol 1e-12", "etol -1", "line 25: etol is -1"),
+        ("temp 298.15", "temperature 298.15", "line 24: there is no keyword 'temperature' in ELEC"),
+        ('"two ions.pqr"', '"two ions.pqr', "line 3: a quote is not closed"),
+        ('"two ions.pqr"', "none.pqr", "none.pqr: no such file"),
+        ("quit", "stop", "line 54: there is no section 'stop'"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_or_not_done_is_named_with_its_line(folder, old, new, sentence):
+    (folder / "apbs.in").write_text(INPUT.replace(old, new, 1))
+    assert sentence in error_of("pb", "apbs.in")
+    assert not list(folder.glob("*.dx*"))
+
+
+def test_a_file_that_ends_in_the_middle(folder):
+    for count in range(1, len(INPUT.split()) - 1, 7):
+        (folder / "apbs.in").write_text(
+            " ".join(INPUT.replace("# comment\n", "").replace("# with a blank", "").split()[:count])
+        )
+        assert "apbs.in: line 1: " in error_of("pb", "apbs.in")
+
+
+def test_options_stand_in_the_input_file_alone(folder):
+    assert "leave out --surface" in run("pb", "apbs.in", "--surface", "mol", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--ion", "1:x"), "'1:x' is not CHARGE:CONC or CHARGE:CONC:RADIUS"),
+        (("--ionic-strength", "0.1", "--ion", "1:0.1"), "choose one of --ionic-strength and --ion"),
+        (("--like", "apbs", "--extrapolate"), "belong to energies without --like apbs"),
+    ],
+)
+def test_options_that_do_not_fit(arguments, sentence):
+    assert sentence in run("pb", HEXAPEPTIDE, *arguments, code=2).stderr
+
+
+def test_a_salt_that_is_not_neutral():
+    assert "the salt is not neutral" in error_of("pb", HEXAPEPTIDE, "--ion", "1:0.1")
+
+
+def test_sections_that_must_be_there(folder):
+    (folder / "apbs.in").write_text("elec end quit")
+    assert "no molecule is read" in error_of("pb", "apbs.in")
+    (folder / "apbs.in").write_text("read mol pqr 'two ions.pqr' end quit")
+    assert "there is no ELEC section" in error_of("pb", "apbs.in")

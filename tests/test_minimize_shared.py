@@ -1,0 +1,239 @@
+"""Molecules of different topologies that share launches: each as it is alone."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from test_minimize import PEPTIDE, VACUUM, shaken
+
+from pele_ocl import (
+    Atoms,
+    DeviceError,
+    KernelBuildError,
+    MinimizeBatch,
+    Minimizer,
+    PeleError,
+    PositionalRestraint,
+    energy,
+    minimize_many,
+)
+from pele_ocl.engine import launching
+from pele_ocl.errors import DeviceMemoryError
+from pele_ocl.minimize import many, shared
+from pele_ocl.opencl import Device, packing
+from pele_ocl.opencl.signature import Parameter
+
+MOLECULES = [PEPTIDE[:n].moved(shaken(0.1, n, PEPTIDE[:n])) for n in (88, 30, 57, 41)]
+
+
+@pytest.fixture
+def sharing(monkeypatch) -> list[int]:
+    """Molecules share launches on this device, too, two at a time; the numbers of those that went that way."""
+    monkeypatch.setattr(many, "most_under_way", lambda options: 2)
+    monkeypatch.setattr(shared, "MOST_ATOMS", 150)
+    entered: list[int] = []
+    own = shared.Member.structures
+
+    def counted(self, numbers, *args):
+        entered.extend(numbers)
+        return own(self, numbers, *args)
+
+    monkeypatch.setattr(shared.Member, "structures", counted)
+    return entered
+
+
+def assert_as_alone(batch: MinimizeBatch, molecules: list[Atoms], **options: object) -> None:
+    for result, atoms in zip(batch, molecules, strict=True):
+        alone = Minimizer(atoms, **options).minimize()
+        np.testing.assert_array_equal(result.positions, alone.positions)
+        np.testing.assert_array_equal(result.gradient, alone.gradient)
+        np.testing.assert_array_equal(result.energy_before.values, alone.energy_before.values)
+        np.testing.assert_array_equal(result.energy_after.values, alone.energy_after.values)
+        assert (result.evaluations, result.stopped_by) == (alone.evaluations, alone.stopped_by)
+
+
+SLOW = pytest.mark.slow
+CASES = [
+    {}, pytest.param({"fixed_radii": True}, marks=SLOW), pytest.param({"method": "fire"}, marks=SLOW),
+    pytest.param({"model": VACUUM, "constraints": "hbonds"}, marks=SLOW),
+    pytest.param({"variant": "squares"}, marks=SLOW), pytest.param({"precision": "float64"}, marks=SLOW),
+    {"method": "newton", "rounds": 3, "fixed_radii": True, "max_iterations": 4},
+    pytest.param({"rounds": 2, "max_iterations": 10}, marks=SLOW), {"frozen": np.arange(9)},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options",
+    CASES,
+    ids=[
+        "lbfgs", "fixed radii", "fire", "constraints in vacuum", "squares", "float64", "newton in rounds", "rounds",
+        "frozen",
+    ],
+)  # fmt: skip
+def test_each_has_the_bits_that_it_has_alone(device, sharing, options):
+    """Structures leave their seats while others come in."""
+    options = {"tolerance": 1.0, "max_iterations": 60, "device": device, **options}
+    batch = minimize_many(MOLECULES, **options)
+    assert sorted(sharing) == [0, 1, 2, 3]
+    assert len({result.evaluations for result in batch}) > 1
+    assert_as_alone(batch, MOLECULES, **options)
+    again = minimize_many(MOLECULES, **options)
+    for one, other in zip(batch, again, strict=True):
+        np.testing.assert_array_equal(one.positions, other.positions)
+
+
+@pytest.mark.parametrize("iterations", [0, 3])
+def test_none_is_lost_where_all_leave_at_once(device, sharing, monkeypatch, iterations):
+    """Also where the device is done sooner than the host with a part of its work."""
+    monkeypatch.setattr(shared.SharedSeats, "is_at_work", property(lambda self: False))
+    batch = minimize_many(MOLECULES, max_iterations=iterations, device=device)
+    assert [result.iterations for result in batch] == [iterations] * 4
+    relaxed = [result.atoms for result in minimize_many(MOLECULES, tolerance=1.0, device=device)]
+    again = minimize_many(relaxed, tolerance=2.0, device=device)
+    assert [result.iterations for result in again] == [0] * 4
+
+
+@pytest.mark.slow
+def test_options_of_each_and_what_shares_no_launches(device, sharing):
+    """Molecules with restraints and with frozen atoms share launches; those with little time do not."""
+
+    def each(atoms: Atoms) -> dict[str, object]:
+        if len(atoms) == 41:
+            return {"max_seconds": 100.0}
+        return {"frozen": [0, 1]} if len(atoms) == 30 else {"terms": [PositionalRestraint(5.0)]}
+
+    batch = minimize_many(MOLECULES, each=each, tolerance=1.0, device=device)
+    assert sorted(sharing) == [0, 1, 2]
+    np.testing.assert_allclose(batch[1].positions[:2], MOLECULES[1].positions[:2], atol=1e-12)
+    assert_as_alone([batch[2]], [MOLECULES[2]], tolerance=1.0, device=device, terms=[PositionalRestraint(5.0)])
+
+
+def test_no_room_and_kernels_that_cannot_be_packed(device, sharing, monkeypatch):
+    """Such molecules are minimised side by side."""
+    monkeypatch.setattr(shared, "MOST_BYTES", 1 << 18)
+    batch = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
+    assert sharing == [1]
+    assert_as_alone(batch, MOLECULES[:2], tolerance=1.0, device=device)
+
+    def refusing(error: PeleError) -> Callable[..., None]:
+        def refuse(*_: object) -> None:
+            raise error
+
+        return refuse
+
+    for owner, name, error in (
+        (shared.SharedSeats, "__init__", DeviceMemoryError("no room for tables")),
+        (shared.SharedScheduler, "suits", DeviceError("no names of arguments")),
+        (shared.SharedScheduler, "suits", KernelBuildError("no kernel of this form")),
+        (many, "SharedScheduler", DeviceMemoryError("no room for the large buffer")),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, refusing(error))
+            again = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
+        for one, other in zip(again, batch, strict=True):
+            np.testing.assert_array_equal(one.positions, other.positions)
+
+
+def test_failures_are_named_and_others_go_on(device, sharing):
+    flat, lost = MOLECULES[1].moved(np.zeros((30, 3))), MOLECULES[2].moved(MOLECULES[2].positions)
+    far = np.array(MOLECULES[1].positions)
+    far[3] += 1e6
+    molecules = [MOLECULES[0], flat, lost, MOLECULES[1].moved(far), MOLECULES[1]]
+    seen: list[tuple[int, int, float]] = []
+    batch = minimize_many(molecules, errors="record", tolerance=1.0, device=device, watch=lambda *x: seen.append(x))
+    assert "at the same place" in batch.errors[1]
+    assert set(batch.errors) == {1, 3}  # the last one is of their topology, and well
+    good = [0, 2, 4]
+    assert_as_alone([batch[k] for k in good], [molecules[k] for k in good], tolerance=1.0, device=device)
+    assert seen[-1] == (5, 5, 0.0)
+    batch = minimize_many(molecules[3:] + molecules[:1], errors="record", tolerance=1.0, device=device)
+    assert "span" in batch.errors[0]
+    assert set(batch.errors) == {0}
+
+
+@pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "middle", "last"])
+def test_a_result_depends_on_its_structure_alone(device, place):
+    """Same bits alone, in any order and in any company, a bad structure of its own topology among it."""
+    options = {"tolerance": 1.0, "device": device, "errors": "record"}
+    alike = [PEPTIDE.moved(shaken(0.1, seed)) for seed in (1, 2, 3)]
+    bad = PEPTIDE.moved(np.zeros((len(PEPTIDE), 3)))
+    alone = [minimize_many([atoms], **options)[0] for atoms in alike]
+    company = [*alike[::-1], MOLECULES[1]]
+    company.insert(place, bad)
+    batch = minimize_many(company, **options)
+    assert set(batch.errors) == {place}
+    good = [result for _, result in batch.good][2::-1]
+    for one, other in zip(good, alone, strict=True):
+        np.testing.assert_array_equal(one.positions, other.positions)
+        np.testing.assert_array_equal(one.energy_after.values, other.energy_after.values)
+        assert one.evaluations == other.evaluations
+
+
+@pytest.mark.parametrize("more", [{}, {"fixed_radii": True}, {"constraints": "hbonds"}])
+def test_shaken_starts_are_as_alone(device, sharing, more):
+    """Bonds are restored before the first step, and the energies before belong to the given positions."""
+    molecules = [PEPTIDE[:n].moved(shaken(0.3, n, PEPTIDE[:n])) for n in (88, 30, 57)]
+    batch = minimize_many(molecules, tolerance=5.0, device=device, **more)
+    assert sorted(sharing) == [0, 1, 2]
+    assert_as_alone(batch, molecules, tolerance=5.0, device=device, **more)
+    for result, atoms in zip(batch, molecules, strict=True):
+        assert result.restored > 0
+        assert result.energy_before.total == pytest.approx(energy(atoms, device=device).total, rel=1e-5)
+
+
+def test_room():
+    room = launching.Room(100)
+    assert [room.take(40), room.take(40), room.take(40)] == [0, 40, None]
+    room.give_back(0, 40)
+    assert room.take(50) is None
+    assert room.take(30) == 0
+    room.give_back(40, 40)
+    assert room.take(70) == 30
+    room.give_back(0, 30)
+    room.give_back(30, 70)
+    assert room.take(100) == 0
+
+
+def test_source_of_a_packed_kernel():
+    source = (
+        "kernel void other(global int *a) { a[0] = 1; }\nkernel void add(/* sizes */ const int n,\n  X) { use(n); }\n"
+    )
+    parameters = [Parameter("n", "int", False, True, False), Parameter("x", "float4", True, True, True)]
+    made = packing.packed_source(source, "add", parameters)
+    assert "a[0] = 1" in made
+    assert "void add(global const uchar *restrict table" in made
+    assert "global const int *restrict rows, global const float4 *restrict x) {" in made
+    assert made.index("const int n = ") < made.index("x = (global const float4 *)") < made.index("use(n);")
+    assert packing.signature_source(source, "add").endswith("X) {}\n")
+
+
+def test_packs_give_queues_and_memory_back(device: Device, sharing):
+    held = []
+    for _ in range(2):
+        minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
+        gc.collect()
+        held.append((len(device.spare), device.held_bytes))
+    assert held[0] == held[1]
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_results_come_as_they_are_done(is_shared, device, request):
+    """One that is far from its minimum comes last, and one that fails holds none up."""
+    if is_shared:
+        request.getfixturevalue("sharing")
+    flat = PEPTIDE[:41].moved(np.zeros((41, 3)))
+    molecules = [flat, PEPTIDE[:57].moved(shaken(0.1, 1, PEPTIDE[:57])), PEPTIDE[:30]]
+    taken: list[int] = []
+    there: list[int] = []  # of these at each look
+
+    def watch(*_: object) -> None:
+        there.append(len(taken))
+
+    for k, result in many.as_done(molecules, None, None, watch, {"tolerance": 0.5, "device": device}):
+        taken.append(k)
+        assert isinstance(result, str) is (k == 0)
+    assert sorted(taken) == [0, 1, 2]
+    assert there[-1] > 0  # some were taken while the last was under way
