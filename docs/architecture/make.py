@@ -36,7 +36,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "plan": (0.5, 0.9, "plan", "plan, evaluator, passes"),
     "ions": (2, 0.9, "ions", "placement"),
     "potmap": (2, 0.9, "potmap", "maps of the potential"),
-    "pb": (0.5, 0.9, "pb", "Poisson-Boltzmann"),
+    "pb": (0, 0.9, "pb", "Poisson-Boltzmann"),
     "view": (2, 0.9, "view", "surfaces, pages, scenes"),
     "reference": (3, 0.9, "reference", "the definitions, in NumPy"),
     "tuning": (1, 0.9, "tuning", "choices that were measured"),
