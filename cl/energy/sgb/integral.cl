@@ -13,6 +13,12 @@
 #error "WORDS: words of 32 points of a sphere"
 #endif
 
+#if ITEMS > 1
+#define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#else
+#define GROUP_BARRIER()  // a group of one: some builds of PoCL end at barriers in loops that go on early
+#endif
+
 #define ROOM 256  // points that are added up together
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
@@ -45,10 +51,10 @@ void surface_integrals(
         global const int *bits = exposed + (at + j) * WORDS;
         for (int w = item; w < WORDS; w += ITEMS) firsts[w + 1] = popcount(bits[w]);
         if (item == 0) firsts[0] = 0;
-        barrier(CLK_LOCAL_MEM_FENCE);
+        GROUP_BARRIER();
         if (item == 0)
             for (int w = 0; w < WORDS; ++w) firsts[w + 1] += firsts[w];
-        barrier(CLK_LOCAL_MEM_FENCE);
+        GROUP_BARRIER();
         const int count = firsts[WORDS];
         for (int w = item; w < WORDS; w += ITEMS) {
             int place = firsts[w];
@@ -58,9 +64,9 @@ void surface_integrals(
         const real4 point = points[at + j], origin = origins[box + j / TILE];
         for (int start = 0; start < count; start += ROOM) {
             const int size = min(ROOM, count - start);
-            barrier(CLK_LOCAL_MEM_FENCE);
+            GROUP_BARRIER();
             for (int k = item; k < size; k += ITEMS) line[k] = units[lined[start + k]];
-            barrier(CLK_LOCAL_MEM_FENCE);
+            GROUP_BARRIER();
             for (int i = first; i < end; i += ITEMS * WIDTH) {
                 const real4 shift = origin - origins[box + i / TILE] + point;
                 const realv dx = shift.x - LOAD(i, x + at), dy = shift.y - LOAD(i, y + at), dz = shift.z - LOAD(i, z + at);
@@ -74,6 +80,6 @@ void surface_integrals(
                 STORE(LOAD(i, out) + sum * share, i, out);
             }
         }
-        barrier(CLK_LOCAL_MEM_FENCE);
+        GROUP_BARRIER();
     }
 }

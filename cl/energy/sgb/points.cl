@@ -14,6 +14,12 @@
 #error "WORDS: words of 32 points of a sphere"
 #endif
 
+#if ITEMS > 1
+#define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#else
+#define GROUP_BARRIER()  // a group of one: some builds of PoCL end at barriers in loops that go on early
+#endif
+
 #define FOUR_PI (real)12.566370614359172
 #define ROOM (64 + TILE)  // neighbours that are tested together
 
@@ -71,7 +77,7 @@ void exposed_points(
         const real radius = bare + added, reach = radius + added + (has_probe ? largest_reached : largest_bare);
         for (int w = item; w < WORDS; w += ITEMS) hidden[w] = bare > 0 ? 0 : ~0;
         if (item == 0) n_near = 0;
-        barrier(CLK_LOCAL_MEM_FENCE);
+        GROUP_BARRIER();
         for (int tile = 0; tile < n_tiles; ++tile) {
             const real4 shift = origins[box + tile] - origin;
             const bool is_last = tile == n_tiles - 1;
@@ -85,15 +91,15 @@ void exposed_points(
                 if (j != own && other_bare > 0 && bare > 0 && d.x * d.x + d.y * d.y + d.z * d.z < both * both)
                     near[atomic_inc(&n_near)] = neighbour_of(d, radius, other);
             }
-            barrier(CLK_LOCAL_MEM_FENCE);
+            GROUP_BARRIER();
             const int count = n_near;
             const bool is_full = count > ROOM - TILE || is_last;
             if (is_full)
                 for (int w = item; w < WORDS; w += ITEMS)
                     if (~hidden[w]) hidden[w] |= hidden_by(near, count, columns, w);
-            barrier(CLK_LOCAL_MEM_FENCE);
+            GROUP_BARRIER();
             if (is_full && item == 0) n_near = 0;
-            barrier(CLK_LOCAL_MEM_FENCE);
+            GROUP_BARRIER();
         }
         if (kind == 0)
             for (int w = item; w < WORDS; w += ITEMS) exposed[(at + own) * WORDS + w] = ~hidden[w];
@@ -102,6 +108,6 @@ void exposed_points(
             for (int w = 0; w < WORDS; ++w) sum += popcount(~hidden[w]);
             areas[at + own] = FOUR_PI * radius * radius * sum / (32 * WORDS);
         }
-        barrier(CLK_LOCAL_MEM_FENCE);
+        GROUP_BARRIER();
     }
 }
