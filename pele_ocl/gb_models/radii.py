@@ -29,4 +29,9 @@ def radii_note(gb: str, radii: str) -> str:
     named = re.findall(r"\b(m?bondi[23]?|openmm-obc|pele)\b", radii)
     if gb not in _NECK_MODELS or named[-1:] == [made_for]:
         return ""
-    return f"the GB model {gb} was made with the radii {made_for}, not with {radii or 'those of no named set'}"
+    return f"the GB model {gb} was made with the radii {made_for}, not with {radii_words(radii)}"
+
+
+def radii_words(radii: str) -> str:
+    """Name a set of radii in a sentence; radii : as Atoms.gb_radii_set has it, "file" for those of no named set"""
+    return {"": "those of no named set", "file": "those of the input file (no set named)"}.get(radii, radii)
