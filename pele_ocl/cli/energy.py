@@ -200,9 +200,7 @@ def _models_as_text(found: EnergyEvaluation, facts: Facts, per_residue: bool) ->
     return "\n".join(lines)
 
 
-def _attributes(
-    molecule: Molecule, result: EnergyResult | EnergyBatch, facts: Facts
-) -> Mapping[str, object]:
+def _attributes(molecule: Molecule, result: EnergyResult | EnergyBatch, facts: Facts) -> Mapping[str, object]:
     return {
         **origin(molecule.source, result.atoms, result),
         **{f"seconds_{name}": value for name, value in result.seconds.items()},

@@ -74,3 +74,29 @@ def _salt(facts: Facts) -> str:
 def _surface(facts: Facts) -> str:
     tension = facts["surface_tension"]
     return _SURFACES[facts["surface"]] + (f" {tension:g}" if tension else "")
+
+
+def medium_facts(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what a Coulomb potential depends on, as JSON has it; options : of pele_ocl.potmap"""
+    method = options.get("method", "direct")
+    return {
+        "forcefield": atoms.forcefield,
+        "dielectric": options["dielectric"],
+        "distance_dependent": options.get("distance_dependent", False),
+        "ionic_strength": options.get("ionic_strength", 0.0),
+        "temperature": options.get("temperature"),
+        "min_distance": options.get("min_distance", 0.0),
+        "cutoff": options.get("cutoff") if method == "cutoff" else None,
+        "smooth": options.get("smooth", False),
+    }
+
+
+def medium_lines(facts: Facts) -> list[str]:
+    """Say what a Coulomb potential depends on; facts : as medium_facts gives them"""
+    dielectric = f"dielectric {facts['dielectric']:g}{' r' if facts['distance_dependent'] else ''}"
+    parts = [dielectric, _salt(facts)]
+    parts += [f"points within {facts['min_distance']:g} A as at it"] if facts["min_distance"] else []
+    reach = "all charges" if facts["cutoff"] is None else f"charges within {facts['cutoff']:g} A"
+    smooth = ", smoothed" if facts["smooth"] else ""
+    found = [forcefield_line(facts["forcefield"])] if facts["forcefield"] else []
+    return [*found, f"Medium        {', '.join(parts)}; {reach}{smooth}"]

@@ -94,7 +94,7 @@ def model_line(facts: Mapping[str, object]) -> str:
     texts = {
         name: f"{value:.10g}" if isinstance(value, float | int) else value
         for name, value in facts.items()
-        if value not in (None, "")
+        if value not in (None, "") and not isinstance(value, list)
     }
     return "Solvent model: " + ", ".join(f"{name} {text}" for name, text in texts.items())
 

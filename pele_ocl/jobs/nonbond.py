@@ -98,7 +98,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         """Give the constants that count, the pairs, and what the total lacks; surfaces play no part."""
         pairs = "file" if isinstance(self.pairs, Path) else self.pairs
         reach = (DEFAULT_CUTOFF if self.cutoff is None else self.cutoff) if pairs == "cutoff" else None
-        model = replace(self.model, surface="none", surface_tension=None)
+        model = replace(self.model, surface="none", surface_tension=0.0)
         facts = {**settings(model, atoms), "pairs": pairs, "cutoff": reach, "one_four": self.one_four}
         if self.variable_dielectric:
             facts |= {"solute_dielectric": None, "internal_dielectric": "vdgbnp"}

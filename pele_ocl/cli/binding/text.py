@@ -12,8 +12,8 @@ from ...binding.scan import AlanineScan
 from ...binding.statistics import Spread
 from ...inputfile import InputFile
 from ..clock import elapsed
-from ..report import counted, duration, headline
 from ..physics import physics_lines
+from ..report import counted, duration, headline
 from ..tables import table
 from .options import OF_AMBER
 from .report import BindingReport, amber_statistics

@@ -18,8 +18,8 @@ from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
 from ...trajectories.fingerprints import settings_of
 from ...trajectories.streaming import Evaluate, Evaluated
-from ..plan_options import accuracy_text
 from ..physics import lines_of
+from ..plan_options import accuracy_text
 from ..progress import ProgressLine
 from ..reader import Bools
 from ..records import failing_as_record, say_record
@@ -31,7 +31,11 @@ from .tally import Rate, Tally
 
 
 def facts_of(
-    source: InputFile, plan: AnyPlan, frames: Trajectory, options: Mapping[str, object], contents: str | None,
+    source: InputFile,
+    plan: AnyPlan,
+    frames: Trajectory,
+    options: Mapping[str, object],
+    contents: str | None,
     facts: Mapping[str, object],
 ) -> Mapping[str, object]:
     """Facts that another process can send: `record`, the settings of the file of results; `json` and `lines`, with
@@ -57,7 +61,10 @@ def facts_of(
             "frames_taken": record["frames"],
             **notes_of(plan.atoms),
         },
-        "lines": [headline(source, plan.atoms) + ("" if contents is None else f"; {contents}"), *lines_of(facts, terms)],
+        "lines": [
+            headline(source, plan.atoms) + ("" if contents is None else f"; {contents}"),
+            *lines_of(facts, terms),
+        ],
         "how": f"{plan.variant}, {plan.precision}, {_radii(plan)}on {plan.device}",
     }
 
