@@ -106,7 +106,7 @@ class EachOnce(click.Command):
             ours = ALIASES.get(error.option_name)
             if ours is None or not any(ours in option.opts for option in self.params):
                 raise
-            raise click.NoSuchOption(error.option_name, error.message, [ours], ctx) from None
+            raise click.UsageError(f"No such option {error.option_name!r}. (Did you mean {ours!r}?)", ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, in groups if there are many."""
