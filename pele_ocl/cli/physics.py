@@ -63,7 +63,8 @@ def pairs_text(facts: Facts) -> str:
 
 
 def _inside(facts: Facts) -> str:
-    return "by residue" if facts.get("internal_dielectric") == "vdgbnp" else f"{facts['solute_dielectric']:g}"
+    by_residue = facts.get("internal_dielectric") == "vdgbnp" or GB_MODELS[facts["gb"]].own_dielectrics
+    return "by residue" if by_residue else f"{facts['solute_dielectric']:g}"
 
 
 def _salt(facts: Facts) -> str:

@@ -31,7 +31,7 @@ from .minimize.report import (
     tell_findings,
     write_and_say,
 )
-from .minimize.targets import TARGET, Targets, expanded, note_files_of_other_run, refuse_files_of
+from .minimize.targets import TARGET, Targets, expanded, files_of_other_run, refuse_files_of
 from .options import debug_option, run_options, strict_option
 from .physics import Facts, lines_of
 from .report import call_facts, counted, duration
@@ -96,10 +96,12 @@ def relax(
         device=device, strict=strict,
     )  # fmt: skip
     path = None if targets.journal is None else targets.journal.with_name(_JOURNAL)
-    if not resume:
-        note_files_of_other_run(replace(targets, journal=path), spec.settings())
+    overwritten = "" if resume else files_of_other_run(replace(targets, journal=path), spec.settings())
     journal = Journal(path, spec.settings(), kind=RELAXED, waits=True)
-    report(records_of(spec, list(targets.files), journal, resume), output, table, as_json, verbose)
+    records = records_of(spec, list(targets.files), journal, resume)
+    if overwritten and any(not record.failed for record in records):
+        note(overwritten)
+    report(records, output, table, as_json, verbose)
 
 
 def records_of(spec: RelaxSpec, models: Sequence[StructurePath], journal: Journal, resume: bool) -> list[Record]:

@@ -152,7 +152,7 @@ def _facts(records: Sequence[Record]) -> dict[str, list[str]]:
 
 
 def _settings(records: Sequence[Record]) -> dict[str, object]:
-    """Give the constants, which all structures share, and the force field and the set of the GB radii of each, once."""
+    """Give the constants, which all structures share; force fields and sets of GB radii of all, each once."""
     there = [cast(Mapping[str, object], of.result.get("settings", {})) for of in records if not of.failed]
     names = ("forcefield", "gb_radii_set")
     sets = {name: dict.fromkeys(str(of[name]) for of in there if of.get(name)) for name in names}

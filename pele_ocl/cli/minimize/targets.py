@@ -19,7 +19,6 @@ from ...jobs.minimize import WRITTEN
 from ...jobs.outputs import NAME, Outputs
 from ..command import INPUT, EachOnce, Input, _File
 from ..overwriting import refuse_overwriting, same_file
-from ..terminal import note
 
 
 class Target(_File):
@@ -88,17 +87,18 @@ def refuse_files_of(command: str, targets: Targets) -> None:
         )
 
 
-def note_files_of_other_run(targets: Targets, settings: Mapping[str, str]) -> None:
-    """Say that files of an earlier run with other options are overwritten; settings : of this run's journal"""
+def files_of_other_run(targets: Targets, settings: Mapping[str, str]) -> str:
+    """Write a note that files of an earlier run with other options were overwritten; "" if there are none.
+
+    settings : of this run's journal; called before the run, and told after it
+    """
     if targets.journal is None:
-        return
+        return ""
     for target, journal in _written_in(targets, targets.journal.name):
         if read_journal(journal).settings != settings:
-            note(
-                f"Note: {target.parent}: files of an earlier run with other options are overwritten ({journal.name} "
-                "tells which)"
-            )
-        return
+            return f"Note: {target.parent}: files of an earlier run with other options were overwritten"
+        break
+    return ""
 
 
 def _written_in(targets: Targets, pattern: str) -> Iterator[tuple[Path, Path]]:
