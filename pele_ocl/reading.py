@@ -84,6 +84,8 @@ def read_chosen(
         if selection is not None and not selection.needs_types:
             return _chosen_first(found, field, selection)
         found = field.assign(found)
+    elif not found.forcefield:
+        found = replace(found, forcefield="file")
     if selection is None:
         return found, None
     mask, unknown = selection.mask_and_unknown(found)

@@ -77,7 +77,7 @@ def test_verbose_says_more():
 def test_json_is_one_object(atoms, grid):
     found = report()
     names = "schema structure sha256 "
-    names += "shape origin spacing n_atoms composition device method variant precision unit min max mean"
+    names += "shape origin spacing n_atoms composition device method variant precision settings unit min max mean"
     assert list(found) == [*names.split(), "seconds", "evals_per_second", "notes"]
     values = reference.potmap(atoms, grid)
     assert found["shape"] == list(grid.shape)

@@ -57,7 +57,7 @@ def test_a_structure_that_fails_is_a_row_that_says_why(bad: Path, tmp_path: Path
     assert re.fullmatch(r"hexapeptide\.pdb +96( +-?[\d.]+){6}", lines[4])
     assert re.fullmatch(r"bad\.pdb +line 1: the line ends before the coordinates do; .*", lines[5])
     assert re.fullmatch(r"none\.pdb +no such file", lines[6])
-    assert "GB model      obc2, radii openmm-obc" in lines
+    assert "Solvent       obc2, radii openmm-obc, water 80, inside 1, no salt, ACE 0.0054; all pairs" in lines
     text = table.read_text()
     assert "\n# gb_radii_set: openmm-obc\n" in text
     rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))

@@ -180,6 +180,6 @@ def test_the_solvent_of_the_file_is_taken(tmp_path):
     )
     assert report["gradient"]["holds_radii"]
     text = run("energy", *words).stdout
-    assert "GB model      vdgbnp, radii sgb" in text
+    assert "Solvent       vdgbnp, radii sgb" in text
     assert "Born radii and surface held" in text
     assert "needs the SGB parameters of templates" in error_of("energy", HEXAPEPTIDE, "--gb", "vdgbnp")

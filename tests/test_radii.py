@@ -137,7 +137,7 @@ def run(*options):
 def test_the_option(name):
     report = json.loads(run(PEPTIDE, "--gb-radii", name, "--json").stdout)
     assert report["settings"]["gb_radii_set"] == ("openmm-obc" if name == "amber" else name)
-    assert f"radii {report['settings']['gb_radii_set']}\n" in run(PEPTIDE, "--radii", name).stdout
+    assert f"radii {report['settings']['gb_radii_set']}, water" in run(PEPTIDE, "--radii", name).stdout
 
 
 def test_constants_of_programs_as_an_option():

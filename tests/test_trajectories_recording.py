@@ -505,7 +505,7 @@ def test_frames_have_a_surface_area_and_name_their_radii(tmp_path, peptide):
     with h5py.File(tmp_path / "e.h5") as file:
         assert file["surface_area"].attrs["unit"] == "angstrom^2"
     done = run("solvent", HEXAPEPTIDE, "-t", path, "--surface", "lcpo")
-    assert "GB model      obc2, radii openmm-obc" in done.stdout
+    assert "Solvent       obc2, radii openmm-obc" in done.stdout
     assert f"Surface area of frames (LCPO), A^2: mean {np.mean(expected):,.1f}" in done.stdout
     assert "take .jsonl" in error_of("solvent", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
 

@@ -47,6 +47,7 @@ class Atoms(ReadOnlyArrays):
     types : (n,) atom types of the force field, optional
     type_family : whose types these are: "amber" (GAFF's among them), or "" where no rule goes by them
     gb_radii_set : name of the set that gb_radii are of, "mbondi2" say; "" where it is not known
+    forcefield : name of the force field whose parameters these are; "file" for a file's own; "" where it is not known
     notes : sentences about what was read and how the parameters were found that a careful user wants to read
     cell_angles : degrees of the unit cell that a topology names, which AMBER's text trajectories leave out. NaN if it
         does not name all; None if there is none. No energy depends on it
@@ -75,6 +76,7 @@ class Atoms(ReadOnlyArrays):
     type_family: Literal["", "amber"] = ""
     cell_angles: tuple[float, float, float] | None = None
     sgb: Floats | None = None
+    forcefield: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "positions", read_only(arguments.positions_of(self.positions), np.float64))
@@ -98,6 +100,7 @@ class Atoms(ReadOnlyArrays):
         if self.sgb is not None:
             object.__setattr__(self, "sgb", self._checked_sgb())
         arguments.text("gb_radii_set", self.gb_radii_set)
+        arguments.text("forcefield", self.forcefield)
         arguments.choice("type_family", self.type_family, ("", "amber"))
 
     @classmethod

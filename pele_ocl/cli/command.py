@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"
+CONSTANTS = "pele_ocl.constants"  # the SolventModel that a command computes with
 _COORDINATES = "pele_ocl.coordinates"  # the InputFile, or the path, with the positions of a topology
 _elsewhere: dict[str, Any] = {}  # the same in a worker, which has no command
 
@@ -73,6 +75,9 @@ GROUPS = {
     "Reports": "strict per_residue as_json verbose debug help",
 }
 _HEADING_OF = {name: heading for heading, names in GROUPS.items() for name in names.split()}
+# Names that other programs have for options, which a message suggests.
+ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":
+           "--solvent-dielectric", "--intdiel": "--solute-dielectric", "--surften": "--surface-tension"}  # fmt: skip
 _FEW = 20  # options that need no headings
 
 
@@ -83,13 +88,25 @@ class EachOnce(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        given = args = args if ctx.resilient_parsing else with_control_file(self, ctx, args)
-        # First, so that --help and mistakes in single values are answered first.
-        left = super().parse_args(ctx, list(args))
+        with self._suggesting(ctx):
+            given = args = args if ctx.resilient_parsing else with_control_file(self, ctx, args)
+            # First, so that --help and mistakes in single values are answered first.
+            left = super().parse_args(ctx, list(args))
         if not ctx.resilient_parsing:
             self._refuse_repeated(ctx, given)
             self._refuse_overwriting(ctx)
         return left
+
+    @contextmanager
+    def _suggesting(self, ctx: click.Context) -> Iterator[None]:
+        """Suggest our option for another program's name of it."""
+        try:
+            yield
+        except click.NoSuchOption as error:
+            ours = ALIASES.get(error.option_name)
+            if ours is None or not any(ours in option.opts for option in self.params):
+                raise
+            raise click.UsageError(f"No such option {error.option_name!r}. (Did you mean {ours!r}?)", ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, in groups if there are many."""

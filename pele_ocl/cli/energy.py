@@ -33,6 +33,7 @@ from .options import (
     structure_options,
     surface_options,
 )
+from .physics import Facts, lines_of
 from .plan_options import (
     accuracy_attributes,
     accuracy_lines,
@@ -54,8 +55,6 @@ from .report import (
     label_columns,
     model_line,
     origin,
-    radii_lines,
-    settings,
 )
 from .several import Several, only_one, structures_argument
 from .tables import UNIT, Model, model_columns, model_lines, residue_table
@@ -125,14 +124,15 @@ def energy(
         return
     with failing_as_record(path, as_json), ProgressLine("Energy") as progress:
         found = spec.evaluate(read_file(path), progress, output is not None)
+    facts = spec.settings_of(found.molecule.atoms)
     if output is not None:
-        (_save if found.batch is None else _save_models)(output, found)
+        (_save if found.batch is None else _save_models)(output, found, facts)
     if as_json:
         say_record(found.molecule.source, spec.as_json(found))
     elif found.batch is None:
-        say(_as_text(found, per_residue, verbose))
+        say(_as_text(found, facts, per_residue, verbose))
     else:
-        say(_models_as_text(found, per_residue))
+        say(_models_as_text(found, facts, per_residue))
     exit_for_models(found.failed, found.molecule.numbers)
 
 
@@ -148,6 +148,7 @@ def _frame_work(spec: EnergySpec, path: Path) -> FrameWork:
         plan,
         chosen=molecule.chosen,
         contents=contents,
+        settings=spec.settings_of(plan.atoms),
         residues=residues,
         strict=spec.strict,
     )
@@ -158,12 +159,12 @@ def _headline(molecule: Molecule, result: EnergyResult | EnergyBatch) -> str:
     return f"{headline(molecule.source, result.atoms)}; {summary(result.terms.names, result.atoms, result.model)}"
 
 
-def _as_text(found: EnergyEvaluation, per_residue: bool, verbose: bool) -> str:
+def _as_text(found: EnergyEvaluation, facts: Facts, per_residue: bool, verbose: bool) -> str:
     molecule, result = found.molecule, found.first
     lengths = gradient_facts(result.gradient)
     lines = [
         _headline(molecule, result),
-        *radii_lines(result.model, result.atoms, result.terms.names),
+        *lines_of(facts, result.terms.names),
         "",
         *energy_lines(result.energy),
         *area_lines(result.model, result.energy),
@@ -176,7 +177,7 @@ def _as_text(found: EnergyEvaluation, per_residue: bool, verbose: bool) -> str:
     if verbose:
         variant = VARIANTS[result.variant]
         kernel = f"Kernel: cl/{variant.file}, {variant.summary}"
-        lines += ["", model_line(result.model, result.atoms), kernel, choice_line(result.device)]
+        lines += ["", model_line(facts), kernel, choice_line(result.device)]
     if per_residue:
         lines += ["", residue_table(residue_names(result.atoms), [(None, result.per_residue().columns())])]
     return "\n".join(lines)
@@ -187,10 +188,10 @@ def _energies(found: EnergyEvaluation) -> list[Model]:
     return [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
 
 
-def _models_as_text(found: EnergyEvaluation, per_residue: bool) -> str:
+def _models_as_text(found: EnergyEvaluation, facts: Facts, per_residue: bool) -> str:
     batch = found.batch
     assert batch is not None
-    lines = [_headline(found.molecule, batch), *radii_lines(batch.model, batch.atoms, batch.terms.names)]
+    lines = [_headline(found.molecule, batch), *lines_of(facts, batch.terms.names)]
     lines += model_lines(_energies(found))
     lines += [*accuracy_lines(batch, batch.born), "", ending(batch, batch.seconds["kernel"])]
     if per_residue:
@@ -199,17 +200,17 @@ def _models_as_text(found: EnergyEvaluation, per_residue: bool) -> str:
     return "\n".join(lines)
 
 
-def _attributes(molecule: Molecule, result: EnergyResult | EnergyBatch) -> Mapping[str, object]:
+def _attributes(molecule: Molecule, result: EnergyResult | EnergyBatch, facts: Facts) -> Mapping[str, object]:
     return {
         **origin(molecule.source, result.atoms, result),
         **{f"seconds_{name}": value for name, value in result.seconds.items()},
-        **settings(result.model, result.atoms),
+        **facts,
         "born": result.born,
         **accuracy_attributes(result),
     }
 
 
-def _save(output: Path, found: EnergyEvaluation) -> None:
+def _save(output: Path, found: EnergyEvaluation, facts: Facts) -> None:
     """Write every atom's energies, Born radius and gradient, and how they were made."""
     result = found.first
     assert result.per_atom is not None
@@ -220,10 +221,10 @@ def _save(output: Path, found: EnergyEvaluation) -> None:
         columns["gradient"] = result.gradient
     units = dict.fromkeys(result.energy, UNIT) | {"born_radii": "angstrom", "gradient": f"{UNIT}/angstrom"}
     energies = {f"energy_{name}": value for name, value in result.energy.items()}
-    write_table(output, columns, units, {**_attributes(found.molecule, result), **energies})
+    write_table(output, columns, units, {**_attributes(found.molecule, result, facts), **energies})
 
 
-def _save_models(output: Path, found: EnergyEvaluation) -> None:
+def _save_models(output: Path, found: EnergyEvaluation, facts: Facts) -> None:
     """Write a row for every model: its energies, and in HDF5 its Born radii and gradient as further dimensions."""
     batch = found.batch
     assert batch is not None
@@ -235,4 +236,4 @@ def _save_models(output: Path, found: EnergyEvaluation) -> None:
         if batch.gradients is not None:
             columns["gradient"] = batch.gradients
             units["gradient"] = f"{UNIT}/angstrom"
-    write_table(output, columns, units, _attributes(found.molecule, batch))
+    write_table(output, columns, units, _attributes(found.molecule, batch, facts))

@@ -21,6 +21,7 @@ from ..potmap import VARIANTS
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .options import ReadAtoms, report_options, run_options, structure_options
+from .physics import Facts, medium_facts, medium_lines
 from .progress import ProgressLine
 from .records import failing_as_record, say_record
 from .report import composition_as_json, counted, duration, headline, origin
@@ -132,10 +133,11 @@ def ions(
             with ProgressLine(f"Writing {map_file}") as progress:
                 attributes = origin(source, atoms, result)
                 write_map(map_file, result.map, atoms=atoms, attributes=attributes, progress=progress)
+    facts = medium_facts(atoms, {"dielectric": dielectric})
     if as_json:
-        say_record(source, {**_as_json(result), **notes_of(atoms)})
+        say_record(source, {**_as_json(result), "settings": facts, **notes_of(atoms)})
     else:
-        say(_as_text(source, atoms, result, verbose))
+        say(_as_text(source, atoms, result, facts, verbose))
 
 
 def _ions_of(atoms: Atoms) -> Counter[str]:
@@ -187,10 +189,10 @@ def _as_json(result: IonsResult) -> dict[str, Any]:
     }
 
 
-def _as_text(source: InputFile, atoms: Atoms, result: IonsResult, verbose: bool) -> str:
+def _as_text(source: InputFile, atoms: Atoms, result: IonsResult, facts: Facts, verbose: bool) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in result.counts.items())
     placed = counted(len(result), "ion") + (f": {counts}" if counts else "")
-    head = [headline(source, atoms), f"{placed}; net charge with them {result.net_charge:+.3f} e"]
+    head = [headline(source, atoms), *medium_lines(facts), f"{placed}; net charge with them {result.net_charge:+.3f} e"]
     if not len(result):
         return "\n".join(head)
     rows = [

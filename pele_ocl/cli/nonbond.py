@@ -37,6 +37,7 @@ from .options import (
     strict_option,
     structure_options,
 )
+from .physics import Facts, lines_of
 from .progress import ProgressLine
 from .records import exit_for_models, failing_as_record, say_record
 from .report import (
@@ -49,8 +50,6 @@ from .report import (
     label_columns,
     model_line,
     origin,
-    radii_line,
-    settings,
 )
 from .several import Several, only_one, structures_argument
 from .tables import UNIT, Model, model_columns, model_lines
@@ -145,13 +144,14 @@ def nonbond(
         return
     with failing_as_record(path, as_json), ProgressLine("Nonbonded") as progress:
         found = spec.evaluate(read_file(path), progress)
+    facts = spec.settings_of(found.molecule.atoms)
     with nullcontext() if write_pairs is None or found.pairs is None else writing_pairs(write_pairs, found.pairs):
         if output is not None:
-            save(output, found, constants)
+            save(output, found, facts)
     if as_json:
         say_record(found.molecule.source, spec.as_json(found))
     else:
-        say(text_of(found, constants, verbose))
+        say(text_of(found, facts, verbose))
     exit_for_models(found.failed, found.molecule.numbers)
 
 
@@ -171,22 +171,22 @@ def _require_fitting(internal_dielectric: str, write_pairs: Path | None, models:
     trajectory.require_alone(models_all=models == "all", write_pairs=write_pairs)
 
 
-def text_of(computed: NonbondEvaluation, constants: SolventModel, verbose: bool) -> str:
+def text_of(computed: NonbondEvaluation, facts: Facts, verbose: bool) -> str:
     """Make the table for people."""
     molecule, result, seconds = computed.molecule, computed.first, computed.seconds
     lines = [headline(molecule.source, molecule.atoms)]
-    model = radii_line(constants, molecule.atoms)
+    lines += [*lines_of(facts), *_pairs_lines(facts)]
     lines += (
-        [model, *model_lines(_energies(computed))]
+        model_lines(_energies(computed))
         if molecule.numbers
-        else [counted(result.n_pairs, "pair"), model, "", *_energy_lines(result)]
+        else [counted(result.n_pairs, "pair"), "", *_energy_lines(result)]
     )
     lines += ["", ending(result, seconds["kernel"])]
     if verbose:
         steps = ", ".join(f"{name} {duration(value)}" for name, value in seconds.items())
         lines += [
             "",
-            model_line(constants, molecule.atoms),
+            model_line(facts),
             f"Times: {steps}",
             f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
             choice_line(result.device),
@@ -194,14 +194,22 @@ def text_of(computed: NonbondEvaluation, constants: SolventModel, verbose: bool)
     return "\n".join(lines)
 
 
-def save(output: Path, computed: NonbondEvaluation, constants: SolventModel) -> None:
+def _pairs_lines(facts: Facts) -> list[str]:
+    """Say what pairs bonds exclude, and what the total lacks."""
+    four = "left out" if facts["one_four"] == "exclude" else "scaled"
+    names = {"bonded": "bonded terms", "gb_self": "GB self energy", "nonpolar": "nonpolar term"}
+    lacks = ", ".join(names[name] for name in facts["total_lacks"])
+    return [f"Exclusions    atoms one or two bonds apart; 1-4 pairs are {four}", f"Total lacks   {lacks}"]
+
+
+def save(output: Path, computed: NonbondEvaluation, facts: Facts) -> None:
     """Write the gradient of every atom, or the energies of every model, and how they were made."""
     molecule, result = computed.molecule, computed.first
     attributes: dict[str, object] = {
         **origin(molecule.source, molecule.atoms, result),
         "exact": result.exact,
         **{f"seconds_{name}": value for name, value in computed.seconds.items()},
-        **settings(constants, molecule.atoms),
+        **facts,
     }
     if molecule.numbers:
         columns, units = model_columns(_energies(computed))
@@ -232,12 +240,16 @@ def _energy_lines(result: NonbondResult) -> Iterator[str]:
 def frame_work(spec: NonbondSpec, path: Path) -> FrameWork:
     """Make the work on frames: over one list for all of them, or over the pairs within reach in each."""
     molecule = molecule_of(read_file(path), spec.reading, spec.models)
-    plan = spec.plan(molecule.atoms, spec.pairs_of(molecule.atoms))
+    plan, facts = spec.plan(molecule.atoms, spec.pairs_of(molecule.atoms)), spec.settings_of(molecule.atoms)
     if isinstance(spec.pairs, Path) or spec.pairs == "all":
         of = {"pairs": "of a file" if isinstance(spec.pairs, Path) else "all"}
-        return FrameWork("Nonbonded", molecule.source, plan, of, chosen=molecule.chosen, strict=spec.strict)
+        return FrameWork(
+            "Nonbonded", molecule.source, plan, of, chosen=molecule.chosen, settings=facts, strict=spec.strict
+        )
     words = {
         "cutoff": spec.cutoff, "no_cutoff": False, "split_cutoffs": spec.pairs == "split", "one_four": spec.one_four,
     }  # fmt: skip
     evaluate = listing_anew(plan, spec.pairs_of, lambda atoms, pairs: spec.plan(atoms, pairs, first=molecule.atoms))
-    return FrameWork("Nonbonded", molecule.source, plan, words, evaluate, molecule.chosen, strict=spec.strict)
+    return FrameWork(
+        "Nonbonded", molecule.source, plan, words, evaluate, molecule.chosen, settings=facts, strict=spec.strict
+    )

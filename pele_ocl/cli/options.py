@@ -16,7 +16,7 @@ from ..gb_models import GB_MODELS, models_listed
 from ..jobs.reading import require_lennard_jones as require_lennard_jones
 from ..solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
-from .command import DEBUG, INPUT
+from .command import CONSTANTS, DEBUG, INPUT
 from .control_file import OPTION
 from .reader import FILE, StructureReader, choice_options, selection_of
 
@@ -98,6 +98,7 @@ def model_options(command: Command) -> Command:
             constants = replace(constants, gb=NO_GB)
         if constants.gb_model.vacuum:
             _refuse_solvent(context, values, solvent)
+        context.meta[CONSTANTS] = constants  # which files name
         return command(constants=constants, **others)
 
     return _add(gathered, _MODEL_OPTIONS)

@@ -21,9 +21,19 @@ from ..relax import PROTOCOLS
 from .clock import elapsed
 from .command import EachOnce
 from .minimize.progress import StructureLine
-from .minimize.report import Row, add_reasons, column, exit_for_failed, rows_of, tell_findings, write_and_say
-from .minimize.targets import TARGET, Targets, expanded
+from .minimize.report import (
+    Row,
+    add_reasons,
+    column,
+    exit_for_failed,
+    rows_of,
+    settings_of,
+    tell_findings,
+    write_and_say,
+)
+from .minimize.targets import TARGET, Targets, expanded, files_of_other_run, refuse_files_of
 from .options import debug_option, run_options, strict_option
+from .physics import Facts, lines_of
 from .report import call_facts, counted, duration
 from .tables import UNIT, table
 from .terminal import note, one_line
@@ -80,13 +90,18 @@ def relax(
     targets = Targets.planned(output, paths, False, table)
     if resume and targets.journal is None:
         raise click.UsageError("--resume goes on with a run of several models; leave it out for one")
+    refuse_files_of("minimize", targets)
     spec = RelaxSpec(
         output=str(output), like=like, close_gaps=close_gaps, max_iterations=max_iterations, precision=precision,
         device=device, strict=strict,
     )  # fmt: skip
     path = None if targets.journal is None else targets.journal.with_name(_JOURNAL)
+    overwritten = "" if resume else files_of_other_run(replace(targets, journal=path), spec.settings())
     journal = Journal(path, spec.settings(), kind=RELAXED, waits=True)
-    report(records_of(spec, list(targets.files), journal, resume), output, table, as_json, verbose)
+    records = records_of(spec, list(targets.files), journal, resume)
+    if overwritten and any(not record.failed for record in records):
+        note(overwritten)
+    report(records, output, table, as_json, verbose)
 
 
 def records_of(spec: RelaxSpec, models: Sequence[StructurePath], journal: Journal, resume: bool) -> list[Record]:
@@ -151,7 +166,16 @@ def _as_text(rows: Sequence[Row], output: Path, verbose: bool) -> str:
     listed = [line for row in done for line in _left(row, verbose)]
     clean = sum(row["is_clean"] for row in done)
     ending = f"{counted(len(done), 'model')} -> {one_line(str(output))}, {clean:,} without violations"
-    return "\n".join([f"Violations by AlphaFold's rule; energy, {UNIT}", *lines, *listed, "", ending, _times(done)])
+    head = f"Violations by AlphaFold's rule; energy, {UNIT}"
+    return "\n".join([*_physics_lines(settings_of(rows)), head, *lines, *listed, "", ending, _times(done)])
+
+
+def _physics_lines(facts: Facts) -> list[str]:
+    """Say that the energies are in vacuum, with restraints."""
+    if "restraint" not in facts:
+        return []
+    restraint = f"heavy atoms, 1/2 x {facts['restraint']:g} kcal/mol/A^2; the energy holds them"
+    return [*lines_of(facts), f"Restraints    {restraint}", ""]
 
 
 def _cells(row: Row) -> list[str]:
@@ -203,9 +227,8 @@ def _save(path: Path, rows: Sequence[Row]) -> None:
     columns = {name: column([figure.get(name) for figure in figures]) for name in names}
     texts = {"name": np.array([row["structure"] for row in rows])}
     errors = {"error": np.array([row.get("error", "") for row in rows])}
-    write_table(
-        path, {**texts, **columns, **errors}, {name: _UNITS[name] for name in names if name in _UNITS}, call_facts()
-    )
+    units = {name: _UNITS[name] for name in names if name in _UNITS}
+    write_table(path, {**texts, **columns, **errors}, units, {**call_facts(), **settings_of(rows)})
 
 
 def _figures(row: Row) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,23 +16,20 @@ import numpy as np
 from .. import __version__
 from ..atoms import Atoms, Labels
 from ..atoms.selection import Composition
-from ..energy.term_set import has_radii
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile
 from ..jobs.facts import area_facts as area_facts
 from ..jobs.facts import composition_as_json as composition_as_json
-from ..jobs.facts import radii_of
 from ..jobs.facts import settings as settings
 from ..potmap import PotmapResult
 from ..solvent_model import SolventModel
 from ..tuning import describe
 from .clock import elapsed
-from .command import coordinates_read
+from .command import CONSTANTS, coordinates_read
 from .terminal import one_line
 
 _PASSING = {"--resume": False, "--workers": True, "--scheduler": True, "--shard": True}  # and whether a value follows
-_VACUUM = "GB model      none: no solvent, no radii"
 
 
 class Computation(Protocol):
@@ -92,29 +89,14 @@ def ending(how: Computation, kernel_seconds: float) -> str:
     return f"{how.variant}, {how.precision}, on {how.device}: {times}"
 
 
-def model_line(model: SolventModel, atoms: Atoms) -> str:
-    """List the constants of the solvent model."""
+def model_line(facts: Mapping[str, object]) -> str:
+    """List the settings of a result."""
     texts = {
         name: f"{value:.10g}" if isinstance(value, float | int) else value
-        for name, value in settings(model, atoms).items()
-        if value not in (None, "")
+        for name, value in facts.items()
+        if value not in (None, "") and not isinstance(value, list)
     }
     return "Solvent model: " + ", ".join(f"{name} {text}" for name, text in texts.items())
-
-
-def radii_line(model: SolventModel, atoms: Atoms) -> str:
-    """Tell the GB model and the set of its radii, as every result must."""
-    return radii_text(model.gb, radii_of(model, atoms))
-
-
-def radii_text(gb: str, radii: str) -> str:
-    """Tell a GB model and a set of radii by their names."""
-    return f"GB model      {gb}, radii {radii or 'of no named set'}" if gb != "none" else _VACUUM
-
-
-def radii_lines(model: SolventModel, atoms: Atoms, terms: Sequence[str]) -> list[str]:
-    """Tell the GB model and its radii, if a term depends on them or there is no solvent."""
-    return [radii_line(model, atoms)] if model.gb_model.vacuum or has_radii(terms, model) else []
 
 
 def area_lines(model: SolventModel, energy: dict[str, float]) -> list[str]:
@@ -171,7 +153,7 @@ class Call:
     @classmethod
     def now(cls) -> Call:
         """Take the call that is under way."""
-        given = dict(click.get_current_context().params)
+        given = parameters_used(click.get_current_context())
         name = "paths" if "paths" in given else "path"
         structures = given[name] if isinstance(given[name], tuple) else (given[name],)
         given[name] = None  # there may be thousands
@@ -190,13 +172,20 @@ class Call:
 
 def call_facts() -> dict[str, str]:
     """Give the program, its command and its parameters."""
-    context = click.get_current_context()
-    lasting = {name: value for name, value in context.params.items() if name != "resume"}
+    parameters = parameters_used(click.get_current_context())
+    lasting = {name: value for name, value in parameters.items() if name != "resume"}
     return {
         "software": software(),
         "command": command_line(),
         "parameters": JsonText(json.dumps(lasting, default=str)),
     }
+
+
+def parameters_used(context: click.Context) -> dict[str, Any]:
+    """Give the parameters of a command, with the constants of the solvent that were used, --like's among them."""
+    constants: SolventModel | None = context.meta.get(CONSTANTS)
+    used = {} if constants is None else constants.settings
+    return {name: used.get(name, value) for name, value in context.params.items()}
 
 
 def software() -> str:

@@ -22,9 +22,10 @@ from .clock import elapsed
 from .cluster import cluster_options_of
 from .command import INPUT
 from .frames.options import FrameOptions
+from .physics import lines_of
 from .progress import ProgressLine
 from .records import exit_for_records, say_records
-from .report import call_facts, counted, duration, radii_text
+from .report import call_facts, counted, duration
 from .tables import UNIT, table
 from .terminal import one_line, say
 
@@ -103,9 +104,9 @@ def as_text_of(records: Sequence[Record]) -> str:
     variants, precisions, devices = map(" and ".join, _facts(records).values())
     ending = f"{variants}, {precisions}, on {devices}: in all {duration(elapsed())}"
     single = ["", "Terms are added up here; -o FILE and --json give each by itself"] if are_grouped else []
-    gb = _gb_lines(records)
+    physics = _physics_lines(records)
     what = f"Energy of structures, {UNIT}" if "total" in names else "Born radii of structures, A"
-    return "\n".join([counts, "", what, *lines, *single, "", *gb, ending])
+    return "\n".join([counts, "", what, *lines, *single, "", *physics, ending])
 
 
 def _group(name: str) -> str:
@@ -128,13 +129,10 @@ def _short_names(records: Sequence[Record]) -> dict[Path, str]:
     return {path: one_line(path.name if names[path.name] == 1 else str(path)) for path in paths}
 
 
-def _gb_lines(records: Sequence[Record]) -> list[str]:
-    """Tell the GB model and the sets of radii, if there are GB energies or Born radii."""
-    facts = _settings(records)
-    of_gb = {"gb_pair", "gb_self", "born_radius_mean"}
-    if not any(of_gb & row.terms.keys() for of in records for row in rows_of(of)):
-        return []
-    return [radii_text(str(facts["gb"]), str(facts["gb_radii_set"]))]
+def _physics_lines(records: Sequence[Record]) -> list[str]:
+    """Tell the force fields, the solvent and the sets of radii."""
+    facts, terms = _settings(records), {name for of in records for row in rows_of(of) for name in row.terms}
+    return lines_of(facts, None if "born_radius_mean" in terms else sorted(terms)) if "gb" in facts else []
 
 
 def _cells(row: Row, names: Sequence[str], has_models: bool) -> list[str]:
@@ -154,10 +152,11 @@ def _facts(records: Sequence[Record]) -> dict[str, list[str]]:
 
 
 def _settings(records: Sequence[Record]) -> dict[str, object]:
-    """Give the constants of the solvent, which all structures share, and the set of the GB radii of each, once."""
+    """Give the constants, which all structures share; force fields and sets of GB radii of all, each once."""
     there = [cast(Mapping[str, object], of.result.get("settings", {})) for of in records if not of.failed]
-    sets = dict.fromkeys(str(of["gb_radii_set"]) for of in there if of.get("gb_radii_set"))
-    return {**there[0], "gb_radii_set": ", ".join(sets)} if there else {}
+    names = ("forcefield", "gb_radii_set")
+    sets = {name: dict.fromkeys(str(of[name]) for of in there if of.get(name)) for name in names}
+    return {**there[0], **{name: ", ".join(found) for name, found in sets.items()}} if there else {}
 
 
 def save(output: Path, records: Sequence[Record], call: Mapping[str, object]) -> None:

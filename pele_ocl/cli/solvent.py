@@ -32,6 +32,7 @@ from .options import (
     structure_options,
     surface_options,
 )
+from .physics import physics_lines
 from .plan_options import accuracy_attributes, accuracy_lines, accuracy_option
 from .progress import ProgressLine
 from .records import exit_for_models, failing_as_record, say_record
@@ -45,7 +46,6 @@ from .report import (
     label_columns,
     model_line,
     origin,
-    radii_line,
     settings,
 )
 from .several import Several, only_one, structures_argument
@@ -127,7 +127,7 @@ def _frame_work(spec: SolventSpec, path: Path) -> FrameWork:
 
 def _as_text(found: Evaluation[SolventResult], per_residue: bool, verbose: bool) -> str:
     molecule, result = found.molecule, found.first
-    lines = [headline(molecule.source, molecule.atoms), radii_line(result.model, molecule.atoms)]
+    lines = [headline(molecule.source, molecule.atoms), *physics_lines(result.model, molecule.atoms)]
     energy = energy_of(result)
     if molecule.numbers:
         about = [] if energy else ["Born radii of models, A"]
@@ -161,7 +161,7 @@ def _radii(result: SolventResult) -> dict[str, float]:
 
 def _details(result: SolventResult) -> list[str]:
     return [
-        model_line(result.model, result.atoms),
+        model_line(settings(result.model, result.atoms)),
         f"Kernel time: Born radii {duration(result.seconds['born'])}, energy {duration(result.seconds['energy'])}",
         f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
         choice_line(result.device),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,6 +11,7 @@ from ..atoms import Atoms
 from ..errors import InputError
 from ..formats import read_map, require_map_suffix
 from ..formats.maps.pictures import require_png
+from ..gb_models import radii_words
 from ..grid import Grid
 from ..inputfile import InputFile, read_file
 from ..jobs.facts import notes_of
@@ -32,12 +34,14 @@ from ..view.about import POISSON_BOLTZMANN
 from .command import INPUT, OUTPUT, EachOnce
 from .convert import with_unit
 from .options import ReadAtoms, debug_option, given_options, range_option, structure_options
+from .physics import Facts, forcefield_line, medium_facts, medium_lines
 from .progress import ProgressLine
 from .records import failing_as_record, say_record
 from .report import counted
 from .terminal import one_line, say
 
 METHODS = ("pb", "screened")  # of the potential that is computed
+ROOM = 298.15  # K, of the screened potential
 _PADDING, _FINEST = 10.0, 0.5  # A, of the map that is computed
 _MOST_POINTS, _COARSER = {"pb": 5_000_000, "screened": 16_000_000}, 1.25
 _PB_TOLERANCE = 1e-5
@@ -103,6 +107,7 @@ def view(
             require_page(output)
     if map_path is not None:
         require_map_suffix(map_path)
+    facts: dict[str, Any] = {}  # of a potential that is computed
     with failing_as_record(path, as_json):
         source = read_file(path)
         if map_path is not None:
@@ -110,7 +115,7 @@ def view(
         elif values_path is not None:
             shown = _of_residues(source, read_file(values_path), end, read_atoms)
         else:
-            shown = _computed(source, method, end, device, read_atoms)
+            shown, facts = _computed(source, method, end, device, read_atoms)
     inputs = [each for each in (path, map_path, values_path) if each is not None]
     for output in outputs:
         if output.suffix.lower() == _PICTURE:
@@ -118,9 +123,9 @@ def view(
         else:
             shown.save_page(output, inputs)
     if as_json:
-        say_record(source, _as_json(shown))
+        say_record(source, {**_as_json(shown), **({"settings": facts} if facts else {})})
     else:
-        say(_as_text(shown, outputs))
+        say(_as_text(shown, facts, outputs))
 
 
 def _of_map(
@@ -152,26 +157,32 @@ def _of_residues(source: InputFile, values_source: InputFile, end: float | None,
         raise InputError(f"{values_source}: {error}") from None
 
 
-def _computed(source: InputFile, method: str, end: float | None, device: str | None, read_atoms: ReadAtoms) -> Painted:
-    """Paint the molecule in the colours of the potential of its charges."""
+def _computed(
+    source: InputFile, method: str, end: float | None, device: str | None, read_atoms: ReadAtoms
+) -> tuple[Painted, dict[str, Any]]:
+    """Paint the molecule in the colours of the potential of its charges, and give what that depends on."""
     atoms = read_atoms(source)
     spacing = _FINEST
     while len(grid := Grid.around(atoms, _PADDING, spacing)) > _MOST_POINTS[method]:
         spacing *= _COARSER
     if method == "pb":
         return _of_pb(source, atoms, spacing, end, device)
+    dielectric, strength = (float(FOR_SURFACE[name]) for name in ("dielectric", "ionic_strength"))
     result = potmap(
-        atoms, grid, method="auto", device=device, dielectric=float(FOR_SURFACE["dielectric"]),
-        ionic_strength=float(FOR_SURFACE["ionic_strength"]), unit=str(FOR_SURFACE["units"]),
+        atoms, grid, method="auto", device=device, dielectric=dielectric, ionic_strength=strength, temperature=ROOM,
+        unit=str(FOR_SURFACE["units"]),
     )  # fmt: skip
     assert result.model is not None
-    return painted(
+    shown = painted(
         atoms, result.map, end=end or FOR_SURFACE_END, title=f"{one_line(source.path.name)}: {result.model.name}",
         about=about_model(result.model),
     )  # fmt: skip
+    return shown, medium_facts(atoms, {"dielectric": dielectric, "ionic_strength": strength, "temperature": ROOM})
 
 
-def _of_pb(source: InputFile, atoms: Atoms, spacing: float, end: float | None, device: str | None) -> Painted:
+def _of_pb(
+    source: InputFile, atoms: Atoms, spacing: float, end: float | None, device: str | None
+) -> tuple[Painted, dict[str, Any]]:
     """Paint the molecule in the colours of its Poisson-Boltzmann potential."""
     strength = float(FOR_SURFACE["ionic_strength"])
     salt = (PBIon(1, strength), PBIon(-1, strength))
@@ -183,10 +194,13 @@ def _of_pb(source: InputFile, atoms: Atoms, spacing: float, end: float | None, d
     with ProgressLine("Poisson-Boltzmann") as progress:
         found = plan.solve(grid_error=False, progress=progress).map
     assert found is not None
-    return painted(
+    shown = painted(
         atoms, found, end=end or PB_SURFACE_END, title=f"{one_line(source.path.name)}: {POISSON_BOLTZMANN}",
         about=about_pb(model, spacing, atoms.gb_radii_set),
     )  # fmt: skip
+    names = ("solute_dielectric", "solvent_dielectric", "ionic_strength", "temperature", "surface", "probe")
+    facts = {name: getattr(model, name) for name in names}
+    return shown, {"forcefield": atoms.forcefield, **facts, "radii_set": atoms.gb_radii_set}
 
 
 def _as_json(shown: Painted) -> dict[str, object]:
@@ -208,11 +222,22 @@ def _as_json(shown: Painted) -> dict[str, object]:
     }
 
 
-def _as_text(shown: Painted, outputs: tuple[Path, ...]) -> str:
+def _physics_lines(facts: Facts) -> list[str]:
+    """Say what a potential that was computed depends on."""
+    if "dielectric" in facts or not facts:
+        return medium_lines(facts) if facts else []
+    dielectrics = f"dielectrics {facts['solute_dielectric']:g} and {facts['solvent_dielectric']:g}"
+    salt = f"salt {facts['ionic_strength']:g} mol/L at {facts['temperature']:g} K"
+    medium = f"Medium        {dielectrics}, {salt}, radii {radii_words(facts['radii_set'])}"
+    return [*([forcefield_line(facts["forcefield"])] if facts["forcefield"] else []), medium]
+
+
+def _as_text(shown: Painted, facts: Facts, outputs: tuple[Path, ...]) -> str:
     surface, colouring, known = shown.surface, shown.colouring, shown.colouring.known
     place = f", {colouring.outside:g} A outside the surface" if colouring.outside else ""
     lines = [
         f"{one_line(shown.title)}, {counted(len(shown.atoms), 'atom')}",
+        *_physics_lines(facts),
         "",
         f"Surface       {surface.area:,.0f} A^2, {len(surface.faces):,} triangles, probe {surface.probe:.3g} A",
         f"Values        {known.min():.4g} to {known.max():.4g} {one_line(colouring.unit)}".rstrip(),

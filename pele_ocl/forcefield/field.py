@@ -137,6 +137,7 @@ class ForceField:
             bonded=bonded,
             types=parameters.types,
             gb_radii_set=self._radii_name(used),
+            forcefield=self.name,
             sgb=_sgb_of(used, index),
             notes=structure.notes
             + bonding.notes

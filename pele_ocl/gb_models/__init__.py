@@ -9,10 +9,20 @@ from __future__ import annotations
 from .elements import GBN, GBN2, GBN2_NUCLEIC
 from .model import GBModel
 from .necks import Necks
-from .radii import AMBER_RADII, default_radii, radii_note
+from .radii import AMBER_RADII, default_radii, radii_note, radii_words
 from .spheres import Spheres
 
-__all__ = ["AMBER_RADII", "GB_MODELS", "GBModel", "Necks", "Spheres", "default_radii", "models_listed", "radii_note"]
+__all__ = [
+    "AMBER_RADII",
+    "GB_MODELS",
+    "GBModel",
+    "Necks",
+    "Spheres",
+    "default_radii",
+    "models_listed",
+    "radii_note",
+    "radii_words",
+]
 
 GB_MODELS = {
     model.name: model

@@ -8,6 +8,7 @@ import re
 AMBER_RADII = {"hct": "mbondi", "obc1": "mbondi2", "obc2": "mbondi2", "gbn": "bondi", "gbn2": "mbondi3"}
 _OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # programs that take them, as SolventModel.like names them
 _NECK_MODELS = ("gbn", "gbn2")
+_UNNAMED = {"": "of no named set", "file": "of the input file (no set named)"}  # words for radii of no set
 
 
 def default_radii(gb: str | None, like: str | None = None) -> str | None:
@@ -29,4 +30,10 @@ def radii_note(gb: str, radii: str) -> str:
     named = re.findall(r"\b(m?bondi[23]?|openmm-obc|pele)\b", radii)
     if gb not in _NECK_MODELS or named[-1:] == [made_for]:
         return ""
-    return f"the GB model {gb} was made with the radii {made_for}, not with {radii or 'those of no named set'}"
+    those = f"those {radii_words(radii)}" if radii in _UNNAMED else radii
+    return f"the GB model {gb} was made with the radii {made_for}, not with {those}"
+
+
+def radii_words(radii: str) -> str:
+    """Name a set of radii, to follow the word "radii"; radii : as Atoms.gb_radii_set has it"""
+    return _UNNAMED.get(radii, radii)

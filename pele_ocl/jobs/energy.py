@@ -86,8 +86,12 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
             "born": result.born,
             **accuracy_facts(result),
             "contents": summary(result.terms.names, result.atoms, result.model),
-            "settings": settings(result.model, result.atoms),
+            "settings": self.settings_of(result.atoms),
         }
+
+    def settings_of(self, atoms: Atoms) -> dict[str, Any]:
+        """Give the force field, the constants of the solvent, and the pairs."""
+        return {**settings(self.model, atoms), "cutoff": self.cutoff, "one_four": self.one_four}
 
     def own(self, result: EnergyResult) -> dict[str, Any]:
         """Energies, gradient and Born radii of a structure or a model."""

@@ -22,8 +22,9 @@ def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:
 
 
 def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]:
-    """Every constant of the solvent, and the set of the GB radii."""
-    return {**model.settings, "gb_radii_set": None if model.gb_model.vacuum else radii_of(model, atoms)}
+    """Name the force field, every constant of the solvent, and the set of the GB radii."""
+    radii = None if model.gb_model.vacuum else radii_of(model, atoms)
+    return {"forcefield": atoms.forcefield, **model.settings, "gb_radii_set": radii}
 
 
 def radii_of(model: SolventModel, atoms: Atoms) -> str:

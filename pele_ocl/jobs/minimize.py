@@ -163,8 +163,12 @@ def shared_by(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
         "device": str(get_device(options.get("device"))),
         "method": options.get("method", "lbfgs"),
         "precision": options.get("precision", "float32"),
-        "settings": settings(options.get("model") or SolventModel(), atoms),
-    }
+        "settings": {
+            **settings(options.get("model") or SolventModel(), atoms),
+            "cutoff": options.get("cutoff"), "one_four": options.get("one_four", "scale"),
+            "terms": options.get("only_terms"),
+        },
+    }  # fmt: skip
 
 
 def own_of(result: MinimizeResult, start: Atoms, strict: bool) -> dict[str, Any]:

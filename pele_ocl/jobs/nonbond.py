@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -92,7 +92,18 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
 
     def shared(self, result: NonbondResult) -> dict[str, Any]:
         """Facts of a record that all models share."""
-        return {"settings": settings(self.model, result.atoms)}
+        return {"settings": self.settings_of(result.atoms)}
+
+    def settings_of(self, atoms: Atoms) -> dict[str, Any]:
+        """Give the constants that count, the pairs, and what the total lacks; surfaces play no part."""
+        pairs = "file" if isinstance(self.pairs, Path) else self.pairs
+        reach = (DEFAULT_CUTOFF if self.cutoff is None else self.cutoff) if pairs == "cutoff" else None
+        model = replace(self.model, surface="none", surface_tension=0.0)
+        facts = {**settings(model, atoms), "pairs": pairs, "cutoff": reach, "one_four": self.one_four}
+        if self.variable_dielectric:
+            facts |= {"solute_dielectric": None, "internal_dielectric": "vdgbnp"}
+        of_solvent = [] if self.solvent == "vacuum" else ["gb_self", "nonpolar"]
+        return {**facts, "total_lacks": ["bonded", *of_solvent]}
 
     def own(self, result: NonbondResult) -> dict[str, Any]:
         """Pairs, energies and gradient of a structure or a model."""

@@ -14,8 +14,10 @@ from ..formats.conformation_files import Content, write_conformation
 from ..inputfile import InputFile, read_file
 from ..opencl.device import get_device
 from ..relax import Relaxer, RelaxResult, counts
+from ..relax.presets import protocol_of
 from ..relax.result import Round
-from .facts import composition_as_json
+from ..relax.rounds import VACUUM
+from .facts import composition_as_json, settings
 from .journal import make_folder
 from .minimize import WRITTEN
 from .outputs import Outputs
@@ -119,6 +121,11 @@ def _as_json(spec: RelaxSpec, result: RelaxResult) -> dict[str, Any]:
         "composition": composition_as_json(result.atoms),
         "device": str(get_device(spec.device)),
         "precision": spec.precision,
+        "settings": {
+            **settings(VACUUM, result.atoms),
+            "restraint": protocol_of(spec.like).stiffness,
+            "like": spec.like,
+        },
         "violations_before": counts(result.before),
         "violations_after": counts(result.after),
         "n_before": sum(violation.counts for violation in result.before),

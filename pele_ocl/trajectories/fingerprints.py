@@ -89,7 +89,8 @@ def _add(digest: _Digest, value: object) -> None:
 
 def _fields(value: DataclassInstance) -> dict[str, object]:
     """Return the fields of a dataclass that energies depend on, by name."""
-    return {f.name: getattr(value, f.name) for f in fields(value) if f.name not in ("labels", "notes", "cell_angles")}
+    names = ("labels", "notes", "cell_angles", "forcefield")
+    return {f.name: getattr(value, f.name) for f in fields(value) if f.name not in names}
 
 
 def fingerprint(path: Path | MemoryFile) -> dict[str, object]:

@@ -160,7 +160,7 @@ class MaskParser:
             if names:
                 found |= with_names(column(atoms), [(name, False) for name in names])
             if not found.any():
-                there = f" (there are {present(column(atoms))})" if names else ""
+                there = f" ({present(atoms, column(atoms))})" if names else ""
                 self.empty.append(
                     f"{what} {clipped(', '.join(names))}{there}"
                     if names

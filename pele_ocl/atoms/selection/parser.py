@@ -268,7 +268,7 @@ class Parser:
         def noted(atoms: Described) -> Bools:
             found = choice(atoms)
             if not found.any():
-                there = "" if column is None else f" (there are {present(column(atoms))})"
+                there = "" if column is None else f" ({present(atoms, column(atoms))})"
                 self.empty.append(f"{what}{there}")
                 if column is not None:
                     self.unknown.append(self.empty[-1])

@@ -173,7 +173,20 @@ def with_numbers(numbers: Ints, codes: Strings | None, ranges: Sequence[tuple[Nu
     return found
 
 
-def present(column: NDArray[Any]) -> str:
-    """List the distinct values of a column for messages."""
+def present(atoms: Described, column: NDArray[Any]) -> str:
+    """List the distinct values of a column for messages; of residues' names the ligands' first."""
     values = [str(value) for value in np.unique(column).tolist() if str(value)]
+    labels = atoms.labels
+    if labels is None or column is not labels.residue_names:
+        return f"there are {_listed(values)}"
+    kinds, names = residue_kinds(labels), labels.residue_names[labels.residue_starts]
+    ligands = [str(name) for name in np.unique(names[kinds == "ligand"]).tolist() if str(name)]
+    others = [value for value in values if value not in ligands]
+    parts = [f"ligands here: {_listed(ligands)}"] if ligands else []
+    if others:
+        parts.append(f"there are {'also ' if ligands else ''}{_listed(others)}")
+    return "; ".join(parts)
+
+
+def _listed(values: Sequence[str]) -> str:
     return ", ".join(values[:12]) + (f" and {len(values) - 12} more" if len(values) > 12 else "")

@@ -12,7 +12,8 @@ from ...binding.scan import AlanineScan
 from ...binding.statistics import Spread
 from ...inputfile import InputFile
 from ..clock import elapsed
-from ..report import counted, duration, headline, radii_lines
+from ..physics import physics_lines
+from ..report import counted, duration, headline
 from ..tables import table
 from .options import OF_AMBER
 from .report import BindingReport, amber_statistics
@@ -28,7 +29,8 @@ def as_text(source: InputFile, found: BindingReport) -> str:
     statistics = own if amber is None else amber
     total = own[DELTA]["total"]
     parts = f"receptor {len(binding.parts.receptor):,} atoms, ligand {len(binding.parts.ligand):,}: {found.ligand}"
-    lines = [headline(source, binding.atoms), parts, *radii_lines(binding.model, binding.atoms, binding.names), ""]
+    physics = physics_lines(binding.model, binding.atoms, binding.names, binding.options.cutoff)
+    lines = [headline(source, binding.atoms), parts, *physics, ""]
     lines += energy_lines(statistics, total.n)
     lines += [finding.text for finding in found.imaged()]
     if isinstance(energies, BindingEnergies) and len(energies) > 1:

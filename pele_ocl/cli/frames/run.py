@@ -18,11 +18,12 @@ from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
 from ...trajectories.fingerprints import settings_of
 from ...trajectories.streaming import Evaluate, Evaluated
+from ..physics import lines_of
 from ..plan_options import accuracy_text
 from ..progress import ProgressLine
 from ..reader import Bools
 from ..records import failing_as_record, say_record
-from ..report import composition_as_json, counted, duration, headline, radii_line, radii_lines, settings, software
+from ..report import composition_as_json, counted, duration, headline, settings, software
 from ..terminal import note, one_line, say
 from .options import FrameOptions
 from .sharing import FramesSpec, OpenedFrames, shared_frames
@@ -30,13 +31,20 @@ from .tally import Rate, Tally
 
 
 def facts_of(
-    source: InputFile, plan: AnyPlan, frames: Trajectory, options: Mapping[str, object], contents: str | None
+    source: InputFile,
+    plan: AnyPlan,
+    frames: Trajectory,
+    options: Mapping[str, object],
+    contents: str | None,
+    facts: Mapping[str, object],
 ) -> Mapping[str, object]:
     """Facts that another process can send: `record`, the settings of the file of results; `json` and `lines`, with
     which the report begins; `how`, with which it ends.
 
     options : what decides on the results beside the plan; contents : the name of what is computed
+    facts : settings, as JSON has them
     """
+    terms = plan.names if isinstance(plan, Energy) else None
     more = {"software": software(), "input": source.path.name, "input_sha256": source.sha256}
     record = settings_of(plan, frames, {**more, **plan_settings(plan), **options})
     return {
@@ -49,11 +57,14 @@ def facts_of(
             "precision": plan.precision,
             **({"accuracy": record["accuracy"]} if "accuracy" in record else {}),
             **({} if contents is None else {"contents": contents}),
-            "settings": settings(plan.model, plan.atoms),
+            "settings": facts,
             "frames_taken": record["frames"],
             **notes_of(plan.atoms),
         },
-        "lines": [headline(source, plan.atoms) + ("" if contents is None else f"; {contents}"), *_model_lines(plan)],
+        "lines": [
+            headline(source, plan.atoms) + ("" if contents is None else f"; {contents}"),
+            *lines_of(facts, terms),
+        ],
         "how": f"{plan.variant}, {plan.precision}, {_radii(plan)}on {plan.device}",
     }
 
@@ -63,13 +74,6 @@ def counted_frames(frames: Trajectory) -> str:
     files = f" of {len(frames.paths):,} files" if len(frames.paths) > 1 else f" of {frames.paths[0].name}"
     of = f", of {sum(frames.counts):,}" if len(frames) < sum(frames.counts) else ""
     return f"{counted(len(frames), 'frame')}{one_line(files)}{of}"
-
-
-def _model_lines(plan: AnyPlan) -> list[str]:
-    """Tell the GB model and its radii, of energies that have any."""
-    if isinstance(plan, Energy):
-        return radii_lines(plan.model, plan.atoms, plan.names)
-    return [] if isinstance(plan, Nonbond) and not plan.gb else [radii_line(plan.model, plan.atoms)]
 
 
 def _radii(plan: AnyPlan) -> str:
@@ -89,6 +93,7 @@ class FrameWork:
     chosen : (n_all,) True for each atom of the structure's file that was taken, None where all were
     evaluate : how positions are evaluated; by the plan if None
     contents : the name of what is computed; None where the command says it
+    settings : all that results depend on, as JSON has it; by default the plan's constants
     residues : their names, if the energies of each are wanted
     strict : True to refuse what is noted otherwise
     """
@@ -100,6 +105,7 @@ class FrameWork:
     evaluate: Evaluate[Evaluated] | None = None
     chosen: Bools | None = None
     contents: str | None = None
+    settings: Mapping[str, object] | None = None
     residues: Sequence[str] = ()
     strict: bool = False
 
@@ -178,4 +184,5 @@ def _open(work: FrameWork, trajectory: FrameOptions) -> OpenedFrames:
     """Open the frames of a work, and the way to evaluate them."""
     frames = trajectory.opened(work.atoms, work.chosen)
     evaluate = evaluate_with(work.plan, bool(work.residues)) if work.evaluate is None else work.evaluate
-    return OpenedFrames(frames, evaluate, facts_of(work.source, work.plan, frames, work.options, work.contents))
+    facts = settings(work.plan.model, work.plan.atoms) if work.settings is None else work.settings
+    return OpenedFrames(frames, evaluate, facts_of(work.source, work.plan, frames, work.options, work.contents, facts))

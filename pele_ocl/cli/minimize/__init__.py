@@ -27,11 +27,12 @@ from ..options import (
 )
 from ..plan_options import listed, pair_options, require_near, variant_option
 from ..report import Call
+from ..terminal import note
 from .conformations import records_of_conformations
 from .report import report
 from .restraints import RestraintOptions, restraint_options, tolerance_of
-from .targets import TARGET, Targets, expanded
-from .work import Work, records_of_files, require_options
+from .targets import TARGET, Targets, expanded, files_of_other_run, refuse_files_of
+from .work import Work, records_of_files, require_options, settings_given
 
 __all__ = ["minimize"]
 
@@ -130,13 +131,17 @@ def minimize(
     require_options(options)
     read_atoms.require_forcefield()
     targets = Targets.planned(output, paths, are_many, table)
+    refuse_files_of("relax", targets)
     _check_cluster(are_many, paths, table)
+    overwritten = "" if resume else files_of_other_run(targets, settings_given())
     work = Work(read_atoms, options, held.referring(read_atoms), targets, trajectory, models, Call.now(), strict)
     if work.are_many:
         records, together = records_of_conformations(work, paths[0], resume)
         report(records, [together], work, table, as_json, verbose)
     else:
         records = records_of_files(work, paths, resume)
+        if overwritten and any(not record.failed for record in records):
+            note(overwritten)
         report(records, records, work, table, as_json, verbose)
 
 

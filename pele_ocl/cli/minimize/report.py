@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ...jobs import Record
 from ...jobs.journal import make_folder
 from ...minimize.result import CONVERGED
 from ..clock import elapsed
+from ..physics import Facts, lines_of
 from ..records import say_records
 from ..report import call_facts, counted, duration
 from ..tables import UNIT, table
@@ -40,10 +42,11 @@ def report(
 
     records : of all structures, or of all conformations of one; printed : the records that --json prints
     """
-    rows = rows_of(records)
+    rows, facts = rows_of(records), settings_of(rows_of(printed))
     write_and_say(
-        rows, printed, path, save_rows, as_json, lambda: _as_text(rows, device_of(records, work), work, verbose)
-    )
+        rows, printed, path, partial(save_rows, facts=facts), as_json,
+        lambda: _as_text(rows, facts, device_of(records, work), work, verbose),
+    )  # fmt: skip
     _tell_restored(rows)
     tell_findings(rows)
     _tell_limits(rows)
@@ -53,6 +56,14 @@ def report(
 def rows_of(records: Sequence[Record]) -> list[Row]:
     """Make a row of each record."""
     return [record.to_dict() for record in records]
+
+
+def settings_of(rows: Sequence[Row]) -> Facts:
+    """Give the settings of the first record that is done; force fields and sets of radii of all, each once."""
+    found = [row["settings"] for row in rows if row.get("settings")]
+    names = ("forcefield", "gb_radii_set")
+    several = {name: ", ".join(dict.fromkeys(of[name] for of in found if of.get(name))) for name in names}
+    return {**found[0], **several} if found else {}
 
 
 def write_and_say(
@@ -122,7 +133,7 @@ def _tell_limits(rows: Sequence[Row]) -> None:
 _NOT_TOLD = ("model", "device")  # of a Minimizer's options: the one is many numbers, the other stands above
 
 
-def _as_text(rows: Sequence[Row], device: str, work: Work, verbose: bool) -> str:
+def _as_text(rows: Sequence[Row], facts: Facts, device: str, work: Work, verbose: bool) -> str:
     heads = ("structure", "restored", "before", "after", "rms gradient", "iterations", "stopped by", "moved A", "s")
     shown = rows if verbose else rows[:_SHOWN]
     lines = table(heads, list(map(_cells, shown)), "<>>>>><>>").split("\n")
@@ -134,7 +145,8 @@ def _as_text(rows: Sequence[Row], device: str, work: Work, verbose: bool) -> str
     done = f"{counted(n_done, 'structure')} -> {one_line(str(work.targets.output))}"
     head = f"Energy of structures, {UNIT}; rms gradient, {UNIT}/A"
     details = _details(rows, work) if verbose else []
-    return "\n".join([head, *lines, *more, "", done, f"{how}: in all {duration(elapsed())}", *details])
+    physics = [*lines_of(facts, facts.get("terms")), ""] if facts else []
+    return "\n".join([*physics, head, *lines, *more, "", done, f"{how}: in all {duration(elapsed())}", *details])
 
 
 def _details(rows: Sequence[Row], work: Work) -> list[str]:
@@ -174,11 +186,12 @@ def _cells(row: Row) -> list[str]:
 
 def save(path: Path, records: Sequence[Record]) -> None:
     """Write the report of records."""
-    save_rows(path, rows_of(records))
+    rows = rows_of(records)
+    save_rows(path, rows, settings_of(rows))
 
 
-def save_rows(path: Path, rows: Sequence[Row]) -> None:
-    """A row for every structure: its energies by term, or why there are none."""
+def save_rows(path: Path, rows: Sequence[Row], facts: Facts) -> None:
+    """A row for every structure: its energies by term, or why there are none; facts : settings of all"""
     columns: dict[str, ArrayLike] = {"name": np.array([row["structure"] for row in rows])}
     units: dict[str, str] = {}
     for which in ("energy_before", "energy_after"):
@@ -191,7 +204,7 @@ def save_rows(path: Path, rows: Sequence[Row]) -> None:
         units |= {name: unit} if unit else {}
     columns["stopped_by"] = np.array([row.get("stopped_by", "") for row in rows])
     columns["error"] = np.array([row.get("error", "") for row in rows])
-    write_table(path, columns, units, call_facts())
+    write_table(path, columns, units, {**call_facts(), **facts})
 
 
 def _figure(row: Row, name: str) -> float | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -12,6 +13,9 @@ from typing import cast
 import click
 
 from ...errors import FormatError
+from ...inputfile import read_file
+from ...jobs.journal import read_journal
+from ...jobs.minimize import WRITTEN
 from ...jobs.outputs import NAME, Outputs
 from ..command import INPUT, EachOnce, Input, _File
 from ..overwriting import refuse_overwriting, same_file
@@ -69,6 +73,46 @@ class Targets:
         _refuse(files, report, folder if NAME in names.pattern else None)
         several = f"{output.name}.jsonl" if are_many else "minimize.jsonl"
         return cls(output, files, folder, folder / several if are_many or len(paths) > 1 else None)
+
+
+def refuse_files_of(command: str, targets: Targets) -> None:
+    """Raise FormatError for files that another command wrote, as its journal in the folder says.
+
+    command : the other one, whose journal bears its name
+    """
+    for target, journal in _written_in(targets, f"{command}*.jsonl"):
+        raise FormatError(
+            f"{target.parent}: {target.name} there was written by `{command}` ({journal.name}) and would be "
+            "overwritten; name another folder"
+        )
+
+
+def files_of_other_run(targets: Targets, settings: Mapping[str, str]) -> str:
+    """Write a note that files of an earlier run with other options were overwritten; "" if there are none.
+
+    settings : of this run's journal; called before the run, and told after it
+    """
+    if targets.journal is None:
+        return ""
+    for target, journal in _written_in(targets, targets.journal.name):
+        if read_journal(journal).settings != settings:
+            return f"Note: {target.parent}: files of an earlier run with other options were overwritten"
+        break
+    return ""
+
+
+def _written_in(targets: Targets, pattern: str) -> Iterator[tuple[Path, Path]]:
+    """Give each target that is there as a journal of its folder says it was written, and that journal."""
+    journals = sorted(targets.folder.glob(pattern)) if targets.folder.is_dir() else []
+    written: dict[str, Path] = {}
+    for journal in journals:
+        with suppress(FormatError):  # no journal, or one of another version
+            records = read_journal(journal).records.values()
+            written |= {str(record.more[WRITTEN]): journal for record in records if WRITTEN in record.more}
+    for target in targets.files.values() if written else ():
+        sha256 = read_file(target).sha256 if target.is_file() else ""
+        if sha256 in written:
+            yield target, written[sha256]
 
 
 def _refuse(files: dict[Path, Path], report: Path | None, new_folder: Path | None) -> None:

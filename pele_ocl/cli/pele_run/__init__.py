@@ -22,6 +22,7 @@ from ..cluster import cluster_options, cluster_options_of
 from ..command import INPUT, OUTPUT, EachOnce, _File
 from ..control_file import OPTION
 from ..options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
+from ..physics import physics_lines
 from ..progress import ProgressLine
 from ..records import say_record
 from ..report import counted, duration, headline, model_line, provenance, settings
@@ -147,7 +148,8 @@ def pele_run(
         say_record(source, {**result, **poses.as_json()})
     else:
         lines = [headline(source, atoms), f"{counted(len(walkers), 'report')}, {counted(len(poses.rows), 'pose')}", ""]
-        lines += [*poses.lines(), "", *([model_line(constants, atoms)] if verbose else [])]
+        lines[1:1] = physics_lines(constants, atoms)
+        lines += [*poses.lines(), "", *([model_line(settings(constants, atoms))] if verbose else [])]
         say("\n".join([*lines, f"{plan.variant}, {precision}, on {plan.device}: in all {duration(elapsed())}"]))
     poses.exit_with_failures()
 

@@ -13,6 +13,7 @@ from ..cluster import cluster_options, cluster_options_of
 from ..command import OUTPUT, EachOnce
 from ..frames import FrameOptions, frame_options
 from ..options import ReadAtoms, device_list, report_options, run_options, structure_options
+from ..physics import medium_facts
 from ..records import exit_for_failed, failing_as_record, say_record
 from ..report import Call
 from ..several import structures_argument
@@ -157,10 +158,11 @@ def potmap(
         else:
             found = spec.found(source)
     spec.write(source, found)
+    facts = medium_facts(found.atoms, options)
     if as_json:
-        say_record(source, json_of(found))
+        say_record(source, json_of(found, facts))
     else:
-        say(text_of(source, found, verbose))
+        say(text_of(source, found, facts, verbose))
     if found.frames is not None:
         failed = found.frames.errors
         exit_for_failed("frame", failed, len(failed), len(failed) + len(found.frames))

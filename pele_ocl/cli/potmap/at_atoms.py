@@ -16,6 +16,7 @@ from ...jobs.records import entries
 from ...trajectories import FramePotentials, Trajectory, potentials_over
 from ..clock import elapsed
 from ..frames.run import FrameLine
+from ..physics import Facts, medium_facts, medium_lines
 from ..records import exit_for_failed, say_record
 from ..report import call_facts, composition_as_json, counted, duration, headline
 from ..tables import table
@@ -34,13 +35,14 @@ def report_at_atoms(
         require_table_suffix(output)
     with FrameLine("Potential at atoms", len(frames)) as progress:
         found = potentials_over(atoms, frames, select, progress=progress, **options)
+    facts = medium_facts(atoms, options)
     names = _names(atoms, found.atoms.tolist())
     for output in outputs:
         _save(output, source, found, names)
     if as_json:
-        say_record(source, {**_as_json(atoms, found, names), **notes_of(atoms)})
+        say_record(source, {**_as_json(atoms, found, names), "settings": facts, **notes_of(atoms)})
     else:
-        say(_as_text(source, atoms, found, names))
+        say(_as_text(source, atoms, found, names, facts))
     exit_for_failed("frame", found.errors, len(found.errors), len(frames))
 
 
@@ -88,11 +90,12 @@ def _as_json(atoms: Atoms, found: FramePotentials, names: list[str]) -> dict[str
     }
 
 
-def _as_text(source: InputFile, atoms: Atoms, found: FramePotentials, names: list[str]) -> str:
+def _as_text(source: InputFile, atoms: Atoms, found: FramePotentials, names: list[str], facts: Facts) -> str:
     rows = [(name, *(f"{value:,.3f}" for value in row)) for name, row in zip(names, _statistics(found), strict=True)]
     more = f"and {len(names) - _SHOWN:,} atoms more; -o values.csv or .h5 has all" if len(names) > _SHOWN else ""
     return "\n".join([
-        headline(source, atoms), "", f"Potential at atoms, of all charges but their own, {found.unit}",
+        headline(source, atoms), *medium_lines(facts), "",
+        f"Potential at atoms, of all charges but their own, {found.unit}",
         table(("atom", *_HEADS), rows[:_SHOWN], "<>>>>"), *([more] if more else []), "",
         f"{counted(len(found.frames), 'frame')}, on {found.device}: in all {duration(elapsed())}",
     ])  # fmt: skip

@@ -20,6 +20,7 @@ from ...trajectories import FrameMaps
 from ...view import FOR_SURFACE, PROGRAMS, about_model, painted, quantity_of, scene_path, write_scene
 from ..command import EachOnce
 from ..overwriting import refuse_overwriting
+from ..physics import Facts, medium_lines
 from ..progress import ProgressLine
 from ..report import choice_line, composition_as_json, counted, ending, error_lines, headline, map_facts, map_lines
 from ..report import origin as how_made
@@ -79,23 +80,24 @@ def write(
                 )  # fmt: skip
 
 
-def json_of(computed: Computed) -> dict[str, Any]:
-    """Make the object of --json."""
-    facts, result = map_facts(computed.map), computed.result
+def json_of(computed: Computed, facts: Facts) -> dict[str, Any]:
+    """Make the object of --json; facts : settings"""
+    of_map, result = map_facts(computed.map), computed.result
     return {
-        "shape": facts["shape"],
-        "origin": facts["origin"],
-        "spacing": facts["spacing"],
+        "shape": of_map["shape"],
+        "origin": of_map["origin"],
+        "spacing": of_map["spacing"],
         "n_atoms": len(computed.atoms),
         "composition": composition_as_json(computed.atoms),
         "device": result.device,
         "method": result.method,
         "variant": result.variant,
         "precision": result.precision,
-        "unit": facts["unit"],
-        "min": facts["min"],
-        "max": facts["max"],
-        "mean": facts["mean"],
+        "settings": dict(facts),
+        "unit": of_map["unit"],
+        "min": of_map["min"],
+        "max": of_map["max"],
+        "mean": of_map["mean"],
         **({} if result.error is None else {"measured_error": result.error.as_json()}),
         **_parts_as_json(computed),
         "seconds": dict(computed.seconds),
@@ -104,11 +106,12 @@ def json_of(computed: Computed) -> dict[str, Any]:
     }
 
 
-def text_of(source: InputFile, computed: Computed, verbose: bool) -> str:
+def text_of(source: InputFile, computed: Computed, facts: Facts, verbose: bool) -> str:
     """Write the summary for people."""
     result, seconds = computed.result, computed.seconds
     lines = [
         headline(source, computed.atoms),
+        *medium_lines(facts),
         *_models_lines(computed),
         "",
         *map_lines(computed.map),

@@ -19,6 +19,7 @@ from ...jobs.spec import StructurePath, StructureSpec
 from ..clock import elapsed
 from ..cluster import cluster_options_of
 from ..options import ReadAtoms
+from ..physics import medium_facts, medium_lines
 from ..progress import ProgressLine
 from ..records import exit_for_records, say_records
 from ..report import Call, counted, duration
@@ -88,7 +89,7 @@ class MapSpec(StructureSpec):
         found = own.found(source)
         files = {"outputs": own.outputs, "png": own.pictures.slices, "surface_png": own.pictures.surface}
         own.write(source, found, self.call.facts(source.path, **files))
-        return json_of(found)
+        return json_of(found, medium_facts(found.atoms, self.options))
 
 
 def whole(outputs: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -136,7 +137,10 @@ def _as_text(records: Sequence[Record]) -> str:
     heads = ("structure", "atoms", "points", "min", "max", "mean")
     units = {str(of["unit"]) for of in records if not of.failed}
     counts = counted(len(records), "map") + (f", of which {n_failed:,} failed" if n_failed else "")
-    lines = [counts, "", f"Potential, {', '.join(sorted(units))}", table(heads, rows, "<>>>>>")]
+    facts = next((cast(Mapping[str, Any], of["settings"]) for of in records if not of.failed), None)
+    fields = ", ".join(dict.fromkeys(str(of["settings"]["forcefield"]) for of in records if not of.failed))
+    physics = [] if facts is None else medium_lines({**facts, "forcefield": fields})
+    lines = [counts, *physics, "", f"Potential, {', '.join(sorted(units))}", table(heads, rows, "<>>>>>")]
     reasons = [f"{one_line(of.path.name)}: {of.reason}" for of in records if of.failed]
     return "\n".join([*lines, *(["", *reasons] if reasons else []), "", f"In all {duration(elapsed())}"])
 

@@ -69,7 +69,7 @@ class XmlForceField(ForceField):
         topology = topology_of(structure)
         system = self._system(structure, self._loaded, topology)
         atoms = from_openmm(topology, system, structure.positions / 10, self.set_of_radii)
-        return replace(atoms, labels=structure.labels, notes=structure.notes + atoms.notes)
+        return replace(atoms, labels=structure.labels, notes=structure.notes + atoms.notes, forcefield=self.name)
 
     @cached_property
     def _loaded(self) -> OpenMMForceField:
