@@ -185,7 +185,7 @@ def check_links(found: object, content: bytes) -> None:
 
 def check_control(found: object, content: bytes) -> None:
     assert np.isfinite(found.ionic_strength)
-    assert found.gb in ("obc2", "none")
+    assert found.gb in ("obc2", "none", "sgbnp", "vdgbnp")
 
 
 def check_obc(found: object, content: bytes) -> None:

@@ -77,7 +77,8 @@ def test_each_has_the_bits_that_it_has_alone(device, sharing, options):
     """Structures leave their seats while others come in."""
     options = {"tolerance": 1.0, "max_iterations": 60, "device": device, **options}
     batch = minimize_many(MOLECULES, **options)
-    assert sorted(sharing) == [0, 1, 2, 3]
+    is_apart = device.kind == "GPU" and options.get("method") == "newton" and "rounds" in options
+    assert sorted(sharing) == ([] if is_apart else [0, 1, 2, 3])
     assert len({result.evaluations for result in batch}) > 1
     assert_as_alone(batch, MOLECULES, **options)
     again = minimize_many(MOLECULES, **options)

@@ -28,7 +28,7 @@ SCRIPTS = ROOT / "tests" / "benchmarks"
         "million",
         "minimize",
         "mixed",
-        "packs",
+        "shared_launches",
         "pair_energy",
         "preconditioner",
         "prepare",

@@ -486,7 +486,7 @@ def test_statistics_over_models(device, precision):
         assert summed.maps[name].unit == "mV"
         assert summed.maps[name].values.dtype == precision
         assert relative(summed.maps[name].values, values) < MAP[precision]
-    with pytest.raises(InputError, match="there is no model to make a map of"):
+    with pytest.raises(InputError, match="there is no model to map"):
         potmap_models([], grid)
     with pytest.raises(InputError, match="the field of many models is not summed up"):
         potmap_models(models, grid, field=True)

@@ -59,7 +59,7 @@ def test_presets():
         (lambda: SolventModel(gb=8), r"gb is 8; choose none \(igb=6\), hct \(igb=1\), .*, gbn2 \(igb=8\)"),
         (lambda: SolventModel.like("amber", gb="igb8"), r"gb is 'igb8'; choose .*, gbn2 \(igb=8\)"),
         (lambda: SolventModel(kappa_convention="sander"), "kappa_convention is 'sander'; choose 'debye' or 'amber'"),
-        (lambda: SolventModel(surface="sasa"), "surface is 'sasa'; choose 'ace' or 'lcpo' or 'none'"),
+        (lambda: SolventModel(surface="sasa"), "surface is 'sasa'; choose 'ace' or 'lcpo' or 'sgb' or 'none'"),
         (lambda: SolventModel(rgb_max=0), "rgb_max is 0; it must be positive"),
         (lambda: SolventModel.like("charmm"), "program is 'charmm'; choose 'amber' or 'mmpbsa.py' or 'sander' or"),
         (lambda: SolventModel.like("amber", epsilon=80), "a SolventModel has no epsilon"),

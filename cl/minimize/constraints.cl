@@ -19,17 +19,15 @@
 // A heavy atom, and so many of its hydrogens that move: their atoms, and their places among all hydrogens.
 typedef struct { int center, moves, count, atoms[MOST_HYDROGENS], places[MOST_HYDROGENS]; } Cluster;
 
-INLINE Cluster cluster_of(int number, CLUSTER_ARGUMENTS()) {
-    Cluster own;
-    own.center = heavy[number];
-    own.moves = free[own.center] > 0;
-    own.count = 0;
+INLINE void find_cluster(Cluster *own, int number, CLUSTER_ARGUMENTS()) {
+    own->center = heavy[number];
+    own->moves = free[own->center] > 0;
+    own->count = 0;
     for (int k = starts[number]; k < starts[number + 1]; ++k) {
         if (!(free[hydrogens[k]] > 0)) continue;
-        own.atoms[own.count] = hydrogens[k];
-        own.places[own.count++] = k;
+        own->atoms[own->count] = hydrogens[k];
+        own->places[own->count++] = k;
     }
-    return own;
 }
 
 // Solution x of A x = b, of a symmetric matrix and a vector.
@@ -85,7 +83,8 @@ kernel void project_gradient(
 {
     const int cluster = get_global_id(0), structure = get_global_id(2);
     if (cluster >= n_clusters) return;
-    const Cluster own = cluster_of(cluster, CLUSTER_PASSED);
+    Cluster own;
+    find_cluster(&own, cluster, CLUSTER_PASSED);
     const int center = own.center, moves = own.moves, count = own.count;
     global real *gradient = results_of(results, structure, n_rows, n_atoms).gradient;
     Vector bonds[MOST_HYDROGENS], vectors[MOST_HYDROGENS + 1];
@@ -125,7 +124,8 @@ kernel void hold_bonds(
 {
     const int cluster = get_global_id(0), structure = get_global_id(2);
     if (cluster >= n_clusters) return;
-    const Cluster own = cluster_of(cluster, CLUSTER_PASSED);
+    Cluster own;
+    find_cluster(&own, cluster, CLUSTER_PASSED);
     const int center = own.center, moves = own.moves, count = own.count;
     global const coordinate *from = base + (size_t)structure * 3 * n_atoms;
     global coordinate *to = positions + (size_t)structure * 3 * n_atoms;

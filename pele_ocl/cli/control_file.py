@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import InputError
-from ..gb_models import GB_MODELS
 from .terminal import note
 
 if TYPE_CHECKING:
@@ -54,6 +53,8 @@ def _several(value: object) -> Sequence[object]:
 
 def _defaults(control: ControlFile) -> dict[str, object]:
     """Values of options by their names."""
+    from ..gb_models import GB_MODELS
+
     return {
         "forcefield": control.forcefield,
         "pele_data": [str(folder) for folder in control.data],

@@ -131,7 +131,7 @@ def _conformations(file: InputFile) -> Floats:
     """Positions (m, n, 3) A of all models as they stand in a file, whose frames are imaged later."""
     read = structure_format(file.path).conformations
     if read is None:
-        raise FormatError(f"{file}: no format of several models; take a PDB or an mmCIF file")
+        raise FormatError(f"{file}: models are read together from PDB and mmCIF files; choose one by --model")
     return read(file, None)[1]
 
 
