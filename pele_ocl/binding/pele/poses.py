@@ -37,7 +37,7 @@ class PoseEvaluator:
 
     def evaluate(self, conformations: NDArray[np.floating]) -> PoseEnergies:
         """Compute the energies at conformations (m, n, 3) A of all atoms that the plan was given."""
-        positions = self.binding._of_complex(np.asarray(conformations, np.float64))
+        positions = np.asarray(self.binding._of_complex(np.asarray(conformations)), np.float64)
         batches = self.binding._batches(positions, errors="record")
         energies = self.binding._joined(batches)
         total, binding = energies.complex.total, energies.total
