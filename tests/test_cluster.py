@@ -256,7 +256,12 @@ def test_structures_go_to_workers_and_a_bad_one_is_a_row(tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
-@pytest.mark.parametrize("command", ["solvent", "nonbond", "binding"])
+SLOW = pytest.mark.slow  # each starts a cluster; the others go the same way
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param("solvent", marks=SLOW), pytest.param("nonbond", marks=SLOW), "binding"]
+)
 def test_frames_of_other_commands_go_to_workers(command, tmp_path):
     topology, _, frames = write_complex(tmp_path)
     words = (command, topology, "-t", frames, *(("--ligand", LIGAND) if command == "binding" else ()))
@@ -265,6 +270,7 @@ def test_frames_of_other_commands_go_to_workers(command, tmp_path):
     assert (tmp_path / "shared.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
 
 
+@SLOW
 def test_several_complexes_go_to_workers(tmp_path):
     topologies = [tmp_path / name / "complex.parm7" for name in "ab"]
     for topology in topologies:

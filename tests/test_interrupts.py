@@ -51,7 +51,8 @@ def test_an_interrupted_run_ends_in_one_line(more, tmp_path):
     assert code == 130
     assert told.splitlines()[-1] == "Interrupted"
     assert "Traceback" not in told
-    assert len([line for line in told.splitlines() if "Compiling" not in line]) == 1
+    # A slow machine also tells of kernels that are compiled, and how far it is.
+    assert len([line for line in told.splitlines() if not line.startswith(("Compiling", "Minimizing:"))]) == 1
     written = list(out.glob("*.pdb"))
     assert 0 < len(written) < 400
     assert all(path.read_text().endswith("END\n") for path in written)

@@ -212,7 +212,7 @@ def test_notes_of_another_job_do_not_count(files, tmp_path):
     assert log.read_text() == "ab" + "abc"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_workers_that_die_in_a_group_lose_one_item(workers, files, tmp_path):
     pytest.importorskip("distributed")
     log, paths = tmp_path / "log", [files[0], files[2], files[4]]

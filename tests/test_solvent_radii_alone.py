@@ -91,7 +91,7 @@ def test_the_command(tmp_path, atoms):
     assert "kcal" not in text
     table = run("solvent", HEXAPEPTIDE, HEXAPEPTIDE, "--no-energy")
     assert "Born radii of structures, A" in table
-    assert "GB model" in table
+    assert "Solvent       obc2, radii " in table
     run("solvent", HEXAPEPTIDE, HEXAPEPTIDE, "--no-energy", "-o", tmp_path / "radii.csv")
     assert "born_radius_mean [angstrom]" in (tmp_path / "radii.csv").read_text()
     assert "kcal" not in table
