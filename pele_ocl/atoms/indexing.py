@@ -10,7 +10,7 @@ from ..errors import InputError
 
 
 def chosen_indices(n: int, which: slice | ArrayLike) -> NDArray[np.intp]:
-    """Return the indices (k,) from 0 of n atoms that a slice, a mask or a list of indices stands for.
+    """Return indices (k,) of n atoms, from 0, for a slice, a mask or a list of indices.
 
     Raises InputError for what is none of these, indices of no atom and atoms that are named twice.
     """

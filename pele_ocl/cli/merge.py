@@ -120,7 +120,7 @@ def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool) -> N
 
 
 def _remove(shards: Sequence[Path]) -> None:
-    """Remove files of shards whose results stand in another."""
+    """Remove files of shards whose results are in another."""
     for path in shards:
         path.unlink(missing_ok=True)
 

@@ -203,7 +203,7 @@ def pb(
 
 
 def _refuse_for_apbs(context: click.Context) -> None:
-    """Raise UsageError for options that stand beside an input file of APBS, which has its own."""
+    """Raise UsageError for options beside an input file of APBS, which has its own."""
     able = ("path", "device", "as_json", "verbose", "debug")
     given = [
         max(option.opts, key=len) for option in context.command.params

@@ -52,7 +52,7 @@ def check_born(name: str, accuracy: float | None) -> float | None:
 
 
 def chosen_born(name: str, asked: float | None, machine: Machine, n_atoms: int, tile: int, suits: bool) -> Born:
-    """Find the way that a name stands for on a machine; "auto" is the tree if that is faster.
+    """Find the way of a name on a machine; "auto" is the tree if that is faster.
 
     asked : accuracy that was given; where none was, "auto" takes the tree in float32 alone, whose digits allow it
     tile : atoms in a tile; suits : whether "auto" may take the tree

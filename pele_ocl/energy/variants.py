@@ -26,7 +26,7 @@ VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
 
 
 def choose_variant(kind: str, per_atom: bool) -> str:
-    """Choose the variant that `auto` stands for on a device of this kind.
+    """Choose the variant of `auto` on a device of this kind.
 
     per_atom : whether the energies of single atoms are wanted, which `squares` does not tell
     """

@@ -104,7 +104,7 @@ class Tables:
         self._changed = [0, 0]
 
     def bound(self, launches: Sequence[RecordedLaunch | BoundLaunch]) -> list[BoundLaunch]:
-        """Give the launches that stand for some that the tables were made of."""
+        """Give the shared launches that take the place of a molecule's own."""
         return [self._bound[self._numbers[id(launch)]] for launch in launches]
 
     def launch(self, launches: Sequence[BoundLaunch], count: int, first: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""A pair list made ready for a device, to be evaluated for as many conformations as it stands for."""
+"""A pair list made ready for a device, to be evaluated for all conformations that it holds for."""
 
 from __future__ import annotations
 

@@ -50,5 +50,5 @@ VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
 
 
 def choose_variant(kind: str, n_pairs: int) -> str:
-    """Return the variant that `auto` stands for on a device of this kind."""
+    """Return the variant of `auto` on a device of this kind."""
     return "tiled" if kind == "CPU" else "rows"

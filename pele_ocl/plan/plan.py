@@ -224,7 +224,7 @@ class Plan(ABC, Generic[R, B]):
         return given, Failures(len(given), record=errors == "record")
 
     def _check_places(self, conformations: Floats) -> None:
-        """Raise InputError for conformations (m, n, 3) A that the plan does not stand for."""
+        """Raise InputError for conformations (m, n, 3) A that the plan cannot compute."""
 
     def _amend(self, found: Outputs) -> None:
         """Put right what the evaluator does not know of."""

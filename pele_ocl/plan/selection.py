@@ -45,7 +45,7 @@ def select(
     quantity: str, variants: Mapping[str, Variant[Any]], automatic: Automatic, *, variant: str, precision: str,
     device: Device | int | str | None, size: int, per_atom: bool,
 ) -> Selection:  # fmt: skip
-    """Select the device that computes, and what `auto` stands for on it.
+    """Select the device that computes, and the variant of `auto` on it.
 
     quantity : as it is tuned; size : of the work, in the unit of the tuning
     automatic : the rule for where nothing was measured, from the kind of device and the size

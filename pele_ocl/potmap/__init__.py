@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -98,7 +99,7 @@ def potmap(
         kappa, min_distance, field, unit, temperature,
     )  # fmt: skip
     arguments.callback("progress", progress)
-    return Potmap._with(atoms, grid, options).evaluate(progress=progress)
+    return Potmap(atoms, grid, **vars(options)).evaluate(progress=progress)
 
 
 class Potmap:
@@ -115,17 +116,8 @@ class Potmap:
         unknown = sorted(set(options) - {field.name for field in fields(MapOptions)})
         if unknown:
             raise TypeError(f"Potmap() has no option {unknown[0]!r}; options are those of potmap()")
-        self._begin(atoms, grid, MapOptions(**options))
-
-    @classmethod
-    def _with(cls, atoms: Atoms, grid: Grid, options: MapOptions) -> Potmap:
-        made = cls.__new__(cls)
-        made._begin(atoms, grid, options)
-        return made
-
-    def _begin(self, atoms: Atoms, grid: Grid, options: MapOptions) -> None:
-        self.atoms, self.grid, self._options = atoms, grid, options
-        self._planned = planned(atoms, grid, options)
+        self.atoms, self.grid, self._options = atoms, grid, MapOptions(**options)
+        self._planned = planned(atoms, grid, self._options)
         self.method, self.variant, self.devices = self._planned.method, self._planned.variant, self._planned.devices
         self._map = MapPlan(self._planned.problem, self.variant, self.devices)
         self._lock = threading.Lock()
@@ -135,7 +127,8 @@ class Potmap:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by description; a device by its title."""
-        return Potmap._with, (self.atoms, self.grid, replace(self._options, device=self.devices))
+        options = vars(self._options) | {"device": self.devices}
+        return partial(Potmap, self.atoms, self.grid, **options), ()
 
     def evaluate(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> PotmapResult:
         """Compute the map.

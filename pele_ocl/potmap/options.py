@@ -60,6 +60,6 @@ class PlannedMap:
         return " + ".join(map(str, self.devices))
 
     def map_of(self, values: NDArray[np.floating], what: str = "") -> Map:
-        """Values (nz, ny, nx) as a Map; what : stands before the title"""
+        """Values (nz, ny, nx) as a Map; what : put before the title"""
         kelvin = self.temperature if self.unit == "kT/e" else None
         return Map(self.problem.grid, values, self.unit, what + self.title, kelvin)

@@ -324,5 +324,5 @@ METHODS = (*MAP_METHODS, "auto")  # which is one of these, by cost: potmap/accur
 
 
 def choose_variant(method: str) -> str:
-    """Return the variant that `auto` stands for."""
+    """Return the variant of `auto`."""
     return MAP_METHODS[method].variant

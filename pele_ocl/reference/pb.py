@@ -344,7 +344,7 @@ class Level:
 
 
 def level_of(problem: PBProblem, grid: Grid, probes: Floats, parent: Level | None) -> Level:
-    """Make the equation on a grid. parent : its values stand at the border; None for the model's own."""
+    """Make the equation on a grid. parent : gives the values at the border; None for the model's own."""
     model, potential, edge = problem.model, np.zeros(grid.shape[::-1]), border(grid)
     points = node_positions(grid, edge)
     if parent is not None:

@@ -54,7 +54,7 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
 
 
 def choose_variant(kind: str, n_atoms: int, accuracy: float | None = None) -> str:
-    """Return the variant that `auto` stands for on a device of this kind; small molecules leave a GPU's tiles half
+    """Return the variant of `auto` on a device of this kind; small molecules leave a GPU's tiles half
     empty.
 
     accuracy : that is enough; None where variants that approximate are not wanted

@@ -2,22 +2,7 @@
 // atoms of one conformation (third dimension) and a part of the spheres (second dimension). It puts their points in
 // line one sphere after the other. Its work-items add them up for vectors of atoms, always in one order.
 #include "common/real.clh"
-
-#ifndef TILE
-#error "TILE: atoms in a tile, a multiple of WIDTH"
-#endif
-#ifndef ITEMS
-#error "ITEMS: work-items of a group"
-#endif
-#ifndef WORDS
-#error "WORDS: words of 32 points of a sphere"
-#endif
-
-#if ITEMS > 1
-#define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
-#else
-#define GROUP_BARRIER()  // a group of one: some builds of PoCL end at barriers in loops that go on early
-#endif
+#include "energy/sgb/group.clh"
 
 #define ROOM 256  // points that are added up together
 

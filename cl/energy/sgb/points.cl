@@ -3,22 +3,7 @@
 // work-items look for neighbours together, tile by tile, and test words of points against them.
 #include "common/real.clh"
 #include "common/tiles.clh"
-
-#ifndef TILE
-#error "TILE: atoms in a tile"
-#endif
-#ifndef ITEMS
-#error "ITEMS: work-items of a group"
-#endif
-#ifndef WORDS
-#error "WORDS: words of 32 points of a sphere"
-#endif
-
-#if ITEMS > 1
-#define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
-#else
-#define GROUP_BARRIER()  // a group of one: some builds of PoCL end at barriers in loops that go on early
-#endif
+#include "energy/sgb/group.clh"
 
 #define FOUR_PI (real)12.566370614359172
 #define ROOM (64 + TILE)  // neighbours that are tested together
