@@ -342,7 +342,8 @@ def test_pele_s_own_rows(tmp_path):
         shutil.copy(SAMPLES / "3ptb" / name, tmp_path)
     words = ("binding", "--pele", tmp_path, "--precision", "float64", "--json")
     found = json.loads(run(*words).stdout)
-    assert (found["ligand"], found["group_cutoffs"], found["n_poses"]) == ("chain L", True, 6)
+    settings = found["settings"]
+    assert (settings["ligand"], settings["group_cutoffs"], found["n_poses"]) == ("chain L", True, 6)
     first = found["poses"][0]
     assert (first["pele_total"], first["pele_binding"]) == (-528.63, 0.0147165)
     assert first["binding"] == pytest.approx(0.0147165, abs=0.00005)
