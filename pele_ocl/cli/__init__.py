@@ -31,6 +31,7 @@ COMMANDS = {
     "pb": "Compute the Poisson-Boltzmann energy of solvation and potential of the molecule in IN.",
     "potmap": "Compute the electrostatic potential of the molecule in IN at the points of a grid.",
     "prepare": "Write the structure in IN with all its atoms as OUT, ready for the other commands.",
+    "refine": "Relax poses of a ligand, and the receptor near them, and rank them.",
     "relax": "Relax predicted models as AlphaFold does, and report what was wrong before and after.",
     "sample": "Interpolate values of MAP at POINTS, linearly.",
     "solvent": "Compute Born radii and implicit-solvent energy of the molecule in IN.",

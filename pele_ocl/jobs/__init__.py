@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .reading import Reading as Reading
     from .records import SCHEMA as SCHEMA
     from .records import Record as Record
+    from .refine import RefineSpec as RefineSpec
     from .relax import RelaxSpec as RelaxSpec
     from .running import run as run
     from .shards import Shard as Shard
@@ -34,7 +35,8 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
 
 _HOMES = {
     "EnergySpec": "energy", "Journal": "journal", "MinimizeSpec": "minimize", "NonbondSpec": "nonbond",
-    "Place": "sharing", "Reading": "reading", "Record": "records", "RelaxSpec": "relax", "SCHEMA": "records",
+    "Place": "sharing", "Reading": "reading", "Record": "records", "RefineSpec": "refine",
+    "RelaxSpec": "relax", "SCHEMA": "records",
     "Shard": "shards", "SolventSpec": "solvent", "Spec": "spec", "StructureSpec": "spec", "merged": "journal",
     "read_journal": "journal", "run": "running", "shared": "sharing",
 }  # fmt: skip

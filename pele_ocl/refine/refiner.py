@@ -1,0 +1,208 @@
+"""Poses refined by the hundred: side chains near the ligand, then all that is near, minimised with the pose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import choice, number, positions_of, whole_number
+from ..atoms import Atoms, Floats
+from ..binding import Binding
+from ..binding.parts import Chosen
+from ..energy import PositionalRestraint
+from ..ensemble import Ensemble
+from ..errors import InputError
+from ..solvent_model import SolventModel
+from ..variant import Progress
+from .poses import Measures, Refined, clashes_of, heavy
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+_BATCH_ATOMS = 1 << 19  # of complexes that are refined together
+_HELD = "hold"  # name of the restraint
+_STEEP = 10.0  # kcal/mol/A^2: how firmly the first round holds, while clashes push
+
+
+class Refiner:
+    """Refinement of poses of one ligand in one receptor, prepared once.
+
+    Residues within `near` of a pose and the ligand move, all else stays. First side chains close to the ligand are
+    predicted. Then a round of minimisation takes clashes away while atoms are held firmly, and a second one lets them
+    go: the ligand's heavy atoms and the backbone near it are held by `hold` kcal/mol/A^2, once they are more than
+    `free` A from where they began. What a pose becomes depends on that pose alone.
+
+    atoms : of the complex, with a force field; ligand : a selection (docs/selection.md), a mask or indices
+    near : A; side_chains : A from the ligand, within which side chains are predicted, 0 for none
+    hold : kcal/mol/A^2; free : A
+    tolerance : rms gradient at which a pose is done, kcal/mol/A; max_iterations : of each round
+    model : SolventModel; precision, device : as in `energy`
+
+    Raises InputError for parts that hold no atom, and as `energy` does.
+    """
+
+    def __init__(
+        self,
+        atoms: Atoms,
+        ligand: Chosen,
+        *,
+        near: float = 8.0,
+        side_chains: float = 6.0,
+        hold: float = 1.0,
+        free: float = 1.0,
+        tolerance: float = 0.2,
+        max_iterations: int = 500,
+        model: SolventModel | None = None,
+        precision: str = "float32",
+        device: Device | int | str | None = None,
+    ) -> None:
+        number("near", near, "a number of Angstrom, 0 or more,", least=0)
+        number("side_chains", side_chains, "a number of Angstrom, 0 or more,", least=0)
+        self.binding = Binding(atoms, ligand, model=model, precision=precision, device=device)
+        self.atoms, self.notes = self.binding.atoms, self.binding.notes
+        self.ligand, self.receptor = self.binding.parts.ligand, self.binding.parts.receptor
+        if self.atoms.labels is None:
+            raise InputError("these atoms have no residues; read them from a structure file")
+        self.near, self.side_chains = float(near), float(side_chains)
+        self._limits: dict[str, Any] = {
+            "tolerance": tolerance,
+            "max_iterations": whole_number("max_iterations", max_iterations),
+        }
+        self._options: dict[str, Any] = {
+            "model": self.binding.model, "precision": precision, "device": device, "errors": "record",
+        }  # fmt: skip
+        held = np.zeros(len(self.atoms), bool)
+        held[heavy(self.atoms, self.ligand)] = True
+        names = self.atoms.labels.names
+        held[self.receptor] = np.isin(names[self.receptor], ("N", "CA", "C", "P", "C3'", "C4'"))
+        self._held, self._hold = held, float(hold)
+        self._restraint = PositionalRestraint(_STEEP, atoms=held, flat=float(free), name=_HELD)
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.receptor):,} and {len(self.ligand):,} atoms"
+        return f"Refiner({counts}, {self.binding.precision}, on {self.binding.device})"
+
+    def refine(
+        self,
+        poses: ArrayLike | None = None,
+        *,
+        errors: Literal["raise", "record"] = "raise",
+        progress: Progress | None = None,
+    ) -> Refined:
+        """Refine poses, by default the positions of the atoms that the refiner was made with.
+
+        poses : (m, n_ligand, 3) A of the ligand in the receptor as it is, or (m, n, 3) A of whole complexes
+        errors : "record" for poses that fail, "raise" for an InputError; progress : called with the share that is done
+        """
+        choice("errors", errors, ("raise", "record"))
+        complexes = self.complexes(self.atoms.positions[np.newaxis] if poses is None else poses)
+        size, found = max(1, _BATCH_ATOMS // len(self.atoms)), list[Refined]()
+        for first in range(0, len(complexes), size):
+            found.append(self._batch(complexes[first : first + size]))
+            if progress is not None:
+                progress(min(1.0, (first + size) / len(complexes)))
+        refined = _joined(found)
+        if errors == "raise" and refined.errors:
+            k = min(refined.errors)
+            raise InputError(f"pose {k}: {refined.errors[k]}")
+        return refined
+
+    def complexes(self, poses: ArrayLike) -> Floats:
+        """Put poses into the receptor: positions (m, n, 3) A. Raises InputError for another shape."""
+        given = np.asarray(poses, np.float64)
+        n, n_ligand = len(self.atoms), len(self.ligand)
+        if given.ndim != 3 or given.shape[1:] not in ((n, 3), (n_ligand, 3)) or not len(given):
+            raise InputError(
+                f"poses have shape {given.shape}; (m, {n_ligand}, 3) or (m, {n}, 3) is needed, m at least 1"
+            )
+        if given.shape[1] == n:
+            return given
+        whole = np.repeat(self.atoms.positions[np.newaxis], len(given), axis=0)
+        whole[:, self.ligand] = given
+        return whole
+
+    def moving(self, positions: Floats) -> NDArray[np.bool_]:
+        """Choose the atoms that move: the ligand, and residues with an atom within `near` of it, (n,)."""
+        positions = positions_of(positions)
+        apart = positions[:, None] - positions[self.ligand]
+        close = (np.einsum("ijk,ijk->ij", apart, apart) <= self.near**2).any(axis=1)
+        assert self.atoms.labels is not None
+        residues = self.atoms.labels.residue_index
+        mask: NDArray[np.bool_] = np.isin(residues, np.unique(residues[close]))
+        mask[self.ligand] = True
+        return mask
+
+    def _batch(self, complexes: Floats) -> Refined:
+        """Refine complexes (m, n, 3) A together."""
+        before, errors = self._measured(complexes)
+        rows = Ensemble(self.atoms, copies=len(complexes), terms=[self._restraint], **self._options)
+        failed = dict(errors)
+        for k, positions in enumerate(complexes):
+            if k in failed:
+                continue
+            rows.positions[k] = positions
+            rows.references(_HELD)[k] = positions
+            rows.frozen[k] = ~self.moving(positions)
+        iterations, converged = np.zeros(len(complexes), np.int64), np.zeros(len(complexes), bool)
+        for constant in (_STEEP, self._hold):
+            good = [k for k in range(len(complexes)) if k not in failed]
+            for k in good:
+                rows.force_constants(_HELD)[k] = np.where(self._held, constant, 0.0)
+            batch = rows.minimize(good, **self._limits)
+            failed |= {good[place]: why for place, why in batch.errors.items()}
+            for k, result in zip(good, batch.results, strict=True):
+                if result is not None:
+                    iterations[k] += result.iterations
+                    converged[k] = result.converged
+        positions = np.full(complexes.shape, np.nan)
+        good = [k for k in range(len(complexes)) if k not in failed]
+        positions[good] = rows.positions[good]
+        after, errors = self._measured(positions, failed)
+        failed |= errors
+        ours = heavy(self.atoms, self.ligand)
+        moved = np.sqrt(((positions - complexes)[:, ours] ** 2).sum(axis=2).mean(axis=1))
+        none = np.zeros(len(complexes), np.int64)
+        return Refined(positions, before, after, moved, iterations, converged, none, dict(sorted(failed.items())))
+
+    def _measured(
+        self, complexes: Floats, failed: Mapping[int, str] = MappingProxyType({})
+    ) -> tuple[Measures, dict[int, str]]:
+        """Measure complexes (m, n, 3) A; give the measures, and why some have none."""
+        good = np.array([k for k in range(len(complexes)) if k not in failed], np.int64)
+        values = {of.name: np.full(len(complexes), np.nan) for of in fields(Measures)}
+        if not len(good):
+            return Measures(**values), {}
+        found = self.binding.evaluate_batch(complexes[good], errors="record")
+        values["total"][good], values["binding"][good] = found.complex.total, found.delta.total
+        counted = clashes_of(self.atoms, self.ligand, self.receptor, complexes[good])
+        values["clashes"][good], values["closest"][good] = counted
+        values["strain"][good] = self._strain(complexes[good][:, self.ligand])
+        return Measures(**values), {int(good[place]): why for place, why in found.errors.items()}
+
+    def _strain(self, ligands: Floats) -> Floats:
+        """Energy of ligands (m, n, 3) A alone, less the energy at the nearest minimum of each, (m,) kcal/mol."""
+        rows = Ensemble(self.atoms[self.ligand], copies=len(ligands), **self._options)
+        good = [k for k in range(len(ligands)) if np.isfinite(ligands[k]).all()]
+        for k in good:
+            rows.positions[k] = ligands[k]
+        batch = rows.minimize(good, tolerance=0.05, max_iterations=500)
+        strain = np.full(len(ligands), np.nan)
+        for k, result in zip(good, batch.results, strict=True):
+            if result is not None:
+                strain[k] = float(result.energy_before.total) - result.total
+        return strain
+
+
+def _joined(parts: list[Refined]) -> Refined:
+    """Join the poses of several batches."""
+    starts = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+    errors = {start + k: why for start, part in zip(starts, parts, strict=False) for k, why in part.errors.items()}
+    arrays = ("positions", "moved", "iterations", "converged", "side_chains")
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays}
+    measures = {name: Measures.joined([getattr(part, name) for part in parts]) for name in ("before", "after")}
+    return Refined(**joined, **measures, errors=errors)
