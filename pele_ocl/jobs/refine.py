@@ -89,8 +89,8 @@ class RefineSpec(Spec[int]):
         """Positions (n_ligand, 3) A of the native pose."""
         if self.native is None:
             return None
-        complex_ = self._complexes(self.native)[0]
-        return complex_[self.refiner.ligand]
+        positions: Floats = self._complexes(self.native)[0][self.refiner.ligand]
+        return positions
 
     def _complexes(self, path: Path) -> Floats:
         """Read the poses of a file as complexes (m, n, 3) A."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats, Ints
+from ..atoms import Atoms, Floats
 from ..atoms.bond_paths import exclusions
 from ..errors import InputError
+
+Indices = NDArray[np.integer[Any]]
 
 # Radii of van der Waals, A (Bondi 1964; Rowland and Taylor 1996 for hydrogen). A clash is what PoseBusters calls one.
 _RADII = {"C": 1.70, "N": 1.55, "O": 1.52, "F": 1.47, "P": 1.80, "S": 1.80, "Cl": 1.75, "Br": 1.85, "I": 1.98}
@@ -82,14 +85,15 @@ def ranks_of(binding: Floats) -> NDArray[np.int64]:
     return ranks
 
 
-def heavy(atoms: Atoms, chosen: Ints) -> Ints:
+def heavy(atoms: Atoms, chosen: Indices) -> Indices:
     """Choose the heavy atoms among some. Raises InputError if the atoms have no elements."""
     if atoms.labels is None:
         raise InputError("these atoms have no elements; read them from a structure file")
-    return chosen[atoms.labels.elements[chosen] != "H"]
+    found: Indices = chosen[atoms.labels.elements[chosen] != "H"]
+    return found
 
 
-def _bonded(atoms: Atoms, ours: Ints, theirs: Ints) -> NDArray[np.bool_]:
+def _bonded(atoms: Atoms, ours: Indices, theirs: Indices) -> NDArray[np.bool_]:
     """Tell which pairs of our atoms and theirs are three bonds apart or less, (n_ours, n_theirs)."""
     near = np.zeros((len(ours), len(theirs)), bool)
     rows, columns = np.full(len(atoms), -1), np.full(len(atoms), -1)
@@ -101,7 +105,7 @@ def _bonded(atoms: Atoms, ours: Ints, theirs: Ints) -> NDArray[np.bool_]:
     return near
 
 
-def clashes_of(atoms: Atoms, ligand: Ints, receptor: Ints, poses: Iterable[Floats]) -> tuple[Floats, Floats]:
+def clashes_of(atoms: Atoms, ligand: Indices, receptor: Indices, poses: Iterable[Floats]) -> tuple[Floats, Floats]:
     """Count the clashes of complexes, and find the closest pairs: (m,) and (m,) shares of the sums of radii.
 
     ligand, receptor : their atoms; poses : positions (n, 3) A of each complex

@@ -202,7 +202,10 @@ def _joined(parts: list[Refined]) -> Refined:
     """Join the poses of several batches."""
     starts = np.cumsum([0, *(len(part) for part in parts)]).tolist()
     errors = {start + k: why for start, part in zip(starts, parts, strict=False) for k, why in part.errors.items()}
-    arrays = ("positions", "moved", "iterations", "converged", "side_chains")
-    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays}
-    measures = {name: Measures.joined([getattr(part, name) for part in parts]) for name in ("before", "after")}
-    return Refined(**joined, **measures, errors=errors)
+    positions, moved = (np.concatenate([getattr(part, name) for part in parts]) for name in ("positions", "moved"))
+    iterations, side_chains = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("iterations", "side_chains")
+    )
+    converged = np.concatenate([part.converged for part in parts])
+    before, after = (Measures.joined([getattr(part, name) for part in parts]) for name in ("before", "after"))
+    return Refined(positions, before, after, moved, iterations, converged, side_chains, errors)
