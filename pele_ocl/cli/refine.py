@@ -10,17 +10,18 @@ import click
 import numpy as np
 
 from ..errors import FormatError
-from ..formats import write_table
+from ..formats import read_conformations, write_table
 from ..jobs import Journal, Record
 from ..jobs.refine import REFINED, RefineSpec
 from ..jobs.running import run_with
 from ..refine.poses import ranks_of
 from ..solvent_model import SolventModel
+from ..view.poses import Column, save_poses_page
 from .clock import elapsed
 from .cluster import ClusterOptions, cluster_options, cluster_options_of
-from .command import INPUT, OUTPUT, EachOnce
+from .command import INPUT, EachOnce
 from .minimize.report import column
-from .minimize.targets import expanded
+from .minimize.targets import TARGET, expanded
 from .options import ReadAtoms, model_options, report_options, run_options, strict_option, structure_options
 from .physics import lines_of
 from .progress import ProgressLine
@@ -29,7 +30,7 @@ from .report import call_facts, counted, duration, headline
 from .tables import UNIT, table
 from .terminal import note, one_line, say
 
-JOURNAL, TABLE = "refine.jsonl", "refine.csv"
+JOURNAL, TABLE, PAGE = "refine.jsonl", "refine.csv", "index.html"
 _SHOWN = 60  # poses in the table
 _LIMITED = "ended before their gradient was below the tolerance"
 
@@ -39,7 +40,7 @@ _LIMITED = "ended before their gradient was below the tolerance"
 @click.argument("poses", metavar="[POSES]...", type=INPUT, nargs=-1, callback=expanded)
 @click.option("--ligand", required=True, metavar="EXPR", help="Atoms of the ligand, as in --select.")
 @click.option(
-    "-o", "--output", type=OUTPUT, metavar="DIR", required=True,
+    "-o", "--output", type=TARGET, metavar="DIR", required=True,
     help="Write each refined complex, a table and a journal to this folder.",
 )  # fmt: skip
 @click.option("--native", type=INPUT, metavar="FILE", help="Pose of the ligand to measure rmsd to, as POSES are.")
@@ -105,6 +106,7 @@ def refine(
     for row, rank in zip(rows, ranks.tolist(), strict=True):
         row["rank"] = rank
     _save(output / TABLE, rows, facts)
+    _draw(spec, output / PAGE, rows)
     for sentence in facts["notes"]:
         note(f"Note: {sentence}")
     limited = [row for row in rows if row.get("converged") is False]
@@ -187,6 +189,31 @@ def _cells(row: dict[str, Any], has_native: bool) -> list[str]:
 def _text(value: float | None) -> str:
     """Write an energy, kcal/mol."""
     return "-" if value is None else f"{value:,.1f}" if abs(value) < 1e6 else f"{value:.1e}"
+
+
+def _draw(spec: RefineSpec, path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write the page of the poses that are done, from the files of their complexes."""
+    good = [k for k, row in enumerate(rows) if "error" not in row]
+    if not good:
+        return
+    poses = np.stack([read_conformations(spec.target(k))[1][0] for k in good])
+    columns = {
+        "binding": Column("binding energy, kcal/mol", [rows[k]["after"]["binding"] for k in good]),
+        "total": Column("energy of the complex, kcal/mol", [rows[k]["after"]["total"] for k in good]),
+        "strain": Column("strain of the ligand, kcal/mol", [rows[k]["after"]["strain"] for k in good]),
+        "clashes": Column("clashes before", [rows[k]["before"]["clashes"] for k in good]),
+        "moved": Column("moved, \u00c5", [rows[k]["moved"] for k in good]),
+    }
+    if spec.native is not None:
+        columns = {"rmsd": Column("rmsd to the native pose, \u00c5", [rows[k]["rmsd_after"] for k in good]), **columns}
+    save_poses_page(
+        path, spec.refiner.atoms, spec.refiner.ligand, poses, [rows[k]["structure"] for k in good], columns,
+        ("moved" if spec.native is None else "rmsd", "binding"),
+        title=f"Poses of {spec.ligand} in {spec.path.name}",
+        facts=f"{counted(len(good), 'pose')} refined; {lines_of(spec.shared()['settings'])[-1].split(maxsplit=1)[1]}",
+        about="Click a pose, or its row. Drag turns the molecule, the wheel scales it. Energies are of minimised poses,"
+        " and no free energies.",
+    )  # fmt: skip
 
 
 def _save(path: Path, rows: Sequence[dict[str, Any]], facts: dict[str, Any]) -> None:
