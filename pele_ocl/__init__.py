@@ -85,6 +85,8 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .potmap import PotmapResult as PotmapResult
     from .potmap import potmap as potmap
     from .reading import read as read
+    from .refine import Refined as Refined
+    from .refine import Refiner as Refiner
     from .relax import Relaxer as Relaxer
     from .relax import RelaxResult as RelaxResult
     from .relax import relax as relax
@@ -132,6 +134,7 @@ _HOMES = {
     "pb": ("PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
     "potmap": ("Potmap", "PotmapResult"),
     "reading": ("read",),
+    "refine": ("Refined", "Refiner"),
     "relax": ("RelaxResult", "Relaxer"),
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),

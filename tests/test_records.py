@@ -32,6 +32,7 @@ OF_ONE = {
     "energy": ("--per-residue",), "solvent": (), "nonbond": (), "binding": LIGAND, "minimize": (*FEW, "-o", "{}/m.pdb"),
     "relax": (*FEW, "-o", "{}/r.pdb"), "potmap": COARSE, "ions": (*COARSE, "--ion", "NA:1", "-o", "{}/ions.pdb"),
     "view": ("-o", "{}/page.html"), "prepare": ("-o", "{}/ready.pdb"), "pb": (*COARSE, "--per-residue"),
+    "refine": (*LIGAND, *FEW, "-o", "{}/refined"),
 }  # fmt: skip
 OF_SEVERAL = {
     "energy": (), "solvent": (), "nonbond": (), "binding": LIGAND, "minimize": (*FEW, "-o", "{}/m/"),

@@ -208,9 +208,10 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.PoissonBoltzmann: lambda: pele_ocl.PoissonBoltzmann(ATOMS, spacing=2.0, device=DEVICE),
     pele_ocl.Relaxer: lambda: pele_ocl.Relaxer(device=DEVICE),
     pele_ocl.Binding: lambda: pele_ocl.Binding(ATOMS, "index 6:11", device=DEVICE),
+    pele_ocl.Refiner: lambda: pele_ocl.Refiner(ATOMS, "index 6:11", max_iterations=1, device=DEVICE),
 }
 # Made by the program alone.
-RESULTS = ("Result", "Batch", "Energies", "Preparation")
+RESULTS = ("Result", "Batch", "Energies", "Preparation", "Refined")
 # Called by the program alone.
 OF_THE_PROGRAM = ("check_targets", "launches", "part", "put_targets", "runs_first", "sizes", "targets_of")
 # Take objects of other libraries, or seconds.

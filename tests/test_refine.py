@@ -1,0 +1,249 @@
+"""Poses refined: clashes go, poses keep to themselves, tables and files, runs that go on."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import error_of, on_the_chosen_device, run
+
+import pele_ocl
+from pele_ocl import Refiner
+from pele_ocl.errors import InputError
+from pele_ocl.refine.poses import CLASH, clashes_of, ranks_of
+
+__all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
+
+STRUCTURES = Path(pele_ocl.__file__).parent.parent / "data" / "structures"
+LIGAND = "chain B"
+SHIFT = np.array([4.0, 9.0, 3.0])  # A, from where trialanine is in its file to beside hexapeptide
+
+
+@pytest.fixture(scope="module")
+def complex_file(tmp_path_factory) -> Path:
+    """Write hexapeptide as chain A and trialanine beside it as chain B."""
+    lines = []
+    for name, chain, shift in (("hexapeptide", "A", np.zeros(3)), ("trialanine", "B", SHIFT)):
+        positions = pele_ocl.read(STRUCTURES / f"{name}.pdb").positions
+        centre = positions.mean(axis=0)
+        atoms = [line for line in (STRUCTURES / f"{name}.pdb").read_text().splitlines() if line.startswith("ATOM")]
+        for line, (x, y, z) in zip(atoms, positions - centre + shift, strict=True):
+            lines.append(f"{line[:21]}{chain}{line[22:30]}{x:8.3f}{y:8.3f}{z:8.3f}{line[54:]}")
+        lines.append("TER")
+    path = tmp_path_factory.mktemp("refine") / "complex.pdb"
+    path.write_text("\n".join([*lines, "END", ""]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def atoms(complex_file):
+    return pele_ocl.read(complex_file)
+
+
+@pytest.fixture(scope="module")
+def refiner(atoms):
+    return Refiner(atoms, LIGAND, near=6.0, max_iterations=60)
+
+
+@pytest.fixture(scope="module")
+def poses(atoms, refiner):
+    """Give the ligand as it is, pushed into the receptor, and turned over beside it."""
+    own = atoms.positions[refiner.ligand]
+    receptor = atoms.positions[refiner.receptor].mean(axis=0)
+    inwards = receptor - own.mean(axis=0)
+    turned = 2 * own.mean(axis=0) - own[:, [0, 1, 2]] * [1, 1, -1] - [0, 0, 2 * own.mean(axis=0)[2]]
+    return np.stack([own, own + 0.45 * inwards, turned])
+
+
+@pytest.fixture(scope="module")
+def refined(refiner, poses):
+    return refiner.refine(poses)
+
+
+def test_clashes_go_and_poses_stay_near(refined):
+    assert refined.before.clashes[1] > 0
+    assert (refined.after.clashes == 0).all()
+    assert (refined.after.closest >= CLASH).all()
+    assert (refined.after.total < refined.before.total).all()
+    assert refined.after.binding[1] < min(0, refined.before.binding[1])
+    assert (refined.moved < 3.0).all()
+    assert (refined.iterations > 0).all()
+    assert (refined.after.strain > -1e-3).all()
+    assert sorted(refined.ranks) == [1, 2, 3]
+
+
+def test_what_is_far_stays_where_it_is(atoms, refiner, poses, refined):
+    for k, start in enumerate(refiner.complexes(poses)):
+        moving = refiner.moving(start)
+        assert moving[refiner.ligand].all()
+        apart = np.linalg.norm(start[:, None] - start[refiner.ligand], axis=2).min(axis=1)
+        assert moving[apart <= 6.0].all()
+        assert np.abs(refined.positions[k] - start)[~moving].max(initial=0) < 1e-4
+        assert np.abs(refined.positions[k] - start)[moving].max() > 0.05
+
+
+def test_a_pose_depends_on_itself_alone(refiner, poses, refined):
+    alone = refiner.refine(poses[1:2])
+    reversed_ = refiner.refine(poses[::-1])
+    assert np.array_equal(alone.positions[0], refined.positions[1])
+    assert np.array_equal(reversed_.positions[::-1], refined.positions)
+    assert alone.after.row(0) == refined.after.row(1)
+
+
+def test_a_pose_that_fails_is_a_record(refiner, poses, refined):
+    bad = poses.copy()
+    bad[0, 3] = bad[0, 4]
+    found = refiner.refine(bad, errors="record")
+    assert list(found.errors) == [0]
+    assert "same place" in found.errors[0]
+    assert np.isnan(found.positions[0]).all()
+    assert found.ranks[0] == 0
+    assert np.array_equal(found.positions[1:], refined.positions[1:])
+    with pytest.raises(InputError, match="pose 0: "):
+        refiner.refine(bad)
+
+
+def test_measures_against_their_definitions(atoms, refiner, refined):
+    binding = pele_ocl.Binding(atoms, LIGAND)
+    for k, positions in enumerate(refined.positions):
+        assert refined.after.binding[k] == pytest.approx(binding.evaluate(positions).delta.total, abs=2e-3)
+        ligand = atoms[refiner.ligand].moved(positions[refiner.ligand])
+        relaxed = pele_ocl.minimize(ligand, tolerance=0.05, max_iterations=500)
+        strain = pele_ocl.energy(ligand).total - relaxed.total
+        assert refined.after.strain[k] == pytest.approx(strain, abs=0.05)
+
+
+def test_clashes_are_of_heavy_atoms_that_no_bonds_join(atoms, refiner):
+    moved = atoms.positions.copy()
+    oxygen = next(i for i in refiner.ligand if atoms.labels.elements[i] == "O")
+    carbon = next(i for i in refiner.receptor if atoms.labels.elements[i] == "C")
+    before = clashes_of(atoms, refiner.ligand, refiner.receptor, [moved])[0][0]
+    moved[oxygen] = moved[carbon] + [0.74 * (1.52 + 1.70), 0, 0]
+    there = clashes_of(atoms, np.array([oxygen]), np.array([carbon]), [moved])
+    assert (there[0][0], there[1][0]) == (1, pytest.approx(0.74))
+    moved[oxygen] = moved[carbon] + [0.76 * (1.52 + 1.70), 0, 0]
+    assert clashes_of(atoms, np.array([oxygen]), np.array([carbon]), [moved])[0][0] == 0
+    assert before == 0
+    own = refiner.receptor
+    parts = own[atoms.labels.residue_numbers[own] == 1], own[atoms.labels.residue_numbers[own] != 1]
+    assert clashes_of(atoms, *parts, [atoms.positions])[0][0] == 0  # though C and N are bonded
+
+
+def test_ranks():
+    assert ranks_of(np.array([-1.0, np.nan, -5.0, 2.0])).tolist() == [2, 0, 1, 3]
+
+
+def test_poses_of_another_shape_are_refused(refiner):
+    with pytest.raises(InputError, match=r"poses have shape \(2, 5, 3\)"):
+        refiner.refine(np.zeros((2, 5, 3)))
+    with pytest.raises(InputError):
+        Refiner(refiner.atoms, LIGAND, near=-1)
+
+
+def models(atoms, positions) -> str:
+    """Write the ligand's atoms at several positions as models of a PDB file."""
+    lines = []
+    for k, own in enumerate(positions, 1):
+        lines.append(f"MODEL {k}")
+        for i, (x, y, z) in enumerate(own):
+            name, residue, number = (
+                of[i] for of in (atoms.labels.names, atoms.labels.residue_names, atoms.labels.residue_numbers)
+            )
+            shown = name if len(name) == 4 else f" {name:<3s}"
+            lines.append(f"ATOM  {i + 1:5d} {shown} {residue:3s} B{number:4d}    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00")
+        lines.append("ENDMDL")
+    return "\n".join([*lines, "END", ""])
+
+
+@pytest.fixture(scope="module")
+def pose_file(atoms, refiner, poses, complex_file) -> Path:
+    path = complex_file.with_name("poses.pdb")
+    path.write_text(models(atoms[refiner.ligand], poses))
+    return path
+
+
+def refine(*words, code=0):
+    return run("refine", *words, "--ligand", LIGAND, "--near", "6", "--max-iterations", "60", code=code)
+
+
+def test_the_command_and_its_files(complex_file, pose_file, tmp_path):
+    out = tmp_path / "out"
+    native = complex_file.with_name("native.pdb")
+    native.write_text(pose_file.read_text().split("ENDMDL")[0] + "ENDMDL\nEND\n")
+    found = json.loads(refine(complex_file, pose_file, "-o", out, "--native", native, "--json").stdout)
+    assert (found["n_poses"], found["n_failed"], found["schema"]) == (3, 0, 2)
+    assert [pose["pose"] for pose in found["poses"]] == ["poses_1", "poses_2", "poses_3"]
+    assert found["settings"]["ligand"] == LIGAND
+    first, pushed = found["poses"][:2]
+    assert first["rmsd_before"] == pytest.approx(0, abs=1e-3)
+    assert pushed["before"]["clashes"] > 0 == pushed["after"]["clashes"]
+    table = (out / "refine.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in table if not line.startswith("#")] == [
+        "pose",
+        "poses_1",
+        "poses_2",
+        "poses_3",
+    ]
+    written = pele_ocl.read(out / "poses_2.pdb")
+    own = pele_ocl.Binding(written, LIGAND).evaluate().delta.total
+    assert own == pytest.approx(pushed["after"]["binding"], abs=0.3)  # of positions of three digits
+    page = (out / "index.html").read_text()
+    data = json.loads(re.search(r'type="application/json">(.*?)</script>', page, re.DOTALL)[1])
+    assert data["columns"]["binding"]["values"] == pytest.approx([pose["after"]["binding"] for pose in found["poses"]])
+    assert data["axes"] == ["rmsd", "binding"]
+    assert "://" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_run_goes_on_where_it_ended(complex_file, pose_file, tmp_path):
+    out = tmp_path / "out"
+    refine(complex_file, pose_file, "-o", out)
+    journal, table = out / "refine.jsonl", out / "refine.csv"
+    whole, rows = journal.read_text(), numbers_of(table)
+    journal.write_text("".join(whole.splitlines(keepends=True)[:2]))
+    (out / "poses_3.pdb").unlink()
+    table.unlink()
+    text = refine(complex_file, pose_file, "-o", out, "--resume").stdout
+    assert "3 poses" in text
+    assert numbers_of(table) == rows
+    assert (out / "poses_3.pdb").exists()
+
+
+def numbers_of(table: Path) -> list[str]:
+    return [line for line in table.read_text().splitlines() if not line.startswith("#")]
+
+
+def test_without_poses_the_complex_is_refined(complex_file, tmp_path):
+    text = refine(complex_file, "-o", tmp_path / "own").stdout
+    assert "1 pose ->" in text
+    assert (tmp_path / "own" / "complex.pdb").exists()
+
+
+def test_mistakes_are_sentences(complex_file, pose_file, atoms, poses, refiner, tmp_path):
+    short = tmp_path / "short.pdb"
+    short.write_text(models(atoms[refiner.ligand][:5], poses[:, :5]))
+    words = ("refine", complex_file, short, "--ligand", LIGAND, "-o", tmp_path / "out")
+    assert "poses have 5 atoms, the ligand" in error_of(*words)
+    assert not (tmp_path / "out").exists()
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    assert "is no folder" in error_of("refine", complex_file, "--ligand", LIGAND, "-o", taken)
+    again = tmp_path / "poses.pdb"
+    again.write_text(pose_file.read_text())
+    assert "two poses have the name poses_1" in error_of(
+        "refine", complex_file, pose_file, again, "--ligand", LIGAND, "-o", tmp_path / "out"
+    )
+
+
+def test_poses_that_fail_end_nothing(complex_file, atoms, refiner, poses, tmp_path):
+    bad = poses.copy()
+    bad[0, 3] = bad[0, 4]
+    path = tmp_path / "bad.pdb"
+    path.write_text(models(atoms[refiner.ligand], bad))
+    done = refine(complex_file, path, "-o", tmp_path / "out", "--json", code=1)
+    found = json.loads(done.stdout)
+    assert found["n_failed"] == 1
+    assert "same place" in found["poses"][0]["error"]
+    assert found["poses"][1]["rank"] in (1, 2)
