@@ -22,6 +22,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "public names": (0.5, 0.9, "__init__", "import pele_ocl"),
     "bench": (3, 0.9, "bench", "timing, tuning"),
     "jobs": (1.5, 0.9, "jobs", "records, journals, workers"),
+    "refine": (1, 0.9, "refine", "poses that are ranked"),
     "binding": (0, 0.9, "binding", "complex less its parts"),
     "trajectories": (0, 0.9, "trajectories", "frames in pieces, records"),
     "energy": (0, 0.9, "energy", "all terms and the gradient"),

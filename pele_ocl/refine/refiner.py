@@ -33,9 +33,9 @@ class Refiner:
     """Refinement of poses of one ligand in one receptor, prepared once.
 
     Residues within `near` of a pose and the ligand move, all else stays. First side chains close to the ligand are
-    predicted. Then a round of minimisation takes clashes away while atoms are held firmly, and a second one lets them
-    go: the ligand's heavy atoms and the backbone near it are held by `hold` kcal/mol/A^2, once they are more than
-    `free` A from where they began. What a pose becomes depends on that pose alone.
+    predicted. Then a round of minimisation takes clashes away, while atoms are held firmly. A second round holds the
+    ligand's heavy atoms and the backbone by `hold`, once they are more than `free` from where they began. A pose has
+    the same result alone and beside others.
 
     atoms : of the complex, with a force field; ligand : a selection (docs/selection.md), a mask or indices
     near : A; side_chains : A from the ligand, within which side chains are predicted, 0 for none
