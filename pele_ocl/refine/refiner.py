@@ -34,8 +34,8 @@ class Refiner:
 
     Residues within `near` of a pose and the ligand move, all else stays. First side chains close to the ligand are
     predicted. Then a round of minimisation takes clashes away, while atoms are held firmly. A second round holds the
-    ligand's heavy atoms and the backbone by `hold`, once they are more than `free` from where they began. A pose has
-    the same result alone and beside others.
+    ligand's heavy atoms and the backbone by `hold`, from `free` off their start on. A pose has the same result alone
+    and beside others.
 
     atoms : of the complex, with a force field; ligand : a selection (docs/selection.md), a mask or indices
     near : A; side_chains : A from the ligand, within which side chains are predicted, 0 for none
