@@ -52,6 +52,7 @@ def main() -> None:
         Path(__file__).with_name("dunbrack2010.npz"),
         residues=np.array(list(arrays)),
         counts=np.array([len(rows) for rows in arrays.values()], np.int32),
+        n_chi=np.array([(rows[0, :4] > 0).sum() for rows in arrays.values()], np.int8),
         bins=(36 * together[:, 4] + together[:, 5]).astype(np.int16),  # 36 of phi by 36 of psi, centres from -180 on
         probabilities=np.rint(together[:, 6] * 1000).astype(np.uint16),  # thousandths
         chi=np.rint(together[:, 7:11].T).astype(np.int16),  # degrees
