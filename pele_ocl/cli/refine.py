@@ -50,7 +50,7 @@ _LIMITED = "ended before their gradient was below the tolerance"
 )  # fmt: skip
 @click.option(
     "--side-chains", type=click.FloatRange(min=0), default=6.0, show_default=True,
-    help="Residues whose side chains are predicted first: so close to the ligand, Angstrom; 0 for none.",
+    help="Predict side chains so close to a ligand that clashes, Angstrom; 0 for none.",
 )  # fmt: skip
 @click.option(
     "--hold", type=click.FloatRange(min=0), default=1.0, show_default=True,

@@ -17,6 +17,8 @@ from ..binding.parts import Chosen
 from ..energy import PositionalRestraint
 from ..ensemble import Ensemble
 from ..errors import InputError
+from ..explore.rotations import side_chains_of
+from ..explore.side_chains import SideChainPredictor
 from ..solvent_model import SolventModel
 from ..variant import Progress
 from .poses import Measures, Refined, clashes_of, heavy
@@ -26,19 +28,20 @@ if TYPE_CHECKING:
 
 _BATCH_ATOMS = 1 << 19  # of complexes that are refined together
 _HELD = "hold"  # name of the restraint
+_TURNED = 0.5  # A that an atom of a side chain moves, if it turned
 _STEEP = 10.0  # kcal/mol/A^2: how firmly the first round holds, while clashes push
 
 
 class Refiner:
     """Refinement of poses of one ligand in one receptor, prepared once.
 
-    Residues within `near` of a pose and the ligand move, all else stays. First side chains close to the ligand are
-    predicted. Then a round of minimisation takes clashes away, while atoms are held firmly. A second round holds the
+    Residues within `near` of a pose and the ligand move, all else stays. If the pose clashes, side chains close to the
+    ligand are predicted first. Then a round of minimisation takes clashes away, while atoms are held firmly. A second round holds the
     ligand's heavy atoms and the backbone by `hold`, from `free` off their start on. A pose has the same result alone
     and beside others.
 
     atoms : of the complex, with a force field; ligand : a selection (docs/selection.md), a mask or indices
-    near : A; side_chains : A from the ligand, within which side chains are predicted, 0 for none
+    near : A; side_chains : A from a ligand that clashes, within which side chains are predicted, 0 for none
     hold : kcal/mol/A^2; free : A
     tolerance : rms gradient at which a pose is done, kcal/mol/A; max_iterations : of each round
     model : SolventModel; precision, device : as in `energy`
@@ -80,6 +83,7 @@ class Refiner:
         held[heavy(self.atoms, self.ligand)] = True
         names = self.atoms.labels.names
         held[self.receptor] = np.isin(names[self.receptor], ("N", "CA", "C", "P", "C3'", "C4'"))
+        self._chains = side_chains_of(self.atoms) if side_chains else []
         self._held, self._hold = held, float(hold)
         self._restraint = PositionalRestraint(_STEEP, atoms=held, flat=float(free), name=_HELD)
 
@@ -148,6 +152,7 @@ class Refiner:
             rows.positions[k] = positions
             rows.references(_HELD)[k] = positions
             rows.frozen[k] = ~self.moving(positions)
+        turned = self._turn_side_chains(rows, [k for k in range(len(complexes)) if before.clashes[k] > 0])
         iterations, converged = np.zeros(len(complexes), np.int64), np.zeros(len(complexes), bool)
         for constant in (_STEEP, self._hold):
             good = [k for k in range(len(complexes)) if k not in failed]
@@ -166,8 +171,34 @@ class Refiner:
         failed |= errors
         ours = heavy(self.atoms, self.ligand)
         moved = np.sqrt(((positions - complexes)[:, ours] ** 2).sum(axis=2).mean(axis=1))
-        none = np.zeros(len(complexes), np.int64)
-        return Refined(positions, before, after, moved, iterations, converged, none, dict(sorted(failed.items())))
+        return Refined(positions, before, after, moved, iterations, converged, turned, dict(sorted(failed.items())))
+
+    def _turn_side_chains(self, rows: Ensemble, clashing: list[int]) -> NDArray[np.int64]:
+        """Predict side chains near the ligand in some rows, the nearest first; count the ones that turned, (m,)."""
+        turned = np.zeros(len(rows), np.int64)
+        if not self._chains or not clashing:
+            return turned
+        starts = dict(zip(clashing, rows.positions[clashing], strict=True))
+        orders = [self._side_chains_near(starts[k]) for k in clashing]
+        predictor = SideChainPredictor(rows, self.atoms, self._chains)
+        rows.evaluate(clashing)
+        predictor.predict(clashing, orders)
+        for k, order in zip(clashing, orders, strict=True):
+            positions = rows.positions[k]
+            rows.references(_HELD)[k] = np.where(self._held[:, None], starts[k], positions)
+            away = np.linalg.norm(positions - starts[k], axis=1)
+            turned[k] = sum(bool(away[self._chains[of].moved].max() > _TURNED) for of in order)
+        return turned
+
+    def _side_chains_near(self, positions: Floats) -> list[int]:
+        """Number the side chains with an atom near the ligand, the nearest first."""
+        ligand = positions[self.ligand]
+        apart = [
+            float(np.linalg.norm(positions[of.moved][:, None] - ligand, axis=2).min()) for of in self._chains
+        ]  # fmt: skip
+        own = set(self.ligand.tolist())
+        order = np.argsort(apart, kind="stable").tolist()
+        return [k for k in order if apart[k] <= self.side_chains and not own & set(self._chains[k].moved.tolist())]
 
     def _measured(
         self, complexes: Floats, failed: Mapping[int, str] = MappingProxyType({})
