@@ -36,9 +36,9 @@ class Refiner:
     """Refinement of poses of one ligand in one receptor, prepared once.
 
     Residues within `near` of a pose and the ligand move, all else stays. If the pose clashes, side chains close to the
-    ligand are predicted first. Then a round of minimisation takes clashes away, while atoms are held firmly. A second round holds the
-    ligand's heavy atoms and the backbone by `hold`, from `free` off their start on. A pose has the same result alone
-    and beside others.
+    ligand are predicted first. Then a round of minimisation takes clashes away, while atoms are held firmly. A second
+    round holds the ligand's heavy atoms and the backbone by `hold`, from `free` off their start on. A pose has the same
+    result alone and beside others.
 
     atoms : of the complex, with a force field; ligand : a selection (docs/selection.md), a mask or indices
     near : A; side_chains : A from a ligand that clashes, within which side chains are predicted, 0 for none
