@@ -2,9 +2,10 @@
 
     python tests/benchmarks/refine.py FOLDER...
 
-Each folder has complex.pdb with the ligand LIG, lig.xml with its parameters for OpenMM, lig.sdf with the native pose and
-all hydrogens, and poses.sdf with poses of the same atoms in the same order. To these are added three poses that are the
-native one, turned by up to 40 degrees and shifted by up to 1.2 A, so that most of them clash. Needs posebusters and rdkit.
+Each folder has complex.pdb with the ligand LIG, lig.xml with its parameters for OpenMM, lig.sdf with the native pose
+and all hydrogens, and poses.sdf with poses of the same atoms in the same order. To these are added three poses that are
+the native one, turned by up to 40 degrees and shifted by up to 1.2 A, so that most of them clash. Needs posebusters and
+rdkit.
 """
 
 from __future__ import annotations
@@ -95,10 +96,11 @@ def main(folders: list[Path]) -> None:
             after_good += not failed[1]
             near += apart[0] < 2.0
             left += apart[0] < 2.0 and apart[1] > 2.5
+            clashes, binding = ([row[when][name] for when in ("before", "after")] for name in ("clashes", "binding"))
             print(
-                f"{folder.name} {row['pose']}: clashes {row['before']['clashes']:.0f} -> {row['after']['clashes']:.0f}, "
-                f"binding {row['before']['binding']:.1f} -> {row['after']['binding']:.1f}, rmsd {apart[0]:.2f} -> "
-                f"{apart[1]:.2f}, side chains {row['side_chains']}, failed {len(failed[0])} -> {', '.join(failed[1]) or 0}",
+                f"{folder.name} {row['pose']}: clashes {clashes[0]:.0f} -> {clashes[1]:.0f}, "
+                f"binding {binding[0]:.1f} -> {binding[1]:.1f}, rmsd {apart[0]:.2f} -> {apart[1]:.2f}, "
+                f"side chains {row['side_chains']}, failed {len(failed[0])} -> {', '.join(failed[1]) or 0}",
                 flush=True,
             )
     print(f"{total} poses: PoseBusters passed by {before_good} before and {after_good} after; of {near} under 2 A "
