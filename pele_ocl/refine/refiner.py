@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
-from types import MappingProxyType
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 _BATCH_ATOMS = 1 << 19  # of complexes that are refined together
 _HELD = "hold"  # name of the restraint
 _TURNED = 0.5  # A that an atom of a side chain moves, if it turned
+_BARE_SIGMA, _BARE_EPSILON = 1.06908, 0.0157  # A, kcal/mol: AMBER's type H
 _STEEP = 10.0  # kcal/mol/A^2: how firmly the first round holds, while clashes push
 
 
@@ -84,6 +84,7 @@ class Refiner:
         names = self.atoms.labels.names
         held[self.receptor] = np.isin(names[self.receptor], ("N", "CA", "C", "P", "C3'", "C4'"))
         self._chains = side_chains_of(self.atoms) if side_chains else []
+        self._guarded = _guarded(self.atoms)
         self._held, self._hold = held, float(hold)
         self._restraint = PositionalRestraint(_STEEP, atoms=held, flat=float(free), name=_HELD)
 
@@ -143,35 +144,29 @@ class Refiner:
 
     def _batch(self, complexes: Floats) -> Refined:
         """Refine complexes (m, n, 3) A together."""
-        before, errors = self._measured(complexes)
-        rows = Ensemble(self.atoms, copies=len(complexes), terms=[self._restraint], **self._options)
-        failed = dict(errors)
-        for k, positions in enumerate(complexes):
-            if k in failed:
-                continue
-            rows.positions[k] = positions
-            rows.references(_HELD)[k] = positions
-            rows.frozen[k] = ~self.moving(positions)
-        turned = self._turn_side_chains(rows, [k for k in range(len(complexes)) if before.clashes[k] > 0])
-        iterations, converged = np.zeros(len(complexes), np.int64), np.zeros(len(complexes), bool)
-        for constant in (_STEEP, self._hold):
-            good = [k for k in range(len(complexes)) if k not in failed]
-            for k in good:
-                rows.force_constants(_HELD)[k] = np.where(self._held, constant, 0.0)
-            batch = rows.minimize(good, **self._limits)
-            failed |= {good[place]: why for place, why in batch.errors.items()}
-            for k, result in zip(good, batch.results, strict=True):
-                if result is not None:
-                    iterations[k] += result.iterations
-                    converged[k] = result.converged
-        positions = np.full(complexes.shape, np.nan)
-        good = [k for k in range(len(complexes)) if k not in failed]
-        positions[good] = rows.positions[good]
-        after, errors = self._measured(positions, failed)
-        failed |= errors
+        before, failed = self._measured(complexes, {})
+        state = _State.of(complexes, failed)
+        rows = self._rows(self._guarded, state, complexes, _STEEP)
+        turned = self._turn_side_chains(rows, [k for k in state.good if before.clashes[k] > 0])
+        state.minimize(rows, self._limits)
+        state.minimize(self._rows(self.atoms, state, complexes, self._hold), self._limits)
+        after, failed = self._measured(state.positions, state.failed)
+        state.failed |= failed
+        state.positions[list(state.failed)] = np.nan
         ours = heavy(self.atoms, self.ligand)
-        moved = np.sqrt(((positions - complexes)[:, ours] ** 2).sum(axis=2).mean(axis=1))
-        return Refined(positions, before, after, moved, iterations, converged, turned, dict(sorted(failed.items())))
+        moved = np.sqrt(((state.positions - complexes)[:, ours] ** 2).sum(axis=2).mean(axis=1))
+        errors = dict(sorted(state.failed.items()))
+        return Refined(state.positions, before, after, moved, state.iterations, state.converged, turned, errors)
+
+    def _rows(self, atoms: Atoms, state: _State, starts: Floats, constant: float) -> Ensemble:
+        """Make rows at the positions of a state, held near their starts (m, n, 3) by a force constant."""
+        rows = Ensemble(atoms, copies=len(starts), terms=[self._restraint], **self._options)
+        for k in state.good:
+            rows.positions[k] = state.positions[k]
+            rows.references(_HELD)[k] = starts[k]
+            rows.force_constants(_HELD)[k] = np.where(self._held, constant, 0.0)
+            rows.frozen[k] = ~self.moving(starts[k])
+        return rows
 
     def _turn_side_chains(self, rows: Ensemble, clashing: list[int]) -> NDArray[np.int64]:
         """Predict side chains near the ligand in some rows, the nearest first; count the ones that turned, (m,)."""
@@ -184,9 +179,7 @@ class Refiner:
         rows.evaluate(clashing)
         predictor.predict(clashing, orders)
         for k, order in zip(clashing, orders, strict=True):
-            positions = rows.positions[k]
-            rows.references(_HELD)[k] = np.where(self._held[:, None], starts[k], positions)
-            away = np.linalg.norm(positions - starts[k], axis=1)
+            away = np.linalg.norm(rows.positions[k] - starts[k], axis=1)
             turned[k] = sum(bool(away[self._chains[of].moved].max() > _TURNED) for of in order)
         return turned
 
@@ -200,9 +193,7 @@ class Refiner:
         order = np.argsort(apart, kind="stable").tolist()
         return [k for k in order if apart[k] <= self.side_chains and not own & set(self._chains[k].moved.tolist())]
 
-    def _measured(
-        self, complexes: Floats, failed: Mapping[int, str] = MappingProxyType({})
-    ) -> tuple[Measures, dict[int, str]]:
+    def _measured(self, complexes: Floats, failed: Mapping[int, str]) -> tuple[Measures, dict[int, str]]:
         """Measure complexes (m, n, 3) A; give the measures, and why some have none."""
         good = np.array([k for k in range(len(complexes)) if k not in failed], np.int64)
         values = {of.name: np.full(len(complexes), np.nan) for of in fields(Measures)}
@@ -227,6 +218,52 @@ class Refiner:
             if result is not None:
                 strain[k] = float(result.energy_before.total) - result.total
         return strain
+
+
+@dataclass(eq=False)
+class _State:
+    """Poses under way: positions (m, n, 3) A, why some failed, and what minimisation says of each, (m,)."""
+
+    positions: Floats
+    failed: dict[int, str]
+    iterations: NDArray[np.int64]
+    converged: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, complexes: Floats, failed: Mapping[int, str]) -> _State:
+        m = len(complexes)
+        return cls(complexes.copy(), dict(failed), np.zeros(m, np.int64), np.zeros(m, bool))
+
+    @property
+    def good(self) -> list[int]:
+        """Poses that have not failed."""
+        return [k for k in range(len(self.positions)) if k not in self.failed]
+
+    def minimize(self, rows: Ensemble, limits: Mapping[str, Any]) -> None:
+        """Minimise rows, and take their positions."""
+        good = self.good
+        batch = rows.minimize(good, **limits)
+        for place, (k, result) in enumerate(zip(good, batch.results, strict=True)):
+            if result is None:
+                self.failed[k] = batch.errors[place]
+            else:
+                self.positions[k] = result.positions
+                self.iterations[k] += result.iterations
+                self.converged[k] = result.converged
+
+
+def _guarded(atoms: Atoms) -> Atoms:
+    """Give atoms without Lennard-Jones energy the one of AMBER's amide hydrogen.
+
+    Force fields leave hydroxyl hydrogens bare, and in a clash their charge would fall onto another atom.
+    """
+    assert atoms.lj_sigma is not None
+    assert atoms.lj_epsilon is not None
+    bare = (atoms.lj_sigma == 0) | (atoms.lj_epsilon == 0)
+    if not bare.any():
+        return atoms
+    sigma, epsilon = np.where(bare, _BARE_SIGMA, atoms.lj_sigma), np.where(bare, _BARE_EPSILON, atoms.lj_epsilon)
+    return replace(atoms, lj_sigma=sigma, lj_epsilon=epsilon)
 
 
 def _joined(parts: list[Refined]) -> Refined:

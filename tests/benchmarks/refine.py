@@ -17,6 +17,7 @@ from pathlib import Path
 
 import gemmi
 import numpy as np
+import pandas as pd
 from posebusters import PoseBusters
 from rdkit import Chem, RDLogger
 from rdkit.Chem import rdMolAlign
@@ -53,20 +54,22 @@ def unit(rng: np.random.Generator) -> np.ndarray:
 def parts_of(path: Path, native: Chem.Mol) -> tuple[Chem.Mol, Path]:
     """Read the ligand of a refined complex, and write its receptor to a file of its own."""
     structure = gemmi.read_structure(str(path))
-    ligand = [atom.pos for chain in structure[0] for residue in chain if residue.name == "LIG" for atom in residue]
+    ligand = [
+        atom.pos.tolist() for chain in structure[0] for residue in chain if residue.name == "LIG" for atom in residue
+    ]
     for chain in structure[0]:
         for k in reversed(range(len(chain))):
             if chain[k].name == "LIG":
                 del chain[k]
-    receptor = path.with_suffix(".receptor")
+    receptor = path.with_name(f"{path.stem}.receptor.pdb")
     structure.write_pdb(str(receptor))
-    return moved(native, np.array([[p.x, p.y, p.z] for p in ligand])), receptor
+    return moved(native, np.array(ligand)), receptor
 
 
 def checked(pose: Chem.Mol, native: Chem.Mol, receptor: Path) -> list[str]:
     """Name the checks of PoseBusters that a pose fails, its rmsd aside."""
     table = PoseBusters("redock").bust([pose], native, str(receptor)).iloc[0]
-    return [name for name, value in table.items() if not value and "rmsd" not in name.lower()]
+    return [name for name, value in table.items() if (value is pd.NA or not value) and "rmsd" not in name.lower()]
 
 
 def rmsd(pose: Chem.Mol, native: Chem.Mol) -> float:
@@ -88,6 +91,10 @@ def main(folders: list[Path]) -> None:
         found = json.loads(done.stdout)
         _, receptor = parts_of(folder / "complex.pdb", native)
         for pose, row in zip(poses, found["poses"], strict=True):
+            if "error" in row:
+                print(f"{folder.name} {row['pose']}: {row['error']}", flush=True)
+                total += 1
+                continue
             after, own = parts_of(folder / "refined" / f"{row['pose']}.pdb", native)
             failed = checked(pose, native, receptor), checked(after, native, own)
             apart = rmsd(pose, native), rmsd(after, native)
