@@ -167,11 +167,19 @@ class Ensemble:
 
         Raises InputError where a row was not evaluated.
         """
-        self._require(np.arange(len(self)))
+        return self.energies_of(None)
+
+    def energies_of(self, rows: RowsLike) -> Floats:
+        """Give energies of rows as of their last evaluation, (n_chosen,) kcal/mol; NaN for rows that failed.
+
+        Raises InputError where a row was not evaluated.
+        """
+        chosen = self._chosen(rows)
+        self._require(chosen)
         energies, are_numbers = self._resident.energies()
         energies[~are_numbers] = np.nan
         energies[list(self._failed)] = np.nan
-        return energies
+        return energies[chosen]
 
     @property
     def errors(self) -> dict[int, str]:

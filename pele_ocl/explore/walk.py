@@ -1,0 +1,213 @@
+"""State of explorers, and the moves that change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import instance, whole_number
+from ..atoms import Atoms, Floats, Ints, require_atoms
+from ..energy import Term
+from ..ensemble import Ensemble
+from ..errors import InputError
+from .philox import Words, philox, uniform
+
+if TYPE_CHECKING:
+    from .box import Box
+
+MOST_SEED = (1 << 32) - 1
+
+
+class Stage(IntEnum):
+    """Purposes that random numbers are drawn for, the second number of their counter."""
+
+    TRANSLATION = 0
+    ROTATION = 1
+    STEERING = 2
+    RELIEF = 3
+    ANM = 4
+    SIDE_CHAINS = 5
+    METROPOLIS = 6
+    CHANGES = 7  # of parameters, by `random` metrics
+    USER = 16  # moves of users: 16 and up
+
+
+@dataclass
+class Settings:
+    """Parameters of an explorer, which may change from step to step. Defaults are PELE's.
+
+    Frequencies count steps from 1: a stage is due if the step is a multiple; 0 is never.
+
+    temperature : K of Metropolis' rule
+    translation_range : A; steering_update_frequency : steps that a steering vector lasts, 0 for none
+    rotation_scaling, rotation_range : f and g, the mean angle in full turns and its spread
+    trials, steric_trials : poses whose energies are compared, and draws for each of them at most
+    overlap_factor : of the sum of two radii, below which atoms clash
+    com_constant : kcal/mol/A^2 that holds the ligand's centre where it was put, until Metropolis' rule
+    anm_frequency, side_chain_frequency, minimization_frequency : steps
+    displacement : A of a move along modes
+    side_chain_radius, minimization_radius : A around the ligand
+    near_only, proximity_distance : stages after the perturbation are left out if no receptor atom is so near, A
+    box : of the ligand's centre, None for none
+    """
+
+    temperature: float = 1000.0
+    translation_range: float = 1.0
+    steering_update_frequency: int = 0
+    rotation_scaling: float = 0.5
+    rotation_range: float = 0.25
+    trials: int = 10
+    steric_trials: int = 500
+    overlap_factor: float = 0.6
+    com_constant: float = 0.0
+    anm_frequency: int = 2
+    side_chain_frequency: int = 3
+    minimization_frequency: int = 1
+    displacement: float = 1.0
+    side_chain_radius: float = 6.0
+    minimization_radius: float = 1000.0
+    near_only: bool = True
+    proximity_distance: float = 5.0
+    box: Box | None = None
+
+
+class Move:
+    """Change of the rows of some explorers in place. One file is one move; a user's move is a class like it.
+
+    name : in records; needs_near : whether it is left out far from the receptor, as `Settings.near_only` has it
+    """
+
+    name: ClassVar[str] = "move"
+    needs_near: ClassVar[bool] = True
+
+    def terms(self, atoms: Atoms, ligand: Ints) -> Sequence[Term]:
+        """Give restraints that the move sets in rows; their force constants must be 0 outside of it."""
+        return ()
+
+    def prepare(self, walk: Walk) -> None:
+        """Make tables, kernels and arrays, once, before the first step."""
+
+    def is_due(self, walk: Walk, row: int) -> bool:
+        """Tell if the move is made in the row's present step."""
+        return True
+
+    def apply(self, walk: Walk, rows: Sequence[int]) -> None:
+        """Change positions of rows of `walk.ensemble`. A row that cannot go on gets `walk.failures[row] = sentence`."""
+        raise NotImplementedError
+
+    def release(self, walk: Walk, rows: Sequence[int]) -> None:
+        """Take off what the move holds rows by, before energies are compared."""
+
+
+@dataclass(eq=False)
+class Walk:
+    """State of explorers: a row of an ensemble each, and as many rows that keep their last accepted states.
+
+    A row depends on its explorer's number, the seed and its state alone, so no explorer sees another.
+
+    ensemble : rows 0 to n - 1 are the explorers'; row n + k keeps the accepted state of row k
+    atoms : the molecule of all rows; ligand : (m,) its atoms that are moved
+    seed : whole number below 2^32
+    explorers : (n,) the explorer of each row, by which its random numbers are keyed
+    steps : (n,) the step under way of each, from 1
+    settings : of each row
+    failures : sentences about rows that failed in the step under way
+    made : names of the moves that were made of each row in the step under way
+    memory : anything that moves keep of a row from step to step, by keys of their own; it must go through pickle
+    """
+
+    ensemble: Ensemble
+    atoms: Atoms
+    ligand: Ints
+    seed: int
+    explorers: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    settings: list[Settings]
+    failures: dict[int, str] = field(default_factory=dict)
+    made: list[set[str]] = field(default_factory=list)
+    memory: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, atoms: Atoms, ligand: ArrayLike, explorers: int | Sequence[int] = 1, *, seed: int = 0,
+        settings: Settings | None = None, terms: Iterable[Term] = (), **options: Any,
+    ) -> Walk:  # fmt: skip
+        """Begin walks from the positions of atoms.
+
+        explorers : how many, numbered from 0, or their numbers
+        terms, options : of the ensemble
+
+        Raises InputError for a ligand of none or all of the atoms, and for options that do not exist.
+        """
+        require_atoms(atoms)
+        chosen = chosen_atoms("ligand", ligand, atoms)
+        if isinstance(explorers, int):
+            explorers = range(whole_number("explorers", explorers, least=1))
+        if len(set(explorers)) < len(explorers) or not len(explorers):
+            raise InputError("explorers must be numbered each by another number")
+        n = len(explorers)
+        keyed = np.array([whole_number("explorer", k, most=MOST_SEED) for k in explorers], np.int64)
+        own = instance("settings", settings or Settings(), Settings, "Settings")
+        return cls(
+            ensemble=Ensemble(atoms, 2 * n, terms=tuple(terms), **options), atoms=atoms, ligand=chosen,
+            seed=whole_number("seed", seed, most=MOST_SEED), explorers=keyed, steps=np.zeros(n, np.int64),
+            settings=[replace(own) for _ in range(n)], made=[set() for _ in range(n)], memory=[{} for _ in range(n)],
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.explorers)
+
+    @property
+    def receptor(self) -> Ints:
+        """Atoms that are not the ligand's, (n - m,)."""
+        others: Ints = np.setdiff1d(np.arange(len(self.atoms)), self.ligand)
+        return others
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Keep the state of rows as accepted."""
+        if len(rows):
+            self.ensemble.copy(list(rows), self.kept(rows))
+
+    def restore(self, rows: Sequence[int]) -> None:
+        """Put rows back to their last accepted states."""
+        if len(rows):
+            self.ensemble.copy(self.kept(rows), list(rows))
+
+    def kept(self, rows: Sequence[int]) -> list[int]:
+        """Give the rows of the ensemble that keep the accepted states of rows."""
+        return [len(self) + k for k in rows]
+
+    def random(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Words:
+        """Give four words of 32 bits for each row, (n_rows, 4), by the step under way.
+
+        draw, index : whole numbers that tell the draws of a stage apart; index (m,) gives (n_rows, m, 4)
+        """
+        chosen = np.array(rows, np.int64)
+        explorers, steps, indices = self.explorers[chosen], self.steps[chosen], np.asarray(index, np.int64)
+        if indices.ndim:
+            explorers, steps = explorers[:, None], steps[:, None]
+        return philox((self.seed, explorers), (steps, int(stage), draw, indices))
+
+    def uniform(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Floats:
+        """Give four numbers in (0, 1) for each row, as `random`."""
+        return uniform(self.random(rows, stage, draw, index))
+
+
+def chosen_atoms(name: str, values: ArrayLike, atoms: Atoms) -> Ints:
+    """Give atoms, (m,) from 0 and in order, of a mask (n,) or of indices.
+
+    Raises InputError for none, for all, and for atoms that there are not.
+    """
+    given = np.asarray(values)
+    try:
+        chosen: Ints = np.unique(np.arange(len(atoms), dtype=np.int32)[given])
+    except (IndexError, TypeError, ValueError):
+        raise InputError(f"{name} is no mask of {len(atoms)} atoms and no indices of them") from None
+    if not 0 < len(chosen) < len(atoms):
+        raise InputError(f"{name} has {len(chosen)} of {len(atoms)} atoms; some of them, and not all, are needed")
+    return chosen
