@@ -42,10 +42,10 @@ class DriverKernel:
             raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
 
     def __repr__(self) -> str:
-        return f"DriverKernel({self.name}: {', '.join(self._own_names)})"
+        return f"DriverKernel({self.name}: {', '.join(self.parameters)})"
 
     @property
-    def _own_names(self) -> list[str]:
+    def parameters(self) -> list[str]:
         """Names of the parameters after ENSEMBLE."""
         return [parameter.name for parameter in self._kernel.signature.parameters[4:]]
 
@@ -71,7 +71,7 @@ class DriverKernel:
             "are_numbers": lambda: resident.numbers_on_device,
             "free": lambda: ensemble._free_on_device,
         }
-        given |= {name: own[name]() for name in self._own_names if name in own and name not in given}
+        given |= {name: own[name]() for name in self.parameters if name in own and name not in given}
         arguments = {**resident.arguments, **given}
         resident.list(chosen)
         n_items = int(resident.n_atoms[chosen].max()) if per == "atom" else 1

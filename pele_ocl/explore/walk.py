@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,9 +16,12 @@ from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..energy import Term
 from ..ensemble import Ensemble
 from ..errors import InputError
+from ..paths import shipped
 from .philox import Words, philox, uniform
 
 if TYPE_CHECKING:
+    from ..ensemble import DriverKernel
+    from ..opencl.memory import Buffer
     from .box import Box
 
 MOST_SEED = (1 << 32) - 1
@@ -162,11 +166,45 @@ class Walk:
     def __len__(self) -> int:
         return len(self.explorers)
 
-    @property
+    @cached_property
+    def _masses(self) -> Floats:
+        """Masses of the ligand's atoms as shares of all, (m,)."""
+        masses = self.atoms.masses[self.ligand]
+        shares: Floats = masses / masses.sum()
+        return shares
+
+    @cached_property
     def receptor(self) -> Ints:
         """Atoms that are not the ligand's, (n - m,)."""
         others: Ints = np.setdiff1d(np.arange(len(self.atoms)), self.ligand)
         return others
+
+    def center(self, x: Floats) -> Floats:
+        """Give the centre of mass of the ligand, (3,) A, of positions x (n, 3) A."""
+        masses = self._masses
+        center: Floats = masses @ x[self.ligand]
+        return center
+
+    def nearest(self, x: Floats) -> float:
+        """Give the distance of the ligand to the nearest receptor atom, A, of positions x (n, 3) A."""
+        receptor = x[self.receptor]
+        return float(np.sqrt(min(((receptor - atom) ** 2).sum(axis=1).min() for atom in x[self.ligand])))
+
+    def is_near(self, row: int) -> bool:
+        """Tell if the ligand of a row is as near to the receptor as `Settings.proximity_distance`."""
+        return self.nearest(self.ensemble.positions[row]) <= self.settings[row].proximity_distance
+
+    def is_multiple(self, row: int, frequency: int) -> bool:
+        """Tell if the step under way of a row is a multiple of a frequency; 0 has none."""
+        return frequency > 0 and int(self.steps[row]) % frequency == 0
+
+    def kernel(self, file: str, name: str) -> DriverKernel:
+        """Build a kernel of a file in the folder of all kernels, `cl`."""
+        return self.ensemble.kernel(shipped("cl") / file, name)
+
+    def upload(self, values: ArrayLike, dtype: Any = None) -> Buffer:
+        """Put a table on the device that kernels take, reals by default."""
+        return self.ensemble._resident.run.upload(np.asarray(values), dtype)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Keep the state of rows as accepted."""
@@ -198,16 +236,22 @@ class Walk:
         return uniform(self.random(rows, stage, draw, index))
 
 
+def atoms_among(name: str, values: ArrayLike, atoms: Atoms) -> NDArray[np.bool_]:
+    """Give a mask (n,) of atoms for a mask or indices. Raises InputError for others."""
+    mask = np.zeros(len(atoms), bool)
+    try:
+        mask[np.asarray(values)] = True
+    except (IndexError, TypeError, ValueError):
+        raise InputError(f"{name} is no mask of {len(atoms)} atoms and no indices of them") from None
+    return mask
+
+
 def chosen_atoms(name: str, values: ArrayLike, atoms: Atoms) -> Ints:
     """Give atoms, (m,) from 0 and in order, of a mask (n,) or of indices.
 
     Raises InputError for none, for all, and for atoms that there are not.
     """
-    given = np.asarray(values)
-    try:
-        chosen: Ints = np.unique(np.arange(len(atoms), dtype=np.int32)[given])
-    except (IndexError, TypeError, ValueError):
-        raise InputError(f"{name} is no mask of {len(atoms)} atoms and no indices of them") from None
+    chosen = np.flatnonzero(atoms_among(name, values, atoms)).astype(np.int32)
     if not 0 < len(chosen) < len(atoms):
         raise InputError(f"{name} has {len(chosen)} of {len(atoms)} atoms; some of them, and not all, are needed")
     return chosen

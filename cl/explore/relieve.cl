@@ -1,0 +1,215 @@
+// Relief of clashes: the first open try of each trial that is free of them, once side chains were turned.
+#include "explore/poses.clh"
+#include "common/philox.clh"
+
+#define MOST_TURNS 50  // of a try; then the next one is taken
+
+// Tables of what turns. A group has side chains, a side chain torsions, a torsion atoms that it moves.
+#define TURNS \
+    global const int *group_chains,   /* (n_groups + 1) first side chain */ \
+    global const int *chain_torsions, /* (n_chains + 1) first torsion */ \
+    global const int *chain_most,     /* (n_chains) torsions that turn at once */ \
+    global const int *axes,           /* (n_torsions, 2) atoms */ \
+    global const int *n_values,       /* (n_torsions) turns that there are */ \
+    global const int *torsion_moved,  /* (n_torsions + 1) first atom */ \
+    global const int *moved           /* atoms */
+#define TURNS_PASSED group_chains, chain_torsions, chain_most, axes, n_values, torsion_moved, moved
+
+// A pose under way. at : of members; places : of atoms of the molecule among members
+typedef struct {
+    int n_ligand, n_members;
+    global real *at;
+    global const int *members, *groups, *places, *residues;
+    global const real *radii;
+    real overlap;
+    ulong turned;  // groups, by bits
+} Pose;
+
+// Whole number from 0 below n.
+INLINE uint below(uint bits, uint n) { return mul_hi(bits, n); }
+
+INLINE int members_clash(const Pose *pose, int i, int j) {
+    return do_clash(
+        point_at(pose->at, i), point_at(pose->at, j), pose->radii[pose->members[i]], pose->radii[pose->members[j]],
+        pose->overlap);
+}
+
+// Turn the atoms of a torsion about its axis (Rodrigues).
+INLINE void turn(const Pose *pose, int torsion, real angle, TURNS) {
+    const Point b = point_at(pose->at, pose->places[axes[2 * torsion]]);
+    const Point c = point_at(pose->at, pose->places[axes[2 * torsion + 1]]);
+    real x = c.x - b.x, y = c.y - b.y, z = c.z - b.z;
+    const real length = sqrt(x * x + y * y + z * z);
+    x /= length; y /= length; z /= length;
+    const real cosine = cos(angle), sine = sin(angle);
+    for (int k = torsion_moved[torsion]; k < torsion_moved[torsion + 1]; ++k) {
+        global real *p = pose->at + 3 * pose->places[moved[k]];
+        const real u = p[0] - c.x, v = p[1] - c.y, w = p[2] - c.z;
+        const real along = ((real)1 - cosine) * (x * u + y * v + z * w);
+        p[0] = c.x + cosine * u + sine * (y * w - z * v) + along * x;
+        p[1] = c.y + cosine * v + sine * (z * u - x * w) + along * y;
+        p[2] = c.z + cosine * w + sine * (x * v - y * u) + along * z;
+    }
+}
+
+// Turn side chains of a group at random. Torsions nearer to the core are likelier: weights 10, 9, ... 1, 1.
+INLINE void turn_group(const Pose *pose, int group, uint2 key, uint4 counter, TURNS) {
+    for (int chain = group_chains[group]; chain < group_chains[group + 1]; ++chain) {
+        const int first = chain_torsions[chain], n = chain_torsions[chain + 1] - first;
+        ulong chosen = 0;
+        for (int pick = 0; pick < chain_most[chain]; ++pick) {
+            const uint4 bits = philox(key, counter + (uint4)(0, 0, 0, 8 * (chain - group_chains[group]) + pick));
+            uint total = 0;
+            for (int k = 0; k < n; ++k)
+                if (!(chosen >> k & 1)) total += max(10 - k, 1);
+            int torsion = -1;
+            for (int left = below(bits.x, total); left >= 0; left -= max(10 - torsion, 1))
+                do ++torsion; while (chosen >> torsion & 1);
+            chosen |= 1UL << torsion;
+            const int values = n_values[first + torsion];
+            turn(pose, first + torsion, (real)6.283185307179586 * below(bits.y, values) / values, TURNS_PASSED);
+        }
+    }
+}
+
+// Groups that clash with anything, by bits; the ligand's bit only if it can turn. stuck : set if a clash cannot be relieved
+INLINE ulong clashing(const Pose *pose, int can_turn, global const int *bonded, int *stuck) {
+    ulong found = 0;
+    const Point first = point_at(pose->at, 0);
+    real reach = 0, widest = 0;
+    for (int i = 0; i < pose->n_ligand; ++i) {
+        reach = fmax(reach, squared_distance(first, point_at(pose->at, i)));
+        widest = fmax(widest, pose->radii[pose->members[i]]);
+    }
+    reach = sqrt(reach);
+    for (int j = pose->n_ligand; j < pose->n_members; ++j) {
+        const real far = reach + pose->overlap * (widest + pose->radii[pose->members[j]]);
+        if (squared_distance(first, point_at(pose->at, j)) > far * far) continue;
+        const int group = pose->groups[j];
+        for (int i = 0; i < pose->n_ligand; ++i) {
+            if (!members_clash(pose, i, j)) continue;
+            found |= can_turn | (group == RIGID ? 0UL : 1UL << group);
+            *stuck |= group == RIGID && !can_turn;
+            break;
+        }
+    }
+    if (pose->turned & 1)
+        for (int i = 0; i < pose->n_ligand; ++i)
+            for (int j = 0; j < i; ++j)
+                if (!bonded[i * pose->n_ligand + j] && members_clash(pose, i, j)) found |= 1;
+    if (pose->turned & ~1UL)
+        for (int i = pose->n_ligand; i < pose->n_members; ++i) {
+            const int group = pose->groups[i], residue = pose->residues[pose->members[i]];
+            if (group == RIGID || !(pose->turned >> group & 1)) continue;
+            for (int j = pose->n_ligand; j < pose->n_members; ++j) {
+                if (pose->residues[pose->members[j]] == residue || !members_clash(pose, i, j)) continue;
+                found |= 1UL << group | (pose->groups[j] == RIGID ? 0UL : 1UL << pose->groups[j]);
+            }
+        }
+    return found;
+}
+
+// A work-item a trial.
+kernel void relieve(
+    ENSEMBLE,
+    const int most,
+    const int n_ligand,
+    const int n_trials,
+    const int n_tries,                    // of a trial in this launch
+    const int first_try,                  // number of the first of them
+    const int turns,                      // whether clashes are relieved
+    const int can_turn,                   // whether the ligand has torsions
+    global const int *restrict members,
+    global const int *restrict n_members,
+    global const int *restrict places,    // (n_atoms) among members
+    global const real *restrict local_at,
+    global const int *restrict groups,
+    global const int *restrict group_of,  // (n_rows, 64) the groups of bits in the tables of what turns
+    global const int *restrict residues,  // (n_atoms of a row)
+    global const int *restrict bonded,    // (n_ligand, n_ligand) whether three bonds or fewer lie between
+    global const real *restrict radii,
+    global const real *restrict centers,
+    global const real *restrict draws,
+    global const int *restrict open,
+    global const uint *restrict keys,     // (n_rows, 4) seed, explorer, step, stage
+    global real *restrict poses,          // (n_rows, n_trials, most, 3) [A]
+    global ulong *restrict turned,        // (n_rows, n_trials) groups, by bits
+    global int *restrict found,           // (n_rows, n_trials) number of the try, or -1
+    TURNS)
+{
+    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const size_t place = (size_t)own.number * most;
+    global const real *at = local_at + 3 * place;
+    const Point center = point_at(centers + 4 * own.number, 0);
+    global const uint *key = keys + 4 * own.number;
+    for (int trial = get_global_id(0); trial < n_trials; trial += get_global_size(0)) {
+        const size_t number = (size_t)own.number * n_trials + trial;
+        Pose pose = {
+            n_ligand, n_members[own.number], poses + 3 * most * number, members + place, groups + place,
+            places + own.first_atom, residues, radii, centers[4 * own.number + 3], 0};
+        for (int try = 0; try < n_tries && found[number] < 0; ++try) {
+            const size_t of_try = number * n_tries + try;
+            if (!open[of_try]) continue;
+            for (int k = 0; k < 3 * pose.n_members; ++k) pose.at[k] = at[k];
+            for (int i = 0; i < n_ligand; ++i) {
+                const Point p = placed(point_at(at, i), center, draws + N_RIGID * of_try);
+                pose.at[3 * i] = p.x;
+                pose.at[3 * i + 1] = p.y;
+                pose.at[3 * i + 2] = p.z;
+            }
+            pose.turned = 0;
+            for (int k = 0; k <= MOST_TURNS; ++k) {
+                int stuck = 0;
+                const ulong clashes = clashing(&pose, can_turn, bonded, &stuck);
+                if (!clashes && !stuck) {
+                    found[number] = first_try + try;
+                    turned[number] = pose.turned;
+                    break;
+                }
+                if (stuck || !turns || k == MOST_TURNS) break;
+                const uint4 counter = {key[2], key[3], trial, 256 * ((first_try + try) * (MOST_TURNS + 1) + k)};
+                int left = below(philox((uint2)(key[0], key[1]), counter).x, popcount(clashes)), bit = -1;
+                for (; left >= 0; --left)
+                    do ++bit; while (!(clashes >> bit & 1));
+                turn_group(
+                    &pose, group_of[64 * own.number + bit], (uint2)(key[0], key[1]), counter + (uint4)(0, 0, 0, 1),
+                    TURNS_PASSED);
+                pose.turned |= 1UL << bit;
+            }
+        }
+    }
+}
+
+// A work-item an atom: put the pose of a trial into the row, or the row back.
+kernel void take_pose(
+    ENSEMBLE,
+    const int most,
+    const int n_ligand,
+    const int n_trials,
+    global const int *restrict members,
+    global const int *restrict n_members,
+    global const int *restrict places,
+    global const int *restrict groups,
+    global const coordinate *restrict before,
+    global const real *restrict local_at,
+    global const real *restrict poses,
+    global const ulong *restrict turned,
+    global const int *restrict chosen)    // (n_rows) trial, -1 for none
+{
+    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const int i = get_global_id(0);
+    if (i >= own.n_atoms) return;
+    const int k = places[own.first_atom + i], trial = chosen[own.number];
+    const size_t number = (size_t)own.number * n_trials + trial, place = (size_t)own.number * most;
+    int moves = 0;
+    if (trial >= 0 && k >= 0) {
+        const int group = groups[place + k];
+        moves = k < n_ligand || (group != RIGID && (turned[number] >> group & 1));
+    }
+    for (int axis = 0; axis < 3; ++axis) {
+        const coordinate was = before[3 * (own.first_atom + i) + axis];
+        fine by = 0;
+        if (moves) by = (fine)poses[3 * (most * number + k) + axis] - (fine)local_at[3 * (place + k) + axis];
+        own.positions[3 * i + axis] = shifted(was, by, own.step);
+    }
+}

@@ -1,0 +1,60 @@
+// Steric screen of rigid tries: those whose ligand core meets no rigid receptor atom stay open.
+#include "explore/poses.clh"
+
+// A work-item an atom: members of a row, from its ligand's first atom.
+kernel void gather(
+    ENSEMBLE,
+    const int most,                       // members of a row at most
+    global const int *restrict members,   // (n_rows, most) atoms
+    global const int *restrict n_members, // (n_rows)
+    global coordinate *restrict before,   // (n_atoms, 3) where atoms were
+    global real *restrict local_at)       // (n_rows, most, 3) [A]
+{
+    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const int k = get_global_id(0);
+    if (k >= own.n_atoms) return;
+    for (int axis = 0; axis < 3; ++axis)
+        before[3 * (own.first_atom + k) + axis] = own.positions[3 * k + axis];
+    if (k >= n_members[own.number]) return;
+    const size_t place = (size_t)own.number * most;
+    const int atom = members[place + k], origin = members[place];
+    for (int axis = 0; axis < 3; ++axis)
+        local_at[3 * (place + k) + axis] =
+            coordinate_difference(own.positions[3 * atom + axis], own.positions[3 * origin + axis], own.step);
+}
+
+// Work-items share the tries of all trials of a row.
+kernel void screen(
+    ENSEMBLE,
+    const int most,
+    const int n_ligand,
+    const int n_tries,                    // of all trials
+    global const int *restrict members,
+    global const int *restrict n_members,
+    global const real *restrict local_at,
+    global const int *restrict groups,    // (n_rows, most) of members
+    global const int *restrict is_core,   // (n_ligand) whether no torsion moves the atom
+    global const real *restrict radii,    // (n_atoms of a row) [A]
+    global const real *restrict centers,  // (n_rows, 4) of the ligand [A], then the overlap factor
+    global const real *restrict draws,    // (n_rows, n_tries, N_RIGID)
+    global int *restrict open)            // (n_rows, n_tries) 1 of tries to be screened, then of those that passed
+{
+    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const size_t place = (size_t)own.number * most;
+    global const real *at = local_at + 3 * place;
+    const Point center = point_at(centers + 4 * own.number, 0);
+    const real overlap = centers[4 * own.number + 3];
+    for (int k = get_global_id(0); k < n_tries; k += get_global_size(0)) {
+        const size_t number = (size_t)own.number * n_tries + k;
+        int passes = open[number];
+        for (int i = 0; i < n_ligand && passes; ++i) {
+            if (!is_core[i]) continue;
+            const Point p = placed(point_at(at, i), center, draws + N_RIGID * number);
+            const real radius = radii[members[place + i]];
+            for (int j = n_ligand; j < n_members[own.number] && passes; ++j)
+                passes = groups[place + j] != RIGID
+                    || !do_clash(p, point_at(at, j), radius, radii[members[place + j]], overlap);
+        }
+        open[number] = passes;
+    }
+}

@@ -1,0 +1,234 @@
+"""Explorers: PELE's loop over rows of an ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import flag, instance, number, whole_number
+from ..atoms import Atoms, Floats
+from ..energy import Term
+from ..errors import InputError
+from ..trajectories.superposing import Superposition
+from .box import Box
+from .metropolis import is_accepted
+from .minimization import Minimization
+from .perturbation import Perturbation
+from .walk import Move, Settings, Stage, Walk
+
+Watch = Callable[[Walk, str, Sequence[int]], None]  # called after a move, with its name and the rows it was made of
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One step of an explorer.
+
+    explorer, step : their numbers, steps from 1; row : of the walk
+    accepted : whether the step was kept; energy : kcal/mol where the explorer is now
+    proposed : energy of the step, NaN if it failed or nothing moved
+    made : names of the moves; reason : why it was not kept, "" if it was
+    stages : energies after each move, kcal/mol, if the Explorer records them
+    """
+
+    explorer: int
+    step: int
+    row: int
+    accepted: bool
+    energy: float
+    proposed: float
+    made: tuple[str, ...]
+    reason: str
+    stages: dict[str, float]
+    _walk: Walk = field(repr=False)
+
+    @property
+    def positions(self) -> Floats:
+        """Where the explorer is, (n, 3) A, as long as it makes no further step."""
+        (kept,) = self._walk.kept([self.row])
+        found: Floats = self._walk.ensemble.positions[kept]
+        return found
+
+
+class Explorer:
+    """PELE's loop: perturb, move side chains and backbone, minimise, keep the step by Metropolis' rule.
+
+    Many explorers walk at once, each for itself. A walk is a search for low energies: its moves are not reversible, so
+    it samples no ensemble of statistical mechanics.
+
+    atoms : the complex, with bonds and labels; ligand : mask (n,) or indices of the atoms that are perturbed
+    moves : in their order, by default Perturbation and Minimization
+    temperature : K; seed : whole number below 2^32
+    explorers : how many, numbered from 0, or their numbers, by which random numbers are keyed
+    box : of the ligand's centre; settings : further parameters of all explorers
+    positions : (n_explorers, n, 3) A where they begin, by default all at the positions of atoms
+    terms : restraints of all steps, which count in the energies that are compared
+    removes_bulk : whether complexes are superposed on the first one by their alpha carbons, if they have three
+    stage_energies : whether energies are computed after each move; watch : called after each move
+    other parameters : of `Ensemble`; Born radii are held in gradients unless `fixed_radii=False`
+
+    `walk` has the state: settings of each explorer, which may change between steps, and the ensemble.
+    """
+
+    def __init__(
+        self, atoms: Atoms, ligand: ArrayLike, moves: Sequence[Move] | None = None, *,
+        temperature: float | None = None, seed: int = 0, explorers: int | Sequence[int] = 1, box: Box | None = None,
+        settings: Settings | None = None, positions: ArrayLike | None = None, terms: Sequence[Term] = (),
+        removes_bulk: bool = True, stage_energies: bool = False, watch: Watch | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        self.moves = tuple([Perturbation(), Minimization()] if moves is None else moves)
+        for move in self.moves:
+            instance("moves", move, Move, "a sequence of moves")
+        self.walk = self._begun(atoms, ligand, terms, explorers, seed, settings, options)
+        for own in self.walk.settings:
+            if temperature is not None:
+                own.temperature = number("temperature", temperature, "a number of K, 0 or more,", least=0)
+            if box is not None:
+                own.box = instance("box", box, Box, "a box")
+        self._stage_energies, self._watch = flag("stage_energies", stage_energies), watch
+        self._superposed = _superposition(atoms) if flag("removes_bulk", removes_bulk) else None
+        if positions is not None:
+            self.walk.ensemble.positions[self._rows] = list(np.asarray(positions, np.float64))
+        self._prepare()
+
+    def _begun(
+        self, atoms: Atoms, ligand: ArrayLike, terms: Sequence[Term], explorers: int | Sequence[int], seed: int,
+        settings: Settings | None, options: dict[str, Any],
+    ) -> Walk:  # fmt: skip
+        """Make the walk with the restraints of all moves."""
+        from .walk import chosen_atoms
+
+        chosen = chosen_atoms("ligand", ligand, atoms)
+        own = [*terms, *(term for move in self.moves for term in move.terms(atoms, chosen))]
+        return Walk.of(
+            atoms, chosen, explorers, seed=seed, settings=settings, terms=own, **{"fixed_radii": True, **options}
+        )  # fmt: skip
+
+    def _prepare(self) -> None:
+        """Evaluate where explorers begin, and have moves make their tables. Raises InputError where energies fail."""
+        walk = self.walk
+        walk.ensemble.evaluate(self._rows)
+        walk.keep(self._rows)
+        energies = walk.ensemble.energies_of(self._rows)
+        if (bad := np.flatnonzero(np.isnan(energies))).size:
+            reason = walk.ensemble.errors.get(int(bad[0]), "its energy is no number")
+            raise InputError(f"explorer {walk.explorers[bad[0]]} cannot begin: {reason}")
+        for move in self.moves:
+            move.prepare(walk)
+
+    def __len__(self) -> int:
+        return len(self.walk)
+
+    def __repr__(self) -> str:
+        names = ", ".join(move.name for move in self.moves)
+        return f"Explorer({len(self)} of {len(self.walk.atoms):,} atoms: {names})"
+
+    @property
+    def _rows(self) -> list[int]:
+        return list(range(len(self.walk)))
+
+    @property
+    def energies(self) -> Floats:
+        """Energies where the explorers are, (n_explorers,) kcal/mol."""
+        return self.walk.ensemble.energies_of(self.walk.kept(self._rows))
+
+    def run(self, steps: int) -> Iterator[Step]:
+        """Make so many steps of all explorers; give them as they are made, step by step, in the explorers' order."""
+        for _ in range(whole_number("steps", steps)):
+            yield from self.step()
+
+    def step(self, rows: Sequence[int] | None = None) -> list[Step]:
+        """Make one step of explorers, by default of all; rows : of the walk"""
+        walk, rows = self.walk, self._rows if rows is None else list(rows)
+        walk.steps[rows] += 1
+        walk.failures.clear()
+        stages: dict[int, dict[str, float]] = {row: {} for row in rows}
+        for row in rows:
+            walk.made[row].clear()
+        for move in self.moves:
+            self._make(move, rows, stages)
+        for move in self.moves:
+            move.release(walk, rows)
+        outside = self._finish(rows)
+        return self._decide(rows, outside, stages)
+
+    def _make(self, move: Move, rows: Sequence[int], stages: dict[int, dict[str, float]]) -> None:
+        """Make a move of the rows that it is due for."""
+        walk = self.walk
+        due = [row for row in rows if row not in walk.failures and move.is_due(walk, row)]
+        if move.needs_near:
+            due = [row for row in due if not walk.settings[row].near_only or walk.is_near(row)]
+        if not due:
+            return
+        for row in due:
+            walk.made[row].add(move.name)
+        move.apply(walk, due)
+        good = [row for row in due if row not in walk.failures]
+        if self._stage_energies and good:
+            walk.ensemble.evaluate(good)
+            for row, energy in zip(good, walk.ensemble.energies_of(good).tolist(), strict=True):
+                stages[row][move.name] = energy
+        if self._watch is not None:
+            self._watch(walk, move.name, due)
+
+    def _finish(self, rows: Sequence[int]) -> set[int]:
+        """Move complexes back, evaluate them, and tell which rows have their ligand outside the box."""
+        walk, ensemble = self.walk, self.walk.ensemble
+        moved = [row for row in rows if walk.made[row] and row not in walk.failures]
+        if not moved:
+            return set()
+        positions = ensemble.positions[moved]
+        drifting = [k for k, row in enumerate(moved) if walk.made[row] - {Perturbation.name}]
+        if self._superposed is not None and drifting:
+            positions[drifting] = self._superposed(positions[drifting])[0]
+            ensemble.positions[[moved[k] for k in drifting]] = list(positions[drifting])
+        ensemble.evaluate(moved)
+        boxes = [walk.settings[row].box for row in moved]
+        return {
+            row
+            for row, x, box in zip(moved, positions, boxes, strict=True)
+            if box is not None and not box.contains(walk.center(x))
+        }
+
+    def _decide(self, rows: Sequence[int], outside: set[int], stages: dict[int, dict[str, float]]) -> list[Step]:
+        """Keep or undo the steps of rows, and write what became of them."""
+        walk, ensemble = self.walk, self.walk.ensemble
+        before = dict(zip(rows, ensemble.energies_of(walk.kept(rows)).tolist(), strict=True))
+        moved = [row for row in rows if walk.made[row] and row not in walk.failures]
+        after = dict(zip(moved, ensemble.energies_of(moved).tolist(), strict=True))
+        errors = ensemble.errors if any(np.isnan(energy) for energy in after.values()) else {}
+        drawn = dict(zip(rows, walk.uniform(rows, Stage.METROPOLIS)[:, 0].tolist(), strict=True))
+        reasons: dict[int, str] = {}
+        for row in rows:
+            energy = after.get(row, np.nan)
+            if row in walk.failures:
+                reasons[row] = walk.failures[row]
+            elif row not in after:
+                reasons[row] = "no move was made"
+            elif np.isnan(energy):
+                reasons[row] = errors.get(row, "its energy is no number")
+            elif row in outside:
+                reasons[row] = "the ligand left the box"
+            elif not is_accepted(energy - before[row], walk.settings[row].temperature, drawn[row]):
+                reasons[row] = "the energy rose too much"
+        walk.keep([row for row in rows if row not in reasons])
+        walk.restore([row for row in rows if row in reasons])
+        return [
+            Step(
+                explorer=int(walk.explorers[row]), step=int(walk.steps[row]), row=row, accepted=row not in reasons,
+                energy=before[row] if row in reasons else after[row], proposed=after.get(row, np.nan),
+                made=tuple(move.name for move in self.moves if move.name in walk.made[row]),
+                reason=reasons.get(row, ""), stages=stages[row], _walk=walk,
+            )
+            for row in rows
+        ]  # fmt: skip
+
+
+def _superposition(atoms: Atoms) -> Superposition | None:
+    """Superpose by alpha carbons; None if there are fewer than three."""
+    if atoms.labels is None or (atoms.labels.names == "CA").sum() < 3:
+        return None
+    return Superposition(atoms, "name CA")

@@ -1,0 +1,39 @@
+"""Minimisation of a step: truncated Newton over the atoms of a region."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..minimize.options import check_options
+from .regions import Region
+from .walk import Move, Walk
+
+
+class Minimization(Move):
+    """Minimise rows over the atoms near the ligand; it is due after side chains, and by its frequency.
+
+    region : atoms that move, by default all within `Settings.minimization_radius`
+    options : of Minimizer; PELE's are the defaults: truncated Newton, three rounds of 65 iterations, and their end
+        at a root mean square gradient of 0.1 kcal/mol/A
+    """
+
+    name: ClassVar[str] = "minimization"
+
+    def __init__(self, region: Region | None = None, **options: Any) -> None:
+        self.region = region or Region()
+        self.options = {"method": "newton", "tolerance": 0.1, "max_iterations": 65, "rounds": 3, **options}
+        check_options(self.options)
+
+    def is_due(self, walk: Walk, row: int) -> bool:
+        return "side_chains" in walk.made[row] or walk.is_multiple(row, walk.settings[row].minimization_frequency)
+
+    def apply(self, walk: Walk, rows: Sequence[int]) -> None:
+        positions = walk.ensemble.positions[list(rows)]
+        free = [self.region.free(walk, row, x) for row, x in zip(rows, positions, strict=True)]
+        walk.ensemble.frozen[list(rows)] = [np.flatnonzero(~mask) for mask in free]
+        batch = walk.ensemble.minimize(list(rows), **self.options)
+        for place, reason in batch.errors.items():
+            walk.failures[rows[place]] = reason

@@ -1,0 +1,157 @@
+"""Ligand perturbation: rigid moves without clashes, of which the one of lowest energy is taken.
+
+It is PELE's "naive" perturbation (Borrelli et al., J. Comput. Chem. 31, 1224, 2010); docs/theory/explore.md says what
+is PELE's and what is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import choice, flag, number
+from ..atoms import Atoms, Floats, Ints
+from ..energy import CenterRestraint, Term
+from .rigid import drawn_moves, random_directions
+from .screen import TRIES, Screen
+from .torsions import Flexible, flexible_ligand, flexible_residues
+from .walk import Move, Stage, Walk
+
+CENTER = "ligand_center"  # name of the restraint
+
+
+class Perturbation(Move):
+    """Translate, rotate and twist the ligand.
+
+    Each of `Settings.trials` poses is the first of `Settings.steric_trials` draws that lies in the box, and whose
+    clashes can be relieved by turning side chains. The pose of lowest energy is taken. If there is none, the row stays,
+    and `walk.memory[row]["without_pose"]` counts it.
+
+    ligand : what turns of it, by default what `flexible_ligand` finds
+    direction : "random", or "steered" along a vector that lasts `Settings.steering_update_frequency` steps
+    kind : of translation lengths: "centered", 0.75 to 1.25 of the range, or "spherical", up to it
+    side_chains : whether residues turn to relieve clashes; resolution : degrees of their turns
+    """
+
+    name: ClassVar[str] = "perturbation"
+    needs_near: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        ligand: Flexible | None = None,
+        *,
+        direction: Literal["random", "steered"] = "random",
+        kind: Literal["centered", "spherical"] = "centered",
+        side_chains: bool = True,
+        resolution: float = 10.0,
+    ) -> None:
+        choice("direction", direction, ("random", "steered"))
+        choice("kind", kind, ("centered", "spherical"))
+        number("resolution", resolution, "a positive number of degrees", above=0)
+        self.ligand, self.direction, self.kind = ligand, direction, kind
+        self.side_chains, self.resolution = flag("side_chains", side_chains), resolution
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_screen"}
+
+    def terms(self, atoms: Atoms, ligand: Ints) -> Sequence[Term]:
+        return (CenterRestraint(self._flexible(atoms, ligand).core, 0.0, name=CENTER),)
+
+    def prepare(self, walk: Walk) -> None:
+        flexible = self._flexible(walk.atoms, walk.ligand)
+        residues = flexible_residues(walk.atoms, walk.receptor, self.resolution) if self.side_chains else []
+        self._screen = Screen(walk, flexible, residues)
+
+    def apply(self, walk: Walk, rows: Sequence[int]) -> None:
+        positions = walk.ensemble.positions[list(rows)]
+        centers = {row: walk.center(x) for row, x in zip(rows, positions, strict=True)}
+        steering = {row: self._steering(walk, row, x) for row, x in zip(rows, positions, strict=True)}
+        self._screen.begin(rows, positions, self._reach(walk, rows, positions))
+        found = self._poses(walk, rows, centers, steering)
+        for row in rows:
+            if (found[row] < 0).all():
+                walk.memory[row]["without_pose"] = walk.memory[row].get("without_pose", 0) + 1
+        self._screen.take(self._lowest(walk, found))
+        held = [row for row in rows if walk.settings[row].com_constant > 0]
+        if held:
+            core = self._flexible(walk.atoms, walk.ligand).core
+            weights = walk.atoms.masses[core] / walk.atoms.masses[core].sum()
+            walk.ensemble.targets(CENTER)[held] = [weights @ x[core] for x in walk.ensemble.positions[held]]
+            walk.ensemble.force_constants(CENTER)[held] = [[walk.settings[row].com_constant] for row in held]
+
+    def release(self, walk: Walk, rows: Sequence[int]) -> None:
+        held = [row for row in rows if walk.settings[row].com_constant > 0]
+        if held:
+            walk.ensemble.force_constants(CENTER)[held] = 0.0
+
+    def _flexible(self, atoms: Atoms, ligand: Ints) -> Flexible:
+        self.ligand = self.ligand or flexible_ligand(atoms, ligand)
+        return self.ligand
+
+    def _reach(self, walk: Walk, rows: Sequence[int], positions: Floats) -> Floats:
+        """Give how far ligand atoms can go from the centre of the ligand now, (n_rows,) A.
+
+        Torsions can stretch a ligand, at most by the sum of the lengths along its chains; its diameter bounds that well.
+        """
+        stretch = 2.0 if self._flexible(walk.atoms, walk.ligand).side_chains else 1.0
+        radii = [np.linalg.norm(x[walk.ligand] - walk.center(x), axis=1).max() for x in positions]
+        ranges = [1.25 * walk.settings[row].translation_range for row in rows]
+        return stretch * np.array(radii) + np.array(ranges)
+
+    def _steering(self, walk: Walk, row: int, x: Floats) -> Floats | None:
+        """Give the steering vector (3,) of a row, a new one if its time is over; None without.
+
+        A ligand far from the receptor is not steered, and its next cycle begins anew.
+        """
+        memory, frequency = walk.memory[row], walk.settings[row].steering_update_frequency
+        far = walk.settings[row].near_only and walk.nearest(x) > walk.settings[row].proximity_distance
+        if self.direction == "random" or frequency == 0 or far:
+            memory.pop("steering", None)
+            return None
+        vector, since, of = memory.get("steering", (None, 0, 0))
+        if vector is None or of != frequency or walk.steps[row] - since >= frequency:
+            vector, since = random_directions(walk.random([row], Stage.STEERING))[0], int(walk.steps[row])
+            memory["steering"] = (vector, since, frequency)
+        return np.asarray(vector, np.float64)
+
+    def _poses(
+        self, walk: Walk, rows: Sequence[int], centers: Mapping[int, Floats], steering: Mapping[int, Floats | None]
+    ) -> dict[int, Ints]:
+        """Find the try of each trial (n_trials,) of rows, -1 for none; screen the tries a few at a time."""
+        found = {row: np.full(walk.settings[row].trials, -1, np.int32) for row in rows}
+        has_been_inside = {row: np.zeros(walk.settings[row].trials, bool) for row in rows}
+        first, left = 0, list(rows)
+        while left:
+            tries, moves, is_open = np.arange(first, first + TRIES), {}, {}
+            for row in left:
+                settings = walk.settings[row]
+                moves[row] = drawn_moves(walk, row, tries, steering[row], self.kind)
+                inside = np.ones((settings.trials, TRIES), bool)
+                if settings.box is not None:
+                    inside = settings.box.contains(centers[row] + moves[row].translations)
+                is_open[row] = inside & (tries < settings.steric_trials)
+                has_been_inside[row] |= is_open[row].any(axis=1)
+            found |= self._screen.find(moves, is_open, first)
+            first += TRIES
+            left = [row for row in left if (found[row] < 0).any() and first < walk.settings[row].steric_trials]
+        for row in rows:
+            if not (has_been_inside[row] | (found[row] >= 0)).all():
+                walk.memory[row].pop("steering", None)  # it leads out of the box
+        return found
+
+    def _lowest(self, walk: Walk, found: Mapping[int, NDArray[Any]]) -> dict[int, int]:
+        """Give the trial of lowest energy of each row, -1 for none."""
+        best, lowest = dict.fromkeys(found, -1), dict.fromkeys(found, np.inf)
+        for trial in range(max(map(len, found.values()))):
+            rows = [row for row, tries in found.items() if trial < len(tries) and tries[trial] >= 0]
+            if not rows:
+                continue
+            self._screen.take(dict.fromkeys(rows, trial))
+            walk.ensemble.evaluate(rows)
+            for row, energy in zip(rows, walk.ensemble.energies_of(rows).tolist(), strict=True):
+                if energy < lowest[row]:
+                    best[row], lowest[row] = trial, energy
+        return best

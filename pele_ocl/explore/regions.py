@@ -1,0 +1,43 @@
+"""Atoms that a minimisation moves: those around the ligand, and what is chosen or left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..atoms import Floats, Ints
+from .walk import Walk, atoms_among
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Atoms that are free, of those that were chosen.
+
+    include : atoms that may move, None for all; omit : atoms that never move, None for none; masks or indices
+    """
+
+    include: ArrayLike | None = None
+    omit: ArrayLike | None = None
+
+    def free(self, walk: Walk, row: int, x: Floats, further: Ints | None = None) -> Mask:
+        """Tell of each atom (n,) if it is free at positions x (n, 3) A.
+
+        Free are residues within `Settings.minimization_radius` of a ligand atom, and atoms `further`.
+        """
+        labels = walk.atoms.labels
+        assert labels is not None
+        radius, near = walk.settings[row].minimization_radius, np.zeros(len(x), bool)
+        for atom in x[walk.ligand]:
+            near |= ((x - atom) ** 2).sum(axis=1) <= radius**2
+        free: Mask = np.isin(labels.residue_index, labels.residue_index[near])
+        if further is not None:
+            free[further] = True
+        if self.include is not None:
+            free &= atoms_among("include", self.include, walk.atoms)
+        if self.omit is not None:
+            free &= ~atoms_among("omit", self.omit, walk.atoms)
+        return free

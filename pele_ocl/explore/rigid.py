@@ -1,0 +1,118 @@
+"""Rigid moves of a ligand: translations and rotations by PELE's laws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..atoms import Floats, Ints
+from .philox import normals, uniform
+from .walk import Settings, Stage, Walk
+
+SPREAD = np.deg2rad(20.0)  # of directions around a steering vector, one standard deviation; ours, PELE's is not public
+SMALL = 0.02  # rotation factor of angles that were not chosen
+FULL = np.array([2 * np.pi, 2 * np.pi, np.pi])  # rad, the whole range of phi, psi and theta
+
+
+@dataclass(frozen=True, eq=False)
+class RigidMoves:
+    """Rigid moves (n_trials, n_tries) of a ligand about its centre.
+
+    rotations : (n_trials, n_tries, 3, 3); translations : (n_trials, n_tries, 3) A
+    """
+
+    rotations: Floats
+    translations: Floats
+
+
+def drawn_moves(
+    walk: Walk, row: int, tries: Ints, steering: Floats | None, kind: Literal["centered", "spherical"]
+) -> RigidMoves:
+    """Draw moves of a row for all its trials.
+
+    tries : (n_tries,) numbers of steric trials; steering : (3,) unit vector, None for random directions
+    kind : of the range of lengths, "centered" on it or "spherical", up to it
+    """
+    settings = walk.settings[row]
+    trials = range(settings.trials)
+    words = np.stack([walk.random([row], Stage.TRANSLATION, trial, tries)[0] for trial in trials])
+    directions = random_directions(words) if steering is None else directions_about(steering, words)
+    rotations = np.stack([_rotations(walk, row, settings, trial, tries) for trial in trials])
+    return RigidMoves(rotations, lengths(uniform(words[..., 3]), settings.translation_range, kind) * directions)
+
+
+def lengths(drawn: Floats, length: float, kind: Literal["centered", "spherical"]) -> Floats:
+    """Give lengths (..., 1) A for uniform numbers: U[0.75, 1.25] or U[0, 1] times a length."""
+    least, most = (0.75, 1.25) if kind == "centered" else (0.0, 1.0)
+    return (length * (least + (most - least) * drawn))[..., None]
+
+
+def random_directions(words: Ints) -> Floats:
+    """Give unit vectors (..., 3), uniform on the sphere, for words (..., 4)."""
+    height, turn = 2 * uniform(words[..., 0]) - 1, 2 * np.pi * uniform(words[..., 1])
+    beside = np.sqrt(1 - height**2)
+    return np.stack([beside * np.cos(turn), beside * np.sin(turn), height], axis=-1)
+
+
+def directions_about(steering: Floats, words: Ints) -> Floats:
+    """Give unit vectors (..., 3) at normally distributed angles from a unit vector (3,), for words (..., 4)."""
+    angle, turn = SPREAD * normals(words[..., 0], words[..., 1])[0], 2 * np.pi * uniform(words[..., 2])
+    across = np.eye(3)[np.argmin(np.abs(steering))]
+    first = np.cross(steering, across)
+    first /= np.linalg.norm(first)
+    second = np.cross(steering, first)
+    beside = np.cos(turn)[..., None] * first + np.sin(turn)[..., None] * second
+    return np.cos(angle)[..., None] * steering + np.sin(angle)[..., None] * beside
+
+
+def _rotations(walk: Walk, row: int, settings: Settings, trial: int, tries: Ints) -> Floats:
+    """Draw the rotations (n_tries, 3, 3) of a trial."""
+    first, second, third = (walk.random([row], Stage.ROTATION, 3 * trial + k, tries)[0] for k in range(3))
+    angles = euler_angles(first, second, settings.rotation_scaling, settings.rotation_range)
+    frames = random_frames(third)
+    return frames @ rotations_of(angles) @ np.swapaxes(frames, -1, -2)
+
+
+def euler_angles(first: Ints, second: Ints, scaling: float, spread: float) -> Floats:
+    """Draw phi, psi and theta (..., 3) rad, not coupled, for words (..., 4) each.
+
+    One, two or all three angles, as likely, have the factor `scaling`; which ones is drawn, too. Others have SMALL.
+    An angle is +- U[1 - spread, 1 + spread] times its factor and its whole range.
+    """
+    count = 1 + np.minimum((3 * uniform(first[..., 0])).astype(np.int64), 2)
+    order = np.argsort(np.argsort(uniform(second[..., :3]), axis=-1, kind="stable"), axis=-1, kind="stable")
+    factors = np.where(order < count[..., None], scaling, SMALL)
+    sizes = 1 - spread + 2 * spread * uniform(first[..., 1:])
+    signs = 1 - 2 * ((second[..., 3, None] >> np.arange(8, 11, dtype=np.uint32)) & 1).astype(np.float64)
+    return signs * sizes * factors * FULL
+
+
+def rotations_of(angles: Floats) -> Floats:
+    """Give rotation matrices (..., 3, 3) of phi, psi and theta (..., 3): about z by phi, x by theta, z by psi."""
+    phi, psi, theta = np.moveaxis(angles, -1, 0)
+    return _about_z(psi) @ _about_x(theta) @ _about_z(phi)
+
+
+def random_frames(words: Ints) -> Floats:
+    """Give rotation matrices (..., 3, 3), uniform among all, for words (..., 4): unit quaternions."""
+    w, x = normals(words[..., 0], words[..., 1])
+    y, z = normals(words[..., 2], words[..., 3])
+    w, x, y, z = np.stack([w, x, y, z]) / np.sqrt(w**2 + x**2 + y**2 + z**2)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _about_z(angle: Floats) -> Floats:
+    c, s, zero, one = np.cos(angle), np.sin(angle), np.zeros_like(angle), np.ones_like(angle)
+    return np.stack([np.stack(row, axis=-1) for row in ([c, -s, zero], [s, c, zero], [zero, zero, one])], axis=-2)
+
+
+def _about_x(angle: Floats) -> Floats:
+    c, s, zero, one = np.cos(angle), np.sin(angle), np.zeros_like(angle), np.ones_like(angle)
+    return np.stack([np.stack(row, axis=-1) for row in ([one, zero, zero], [zero, c, -s], [zero, s, c])], axis=-2)

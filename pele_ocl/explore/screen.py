@@ -1,0 +1,188 @@
+"""Steric screen on the device: the rigid tries of a ligand that clash with nothing once side chains were turned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats, Ints
+from ..atoms.bond_paths import exclusions
+from .rigid import RigidMoves
+from .torsions import Flexible
+from .walk import Stage, Walk
+
+if TYPE_CHECKING:
+    from ..ensemble import DeviceArray
+
+TRIES = 16  # steric trials of each trial in one launch
+TURN_REACH = 8.0  # A between an atom that turns with a residue and what it can come near, at most
+MOST_GROUPS = 64  # bits
+MOST_TORSIONS = 64  # of a side chain, bits, too
+RIGID = -1
+
+Flags = NDArray[np.bool_]
+
+
+class Screen:
+    """Poses of the ligands of rows: of each trial the first try without clashes.
+
+    ligand, residues : what can turn
+    """
+
+    def __init__(self, walk: Walk, ligand: Flexible, residues: Sequence[Flexible]) -> None:
+        self._walk, self._residues = walk, residues
+        self._radii = radii_of(walk)
+        self._residue = residue_numbers(walk)
+        self._most = self._trials = 0
+        upload, array = walk.upload, walk.ensemble.array
+        self._values: dict[str, Any] = {
+            "n_ligand": len(walk.ligand), "radii": upload(self._radii), "residues": upload(self._residue, np.int32),
+            "is_core": upload(np.isin(walk.ligand, ligand.core), np.int32), "can_turn": bool(ligand.side_chains),
+            "bonded": upload(near_along_bonds(walk), np.int32), "turns": bool(ligand.side_chains or residues),
+            "before": array("atom", 3, "coordinate"), "places": array("atom", 1, np.int32),
+            "n_members": array("row", 1, np.int32), "group_of": array("row", MOST_GROUPS, np.int32),
+            "centers": array("row", 4), "keys": array("row", 4, np.uint32), "chosen": array("row", 1, np.int32),
+        }  # fmt: skip
+        self._values |= {name: upload(table, np.int32) for name, table in turn_tables([ligand, *residues]).items()}
+        kernels = {"gather": "explore/screen.cl", "screen": "explore/screen.cl"}
+        kernels |= {"relieve": "explore/relieve.cl", "take_pose": "explore/relieve.cl"}
+        self._kernels = {name: walk.kernel(file, name) for name, file in kernels.items()}
+
+    def begin(self, rows: Sequence[int], positions: Floats, reach: Floats) -> None:
+        """Gather the receptor atoms that the ligands of rows can come near.
+
+        positions : (n_rows, n, 3) A; reach : (n_rows,) A that ligand atoms go from the ligand's centre, at most
+        """
+        walk = self._walk
+        found = [self._members(x, far, walk, row) for row, x, far in zip(rows, positions, reach, strict=True)]
+        self._allocate(max(len(members) for members, _, _ in found), max(walk.settings[row].trials for row in rows))
+        array = self._new_values()
+        for row, x, (members, groups, group_of) in zip(rows, positions, found, strict=True):
+            n = len(members)
+            array["members"][row, :n], array["groups"][row, :n], array["n_members"][row] = members, groups, n
+            array["group_of"][row, : len(group_of)] = group_of
+            center = walk.center(x) - x[members[0]]
+            array["centers"][row] = *center, walk.settings[row].overlap_factor
+            array["keys"][row] = walk.seed, walk.explorers[row], walk.steps[row], Stage.RELIEF
+            array["places"].reshape(len(walk.ensemble), -1)[row, members] = np.arange(n)
+        for name, values in array.items():
+            self._values[name].write(values)
+        self._launch("gather", rows)
+
+    def find(self, moves: Mapping[int, RigidMoves], is_open: Mapping[int, Flags], first: int) -> dict[int, Ints]:
+        """Screen tries of rows and relieve their clashes.
+
+        moves, is_open : of rows, (n_trials, TRIES); tries that are not open are passed over
+        first : number of the first try
+
+        Returns the tries (n_trials,) that the trials of each row have by now, -1 for none.
+        """
+        shape = len(self._walk.ensemble), self._trials, TRIES
+        given, flags = np.zeros((*shape, 12)), np.zeros(shape, np.int32)
+        for row, drawn in moves.items():
+            n = len(drawn.translations)
+            given[row, :n, :, :9], given[row, :n, :, 9:] = drawn.rotations.reshape(n, TRIES, 9), drawn.translations
+            flags[row, :n] = is_open[row]
+        self._values["draws"].write(given.reshape(shape[0], -1))
+        self._values["open"].write(flags.reshape(shape[0], -1))
+        self._launch("screen", list(moves), n_tries=self._trials * TRIES)
+        self._launch("relieve", list(moves), n_tries=TRIES, first_try=first)
+        found = self._values["found"].read()
+        return {row: found[row, : len(drawn.translations)] for row, drawn in moves.items()}
+
+    def take(self, chosen: Mapping[int, int]) -> None:
+        """Put rows into the poses of trials, or with -1 back where they were."""
+        trials = np.full((len(self._walk.ensemble), 1), -1, np.int32)
+        for row, trial in chosen.items():
+            trials[row] = trial
+        self._values["chosen"].write(trials)
+        self._launch("take_pose", list(chosen), moves=True)
+
+    def _launch(self, name: str, rows: Sequence[int], moves: bool = False, **further: int) -> None:
+        kernel = self._kernels[name]
+        values = {**self._values, **further, "n_trials": self._trials, "most": self._most}
+        kernel(list(rows), moves=moves, **{own: values[own] for own in kernel.parameters})
+
+    def _members(self, x: Floats, reach: float, walk: Walk, row: int) -> tuple[Ints, Ints, list[int]]:
+        """Find the members of a row, their groups, and which group each bit stands for."""
+        receptor = walk.receptor
+        away = np.linalg.norm(x[receptor] - walk.center(x), axis=1)
+        touch = 2 * walk.settings[row].overlap_factor * float(self._radii.max())
+        near = receptor[away <= reach + touch + (TURN_REACH if self._residues else 0)]
+        near = receptor[np.isin(self._residue[receptor], self._residue[near])]
+        members = np.concatenate([walk.ligand, near])
+        distance = np.full(len(walk.atoms), np.inf)
+        distance[receptor] = away
+        in_reach = [(distance[of.moved].min(), k) for k, of in enumerate(self._residues)]
+        taken = [k for r, k in sorted(in_reach) if r <= reach + touch][: MOST_GROUPS - 1]
+        group = np.full(len(walk.atoms), RIGID, np.int32)
+        group[walk.ligand] = 0
+        for bit, k in enumerate(taken, 1):
+            group[self._residues[k].moved] = bit
+        return members, group[members], [0, *(1 + k for k in taken)]
+
+    def _allocate(self, members: int, trials: int) -> None:
+        """Make the arrays that depend on the number of members and trials, if they are too small."""
+        if members <= self._most and trials <= self._trials:
+            return
+        self._most, self._trials = max(self._most, -(-members // 256) * 256), max(self._trials, trials)
+        array, most, n = self._walk.ensemble.array, self._most, self._trials
+        self._values |= {
+            "members": array("row", most, np.int32), "groups": array("row", most, np.int32),
+            "local_at": array("row", 3 * most), "poses": array("row", 3 * most * n),
+            "turned": array("row", n, np.uint64), "found": array("row", n, np.int32),
+            "draws": array("row", 12 * n * TRIES), "open": array("row", n * TRIES, np.int32),
+        }  # fmt: skip
+
+    def _new_values(self) -> dict[str, NDArray[Any]]:
+        """Make arrays of zeros, or of -1 for nothing, that are written when tries begin."""
+        names = "members", "groups", "n_members", "group_of", "centers", "keys", "places", "found"
+        arrays: dict[str, DeviceArray] = {name: self._values[name] for name in names}
+        nothing = {"places", "found"}
+        return {name: np.full(of.shape, -(name in nothing), of.dtype) for name, of in arrays.items()}
+
+
+def radii_of(walk: Walk) -> Floats:
+    """Give the steric radii (n,) A of atoms: half of sigma."""
+    return np.asarray(walk.atoms.lj_sigma, np.float64) / 2
+
+
+def residue_numbers(walk: Walk) -> Ints:
+    """Give the number of each atom's residue, (n,)."""
+    assert walk.atoms.labels is not None
+    return walk.atoms.labels.residue_index
+
+
+def near_along_bonds(walk: Walk) -> Flags:
+    """Tell of pairs of the ligand's atoms (m, m) if three bonds or fewer lie between."""
+    n = len(walk.atoms)
+    close = np.zeros((len(walk.ligand),) * 2, bool)
+    place = np.full(n, -1)
+    place[walk.ligand] = np.arange(len(walk.ligand))
+    for pairs in exclusions(walk.atoms.bond_pairs, n):
+        i, j = place[pairs].T
+        own = (i >= 0) & (j >= 0)
+        close[i[own], j[own]] = close[j[own], i[own]] = True
+    return close
+
+
+def turn_tables(groups: Sequence[Flexible]) -> dict[str, Ints]:
+    """Lay out what turns as cl/explore/relieve.cl reads it: groups, side chains, torsions, atoms."""
+    chains = [chain for group in groups for chain in group.side_chains]
+    torsions = [torsion for chain in chains for torsion in chain.torsions[:MOST_TORSIONS]]
+    return {
+        "group_chains": _ends(len(group.side_chains) for group in groups),
+        "chain_torsions": _ends(len(chain.torsions[:MOST_TORSIONS]) for chain in chains),
+        "chain_most": np.array([chain.most for chain in chains] or [0], np.int32),
+        "axes": np.array([torsion.axis for torsion in torsions] or [(0, 0)], np.int32).ravel(),
+        "n_values": np.array([torsion.n_values for torsion in torsions] or [1], np.int32),
+        "torsion_moved": _ends(len(torsion.moved) for torsion in torsions),
+        "moved": np.concatenate([np.zeros(0, np.int32), *(torsion.moved for torsion in torsions), [0]]).astype(np.int32),
+    }
+
+
+def _ends(counts: Any) -> Ints:
+    return np.cumsum([0, *counts]).astype(np.int32)
