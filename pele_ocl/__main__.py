@@ -40,6 +40,12 @@ def run_as_apbs() -> None:
     run()
 
 
+def run_as_explore() -> None:
+    """Run `pele-ocl explore` with these arguments, as AdaptivePELE calls PELE: with a control file alone."""
+    sys.argv.insert(1, "explore")
+    run()
+
+
 def _interrupt(_: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, or try again a little later where it would kill the process instead of ending it.
 

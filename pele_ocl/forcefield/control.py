@@ -65,9 +65,13 @@ def read_control(path: str | PathLike[str], words: Mapping[str, str] | None = No
 
 def control_json(path: str | PathLike[str], words: Mapping[str, str] | None = None) -> object:
     """Read what a control file holds as JSON; `$WORDS` that are not given become texts. Raises FormatError."""
+    return _json(Path(path), filled(path, words or {}))
+
+
+def filled(path: str | PathLike[str], words: Mapping[str, str]) -> str:
+    """Read the text of a control file with texts in place of `$WORDS`, by their names."""
     text = "".join(lines(path, "PELE control"))
-    given = words or {}
-    return _json(Path(path), _ANY_WORD.sub(lambda match: given.get(match[1], match[0]), text))
+    return _ANY_WORD.sub(lambda match: words.get(match[1], match[0]), text)
 
 
 def settings_for_energies(file: Path, whole: object) -> ControlFile:
@@ -89,8 +93,8 @@ def settings_for_energies(file: Path, whole: object) -> ControlFile:
     return ControlFile(
         path=file,
         forcefield=blocks.text(start, "ForceField", "") or None,
-        data=tuple(folder for name in DATA_FOLDERS if (folder := _beside(file, Path(name))).is_dir()),
-        structures=tuple(_beside(file, Path(name)) for name in paths if "$" not in name),
+        data=tuple(folder for name in DATA_FOLDERS if (folder := beside(file, Path(name))).is_dir()),
+        structures=tuple(beside(file, Path(name)) for name in paths if "$" not in name),
         gb=gb,
         ionic_strength=strength if solvent and blocks.flag(solvent, "useDebyeLength", True) else 0.0,
         allow_missing_terminals=blocks.flag(start, "allowMissingTerminals", False),
@@ -141,7 +145,7 @@ def _ligand(blocks: _Blocks, whole: object) -> str | None:
     return f"chain {' '.join(chains)}" if chains else None
 
 
-def _beside(file: Path, name: Path) -> Path:
+def beside(file: Path, name: Path) -> Path:
     """Resolve a path of the file.
 
     It is taken from the working directory, as in PELE, or from the file's folder if it is there.

@@ -83,13 +83,9 @@ class AnmBlock:
 
     algorithm: str = setting("ALPHACARBONS", within="", choices=("ALPHACARBONS", "CARTESIANS", "NULL"))
     preloaded_modes: str = setting("", "preloadedModesIn", within="")
-    picking_case: str = setting(
-        "RANDOM_MODE", within="options", choices=("RANDOM_MODE", "LOWEST_MODE", "DEFINED_MODE")
-    )
+    picking_case: str = setting("RANDOM_MODE", within="options", choices=("RANDOM_MODE", "LOWEST_MODE", "DEFINED_MODE"))
     defined_mode: int = setting(1, within="options", least=1)
-    direction_generation: str = setting(
-        "random", within="options", choices=("random", "useAlwaysTheSame", "oscillate")
-    )
+    direction_generation: str = setting("random", within="options", choices=("random", "useAlwaysTheSame", "oscillate"))
     initial_direction: float = setting(1.0, within="options", least=-1, most=1)
     modes_mixing_option: str = setting(
         "mixMainModeWithOthersModes",
@@ -139,9 +135,7 @@ class OutputBlock:
 
     report_path: str = setting("", within="")
     trajectory_path: str = setting("", within="")
-    saving_mode: str = setting(
-        "savingTrajectory", within="", choices=("savingTrajectory", "savingSteps", "savingBoth")
-    )
+    saving_mode: str = setting("savingTrajectory", within="", choices=("savingTrajectory", "savingSteps", "savingBoth"))
     steps_folder: str = setting("", within="")
     saving_frequency: int = setting(1, "savingFrequencyForAcceptedSteps", within="", least=1)
     initial_pdb_path: str = setting("", within="")

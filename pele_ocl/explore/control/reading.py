@@ -18,7 +18,6 @@ T = TypeVar("T", bound="DataclassInstance")
 
 _MOST = 1e9
 _WORD = re.compile(r"\$\{?\w+\}?")
-NO_NUMBER = (None, math.inf)
 
 
 def setting(
@@ -68,6 +67,15 @@ class Block:
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._values
+
+    @property
+    def values(self) -> list[str]:
+        """Names of its settings, as the file has them."""
+        return [name for name, _ in self._values.values()]
+
+    def named(self, cls: type[DataclassInstance]) -> list[str]:
+        """Give the fields of a dataclass whose settings the block names."""
+        return [own.name for own in settings_of(cls) if name_of(own) in self]
 
     def take(self, name: str) -> object:
         """Give a value of any kind, None if there is none."""
@@ -149,7 +157,8 @@ class Block:
 
     def finish(self) -> None:
         """Note what nobody asked for."""
-        self._unread.names += [f"{self.place}.{name}" for low, (name, _) in self._values.items() if low not in self._asked]
+        left = (name for low, (name, _) in self._values.items() if low not in self._asked)
+        self._unread.names += [f"{self.place}.{name}" if self.place else name for name in left]
 
     def fault(self, name: str, found: object, needed: str) -> FormatError:
         """Make the error about a value."""

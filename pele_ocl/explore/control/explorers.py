@@ -1,0 +1,173 @@
+"""Explorers of a control file: its blocks as moves, restraints and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Atoms, Floats, Ints
+from ...energy import PositionalRestraint
+from ..box import Box
+from ..explorer import Explorer
+from ..minimization import Minimization
+from ..perturbation import Perturbation
+from ..regions import Region
+from ..rot_assign import read_rot_assign
+from ..torsions import Flexible
+from ..walk import Move, Settings, Walk
+from .blocks import AnmBlock, MinimizerBlock, PeleParameters, PerturbationBlock
+from .building import constraint_terms
+from .selections import selected
+from .simulation import Simulation, Task
+
+Bools = NDArray[np.bool_]
+_ROTAMERS = Path("LigandRotamerLibs")  # in Data and DataLocal
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRegion(Region):
+    """Region that always has some atoms, beside the ones around the ligand, as PELE's includeInMinimization has it.
+
+    always : indices of atoms
+    """
+
+    always: Ints | None = None
+
+    def free(self, walk: Walk, row: int, x: Floats, further: Ints | None = None) -> Bools:
+        found = [own for own in (self.always, further) if own is not None]
+        return super().free(walk, row, x, np.concatenate(found) if found else None)
+
+
+def explorer_of(
+    simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, numbers: Sequence[int], starts: Floats, *,
+    seed: int, box: Box | None, folders: Sequence[Path] = (), **options: Any,
+) -> Explorer:  # fmt: skip
+    """Make the explorers of a task.
+
+    ligand : (n,) what is perturbed; numbers : of the explorers; starts : (n_explorers, n, 3) A where they begin
+    folders : Data and DataLocal, which may have rotamers of the ligand; options : of `Ensemble`
+
+    Raises InputError for atoms that the molecule does not have.
+    """
+    terms = constraint_terms(simulation.path, task.constraints, atoms)
+    explorer = Explorer(
+        atoms, ligand, moves_of(simulation, task, atoms, ligand, folders), seed=seed, explorers=list(numbers),
+        settings=settings_of(task, vars(task), box), positions=starts, terms=terms,
+        removes_bulk=task.parameters.remove_bulk_movement, **options,
+    )  # fmt: skip
+    held = [term for term in terms if isinstance(term, PositionalRestraint)]
+    if held and not (starts == atoms.positions).all():
+        _hold_where_they_began(explorer, held, atoms, starts)
+    return explorer
+
+
+def moves_of(simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, folders: Sequence[Path]) -> list[Move]:
+    """Make the moves of a task, in their order."""
+    moves: list[Move] = []
+    place = simulation.path
+    if task.perturbation is not None:
+        own = task.perturbation
+        flexible = ligand_rotamers(atoms, np.flatnonzero(ligand).astype(np.int32), folders)
+        moves.append(
+            Perturbation(
+                flexible, direction="steered" if own.translation_direction == "steered" else "random",
+                kind="spherical" if own.translation_range_type == "spherical" else "centered",
+                resolution=own.grid_resolution,
+            )
+        )  # fmt: skip
+    always = np.flatnonzero(selected(atoms, task.minimized, f"{place}: includeInMinimization")).astype(np.int32)
+    never = np.flatnonzero(selected(atoms, task.not_minimized, f"{place}: doNotIncludeInMinimization"))
+    region = ChosenRegion(omit=never if len(never) else None, always=always)
+    moves.append(Minimization(region, **minimizer_options(task.minimizer)))
+    return moves
+
+
+def minimizer_options(block: MinimizerBlock) -> dict[str, Any]:
+    """Give the options of a Minimizer."""
+    return {
+        "method": "newton", "tolerance": block.minimum_rms, "max_iterations": block.newton_iterations,
+        "rounds": block.rounds,
+    }  # fmt: skip
+
+
+def ligand_rotamers(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Flexible | None:
+    """Read what turns of a ligand of one residue, None if no folder has its file `LIG.rot.assign`."""
+    assert atoms.labels is not None
+    names = set(atoms.labels.residue_names[ligand].tolist())
+    for folder in reversed(folders):  # DataLocal wins
+        for name in names if len(names) == 1 else ():
+            path = folder / _ROTAMERS / f"{name}.rot.assign"
+            if path.is_file():
+                return read_rot_assign(path, atoms, ligand)
+    return None
+
+
+def settings_of(task: Task, blocks: Mapping[str, Any], box: Box | None) -> Settings:
+    """Make the settings of an explorer.
+
+    blocks : of the explorer now, by the names in sensors.CHANGING; box : of the ligand's centre, None for none
+    """
+    parameters: PeleParameters = blocks["parameters"]
+    perturbation: PerturbationBlock = blocks["perturbation"] or PerturbationBlock()
+    anm: AnmBlock | None = blocks["anm"]
+    return Settings(
+        temperature=parameters.temperature,
+        translation_range=perturbation.translation_range,
+        steering_update_frequency=perturbation.steering_update_frequency,
+        rotation_scaling=perturbation.rotation_scaling_factor,
+        rotation_range=perturbation.rotation_range_factor,
+        trials=perturbation.number_of_trials,
+        steric_trials=perturbation.number_of_steric_trials,
+        overlap_factor=perturbation.overlap_factor,
+        com_constant=parameters.com_constant if task.perturbation else 0.0,
+        anm_frequency=parameters.anm_frequency if anm else 0,
+        side_chain_frequency=parameters.side_chain_prediction_frequency if task.side_chains else 0,
+        minimization_frequency=parameters.minimization_frequency,
+        displacement=anm.displacement_factor if anm else 0.0,
+        side_chain_radius=parameters.side_chain_prediction_region_radius,
+        minimization_radius=parameters.minimization_region_radius,
+        near_only=parameters.activate_proximity_detection,
+        proximity_distance=parameters.proximity_distance,
+        box=box,
+    )
+
+
+def state_of(explorer: Explorer) -> dict[str, Any]:
+    """Give the state of explorers after a step, to go on with: steps, positions, and what moves remember."""
+    walk = explorer.walk
+    rows = list(range(len(walk)))
+    return {"steps": walk.steps.copy(), "positions": walk.ensemble.positions[walk.kept(rows)], "memory": walk.memory}
+
+
+def restore_explorer(explorer: Explorer, state: Mapping[str, Any]) -> None:
+    """Go on with a state that `state_of` gave."""
+    walk = explorer.walk
+    walk.steps[:] = state["steps"]
+    walk.memory[:] = state["memory"]
+    _place(walk, state["positions"])
+
+
+def _place(walk: Walk, positions: Floats) -> None:
+    """Put all explorers at positions (n, n_atoms, 3) A, which are kept as their last accepted states."""
+    rows = list(range(len(walk)))
+    walk.ensemble.positions[rows] = list(positions)
+    walk.ensemble.evaluate(rows)
+    walk.keep(rows)
+
+
+def _hold_where_they_began(
+    explorer: Explorer, terms: Sequence[PositionalRestraint], atoms: Atoms, starts: Floats
+) -> None:
+    """Give each explorer references of its own for atoms that are held where they were."""
+    for term in terms:
+        given = np.asarray(term.reference)
+        has_point = (given != atoms.positions).any(axis=1)
+        explorer.walk.ensemble.references(term.name)[list(range(len(starts)))] = [
+            np.where(has_point[:, np.newaxis], given, start) for start in starts
+        ]
+    _place(explorer.walk, starts)
