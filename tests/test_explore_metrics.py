@@ -69,7 +69,7 @@ def test_binding_energy(make, molecule, states):
 def test_internal_energy(make, molecule, states):
     chosen = molecule.labels.chains == "L"
     part = Energy(molecule[chosen], gradient=False, model=MODEL, precision="float64")
-    expected = [part.evaluate(positions[chosen]).terms["total"] for positions in states.positions]
+    expected = [float(part.evaluate(positions[chosen]).terms.total) for positions in states.positions]
     assert make("internalEnergy", atomSetSelection=LIGAND).evaluate(states) == pytest.approx(expected, abs=1e-6)
 
 
@@ -109,7 +109,7 @@ def test_sasa_is_a_share(make, molecule, states):
     found = make("sasa", selection=LIGAND).evaluate(states)
     chosen = np.flatnonzero(molecule.labels.chains == "L")
     radii = sasa_radii(molecule) + PROBE
-    points = np.random.default_rng(3).normal(size=(4000, 3))
+    points = np.random.default_rng(3).normal(size=(1500, 3))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
 
     def area(positions, among):
@@ -122,7 +122,7 @@ def test_sasa_is_a_share(make, molecule, states):
 
     every = np.arange(len(molecule))
     expected = [area(positions, every) / area(positions, chosen) for positions in states.positions[:2]]
-    assert found[:2] == pytest.approx(expected, abs=0.015)
+    assert found[:2] == pytest.approx(expected, abs=0.02)
     assert 0 < found[0] < found[1] <= 1
     alone = States(
         np.where(molecule.labels.chains[:, None] == "L", states.positions + 50, states.positions), *vars_of(states)

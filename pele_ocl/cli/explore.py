@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from ..jobs.explore import Exploration, Parameters, Steps
 from ..jobs.facts import composition_as_json, settings
 from .clock import elapsed
 from .command import INPUT, EachOnce
+from .launchers import launched
 from .options import debug_option, run_options
 from .physics import physics_lines
 from .progress import ProgressLine
@@ -28,11 +28,6 @@ from .report import counted, duration
 from .tables import table
 from .terminal import note, say
 
-# Where launchers tell a process its number, and how many processes there are.
-LAUNCHERS = (
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMIX_RANK", "PMIX_SIZE"), ("PMI_RANK", "PMI_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
-)  # fmt: skip
 _SHOWN = 12  # explorers in the table
 
 
@@ -109,17 +104,6 @@ def explore(
         say_records([_record(run, path, last)])
     else:
         say(_text(run, path, last))
-
-
-def launched(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
-    """Give the number of this process, from 0, and how many mpirun or srun started; 0 and 1 without them."""
-    for rank, size in LAUNCHERS:
-        if rank in environment and size in environment:
-            try:
-                return int(environment[rank]), int(environment[size])
-            except ValueError:
-                break
-    return 0, 1
 
 
 def _known_words(output: Path | None, seed: int | None, steps: int | None) -> dict[str, str]:

@@ -94,7 +94,7 @@ class Files:
     def of(cls, simulation: Simulation, folder: Path | None) -> Files:
         """Name the files. folder : in place of the control file's folders
 
-        Raises FormatError for paths with `$WORDS`, and if there is neither a folder nor a path of reports.
+        Raises FormatError if there is neither a folder nor a path of reports.
         """
         output = simulation.output
         if folder is None and not output.report_path:
@@ -103,10 +103,7 @@ class Files:
         def place(given: str) -> Path | None:
             if not given or given == os.devnull:
                 return None
-            path = Path(given) if folder is None else folder / Path(given).name
-            if "$" in str(path):
-                raise FormatError(f"{simulation.path}: the path {path} has a word to be filled in; by --fill say")
-            return path
+            return Path(given) if folder is None else folder / Path(given).name
 
         report, trajectory = place(output.report_path or REPORT), place(output.trajectory_path)
         assert report is not None
