@@ -26,7 +26,9 @@ class DriverKernel:
     each atom), where the kernel has a parameter of that name.
     """
 
-    def __init__(self, ensemble: Ensemble, source: str | Path, name: str, defines: Mapping[str, int]) -> None:
+    def __init__(
+        self, ensemble: Ensemble, source: str | Path, name: str, defines: Mapping[str, int], width: int = 1
+    ) -> None:
         from ..opencl.building import named_source
 
         resident = ensemble._resident
@@ -36,7 +38,7 @@ class DriverKernel:
         file = str(source.resolve()) if isinstance(source, Path) else named_source(words)
         macros = {**resident.macros, **defines}
         self._ensemble, self.name = ensemble, name
-        self._kernel = resident.run.kernel(file, name, **macros)
+        self._kernel = resident.run.kernel(file, name, width, **macros)
         names = [parameter.name for parameter in self._kernel.signature.parameters[:4]]
         if names != ["rows", "steps", "listed", "bytes"]:
             raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
@@ -50,11 +52,12 @@ class DriverKernel:
         return [parameter.name for parameter in self._kernel.signature.parameters[4:]]
 
     def __call__(
-        self, rows: RowsLike = None, *, per: Literal["atom", "row"] = "atom", moves: bool = False, **values: object
-    ) -> None:
+        self, rows: RowsLike = None, *, per: Literal["atom", "row"] | int = "atom", moves: bool = False,
+        **values: object,
+    ) -> None:  # fmt: skip
         """Launch for the atoms of rows, by default of all rows; failed rows are passed over.
 
-        per : "row" for one work-item a row in place of one an atom
+        per : "row" for one work-item a row in place of one an atom, or so many work-items a row
         moves : whether it moves atoms, whose rows are then to be evaluated anew
 
         Raises InputError that names a missing or unknown parameter, or one of another type.
@@ -74,8 +77,10 @@ class DriverKernel:
         given |= {name: own[name]() for name in self.parameters if name in own and name not in given}
         arguments = {**resident.arguments, **given}
         resident.list(chosen)
-        n_items = int(resident.n_atoms[chosen].max()) if per == "atom" else 1
-        group = min(64, ensemble.device.largest_group) if per == "atom" else 1
+        n_items = int(resident.n_atoms[chosen].max()) if per == "atom" else 1 if per == "row" else per
+        group = 1 if n_items == 1 else min(64, ensemble.device.largest_group)
+        if per not in ("atom", "row") and ensemble.device.kind == "CPU":
+            group = 1  # such work-items are long, and shared out best one by one
         for first, count in resident.parts(len(chosen)):
             resident.run.launch(self._kernel, (n_items, count), (group, 1), arguments, offset=(0, first))
         if moves:

@@ -278,15 +278,15 @@ class Ensemble:
             raise InputError(f"dtype is {described(dtype)}; a type of numbers or 'coordinate' is needed")
         return kind
 
-    def kernel(self, source: str | Path, name: str, **defines: int) -> DriverKernel:
+    def kernel(self, source: str | Path, name: str, width: int = 1, **defines: int) -> DriverKernel:
         """Build a kernel of a driver that runs over the rows; its first parameter is ENSEMBLE of cl/engine/rows.clh.
 
         source : the text of the kernel, or the path of its file
-        name : of the kernel; defines : macros
+        name : of the kernel; width : reals in a `realv` of cl/common/real.clh; defines : macros
 
         Raises KernelBuildError with the compiler's words.
         """
-        return DriverKernel(self, source, name, defines)
+        return DriverKernel(self, source, name, defines, width)
 
     def minimize(self, rows: RowsLike = None, **options: object) -> MinimizeBatch:
         """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.

@@ -169,6 +169,8 @@ class Descent(IntEnum):
     NEWTON = 3
 
 
+SIDE_CHAIN_BLOCK = 16  # atoms of a block that has special pairs with a side chain; vectors are no wider
+MOST_POLAR = 36  # places of polar hydrogens
 ROW_BLOCK = 256  # bytes to which the arrays of a row are aligned
 PAIR_SUMS = PairSums.RADIUS_SUM + 1
 N_STATE = max(StepState) + 1
@@ -223,6 +225,23 @@ ROW = Struct(
     results="where its results begin, in such blocks",
     n_energies="energies of each term of the passes, of atoms or tiles",
     counted="bits of the terms of the passes that count",
+)
+SIDE_CHAIN = Struct(
+    "SideChain",
+    "int",
+    first_moved="its atoms among those of all side chains",
+    n_moved="atoms that turn",
+    first_bond="its bonds among those of all",
+    n_bonds="bonds that turn atoms",
+    n_chi="of them, chi; the other one turns polar hydrogens",
+    polar_steps="places of the polar hydrogens, 1 without",
+    first_near="blocks of atoms with special pairs",
+    n_near="such blocks",
+    first_pairs="its special pairs, in reals",
+    first_inner="pairs of its own atoms",
+    first_torsion="torsions that its bonds turn",
+    first_polar_torsion="the first of them with a polar hydrogen",
+    end_torsion="one after the last",
 )
 REACHES = Struct(
     "Reaches",
@@ -288,6 +307,7 @@ def _listed(enum: type[IntEnum]) -> str:
 
 
 HEADERS = {header: struct.in_c() for header, struct in STRUCTS.items()} | {
+    "side_chain": SIDE_CHAIN.in_c() + "\n" + _defined({"SIDE_CHAIN_BLOCK": SIDE_CHAIN_BLOCK, "MOST_POLAR": MOST_POLAR}),
     "row_block": _defined({"ROW_BLOCK": ROW_BLOCK}),
     "follows": _listed(Follows),
     "role": _listed(Role),

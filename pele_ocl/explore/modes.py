@@ -1,0 +1,205 @@
+"""Normal modes of an elastic network of nodes (ANM), and their exchange format, `.nmd` of ProDy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import choice, file_path, number, positions_of, whole_number
+from ..atoms import Atoms, Floats, Ints, Strings
+from ..errors import FormatError, InputError
+from ..readonly import ReadOnlyArrays, read_only
+from ..textfiles import writing
+
+_STILL = 6  # modes of the whole: translations and rotations
+_SPARSE = 2000  # nodes from which SciPy looks for the lowest modes alone
+
+
+@dataclass(frozen=True, eq=False)
+class Modes(ReadOnlyArrays):
+    """Normal modes of a network, lowest first.
+
+    values : (m,) eigenvalues, in the unit of the network's constant; vectors : (m, n_nodes, 3), of length 1
+    """
+
+    values: Floats
+    vectors: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", read_only(self.values, np.float64))
+        lengths = np.linalg.norm(np.asarray(self.vectors).reshape(len(self.values), -1), axis=1)
+        object.__setattr__(self, "vectors", read_only(self.vectors / lengths[:, None, None], np.float64))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Modes({len(self)} of {self.vectors.shape[1]:,} nodes, eigenvalues {self.values.round(4).tolist()})"
+
+
+def network_modes(
+    nodes: ArrayLike, count: int = 6, *, cutoff: float = 12.0, constant: float = 1.667, bonded_constant: float = 0.0,
+    model: Literal["contact", "exponential"] = "contact", decay: float = 5.0,
+) -> Modes:  # fmt: skip
+    """Compute the lowest modes of an elastic network, without those of the whole; docs/theory/anm.md, eqs. 1 to 3.
+
+    nodes : (n, 3) A; count : of modes
+    cutoff : A, between which nodes are joined by springs
+    constant : of springs; bonded_constant : of springs of nodes next to each other, 0 for the same
+    model : "contact", or "exponential", whose springs weaken as exp(-r / decay), as PELE's code has it; decay : A
+
+    Raises InputError for fewer than three nodes, and for a network of parts that no spring joins.
+    """
+    x = positions_of(nodes, "nodes")
+    whole_number("count", count, least=1)
+    number("cutoff", cutoff, "a positive distance in A", above=0)
+    number("constant", constant, "a positive force constant", above=0)
+    number("decay", decay, "a positive distance in A", above=0)
+    choice("model", model, ("contact", "exponential"))
+    if len(x) < 3:
+        raise InputError(f"an elastic network needs three nodes; there are {len(x)}")
+    count = min(count, 3 * len(x) - _STILL)
+    i, j = _springs(x, cutoff)
+    d = x[j] - x[i]
+    r = np.linalg.norm(d, axis=1)
+    k = np.full(len(i), constant)
+    if model == "exponential":
+        k *= np.exp(-r / decay)
+    elif bonded_constant > 0:
+        k[j == i + 1] = bonded_constant
+    blocks = -(k / r**2)[:, None, None] * d[:, :, None] * d[:, None, :]
+    values, vectors = _lowest(len(x), i, j, blocks, count + _STILL)
+    if (values[: _STILL + 1] < 1e-6 * constant).sum() != _STILL:
+        raise InputError(f"springs of {cutoff:g} A leave parts of the network loose; take a larger cutoff")
+    return Modes(values[_STILL:], vectors.T[_STILL:].reshape(count, len(x), 3))
+
+
+def _springs(x: Floats, cutoff: float) -> tuple[Ints, Ints]:
+    """Pairs of nodes within the cutoff, i < j."""
+    i, j = [], []
+    for k in range(len(x) - 1):
+        near = np.flatnonzero(((x[k + 1 :] - x[k]) ** 2).sum(axis=1) <= cutoff**2) + k + 1
+        i.append(np.full(len(near), k, np.int32))
+        j.append(near.astype(np.int32))
+    return np.concatenate(i), np.concatenate(j)
+
+
+def _lowest(n: int, i: Ints, j: Ints, blocks: Floats, count: int) -> tuple[Floats, Floats]:
+    """Lowest eigenvalues (count,) and eigenvectors (3 n, count) of a Hessian with these blocks off its diagonal."""
+    if n > _SPARSE:
+        try:
+            return _lowest_sparse(n, i, j, blocks, count)
+        except ImportError:
+            pass  # NumPy takes all modes, in minutes
+    hessian = np.zeros((n, n, 3, 3))
+    hessian[i, j] = blocks
+    hessian[j, i] = blocks
+    hessian[np.arange(n), np.arange(n)] = -hessian.sum(axis=1)
+    values, vectors = np.linalg.eigh(hessian.transpose(0, 2, 1, 3).reshape(3 * n, 3 * n))
+    return values[:count], vectors[:, :count]
+
+
+def _lowest_sparse(n: int, i: Ints, j: Ints, blocks: Floats, count: int) -> tuple[Floats, Floats]:
+    from scipy.sparse import bsr_matrix
+    from scipy.sparse.linalg import eigsh
+
+    diagonal = np.zeros((n, 3, 3))
+    np.add.at(diagonal, i, -blocks)
+    np.add.at(diagonal, j, -blocks)
+    rows, columns = np.concatenate([i, j, np.arange(n)]), np.concatenate([j, i, np.arange(n)])
+    data = np.concatenate([blocks, blocks, diagonal])
+    order = np.lexsort((columns, rows))
+    starts = np.searchsorted(rows[order], np.arange(n + 1))
+    hessian = bsr_matrix((data[order], columns[order], starts), shape=(3 * n, 3 * n)).tocsc()
+    start = np.random.default_rng(0).normal(size=3 * n)  # else eigsh begins anywhere, and ends with other signs
+    values, vectors = eigsh(hessian, count, sigma=-1e-4, which="LM", v0=start)
+    order = np.argsort(values)
+    return values[order], vectors[:, order]
+
+
+def read_nmd(path: str | Path, scale: Literal["auto", "pele", "prody"] = "auto") -> tuple[Modes, Strings, Ints]:
+    """Read modes of an `.nmd` file: the modes, the names of their nodes (n,) and numbers of their residues (n,).
+
+    scale : what the number before each mode is. "pele": the root of its eigenvalue; "prody": one over that.
+        "auto" takes the first if these numbers rise, the second if they fall, since modes come lowest first
+
+    Raises FormatError that names the line.
+    """
+    given = file_path(path)
+    choice("scale", scale, ("auto", "pele", "prody"))
+    try:
+        lines = given.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise FormatError(f"{given}: the modes cannot be read: {error}") from None
+    words = {line.split()[0]: line.split()[1:] for line in lines if line.split() and not line.startswith("mode ")}
+    missing = [name for name in ("atomnames", "resids", "coordinates") if name not in words]
+    if missing:
+        raise FormatError(f"{given}: there is no line {missing[0]}; write the file by ProDy's writeNMD")
+    n = len(words["atomnames"])
+    rows: list[Floats] = []
+    for k, line in enumerate(lines, 1):
+        if line.startswith("mode "):
+            rows.append(_mode_line(given, k, line.split()[1:], 3 * n))
+    if not rows:
+        raise FormatError(f"{given}: there are no lines of modes; write the file by ProDy's writeNMD")
+    table = np.stack(rows)
+    roots = table[:, 0]
+    if (roots <= 0).any():
+        raise FormatError(f"{given}: the number before a mode is not positive; the root of its eigenvalue is needed")
+    if scale == "prody" or (scale == "auto" and roots[0] > roots[-1]):
+        roots = 1 / roots
+    return Modes(roots**2, table[:, 1:].reshape(-1, n, 3)), np.array(words["atomnames"]), _numbers(given, words, n)
+
+
+def _numbers(path: Path, words: dict[str, list[str]], n: int) -> Ints:
+    """Numbers of the residues of nodes."""
+    try:
+        found: Ints = np.array([int(word) for word in words["resids"]], np.int32)
+    except ValueError:
+        raise FormatError(f"{path}: the line resids has a word that is no whole number") from None
+    if len(found) != n or len(words["coordinates"]) != 3 * n:
+        raise FormatError(f"{path}: atomnames, resids and coordinates are not of the same number of nodes")
+    return found
+
+
+def _mode_line(path: Path, k: int, words: list[str], size: int) -> Floats:
+    """Scale and components of a mode, (1 + size,); an index before them is left out."""
+    try:
+        row = np.array([float(word) for word in words])
+    except ValueError:
+        raise FormatError(f"{path}: line {k} has a word that is no number") from None
+    if len(row) == size + 2:
+        row = row[1:]
+    if len(row) != size + 1 or not np.isfinite(row).all():
+        raise FormatError(f"{path}: line {k} has {len(row)} numbers; the root of an eigenvalue and {size} are needed")
+    return row
+
+
+def write_nmd(path: str | Path, modes: Modes, atoms: Atoms, nodes: ArrayLike, title: str = "modes") -> None:
+    """Write modes as PELE reads them: an `.nmd` file, in which the root of its eigenvalue precedes each mode.
+
+    nodes : (n_nodes,) indices of atoms
+
+    Raises InputError for atoms without labels, and for other nodes than the modes have.
+    """
+    given, chosen = file_path(path), np.asarray(nodes)
+    if atoms.labels is None or chosen.shape != (modes.vectors.shape[1],):
+        raise InputError("modes are written with the labels of their nodes, which these atoms or indices lack")
+    labels = atoms.labels
+    rows = [
+        ["nmwiz_load", given.name], ["name", title.replace(" ", "_")], ["atomnames", *labels.names[chosen]],
+        ["resnames", *labels.residue_names[chosen]],
+        ["chainids", *(chain or "A" for chain in labels.chains[chosen].tolist())],
+        ["resids", *map(str, labels.residue_numbers[chosen].tolist())],
+        ["coordinates", *(f"{x:.3f}" for x in atoms.positions[chosen].ravel())],
+        *(
+            ["mode", str(k), f"{np.sqrt(value):.8g}", *(f"{x:.6f}" for x in vector.ravel())]
+            for k, (value, vector) in enumerate(zip(modes.values, modes.vectors, strict=True), 1)
+        ),
+    ]  # fmt: skip
+    with writing(given) as file:
+        file.write("".join(" ".join(row) + "\n" for row in rows))

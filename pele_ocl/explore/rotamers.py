@@ -1,0 +1,168 @@
+"""Rotamers of side chains: the library that is shipped, and PELE's own `.side` files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import file_path, number
+from ..atoms import Floats
+from ..errors import FormatError
+from ..paths import shipped
+
+BINS = 36  # of phi and of psi, 10 degrees each, centred on -180, -170, ...
+
+
+@dataclass(frozen=True, eq=False)
+class Rotamers:
+    """Rotamers of a residue in one bin of phi and psi.
+
+    chi : (k, n_chi) rad; probabilities : (k,); sigmas : (k, 2) rad of chi1 and chi2, 0 where none are known
+    """
+
+    chi: Floats
+    probabilities: Floats
+    sigmas: Floats
+
+    def __len__(self) -> int:
+        return len(self.chi)
+
+    def spread(self) -> Rotamers:
+        """Give each rotamer with chi1 and chi2 less sigma, as they are, and plus sigma: nine for one, three of chi1.
+
+        Probabilities are shared out equally.
+        """
+        shifts = np.array([-1.0, 0.0, 1.0])
+        two = self.chi.shape[1] > 1
+        grid = np.array([[a, b] for a in shifts for b in (shifts if two else shifts[1:2])])
+        if not self.sigmas.any():
+            return self
+        chi = np.repeat(self.chi, len(grid), axis=0)
+        by = np.repeat(self.sigmas, len(grid), axis=0) * np.tile(grid, (len(self), 1))
+        chi[:, : min(2, chi.shape[1])] += by[:, : chi.shape[1]]
+        shares = np.repeat(self.probabilities / len(grid), len(grid))
+        return Rotamers(chi, shares, np.repeat(self.sigmas, len(grid), axis=0))
+
+
+class RotamerLibrary:
+    """Rotamers by amino acid, phi and psi.
+
+    tables : by three-letter name; `starts` (1297,) of each bin's rows among those of a table
+    """
+
+    def __init__(self, tables: Mapping[str, Rotamers], starts: Mapping[str, NDArray[np.int64]]) -> None:
+        self._tables, self._starts = dict(tables), dict(starts)
+
+    def __repr__(self) -> str:
+        return f"RotamerLibrary({', '.join(sorted(self._tables))})"
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._tables
+
+    def rotamers(self, name: str, phi: float, psi: float) -> Rotamers:
+        """Give the rotamers of an amino acid, (k, n_chi) rad; none if it has none.
+
+        phi, psi : rad; NaN at the ends of a chain, which stands for -60 and 60 degrees, as in SCWRL4
+        """
+        if name not in self._tables:
+            return Rotamers(np.zeros((0, 0)), np.zeros(0), np.zeros((0, 2)))
+        table, starts = self._tables[name], self._starts[name]
+        angles = (-60.0 if np.isnan(phi) else np.rad2deg(phi)), (60.0 if np.isnan(psi) else np.rad2deg(psi))
+        row, column = (int(np.floor((angle + 185) / 10)) % BINS for angle in angles)
+        rows = slice(*starts[BINS * row + column : BINS * row + column + 2].tolist())
+        return Rotamers(table.chi[rows], table.probabilities[rows], table.sigmas[rows])
+
+    @staticmethod
+    @lru_cache(maxsize=1)
+    def dunbrack() -> RotamerLibrary:
+        """Read the shipped library: Shapovalov and Dunbrack, Structure 19, 844 (2011); CC BY 4.0.
+
+        Rotamers of a probability up to 0.5 % are left out (data/README.md).
+        """
+        tables, starts = {}, {}
+        with np.load(shipped("data") / "rotamers" / "dunbrack2010.npz") as file:
+            data = {name: file[name] for name in file.files}
+        first = 0
+        for name, count, n_chi in zip(data["residues"].tolist(), data["counts"].tolist(), data["n_chi"], strict=True):
+            rows = slice(first, first + count)
+            first += count
+            order = np.lexsort((-data["probabilities"][rows].astype(np.int64), data["bins"][rows]))
+            tables[name] = Rotamers(
+                np.deg2rad(data["chi"][:n_chi, rows].T[order].astype(np.float64)),
+                data["probabilities"][rows][order] / 1000,
+                np.deg2rad(data["sigmas"][:, rows].T[order].astype(np.float64)),
+            )
+            starts[name] = np.searchsorted(data["bins"][rows][order], np.arange(BINS * BINS + 1))
+        return RotamerLibrary(tables, starts)
+
+    @classmethod
+    def from_folder(cls, folder: str | Path) -> RotamerLibrary:
+        """Read PELE's libraries of a folder, `ASP.side` and the like, such as PELE's Data/RotamerLibs.
+
+        Their rotamers go for every phi and psi. Files of other residues than amino acids are passed over.
+
+        Raises FormatError for a file that cannot be read, and for a folder without any.
+        """
+        from .rotations import CHI_ATOMS
+
+        files = sorted(file_path(folder, "folder").glob("*.side"))
+        tables = {path.stem.upper(): read_side_file(path) for path in files if path.stem.upper() in CHI_ATOMS}
+        if not tables:
+            raise FormatError(f"{folder}: there are no rotamers of amino acids here, such as ASP.side")
+        everywhere = {
+            name: Rotamers(table, np.full(len(table), 1 / len(table)), np.zeros((len(table), 2)))
+            for name, table in tables.items()
+        }
+        repeated = {name: _repeated(table) for name, table in everywhere.items()}
+        return cls({name: table for name, (table, _) in repeated.items()}, {k: v for k, (_, v) in repeated.items()})
+
+
+def _repeated(table: Rotamers) -> tuple[Rotamers, NDArray[np.int64]]:
+    """Give the table for every bin."""
+    count = len(table)
+    chi, shares, sigmas = (np.tile(a, (BINS * BINS, *[1] * (a.ndim - 1))) for a in (table.chi, table.probabilities, table.sigmas))
+    return Rotamers(chi, shares.ravel(), sigmas), np.arange(BINS * BINS + 1) * count
+
+
+def read_side_file(path: str | Path) -> Floats:
+    """Read rotamers of PELE's `.side` format, (k, n_chi) rad.
+
+    A head has the residue, the number of chi, of rotamers, and the resolution in degrees. Then come the atoms at the
+    end of each chi, a line POLARH if a polar hydrogen is scanned, and a line of whole multiples a rotamer.
+
+    Raises FormatError that names the line.
+    """
+    given = file_path(path)
+    try:
+        lines = given.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise FormatError(f"{given}: the rotamers cannot be read: {error}") from None
+    head = next((k for k, line in enumerate(lines) if line.strip()), None)
+    words = [] if head is None else lines[head].split()
+    if head is None or len(words) < 5 or words[0] != "*":
+        raise FormatError(f"{given}: line 1 is no head like `* ASP 2 233 10.0 0`")
+    n_chi, count = (_whole(given, head, word) for word in words[2:4])
+    try:
+        resolution = number("resolution", float(words[4]), "a number of degrees", above=0)
+    except ValueError:
+        raise FormatError(f"{given}: line {head + 1} has no resolution in degrees") from None
+    rows = [k for k in range(head + 1 + n_chi, len(lines)) if lines[k].strip() and not lines[k].startswith("POLARH")]
+    if len(rows) != count:
+        raise FormatError(f"{given}: there are {len(rows)} rotamers and {count} are announced; complete the file")
+    found = [[_whole(given, k, word) for word in lines[k].split()] for k in rows]
+    for k, row in zip(rows, found, strict=True):
+        if len(row) != n_chi:
+            raise FormatError(f"{given}: line {k + 1} has {len(row)} angles; {n_chi} are needed")
+    return np.deg2rad(resolution * np.array(found, np.float64).reshape(-1, n_chi))
+
+
+def _whole(path: Path, line: int, word: str) -> int:
+    try:
+        return int(word)
+    except ValueError:
+        raise FormatError(f"{path}: line {line + 1} has {word!r} where a whole number is needed") from None

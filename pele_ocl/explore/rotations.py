@@ -1,0 +1,167 @@
+"""Side chains as rigid pieces: which atoms turn about which bonds, and where they come to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..atoms import Atoms, Floats, Ints
+from ..errors import InputError
+from ..forcefield.names import residue_names
+
+POLAR_STEP = np.deg2rad(10)  # of the scan of polar hydrogens
+
+# The last two atoms of each chi, by residue; the two before are those of the chi before, from N and CA on.
+CHI_ATOMS = {
+    "ARG": "CB CG CD NE CZ", "ASN": "CB CG OD1", "ASP": "CB CG OD1", "CYS": "CB SG", "GLN": "CB CG CD OE1",
+    "GLU": "CB CG CD OE1", "HIS": "CB CG ND1", "ILE": "CB CG1 CD1", "LEU": "CB CG CD1", "LYS": "CB CG CD CE NZ",
+    "MET": "CB CG SD CE", "PHE": "CB CG CD1", "SER": "CB OG", "THR": "CB OG1", "TRP": "CB CG CD1",
+    "TYR": "CB CG CD1", "VAL": "CB CG1",
+}  # fmt: skip
+_OTHER_NAMES = {"CD1": "CD"}  # of isoleucine in CHARMM and GROMACS
+
+
+@dataclass(frozen=True, eq=False)
+class SideChain:
+    """Side chain whose atoms turn about its bonds.
+
+    residue : its number, as Labels.residue_index has it; name : of the amino acid, in three letters
+    moved : (m,) atoms that any bond turns
+    torsions : (b, 4) atoms of chi1, chi2, ..., and last of the bond that turns polar hydrogens
+    turned : (b, m) if the bond turns the atom
+    n_chi : number of chi
+    polar_steps : places of the polar hydrogens, 10 degrees apart: 36, 12 for three alike, 1 for none
+    """
+
+    residue: int
+    name: str
+    moved: Ints
+    torsions: Ints
+    turned: NDArray[np.bool_]
+    n_chi: int
+    polar_steps: int
+
+    @property
+    def polar(self) -> NDArray[np.bool_]:
+        """Polar hydrogens that are scanned among `moved`, (m,)."""
+        if self.polar_steps == 1:
+            return np.zeros(len(self.moved), bool)
+        return self.turned[self.n_chi]
+
+    def angles(self, positions: Floats) -> Floats:
+        """Measure chi, (n_chi,) rad. positions : (n, 3) A of the molecule"""
+        return torsions_at(positions, self.torsions[: self.n_chi])
+
+    def placed(self, positions: Floats, by: ArrayLike) -> Floats:
+        """Give the moved atoms (m, 3) A after turns. by : (b,) rad of each bond; positions : (n, 3) A
+
+        Bonds lie where `positions` have them. So the last bond turns first, and no turn moves the bond of a later one.
+        """
+        there = positions[self.moved].copy()
+        for torsion, turned, angle in reversed(list(zip(self.torsions, self.turned, np.asarray(by), strict=True))):
+            start, end = positions[torsion[1]], positions[torsion[2]]
+            there[turned] = turned_about(there[turned], start, end - start, float(angle))
+        return there
+
+
+def side_chains_of(atoms: Atoms, residues: Sequence[int] | None = None) -> list[SideChain]:
+    """Find the side chains of amino acids that can turn, of all residues or of some, in order.
+
+    GLY, ALA and PRO have none; a chain that is bonded to another residue, as in a disulphide, has none either.
+
+    Raises InputError for atoms without labels or bonds.
+    """
+    if atoms.labels is None or not len(atoms.bond_pairs):
+        raise InputError("side chains turn about bonds of named residues; these atoms lack labels or bonds")
+    neighbours: list[list[int]] = [[] for _ in range(len(atoms))]
+    for i, j in atoms.bond_pairs.tolist():
+        neighbours[i].append(j)
+        neighbours[j].append(i)
+    starts = [*atoms.labels.residue_starts.tolist(), len(atoms)]
+    chosen = range(len(starts) - 1) if residues is None else residues
+    found = (_side_chain(atoms, k, range(starts[k], starts[k + 1]), neighbours) for k in chosen)
+    return [chain for chain in found if chain is not None]
+
+
+def _side_chain(atoms: Atoms, residue: int, members: range, neighbours: list[list[int]]) -> SideChain | None:
+    """Find the side chain of a residue; None if it cannot turn."""
+    assert atoms.labels is not None
+    first = members.start
+    amino = [name for name in residue_names(str(atoms.labels.residue_names[first])) if name in CHI_ATOMS]
+    if not amino:
+        return None
+    places = {str(atoms.labels.names[i]): i for i in members}
+    names = ["N", "CA", *CHI_ATOMS[amino[0]].split()]
+    chain = [places.get(name, places.get(_OTHER_NAMES.get(name, ""))) for name in names]
+    path = [i for i in chain if i is not None]
+    if len(path) < len(chain):
+        return None
+    torsions = [path[k : k + 4] for k in range(len(path) - 3)]
+    polar = _polar_bond(atoms, members, neighbours)
+    turned_atoms = [_beyond(j, k, neighbours) for _, j, k, _ in [*torsions, *polar[:1]]]
+    if any(beyond is None or not beyond <= set(members) for beyond in turned_atoms):
+        return None
+    moved = sorted(set().union(*(beyond for beyond in turned_atoms if beyond)))
+    turned = np.array([[i in beyond for i in moved] for beyond in turned_atoms if beyond is not None])
+    steps = 1 if not polar else 12 if len(polar) == 3 else 36
+    return SideChain(
+        residue, amino[0], np.array(moved, np.int32), np.array([*torsions, *polar[:1]], np.int32), turned,
+        len(torsions), steps,
+    )  # fmt: skip
+
+
+def _beyond(near: int, far: int, neighbours: list[list[int]]) -> set[int] | None:
+    """Atoms that a turn about the bond moves; None for a bond of a ring."""
+    found, waiting = {far}, [i for i in neighbours[far] if i != near]
+    while waiting:
+        i = waiting.pop()
+        if i == near:
+            return None
+        if i not in found:
+            found.add(i)
+            waiting += [j for j in neighbours[i] if j not in found]
+    return found - {far}
+
+
+def _polar_bond(atoms: Atoms, members: range, neighbours: list[list[int]]) -> list[list[int]]:
+    """Torsions, one a hydrogen, of the bond that turns the polar hydrogens of a residue; none if it has none.
+
+    These are on O or S with one hydrogen, and on N with three, or with two beside a carbon of four bonds.
+    """
+    assert atoms.labels is not None
+    elements, names = atoms.labels.elements, atoms.labels.names
+    for i in members:
+        if elements[i] not in ("O", "S", "N") or str(names[i]) == "N":
+            continue
+        hydrogens = [j for j in neighbours[i] if elements[j] == "H"]
+        heavy = [j for j in neighbours[i] if elements[j] != "H"]
+        if len(heavy) != 1 or not hydrogens:
+            continue
+        further = [j for j in neighbours[heavy[0]] if j != i]
+        alike = len(hydrogens) == 3 or (len(hydrogens) == 2 and len(further) == 3)
+        if further and (alike if elements[i] == "N" else len(hydrogens) == 1):
+            anchor = min(further, key=lambda j: (elements[j] == "H", j))
+            return [[anchor, heavy[0], i, j] for j in hydrogens]
+    return []
+
+
+def torsions_at(positions: Floats, torsions: Ints) -> Floats:
+    """Measure torsions, (b,) rad between -pi and pi. torsions : (b, 4) atoms; positions : (n, 3) A"""
+    i, j, k, h = (positions[torsions[:, c]] for c in range(4))
+    f, g, last = i - j, j - k, h - k
+    a, b = np.cross(f, g), np.cross(last, g)
+    sine = -np.linalg.norm(g, axis=1) * np.einsum("ij,ij->i", f, b)
+    angles: Floats = np.arctan2(sine, np.einsum("ij,ij->i", a, b))
+    return angles
+
+
+def turned_about(points: Floats, start: Floats, axis: Floats, angle: float) -> Floats:
+    """Turn points (m, 3) by an angle (rad) about an axis through a start, so that torsions grow by it."""
+    u = axis / np.linalg.norm(axis)
+    from_start = points - start
+    along = np.outer(from_start @ u, u)
+    turned: Floats = start + along + np.cos(angle) * (from_start - along) + np.sin(angle) * np.cross(u, from_start)
+    return turned

@@ -1,0 +1,344 @@
+"""Side chains predicted by rotamers, of many explorers at once; docs/theory/side-chains.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import flag, instance, number, whole_number
+from ..atoms import Atoms, Floats, Ints, require_atoms
+from ..ensemble import Ensemble
+from ..errors import InputError
+from ..opencl.shared import MOST_POLAR
+from ..paths import shipped
+from .philox import philox
+from .rotamers import RotamerLibrary
+from .rotations import SideChain, side_chains_of, torsions_at
+from .side_chain_tables import SideChainTables
+from .walk import Move, Stage, Walk
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+
+BOLTZMANN = 0.0019872  # kcal/mol/K
+ALIKE = np.deg2rad(30)  # difference of chi in a group
+OVERLAP, LEAST_OVERLAP = 0.75, 0.70  # of half the sum of two sigmas, below which atoms clash
+MOST_SWEEPS = 10
+_KERNELS = "spread", "screen", "survive", "settled", "met", "choose", "settle"
+_N_COLUMNS, _N_MOVER_COLUMNS, _BORN = 9, 8, 3  # of columns and movers in the kernels
+
+
+class SideChainPredictor:
+    """Prediction of side chains in rows of an ensemble, all of one molecule.
+
+    ensemble : its force field and solvent give the energies; atoms : the molecule of its rows
+    chains : side chains that may be predicted; library : rotamers
+    temperature : K, of the weights of groups; sweeps : at most
+    overlap, least_overlap : factors of half the sum of sigmas, below which a candidate clashes with what stays
+    """
+
+    def __init__(
+        self, ensemble: Ensemble, atoms: Atoms, chains: Sequence[SideChain], *, library: RotamerLibrary | None = None,
+        temperature: float = 298.0, sweeps: int = MOST_SWEEPS, overlap: float = OVERLAP,
+        least_overlap: float = LEAST_OVERLAP,
+    ) -> None:  # fmt: skip
+        """Raises InputError for options out of range and atoms that lack what the energy needs."""
+        self.ensemble, self.atoms = ensemble, atoms
+        self.library = instance("library", library or RotamerLibrary.dunbrack(), RotamerLibrary, "a RotamerLibrary")
+        self.kt = BOLTZMANN * number("temperature", temperature, "a temperature in K", above=0)
+        self.sweeps = whole_number("sweeps", sweeps, least=1)
+        self.overlaps = [
+            number(name, value, "a factor from 0 to 2", least=0, most=2)
+            for name, value in (("overlap", overlap), ("least_overlap", least_overlap))
+        ]
+        self.tables = SideChainTables(ensemble, atoms, chains)
+        self.chains = self.tables.chains
+        self._backbones = _backbones(atoms, self.chains)
+        path = shipped("cl") / "explore" / "side_chains.cl"
+        self._kernels = {
+            name: ensemble.kernel(path, name, self.tables.width, **self.tables.macros) for name in _KERNELS
+        }
+
+    def predict(self, rows: Sequence[int], orders: Sequence[Sequence[int]], rebuild: bool = False) -> dict[int, int]:
+        """Predict side chains of rows where they stand; give the number of sweeps of each row.
+
+        orders : numbers of side chains of each row, in the order in which they are predicted
+        rebuild : if they are absent at first, each until its turn
+
+        Rows must be evaluated, if the solvent has Born radii, which are held. A row depends on itself alone.
+        """
+        pairs = [(k, order) for k, order in zip(rows, orders, strict=True) if len(order)]
+        done = dict.fromkeys(rows, 0)
+        if not pairs:
+            return done
+        work = _Work(self, [k for k, _ in pairs], [list(order) for _, order in pairs])
+        work.begin(rebuild)
+        active = [k for k, _ in pairs]
+        for sweep in range(1, self.sweeps + 1):
+            moved = work.sweep(active)
+            done |= dict.fromkeys(active, sweep)
+            active = [k for k in active if moved[k]]
+            if not active:
+                break
+        work.settle()
+        return done
+
+    def candidates(self, number: int, positions: Floats) -> Floats:
+        """Turns of a side chain from where it is, (k, 4) rad of chi1 to chi4; the first one is none.
+
+        positions : (n, 3) A of the molecule
+        """
+        chain = self.chains[number]
+        phi, psi = self._dihedrals(number, positions)
+        there = self.library.rotamers(chain.name, phi, psi).spread()
+        by = np.zeros((1 + len(there), 4))
+        n = min(chain.n_chi, there.chi.shape[1])
+        by[1:, :n] = there.chi[:, :n] - chain.angles(positions)[:n]
+        return np.remainder(by + np.pi, 2 * np.pi) - np.pi
+
+    def _dihedrals(self, number: int, positions: Floats) -> tuple[float, float]:
+        """Measure phi and psi of a residue, rad; NaN at the ends of a chain."""
+        phi, psi = (
+            float(torsions_at(positions, np.array([torsion]))[0]) if torsion else np.nan
+            for torsion in self._backbones[number]
+        )
+        return phi, psi
+
+
+class _Work:
+    """Arrays of one prediction on the device: rows, their slots, candidates and side chains."""
+
+    def __init__(self, predictor: SideChainPredictor, rows: list[int], orders: list[list[int]]) -> None:
+        self.predictor, self.rows = predictor, rows
+        ensemble, tables = predictor.ensemble, predictor.tables
+        run, n = ensemble._resident.run, len(rows)
+        self.n_slots = max(map(len, orders))
+        turns, firsts = [], np.zeros((n, self.n_slots + 1), np.int32)
+        slots = np.full((n, self.n_slots), -1, np.int32)
+        movers = np.zeros((n, self.n_slots + 1), np.int32)
+        moves = np.zeros((n, tables.n_columns), np.uint8)
+        for place, (order, positions) in enumerate(zip(orders, ensemble._read_positions(rows), strict=True)):
+            own = [predictor.candidates(k, positions) for k in order]
+            turns.append(np.concatenate(own))
+            slots[place, : len(order)] = order
+            sizes = np.zeros((2, self.n_slots), np.int32)
+            sizes[0, : len(order)] = [len(of) for of in own]
+            sizes[1, : len(order)] = [-(-len(predictor.chains[k].moved) // tables.width) * tables.width for k in order]
+            firsts[place, 1:], movers[place, 1:] = np.cumsum(sizes, axis=1)
+            for k in order:
+                moves[place, predictor.chains[k].moved] = 1
+        self.n_candidates, self.n_movers = max(map(len, turns)), int(movers.max())
+        self.most = np.diff(firsts, axis=1).max(axis=0)  # candidates of each slot
+        by = np.zeros((n, self.n_candidates, 4))
+        for place, of in enumerate(turns):
+            by[place, : len(of)] = of
+        places = np.full(len(ensemble), -1, np.int32)
+        places[rows] = np.arange(n)
+        at_movers = np.zeros((n, _N_MOVER_COLUMNS, self.n_movers))
+        at_movers[:, _BORN] = 1
+        self.columns = run.empty(n * _N_COLUMNS * tables.n_columns)
+        self.slots: dict[str, Any] = dict(
+            n_slots=self.n_slots, n_candidates=self.n_candidates, n_movers=self.n_movers,
+            places=run.upload(places, np.int32), slots=run.upload(slots, np.int32),
+            firsts=run.upload(firsts, np.int32), mover_firsts=run.upload(movers, np.int32), turns=run.upload(by),
+            columns=self.columns,
+        )  # fmt: skip
+        self.moves = run.upload(moves, np.uint8)
+        whole = n * self.n_candidates
+
+        def reals(size: int) -> Buffer:
+            return run.zeros(size)
+
+        def ints(values: NDArray[np.int32]) -> Buffer:
+            buffer = run.empty(values.size, np.int32)
+            run.write(buffer, values)
+            return buffer
+
+        self.clearances, self.fixed, self.least, self.free_energies = (reals(whole) for _ in range(4))
+        self.fixed_polar = reals(whole * MOST_POLAR if any(c.polar_steps > 1 for c in predictor.chains) else 1)
+        self.alive, self.best, self.grouped = (ints(np.zeros(whole, np.int32)) for _ in range(3))
+        self.counts, self.angles = (ints(np.zeros(n * self.n_slots, np.int32)) for _ in range(2))
+        self.chosen = ints(np.full(n * self.n_slots, -1, np.int32))
+        self.changed = ints(np.zeros(n, np.int32))
+        self.movers = run.empty(at_movers.size)
+        run.write(self.movers, at_movers.astype(run.dtype))
+
+    def _launch(self, name: str, rows: list[int], items: int, moves: bool = False, **arguments: object) -> None:
+        """Launch a kernel for so many work-items of each row."""
+        kernel = self.predictor._kernels[name]
+        known = {**self.predictor.tables.buffers, **self.slots}
+        given = {key: value for key, value in known.items() if key in kernel.parameters}
+        kernel(rows, per=items, moves=moves, **{**given, **arguments})
+
+    def begin(self, rebuild: bool) -> None:
+        """Screen all candidates, compute what does not change, and put side chains where they are."""
+        tables, rows = self.predictor.tables, self.rows
+        self._launch("spread", rows, tables.n_columns, movable=self.moves, columns=self.columns)
+        kept = dict(alive=self.alive, counts=self.counts)
+        factor, least = self.predictor.overlaps
+        self._launch(
+            "screen", rows, self.n_candidates, least_factor=least, halves=tables.halves, clearances=self.clearances
+        )
+        self._launch(
+            "survive", rows, self.n_slots, factor=factor, least_factor=least, clearances=self.clearances, **kept
+        )
+        self._launch("settled", rows, self.n_candidates, fixed=self.fixed, fixed_polar=self.fixed_polar, **kept)
+        if not rebuild:
+            for slot in range(self.n_slots):
+                self._choose(slot, rows, begins=1)
+
+    def _choose(self, slot: int, rows: list[int], begins: int) -> None:
+        self._launch(
+            "choose", rows, 1, slot=slot, kt=self.predictor.kt, width=float(ALIKE), begins=begins, alive=self.alive,
+            counts=self.counts, least=self.least, free_energies=self.free_energies, best=self.best,
+            grouped=self.grouped, chosen=self.chosen, angles=self.angles, movers=self.movers, changed=self.changed,
+        )  # fmt: skip
+
+    def sweep(self, rows: list[int]) -> dict[int, bool]:
+        """Predict each slot once; tell of each row if any side chain moved."""
+        run = self.predictor.ensemble._resident.run
+        run.clear(self.changed)
+        for slot in range(self.n_slots):
+            self._launch(
+                "met", rows, int(self.most[slot]), slot=slot, kt=self.predictor.kt, alive=self.alive,
+                counts=self.counts, fixed=self.fixed, fixed_polar=self.fixed_polar, chosen=self.chosen,
+                movers=self.movers, least=self.least, free_energies=self.free_energies, best=self.best,
+            )  # fmt: skip
+            self._choose(slot, rows, begins=0)
+        changed = run.download(self.changed, len(self.rows), np.int32)
+        return {k: bool(changed[place]) for place, k in enumerate(self.rows)}
+
+    def settle(self) -> None:
+        """Move the rows' atoms."""
+        self._launch("settle", self.rows, self.n_slots, moves=True, chosen=self.chosen, angles=self.angles)
+
+
+def _backbones(atoms: Atoms, chains: Sequence[SideChain]) -> list[tuple[list[int], list[int]]]:
+    """Atoms of phi and psi of each residue; none at the ends of a chain."""
+    assert atoms.labels is not None
+    names, residues = atoms.labels.names.tolist(), atoms.labels.residue_index.tolist()
+    bonded: dict[int, list[int]] = {}
+    for i, j in atoms.bond_pairs.tolist():
+        if residues[i] != residues[j] and {names[i], names[j]} == {"N", "C"}:
+            bonded.setdefault(i, []).append(j)
+            bonded.setdefault(j, []).append(i)
+    found = []
+    for chain in chains:
+        nitrogen, alpha = (int(i) for i in chain.torsions[0, :2])
+        carbon = next(
+            (i for i in np.flatnonzero(atoms.labels.residue_index == chain.residue).tolist() if names[i] == "C"), None
+        )
+        before, after = bonded.get(nitrogen, []), bonded.get(-1 if carbon is None else carbon, [])
+        phi = [before[0], nitrogen, alpha, carbon] if before and carbon is not None else []
+        psi = [nitrogen, alpha, carbon, after[0]] if after and carbon is not None else []
+        found.append((phi, psi))
+    return found  # type: ignore[return-value]
+
+
+class SideChains(Move):
+    """Move that predicts the side chains near the ligand.
+
+    select, omit : selections of residues that are always or never predicted
+    other parameters : as of SideChainPredictor
+    """
+
+    name: ClassVar[str] = "side_chains"
+
+    def __init__(self, *, select: str | None = None, omit: str | None = None, **options: Any) -> None:
+        self.select, self.omit, self._options = select, omit, options
+        self._predictor: SideChainPredictor | None = None
+
+    def prepare(self, walk: Walk) -> None:
+        atoms = walk.atoms
+        assert atoms.labels is not None
+        residues = atoms.labels.residue_index
+        ligand = set(residues[walk.ligand].tolist())
+        omitted = set() if self.omit is None else set(residues[atoms.selected(self.omit)].tolist())
+        chains = [of for of in side_chains_of(atoms) if of.residue not in ligand | omitted]
+        always = set() if self.select is None else set(residues[atoms.selected(self.select)].tolist())
+        self._always = np.array([of.residue in always for of in chains], bool)
+        self._predictor = SideChainPredictor(walk.ensemble, atoms, chains, **self._options)
+        starts = [*atoms.labels.residue_starts.tolist(), len(atoms)]
+        self._members = [np.arange(starts[of.residue], starts[of.residue + 1]) for of in chains]
+
+    def is_due(self, walk: Walk, row: int) -> bool:
+        frequency = walk.settings[row].side_chain_frequency
+        return frequency > 0 and walk.steps[row] % frequency == 0
+
+    def apply(self, walk: Walk, rows: Sequence[int]) -> None:
+        assert self._predictor is not None
+        if self._predictor.tables.has_gb:
+            walk.ensemble.evaluate(list(rows))
+        draws = walk.random(rows, Stage.SIDE_CHAINS, 0, np.array([of.residue for of in self._predictor.chains]))
+        orders = []
+        for place, k in enumerate(rows):
+            near = self._near(walk, k)
+            orders.append(near[np.argsort(draws[place, near, 0], kind="stable")].tolist())
+        self._predictor.predict(list(rows), orders)
+
+    def _near(self, walk: Walk, row: int) -> NDArray[np.int64]:
+        """Numbers of the side chains whose residue is near the ligand, or that are always predicted."""
+        positions, radius = walk.ensemble.positions[row], walk.settings[row].side_chain_radius
+        ligand = positions[walk.ligand]
+        low, high = ligand.min(axis=0) - radius, ligand.max(axis=0) + radius
+        inside = ((positions >= low) & (positions <= high)).all(axis=1)
+        close = inside.copy()
+        there = np.flatnonzero(inside)
+        gaps = np.linalg.norm(positions[there][:, None] - ligand, axis=2).min(axis=1)
+        close[there] = gaps <= radius
+        near = np.array([bool(close[members].any()) for members in self._members], bool)
+        return np.flatnonzero(near | self._always)
+
+
+def predict_side_chains(
+    atoms: Atoms, residues: str | ArrayLike | None = None, *, rebuild: bool = False, seed: int = 0,
+    library: RotamerLibrary | None = None, temperature: float = 298.0, sweeps: int = MOST_SWEEPS,
+    overlap: float = OVERLAP, least_overlap: float = LEAST_OVERLAP, **options: Any,
+) -> Floats:  # fmt: skip
+    """Predict side chains by rotamers, the others and all backbones staying; positions (n, 3) A.
+
+    residues : a selection, a mask of atoms (n,) or atoms, any of which takes its residue; None for all
+    rebuild : if what the side chains are now does not count: they are absent until their turn
+    seed : of the order of residues
+    library : rotamers, by default RotamerLibrary.dunbrack()
+    temperature : K, by which groups of rotamers are weighed
+    sweeps : at most; they end when no side chain moves
+    overlap, least_overlap : factors of half the sum of two sigmas, below which atoms clash
+    options : of Ensemble, such as `model` and `device`
+
+    GLY, ALA, PRO and bridged cysteines have no side chain that turns. Raises InputError for residues without any.
+    """
+    require_atoms(atoms)
+    flag("rebuild", rebuild)
+    whole_number("seed", seed, most=(1 << 32) - 1)
+    chains = side_chains_of(atoms)
+    assert atoms.labels is not None
+    if residues is not None:
+        mask = atoms.selected(residues) if isinstance(residues, str) else _mask(atoms, residues)
+        chosen = set(atoms.labels.residue_index[mask].tolist())
+        chains = [of for of in chains if of.residue in chosen]
+    if not chains:
+        raise InputError("none of the residues has a side chain that turns; choose others")
+    ensemble = Ensemble(atoms, gradient=False, **options)
+    predictor = SideChainPredictor(
+        ensemble, atoms, chains, library=library, temperature=temperature, sweeps=sweeps, overlap=overlap,
+        least_overlap=least_overlap,
+    )  # fmt: skip
+    if predictor.tables.has_gb:
+        ensemble.evaluate()
+    draws = philox((seed, 0), (1, Stage.SIDE_CHAINS, 0, np.array([of.residue for of in chains])))[:, 0]
+    predictor.predict([0], [np.argsort(draws, kind="stable").tolist()], rebuild)
+    found: Floats = ensemble.positions[0]
+    return found
+
+
+def _mask(atoms: Atoms, chosen: ArrayLike) -> Ints:
+    """Atoms of a mask or of indices."""
+    try:
+        found: Ints = np.arange(len(atoms), dtype=np.int32)[np.asarray(chosen)]
+    except (IndexError, TypeError, ValueError):
+        raise InputError(f"residues is no selection, no mask of {len(atoms)} atoms and no atoms") from None
+    return found
