@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from explore_helpers import complex_lines, settings, write_complex, write_run
+from explore_run_helpers import complex_lines, settings, write_complex, write_run
 from forcefield_helpers import SAMPLES, needs_samples
 
 import pele_ocl

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from explore_helpers import settings, write_complex, write_run
+from explore_run_helpers import settings, write_complex, write_run
 from test_cli import on_the_chosen_device
 
 import pele_ocl

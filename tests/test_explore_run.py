@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DEVICES
-from explore_helpers import complex_lines, settings, write_complex, write_run
+from explore_run_helpers import complex_lines, settings, write_complex, write_run
 from forcefield_helpers import SAMPLES, needs_samples
 from test_cli import error_of, on_the_chosen_device, run
 

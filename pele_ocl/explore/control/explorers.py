@@ -18,6 +18,8 @@ from ..minimization import Minimization
 from ..perturbation import Perturbation
 from ..regions import Region
 from ..rot_assign import read_rot_assign
+from ..rotamers import RotamerLibrary
+from ..side_chains import SideChains
 from ..torsions import Flexible
 from ..walk import Move, Settings, Walk
 from .blocks import AnmBlock, MinimizerBlock, PeleParameters, PerturbationBlock
@@ -26,7 +28,8 @@ from .selections import selected
 from .simulation import Simulation, Task
 
 Bools = NDArray[np.bool_]
-_ROTAMERS = Path("LigandRotamerLibs")  # in Data and DataLocal
+# Folders in Data and DataLocal.
+_ROTAMERS, _SIDE_CHAINS = Path("LigandRotamerLibs"), Path("RotamerLibs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +72,6 @@ def explorer_of(
 def moves_of(simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, folders: Sequence[Path]) -> list[Move]:
     """Make the moves of a task, in their order."""
     moves: list[Move] = []
-    place = simulation.path
     if task.perturbation is not None:
         own = task.perturbation
         flexible = ligand_rotamers(atoms, np.flatnonzero(ligand).astype(np.int32), folders)
@@ -80,11 +82,39 @@ def moves_of(simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, fo
                 resolution=own.grid_resolution,
             )
         )  # fmt: skip
-    always = np.flatnonzero(selected(atoms, task.minimized, f"{place}: includeInMinimization")).astype(np.int32)
-    never = np.flatnonzero(selected(atoms, task.not_minimized, f"{place}: doNotIncludeInMinimization"))
-    region = ChosenRegion(omit=never if len(never) else None, always=always)
+    region = region_of(simulation, task, atoms)
+    if task.side_chains is not None:
+        moves.append(side_chains_of(simulation, task, atoms, folders))
     moves.append(Minimization(region, **minimizer_options(task.minimizer)))
     return moves
+
+
+def region_of(simulation: Simulation, task: Task, atoms: Atoms) -> ChosenRegion:
+    """Make the region of minimisations."""
+    place = simulation.path
+    always = np.flatnonzero(selected(atoms, task.minimized, f"{place}: includeInMinimization")).astype(np.int32)
+    never = np.flatnonzero(selected(atoms, task.not_minimized, f"{place}: doNotIncludeInMinimization"))
+    return ChosenRegion(omit=never if len(never) else None, always=always)
+
+
+def side_chains_of(simulation: Simulation, task: Task, atoms: Atoms, folders: Sequence[Path]) -> SideChains:
+    """Make the prediction of side chains, with PELE's own rotamers where a folder has them."""
+    assert task.side_chains is not None
+    own, place = task.side_chains, f"{simulation.path}: SideChainPrediction"
+    chosen = selected(atoms, task.side_chain_include, f"{place}.selectionToInclude")
+    omitted = selected(atoms, task.side_chain_omit, f"{place}.selectionToOmit")
+    libraries = [folder / _SIDE_CHAINS for folder in reversed(folders) if (folder / _SIDE_CHAINS).is_dir()]
+    return SideChains(
+        select=_words_of(chosen), omit=_words_of(omitted), overlap=own.initial_overlap_factor,
+        least_overlap=own.minimal_overlap_factor,
+        library=RotamerLibrary.from_folder(libraries[0]) if libraries else None,
+    )  # fmt: skip
+
+
+def _words_of(mask: Bools) -> str | None:
+    """Write a mask (n,) as a selection, None if it has no atom."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    return " or ".join(f"index {a}:{b - 1}" for a, b in edges.reshape(-1, 2)) or None
 
 
 def minimizer_options(block: MinimizerBlock) -> dict[str, Any]:

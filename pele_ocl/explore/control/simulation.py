@@ -357,12 +357,17 @@ class _Reader:
         found.finish()
         self.refuse(own.algorithm != "zhexin", f"SideChainPrediction.algorithm {own.algorithm}")
         self.refuse(own.randomize, "SideChainPrediction.parameters.randomize")
+        self.refuse(own.skip_global_minimization, "SideChainPrediction.parameters.skipGlobalMinimization")
+        self.refuse(own.discard_high_energy_solutions, "SideChainPrediction.parameters.discardHighEnergySolutions")
+        self.refuse(has_minimizer, "SideChainPrediction.sideChainMinimizer")
         return values
 
     def _minimizer(self, block: Block, name: str, base: MinimizerBlock) -> MinimizerBlock:
         found = block.block(name)
         own = found.fill(MinimizerBlock, base)
         found.finish()
+        if own.alpha_updated:
+            self.notes.append(f"{self.file}: {found.place}.alphaUpdated is not followed; Born radii are held")
         if own.algorithm != "TruncatedNewton":
             self.notes.append(f"{self.file}: {found.place}.algorithm {own.algorithm} is replaced by TruncatedNewton")
             own = replace(own, algorithm="TruncatedNewton")
