@@ -1,4 +1,4 @@
-"""Explorers of a control file: read, run step by step, written as PELE writes them, and gone on with after a death."""
+"""Explorers of a control file, run step by step and written as PELE writes them; an interrupted run goes on."""
 
 from __future__ import annotations
 

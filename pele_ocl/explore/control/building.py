@@ -1,4 +1,4 @@
-"""What a control file asks for, made: metrics, constraints, boxes and the settings of explorers."""
+"""Metrics, constraints, boxes and the ligand of a control file, made for a molecule."""
 
 from __future__ import annotations
 
