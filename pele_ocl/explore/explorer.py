@@ -18,7 +18,7 @@ from .box import Box
 from .metropolis import is_accepted
 from .minimization import Minimization
 from .perturbation import Perturbation
-from .walk import Move, Settings, Stage, Walk
+from .walk import Move, Settings, Stage, Walk, chosen_atoms
 
 Watch = Callable[[Walk, str, Sequence[int]], None]  # called after a move, with its name and the rows it was made of
 
@@ -70,7 +70,10 @@ class Explorer:
     stage_energies : whether energies are computed after each move; watch : called after each move
     other parameters : of `Ensemble`; Born radii are held in gradients unless `fixed_radii=False`
 
-    `walk` has the state: settings of each explorer, which may change between steps, and the ensemble.
+    `walk` has the state: settings of each explorer, which may change between steps, and the ensemble. A pickle goes on
+    as the explorers would have.
+
+    Raises InputError for a ligand of none or all of the atoms, and where an energy cannot be computed.
     """
 
     def __init__(
@@ -99,8 +102,6 @@ class Explorer:
         settings: Settings | None, options: dict[str, Any],
     ) -> Walk:  # fmt: skip
         """Make the walk with the restraints of all moves."""
-        from .walk import chosen_atoms
-
         chosen = chosen_atoms("ligand", ligand, atoms)
         own = [*terms, *(term for move in self.moves for term in move.terms(atoms, chosen))]
         return Walk.of(
@@ -118,6 +119,16 @@ class Explorer:
             raise InputError(f"explorer {walk.explorers[bad[0]]} cannot begin: {reason}")
         for move in self.moves:
             move.prepare(walk)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_watch": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Begin where the pickled explorers were, with the same steps to come."""
+        self.__dict__.update(state)
+        self.walk.ensemble.evaluate()
+        for move in self.moves:
+            move.prepare(self.walk)
 
     def __len__(self) -> int:
         return len(self.walk)

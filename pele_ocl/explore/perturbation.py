@@ -54,9 +54,6 @@ class Perturbation(Move):
         self.ligand, self.direction, self.kind = ligand, direction, kind
         self.side_chains, self.resolution = flag("side_chains", side_chains), resolution
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_screen"}
-
     def terms(self, atoms: Atoms, ligand: Ints) -> Sequence[Term]:
         return (CenterRestraint(self._flexible(atoms, ligand).core, 0.0, name=CENTER),)
 
@@ -74,6 +71,7 @@ class Perturbation(Move):
         for row in rows:
             if (found[row] < 0).all():
                 walk.memory[row]["without_pose"] = walk.memory[row].get("without_pose", 0) + 1
+                walk.made[row].discard(self.name)
         self._screen.take(self._lowest(walk, found))
         held = [row for row in rows if walk.settings[row].com_constant > 0]
         if held:

@@ -83,11 +83,16 @@ class Settings:
 class Move:
     """Change of the rows of some explorers in place. One file is one move; a user's move is a class like it.
 
+    Attributes that `prepare` makes have names with an underscore, and are left out of pickles.
+
     name : in records; needs_near : whether it is left out far from the receptor, as `Settings.near_only` has it
     """
 
     name: ClassVar[str] = "move"
     needs_near: ClassVar[bool] = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     def terms(self, atoms: Atoms, ligand: Ints) -> Sequence[Term]:
         """Give restraints that the move sets in rows; their force constants must be 0 outside of it."""
@@ -101,7 +106,11 @@ class Move:
         return True
 
     def apply(self, walk: Walk, rows: Sequence[int]) -> None:
-        """Change positions of rows of `walk.ensemble`. A row that cannot go on gets `walk.failures[row] = sentence`."""
+        """Change positions of rows of `walk.ensemble`.
+
+        A row that cannot go on gets `walk.failures[row] = sentence`. One that stays loses the name of the move in
+        `walk.made[row]`.
+        """
         raise NotImplementedError
 
     def release(self, walk: Walk, rows: Sequence[int]) -> None:
