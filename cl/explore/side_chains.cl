@@ -124,9 +124,15 @@ INLINE void build(
     for (int m = 0; m < chain.n_moved; ++m) build_atom(built, m, polar, own, n_columns, axes);
 }
 
-// 1 where the atom m is a polar hydrogen that is scanned.
-INLINE int is_polar(const Built *built, int m) {
+// Whether the atom m is a polar hydrogen that is scanned.
+INLINE bool is_polar(const Built *built, int m) {
     return built->chain.polar_steps > 1 && (built->turned[m] >> built->chain.n_chi & 1);
+}
+
+// Put the polar hydrogens to one of their places.
+INLINE void place_polar(Built *built, int step, global const real *own, int n_columns, global const int2 *axes) {
+    for (int m = 0; m < built->chain.n_moved; ++m)
+        if (is_polar(built, m)) build_atom(built, m, step * POLAR_STEP, own, n_columns, axes);
 }
 
 // Lennard-Jones and Coulomb energy of pairs, and with GB the latter's. charges: of Coulomb; gb_charges: of GB
@@ -177,10 +183,10 @@ INLINE realv energy_near(
 
 // Energy of the moved atoms m and k with each other.
 INLINE real energy_inside(
-    const Built *built, int m, int k, const Place *there, global const real *own, int n_columns,
+    const Built *built, int m, int k, global const real *own, int n_columns,
     global const real4 *traits, global const real4 *inner, const PairModel *model) {
     const int i = built->moved[m], j = built->moved[k];
-    const real dx = there->x - built->x[k], dy = there->y - built->y[k], dz = there->z - built->z[k];
+    const real dx = built->x[m] - built->x[k], dy = built->y[m] - built->y[k], dz = built->z[m] - built->z[k];
     const real r2 = fmax(dx * dx + dy * dy + dz * dz, NEAREST2);
     const real4 pair = inner[built->chain.first_inner + m * built->chain.n_moved + k];
     const real shield = fmin(traits[i].w, traits[j].w), inv_r = (real)1 / sqrt(r2), s2 = pair.y * pair.y / r2;
@@ -357,28 +363,22 @@ kernel void settled(
     global const real *own = columns + (size_t)place * COLUMNS * n_columns;
     Built built;
     build(&built, chain, turns[candidate], 0, own, n_columns, moved, turned, axes);
-    real energy = energy_of_torsions(&built, chain.first_torsion, chain.first_polar_torsion, own, n_columns, members, series);
-    for (int m = 0; m < chain.n_moved; ++m) {
-        if (is_polar(&built, m)) continue;
-        energy += energy_outside(&built, m, own, n_columns, traits, near, near_pairs, &model);
-        const Place there = {built.x[m], built.y[m], built.z[m]};
-        for (int k = 0; k < m; ++k)
-            if (!is_polar(&built, k)) energy += energy_inside(&built, m, k, &there, own, n_columns, traits, inner, &model);
-    }
-    fixed[candidate] = energy;
-    for (int step = 0; chain.polar_steps > 1 && step < chain.polar_steps; ++step) {
-        for (int m = 0; m < chain.n_moved; ++m)
-            if (is_polar(&built, m)) build_atom(&built, m, step * POLAR_STEP, own, n_columns, axes);
-        real polar = energy_of_torsions(&built, chain.first_polar_torsion, chain.end_torsion, own, n_columns, members, series);
+    // First all but the polar hydrogens, then these at each of their angles.
+    for (int step = -1; step < (chain.polar_steps > 1 ? chain.polar_steps : 0); ++step) {
+        const bool polar = step >= 0;
+        if (polar) place_polar(&built, step, own, n_columns, axes);
+        real energy = energy_of_torsions(
+            &built, polar ? chain.first_polar_torsion : chain.first_torsion,
+            polar ? chain.end_torsion : chain.first_polar_torsion, own, n_columns, members, series);
         for (int m = 0; m < chain.n_moved; ++m) {
-            if (!is_polar(&built, m)) continue;
-            polar += energy_outside(&built, m, own, n_columns, traits, near, near_pairs, &model);
-            const Place there = {built.x[m], built.y[m], built.z[m]};
+            if (is_polar(&built, m) != polar) continue;
+            energy += energy_outside(&built, m, own, n_columns, traits, near, near_pairs, &model);
             for (int k = 0; k < chain.n_moved; ++k)
-                if (!is_polar(&built, k) || k < m)
-                    polar += energy_inside(&built, m, k, &there, own, n_columns, traits, inner, &model);
+                if (is_polar(&built, k) ? polar && k < m : polar || k < m)
+                    energy += energy_inside(&built, m, k, own, n_columns, traits, inner, &model);
         }
-        fixed_polar[candidate * MOST_POLAR + step] = polar;
+        if (polar) fixed_polar[candidate * MOST_POLAR + step] = energy;
+        else fixed[candidate] = energy;
     }
 }
 
@@ -418,31 +418,28 @@ kernel void met(
     global const int *present = chosen + place * n_slots, *their_firsts = mover_firsts + place * (n_slots + 1);
     Built built;
     build(&built, chain, turns[candidate], 0, own, n_columns, moved, turned, axes);
-    real energy = fixed[candidate];
-    for (int m = 0; m < chain.n_moved; ++m)
-        if (!is_polar(&built, m))
-            energy += energy_with_movers(
-                &built, m, slot, n_slots, present, their_firsts, of_row, n_movers, own, n_columns, traits, &model);
-    real lowest = chain.polar_steps > 1 ? FAR : (real)0, sum = chain.polar_steps > 1 ? (real)0 : (real)1;
+    real heavy = 0, lowest = chain.polar_steps > 1 ? FAR : (real)0, sum = chain.polar_steps > 1 ? (real)0 : (real)1;
     int angle = 0;
-    for (int step = 0; chain.polar_steps > 1 && step < chain.polar_steps; ++step) {
-        real polar = fixed_polar[candidate * MOST_POLAR + step];
-        for (int m = 0; m < chain.n_moved; ++m) {
-            if (!is_polar(&built, m)) continue;
-            build_atom(&built, m, step * POLAR_STEP, own, n_columns, axes);
-            polar += energy_with_movers(
-                &built, m, slot, n_slots, present, their_firsts, of_row, n_movers, own, n_columns, traits, &model);
-        }
-        if (polar < lowest) {
-            sum = sum * exp((polar - lowest) / kt) + (real)1;
-            lowest = polar;
+    for (int step = -1; step < (chain.polar_steps > 1 ? chain.polar_steps : 0); ++step) {
+        const bool polar = step >= 0;
+        if (polar) place_polar(&built, step, own, n_columns, axes);
+        real energy = polar ? fixed_polar[candidate * MOST_POLAR + step] : fixed[candidate];
+        for (int m = 0; m < chain.n_moved; ++m)
+            if (is_polar(&built, m) == polar)
+                energy += energy_with_movers(
+                    &built, m, slot, n_slots, present, their_firsts, of_row, n_movers, own, n_columns, traits, &model);
+        if (!polar) {
+            heavy = energy;
+        } else if (energy < lowest) {
+            sum = sum * exp((energy - lowest) / kt) + (real)1;
+            lowest = energy;
             angle = step;
         } else {
-            sum += exp((lowest - polar) / kt);
+            sum += exp((lowest - energy) / kt);
         }
     }
-    least[candidate] = energy + lowest;
-    free_energies[candidate] = energy + lowest - kt * log(sum);
+    least[candidate] = heavy + lowest;
+    free_energies[candidate] = heavy + lowest - kt * log(sum);
     best[candidate] = angle;
 }
 

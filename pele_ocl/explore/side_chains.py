@@ -16,7 +16,7 @@ from ..opencl.shared import MOST_POLAR
 from ..paths import shipped
 from .philox import philox
 from .rotamers import RotamerLibrary
-from .rotations import SideChain, side_chains_of, torsions_at
+from .rotations import RotamerChain, side_chains_of, torsions_at
 from .side_chain_tables import SideChainTables
 from .walk import Move, Stage, Walk
 
@@ -41,9 +41,9 @@ class SideChainPredictor:
     """
 
     def __init__(
-        self, ensemble: Ensemble, atoms: Atoms, chains: Sequence[SideChain], *, library: RotamerLibrary | None = None,
-        temperature: float = 298.0, sweeps: int = MOST_SWEEPS, overlap: float = OVERLAP,
-        least_overlap: float = LEAST_OVERLAP,
+        self, ensemble: Ensemble, atoms: Atoms, chains: Sequence[RotamerChain], *,
+        library: RotamerLibrary | None = None, temperature: float = 298.0, sweeps: int = MOST_SWEEPS,
+        overlap: float = OVERLAP, least_overlap: float = LEAST_OVERLAP,
     ) -> None:  # fmt: skip
         """Raises InputError for options out of range and atoms that lack what the energy needs."""
         self.ensemble, self.atoms = ensemble, atoms
@@ -74,7 +74,7 @@ class SideChainPredictor:
         done = dict.fromkeys(rows, 0)
         if not pairs:
             return done
-        work = _Work(self, [k for k, _ in pairs], [list(order) for _, order in pairs])
+        work = Work(self, [k for k, _ in pairs], [list(order) for _, order in pairs])
         work.begin(rebuild)
         active = [k for k, _ in pairs]
         for sweep in range(1, self.sweeps + 1):
@@ -108,7 +108,7 @@ class SideChainPredictor:
         return phi, psi
 
 
-class _Work:
+class Work:
     """Arrays of one prediction on the device: rows, their slots, candidates and side chains."""
 
     def __init__(self, predictor: SideChainPredictor, rows: list[int], orders: list[list[int]]) -> None:
@@ -177,7 +177,7 @@ class _Work:
         """Screen all candidates, compute what does not change, and put side chains where they are."""
         tables, rows = self.predictor.tables, self.rows
         self._launch("spread", rows, tables.n_columns, movable=self.moves, columns=self.columns)
-        kept = dict(alive=self.alive, counts=self.counts)
+        kept: dict[str, Any] = dict(alive=self.alive, counts=self.counts)
         factor, least = self.predictor.overlaps
         self._launch(
             "screen", rows, self.n_candidates, least_factor=least, halves=tables.halves, clearances=self.clearances
@@ -197,16 +197,20 @@ class _Work:
             grouped=self.grouped, chosen=self.chosen, angles=self.angles, movers=self.movers, changed=self.changed,
         )  # fmt: skip
 
+    def meet(self, slot: int, rows: list[int]) -> None:
+        """Compute the energies of the candidates of a slot among the side chains where they are."""
+        self._launch(
+            "met", rows, int(self.most[slot]), slot=slot, kt=self.predictor.kt, alive=self.alive, counts=self.counts,
+            fixed=self.fixed, fixed_polar=self.fixed_polar, chosen=self.chosen, movers=self.movers, least=self.least,
+            free_energies=self.free_energies, best=self.best,
+        )  # fmt: skip
+
     def sweep(self, rows: list[int]) -> dict[int, bool]:
         """Predict each slot once; tell of each row if any side chain moved."""
         run = self.predictor.ensemble._resident.run
         run.clear(self.changed)
         for slot in range(self.n_slots):
-            self._launch(
-                "met", rows, int(self.most[slot]), slot=slot, kt=self.predictor.kt, alive=self.alive,
-                counts=self.counts, fixed=self.fixed, fixed_polar=self.fixed_polar, chosen=self.chosen,
-                movers=self.movers, least=self.least, free_energies=self.free_energies, best=self.best,
-            )  # fmt: skip
+            self.meet(slot, rows)
             self._choose(slot, rows, begins=0)
         changed = run.download(self.changed, len(self.rows), np.int32)
         return {k: bool(changed[place]) for place, k in enumerate(self.rows)}
@@ -216,7 +220,7 @@ class _Work:
         self._launch("settle", self.rows, self.n_slots, moves=True, chosen=self.chosen, angles=self.angles)
 
 
-def _backbones(atoms: Atoms, chains: Sequence[SideChain]) -> list[tuple[list[int], list[int]]]:
+def _backbones(atoms: Atoms, chains: Sequence[RotamerChain]) -> list[tuple[list[int], list[int]]]:
     """Atoms of phi and psi of each residue; none at the ends of a chain."""
     assert atoms.labels is not None
     names, residues = atoms.labels.names.tolist(), atoms.labels.residue_index.tolist()
@@ -235,7 +239,7 @@ def _backbones(atoms: Atoms, chains: Sequence[SideChain]) -> list[tuple[list[int
         phi = [before[0], nitrogen, alpha, carbon] if before and carbon is not None else []
         psi = [nitrogen, alpha, carbon, after[0]] if after and carbon is not None else []
         found.append((phi, psi))
-    return found  # type: ignore[return-value]
+    return found
 
 
 class SideChains(Move):
