@@ -12,6 +12,7 @@ from forcefield_helpers import SAMPLES, needs_samples
 
 import pele_ocl
 from pele_ocl.errors import FormatError, InputError
+from pele_ocl.explore import Settings
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.explore.control.blocks import (
     ANM_MINIMIZER,
@@ -23,6 +24,7 @@ from pele_ocl.explore.control.blocks import (
 )
 from pele_ocl.explore.control.building import box_of, constraint_terms
 from pele_ocl.explore.control.conditions import parse_condition
+from pele_ocl.explore.control.explorers import moves_of, settings_of
 from pele_ocl.explore.control.selections import selected
 from pele_ocl.explore.control.simulation import BoxBlock, ConstraintBlock
 from pele_ocl.explore.sensors import changed, changing_blocks
@@ -80,7 +82,8 @@ def test_names_are_read_in_any_case(task):
         ({"task_jumpIf": ["rand > 0.5"]}, "jumpIf"),
         ({"task_metrics": [{"type": "hbond"}], "task_parametersChanges": None}, "metrics[0] of the type hbond"),
         ({"Perturbation": {"perturbationType": "metropolis"}}, "perturbationType metropolis"),
-        ({"ANM": {"algorithm": "CARTESIANS", "nodes": {"atoms": {"names": ["_P__"]}}}}, "ANM.nodes"),
+        ({"ANM": {"parameters": {"decayConstant": 2}}}, "ANM.parameters.decayConstant"),
+        ({"SideChainPrediction": {"sideChainMinimizer": {}}}, "SideChainPrediction.sideChainMinimizer"),
         ({"SideChainPrediction": {"algorithm": "boltzmannSampling"}}, "boltzmannSampling"),
         ({"constraints": [{"type": "constrainDistanceToCOM"}]}, "constrainDistanceToCOM"),
         ({"PeleTasks": [{}, {}]}, "PeleTasks with 2 tasks"),
@@ -277,7 +280,9 @@ def test_boxes(molecule):
 def test_a_control_file_of_adaptive_pele():
     simulation = read_simulation(SAMPLES / "3ptb" / "pele.conf")
     (task,) = simulation.tasks
-    assert (simulation.seed, simulation.refused, simulation.notes) == (290589, (), ())
+    assert (simulation.seed, simulation.refused) == (290589, ())
+    (note,) = simulation.notes
+    assert note.endswith("Minimizer.alphaUpdated is not followed; Born radii are held")
     assert (task.parameters.number_of_pele_steps, task.parameters.minimization_region_radius) == (5, 100)
     assert task.anm.modes_mixing_option == "mixAllModesEquallyRandom"
     assert (task.anm_minimizer.newton_iterations, task.anm_minimizer.minimum_rms) == (100, 0.05)
@@ -306,3 +311,54 @@ def test_a_template_of_pele_platform_is_filled_in():
 
 def test_lines_of_the_complex():
     assert len([line for line in complex_lines() if line.startswith("ATOM")]) == 96 + 33
+
+
+def test_moves_are_the_blocks(tmp_path, molecule):
+    blocks = {
+        "ANM": {
+            "algorithm": "CARTESIANS",
+            "nodes": {"atoms": {"names": ["_CA_"]}},
+            "linksToOmit": {"links": {"ids": ["A:1"]}},
+            "options": {
+                "directionGeneration": "oscillate",
+                "initialDirection": -1.0,
+                "modesMixingOption": "doNotMixModes",
+            },
+            "parameters": {"numberOfModes": 3, "relaxationSpringConstant": 0.5, "steeringForce": 15.0},
+            "anmMinimizer": {"parameters": {"MaximumNewtonIterations": 25, "MinimumRMS": 0.2}},
+        },
+        "SideChainPrediction": {
+            "selectionToInclude": {"links": {"ids": ["A:3"]}},
+            "parameters": {"initialOverlapFactor": 0.8},
+        },
+        "includeInMinimization": {"chains": {"names": ["L"]}},
+        "doNotIncludeInMinimization": {"links": {"ids": ["A:6"]}},
+    }
+    simulation = read_simulation(write_run(tmp_path, settings(**blocks)))
+    (task,) = simulation.tasks
+    ligand = molecule.labels.chains == "L"
+    perturbation, anm, side_chains, minimization = moves_of(simulation, task, molecule, ligand, [])
+    assert (perturbation.direction, perturbation.kind, perturbation.resolution) == ("random", "centered", 10)
+    assert molecule.labels.residue_numbers[np.flatnonzero(anm.nodes)].tolist() == [2, 3, 4, 5, 6]
+    assert (anm.count, anm.direction, anm.first_direction, anm.mixing) == (3, "oscillate", -1, "main")
+    assert (anm.steering, anm.relaxation, anm.options["max_iterations"], anm.options["tolerance"]) == (15, 0.5, 25, 0.2)
+    assert np.array_equal(
+        molecule.selected(side_chains.select), selected(molecule, {"links": {"ids": ["A:3"]}}, "here")
+    )
+    assert side_chains.omit is None
+    assert minimization.options["tolerance"] == 2.0
+
+    class Far:  # a walk whose region around the ligand is empty, but for the ligand
+        atoms, settings = molecule, [Settings(minimization_radius=0.5)]
+        ligand = np.flatnonzero(molecule.labels.chains == "L")
+
+    free = minimization.region.free(Far, 0, molecule.positions)
+    assert np.array_equal(free, molecule.labels.chains == "L")
+
+
+def test_settings_of_explorers(task):
+    found = task(ANM={"algorithm": "ALPHACARBONS"}, PELE_Parameters={"perturbationCOMConstraintConstant": 1.0})
+    own = settings_of(found, vars(found), None)
+    assert (own.temperature, own.anm_frequency, own.side_chain_frequency, own.com_constant) == (1000, 2, 0, 1.0)
+    assert (own.trials, own.steric_trials, own.translation_range, own.overlap_factor) == (2, 50, 0.5, 0.6)
+    assert settings_of(task(), vars(task()), None).anm_frequency == 0

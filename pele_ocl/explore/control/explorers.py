@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats, Ints
 from ...energy import PositionalRestraint
+from ...forcefield.control import beside
+from ..anm import ANM
 from ..box import Box
 from ..explorer import Explorer
 from ..minimization import Minimization
+from ..modes import read_nmd
 from ..perturbation import Perturbation
 from ..regions import Region
 from ..rot_assign import read_rot_assign
@@ -24,10 +27,14 @@ from ..torsions import Flexible
 from ..walk import Move, Settings, Walk
 from .blocks import AnmBlock, MinimizerBlock, PeleParameters, PerturbationBlock
 from .building import constraint_terms
-from .selections import selected
+from .selections import ALL, selected
 from .simulation import Simulation, Task
 
 Bools = NDArray[np.bool_]
+_PICKING = {"RANDOM_MODE": "random", "LOWEST_MODE": "lowest", "DEFINED_MODE": "defined"}
+_DIRECTIONS = {"random": "random", "useAlwaysTheSame": "same", "oscillate": "oscillate"}
+_MIXING = {"mixMainModeWithOthersModes": "main", "mixAllModesEquallyRandom": "all", "doNotMixModes": "none"}
+_MAGNITUDES = {"noRandom": "fixed", "biasedRandom": "biased", "scaledBiasedRandom": "scaled", "random": "random"}
 # Folders in Data and DataLocal.
 _ROTAMERS, _SIDE_CHAINS = Path("LigandRotamerLibs"), Path("RotamerLibs")
 
@@ -83,6 +90,8 @@ def moves_of(simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, fo
             )
         )  # fmt: skip
     region = region_of(simulation, task, atoms)
+    if task.anm is not None:
+        moves.append(anm_of(simulation, task, atoms, ligand, region))
     if task.side_chains is not None:
         moves.append(side_chains_of(simulation, task, atoms, folders))
     moves.append(Minimization(region, **minimizer_options(task.minimizer)))
@@ -95,6 +104,34 @@ def region_of(simulation: Simulation, task: Task, atoms: Atoms) -> ChosenRegion:
     always = np.flatnonzero(selected(atoms, task.minimized, f"{place}: includeInMinimization")).astype(np.int32)
     never = np.flatnonzero(selected(atoms, task.not_minimized, f"{place}: doNotIncludeInMinimization"))
     return ChosenRegion(omit=never if len(never) else None, always=always)
+
+
+def anm_of(simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, region: Region) -> ANM:
+    """Make the moves along elastic modes, with modes of a file if the block names one."""
+    assert task.anm is not None
+    assert atoms.labels is not None
+    own, place = task.anm, f"{simulation.path}: ANM"
+    nodes = selected(atoms, task.anm_include, f"{place}.linksToInclude") & ~ligand
+    nodes &= ~selected(atoms, task.anm_omit, f"{place}.linksToOmit")
+    alpha = {"atoms": {"names": ["_CA_"]}}
+    nodes &= selected(atoms, alpha if own.algorithm == "ALPHACARBONS" else task.anm_nodes or ALL, f"{place}.nodes")
+    modes = None
+    if own.preloaded_modes:
+        modes = read_nmd(beside(simulation.path, Path(own.preloaded_modes)), "pele")[0]
+    is_exponential = own.elastic_network_model == "exponentialContactModel"
+    network = {
+        "constant": own.constant_for_hessian, "bonded_constant": own.bonded_constant_for_hessian,
+        "model": "exponential" if is_exponential else "contact", "decay": own.exponential_distance_decay,
+    }  # fmt: skip
+    options = {name: value for name, value in minimizer_options(task.anm_minimizer).items() if name != "method"}
+    return ANM(
+        nodes, modes, count=own.number_of_modes, cutoff=own.cutoff, network=network,
+        picking=_PICKING[own.picking_case], defined=own.defined_mode, change_frequency=own.modes_change_frequency,
+        direction=_DIRECTIONS[own.direction_generation], first_direction=1 if own.initial_direction > 0 else -1,
+        mixing=_MIXING[own.modes_mixing_option], main_weight=own.main_mode_weight, thermal=own.thermal_scaling,
+        magnitude=_MAGNITUDES[own.move_magnitude_generation], steering=own.steering_force,
+        relaxation=own.relaxation_spring_constant, region=region, **options,
+    )  # fmt: skip
 
 
 def side_chains_of(simulation: Simulation, task: Task, atoms: Atoms, folders: Sequence[Path]) -> SideChains:

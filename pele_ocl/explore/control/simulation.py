@@ -328,11 +328,7 @@ class _Reader:
         }
         found.finish()
         if values["anm"]:
-            is_alpha = values["anm_nodes"] in (None, {"atoms": {"names": ["_CA_"]}})
-            self.refuse(own.algorithm == "CARTESIANS" and not is_alpha, "ANM.nodes other than _CA_")
-            self.refuse(own.elastic_network_model != "powerContactModel", "ANM.options.elasticNetworkModel")
             self.refuse(own.decay_constant != 1, "ANM.parameters.decayConstant other than 1")
-            self.refuse(own.bonded_constant_for_hessian > 0, "ANM.parameters.bondedConstantForHessian")
             self.refuse(own.equilibrium_parameter != 0, "ANM.parameters.equilibriumParameter")
         return values
 
@@ -366,7 +362,7 @@ class _Reader:
         found = block.block(name)
         own = found.fill(MinimizerBlock, base)
         found.finish()
-        if own.alpha_updated:
+        if own.alpha_updated and found.values:
             self.notes.append(f"{self.file}: {found.place}.alphaUpdated is not followed; Born radii are held")
         if own.algorithm != "TruncatedNewton":
             self.notes.append(f"{self.file}: {found.place}.algorithm {own.algorithm} is replaced by TruncatedNewton")
