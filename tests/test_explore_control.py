@@ -340,7 +340,7 @@ def test_moves_are_the_blocks(tmp_path, molecule):
     perturbation, anm, side_chains, minimization = moves_of(simulation, task, molecule, ligand, [])
     assert (perturbation.direction, perturbation.kind, perturbation.resolution) == ("random", "centered", 10)
     assert molecule.labels.residue_numbers[np.flatnonzero(anm.nodes)].tolist() == [2, 3, 4, 5, 6]
-    assert (anm.count, anm.direction, anm.first_direction, anm.mixing) == (3, "oscillate", -1, "main")
+    assert (anm.count, anm.direction, anm.first_direction, anm.mixing) == (3, "oscillate", -1, "none")
     assert (anm.steering, anm.relaxation, anm.options["max_iterations"], anm.options["tolerance"]) == (15, 0.5, 25, 0.2)
     assert np.array_equal(
         molecule.selected(side_chains.select), selected(molecule, {"links": {"ids": ["A:3"]}}, "here")
