@@ -208,8 +208,8 @@ def test_trackers_and_columns(tmp_path, molecule, states):
     sensors.measure([0, 1, 2], states)
     sensors.draw(states)
     assert sensors.columns == ["currentStep", "stepsSinceLastAccepted"]
-    sensors.count(np.array([True, False, False]), np.array([-5.0, -2.0, -3.0]))
-    assert (sensors.row(0, 1), sensors.row(1, 1)) == ([2.0, 0.0], [2.0, 1.0])
+    sensors.count([0, 1], np.array([True, False, False]), np.array([-5.0, -2.0, -3.0]))
+    assert [sensors.row(k, 1) for k in range(3)] == [[2.0, 0.0], [2.0, 1.0], [2.0, 0.0]]
     values = sensors.of(0, 2)
     assert (values["hidden"], values["currentEnergy"], values["numberOfAcceptedPeleSteps"]) == (0.0, -5.0, 1.0)
     assert 0 < values["rand"] < 1

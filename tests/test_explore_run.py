@@ -184,6 +184,46 @@ def test_a_killed_run_goes_on(control):
     assert contents(control.parent / "killed") == contents(control.parent / "unkilled")
 
 
+def test_all_moves_go_on(tmp_path):
+    """Modes, side chains and steering keep what they remember of a walk."""
+    blocks = {
+        "ANM": {
+            "algorithm": "ALPHACARBONS", "options": {"directionGeneration": "oscillate"},
+            "parameters": {"displacementFactor": 0.2, "relaxationSpringConstant": 0.5},
+            "anmMinimizer": {"parameters": {"MinimumRMS": 3.0, "MaximumNewtonIterations": 5}},
+        },
+        "SideChainPrediction": {"algorithm": "zhexin", "parameters": {"randomize": False}},
+        "PELE_Parameters": {
+            "anmFrequency": 1, "sideChainPredictionFrequency": 2, "activateProximityDetection": False,
+            "perturbationCOMConstraintConstant": 1.0, "sideChainPredictionRegionRadius": 8, "temperature": 5000,
+        },
+        "task_PELE_Parameters": {"numberOfPeleSteps": 3},
+    }  # fmt: skip
+    whole = settings(**blocks)
+    whole["commands"][0]["Perturbation"] |= {"translationDirection": "steered"}
+    control = write_run(tmp_path, whole)
+    list(exploration(control, tmp_path / "whole", 1).run())
+    first = exploration(control, tmp_path / "again", 1).run(state_seconds=0)
+    next(first), next(first)
+    first.close()
+    list(exploration(control, tmp_path / "again", 1).run(resume=True))
+    log = (tmp_path / "whole" / "log_1.txt").read_text()
+    assert "step 2: perturbation, anm, side_chains, minimization" in log
+    for name in ("report_1", "trajectory_1.pdb", "log_1.txt"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_explorers_exit_by_conditions(tmp_path):
+    control = write_run(tmp_path, settings(task_exitConditions=["numberOfAcceptedPeleSteps >= 1 or currentStep > 3"]))
+    found = list(exploration(control, tmp_path / "out", 2).run())
+    logs = [(tmp_path / "out" / f"log_{number}.txt").read_text().splitlines()[1:] for number in (1, 2)]
+    assert found[-1].step == max(map(len, logs)) <= 3
+    for number, lines in enumerate(logs, 1):
+        assert [": accepted" in line or "; accepted" in line for line in lines][:-1] == [False] * (len(lines) - 1)
+        assert "; accepted" in lines[-1] or len(lines) == 3
+        assert len(read_report(tmp_path / "out" / f"report_{number}")) <= 2
+
+
 # Complexes
 
 

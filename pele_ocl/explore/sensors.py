@@ -73,10 +73,11 @@ class Sensors:
             if isinstance(sensor.metric, Random):
                 self.values[k] = sensor.metric.evaluate(states)
 
-    def count(self, accepted: NDArray[np.bool_], energies: Floats) -> None:
-        """Count a step of all rows. accepted : (n,); energies : (n,) of their states now, kcal/mol"""
+    def count(self, rows: Sequence[int], accepted: NDArray[np.bool_], energies: Floats) -> None:
+        """Count a step of rows. accepted : (n,) of all; energies : (n,) where all are now, kcal/mol"""
         self.accepted += accepted
-        self.since = np.where(accepted, 0, self.since + 1)
+        self.since[list(rows)] += 1
+        self.since[accepted] = 0
         self.energies = np.array(energies, np.float64)
 
     def row(self, k: int, step: int) -> list[float]:

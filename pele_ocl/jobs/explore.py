@@ -21,6 +21,7 @@ from ..errors import FormatError, InputError
 from ..explore import Step
 from ..explore.control import Simulation
 from ..explore.control.building import MetricMaker, box_of, ligand_of
+from ..explore.control.conditions import any_holds
 from ..explore.control.explorers import explorer_of, restore_explorer, settings_of, state_of
 from ..explore.metrics import States
 from ..explore.reports import AppendedFile, numbered, report_head, report_row
@@ -277,6 +278,7 @@ class Group:
             precision=of.precision, device=of.device,
         )  # fmt: skip
         self._blocks = [changing_blocks(of.task) for _ in self.numbers]
+        self._ended = set[int]()  # rows whose explorers met a condition to exit
 
     def run(self, journal: Journal, state: dict[str, Any] | None, state_seconds: float) -> Iterator[Steps]:
         """Run the steps that are left, and give the explorers after each. state : of an interrupted run"""
@@ -288,7 +290,7 @@ class Group:
                 first = state["step"]
                 sensors.restore(state["sensors"])
                 restore_explorer(explorers, state["explorers"])
-                self._blocks = state["blocks"]
+                self._blocks, self._ended = state["blocks"], state["ended"]
                 self._open(stack, state["sizes"])
             else:
                 sensors.measure(rows, self._states(rows, 1))
@@ -300,33 +302,36 @@ class Group:
             saved = time.monotonic()
             for step in range(first + 1, of.n_steps + 1):
                 self._set(step)
-                made = self._step()
-                accepted = np.array([own.accepted for own in made])
+                walking = [k for k in rows if k not in self._ended]
+                if not walking:
+                    break
+                made = self._explorers.step(walking)
+                accepted = np.zeros(len(rows), bool)
+                accepted[[own.row for own in made]] = [own.accepted for own in made]
                 failures = {own.explorer: own.reason for own in made if own.made and not np.isfinite(own.proposed)}
-                sensors.count(accepted, explorers.energies)
+                sensors.count(walking, accepted, explorers.energies)
                 new = np.flatnonzero(accepted).tolist()
                 sensors.measure(new, self._states(new, step + 1))
                 self._log(made)
                 self._write(new, step)
                 journal.add(self._record(step, accepted, failures))
-                if time.monotonic() - saved >= state_seconds or step == of.n_steps:
+                if time.monotonic() - saved >= state_seconds:
                     self._save(step)
                     saved = time.monotonic()
                 yield self._steps(step, accepted, failures)
+            self._save(of.n_steps)
             self._write_final()
 
     def _set(self, step: int) -> None:
-        """Change the settings of each explorer by the conditions of the control file."""
-        rows, changes = list(range(len(self.numbers))), self._of.task.changes
+        """Change the settings of each explorer by the conditions of the control file, or end it."""
+        rows, task = list(range(len(self.numbers))), self._of.task
         self._now.draw(self._states(rows, step))
         for k in rows:
-            self._blocks[k] = changed(self._blocks[k], changes, self._now.of(k, step))
+            values = self._now.of(k, step)
+            if any_holds(task.exit_conditions, values):
+                self._ended.add(k)
+            self._blocks[k] = changed(self._blocks[k], task.changes, values)
             self._explorers.walk.settings[k] = settings_of(self._of.task, self._blocks[k], self._box)
-
-    def _step(self) -> list[Step]:
-        """Make a step of all explorers, in their order."""
-        found = sorted(self._explorers.run(1), key=lambda step: step.row)
-        return list(found)
 
     def _states(self, rows: Sequence[int], step: int) -> States:
         """Give the states of rows, before a step."""
@@ -369,10 +374,10 @@ class Group:
 
     def _log(self, made: Sequence[Step]) -> None:
         """Write what became of a step."""
-        for log, own in zip(self._logs, made, strict=False):
+        for own in made if self._logs else ():
             became = "accepted" if own.accepted else f"not accepted, because {own.reason}"
             moves = ", ".join(own.made) or "no move"
-            log.append(f"step {own.step}: {moves}; {became}; energy {own.energy:.6g}\n")
+            self._logs[own.row].append(f"step {own.step}: {moves}; {became}; energy {own.energy:.6g}\n")
 
     def _save(self, step: int) -> None:
         """Write down the state after a step, in place of an earlier one."""
@@ -384,7 +389,7 @@ class Group:
             own["log"] = log.size
         state = {
             "group": self._place, "step": step, "sizes": sizes, "sensors": self._now.state(), "blocks": self._blocks,
-            "explorers": state_of(self._explorers),
+            "explorers": state_of(self._explorers), "ended": self._ended,
         }  # fmt: skip
         with replacing(self._of.files.state) as temporary:
             temporary.write_bytes(pickle.dumps(state))
