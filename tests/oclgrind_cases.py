@@ -32,6 +32,7 @@ from pele_ocl import (
     minimize_many,
     place_ions,
     potmap,
+    read,
     solvent,
 )
 from pele_ocl.atoms import Bonded, LennardJonesPairs
@@ -47,6 +48,9 @@ from pele_ocl.energy import (
 )  # fmt: skip
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
+from pele_ocl.explore import RotamerLibrary, SideChainPredictor
+from pele_ocl.explore.rotamers import Rotamers
+from pele_ocl.explore.rotations import side_chains_of
 from pele_ocl.gb_models.surface import unit_points
 from pele_ocl.ions.placement import Placement, WorkSplit
 from pele_ocl.minimize import METHODS, Minimizer, iteration, many, preconditioner
@@ -54,6 +58,7 @@ from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
 from pele_ocl.opencl import Device, Run, building, get_device
+from pele_ocl.paths import shipped
 from pele_ocl.pb import SOLVERS, multigrid, vectors
 from pele_ocl.pb.launching import Launching
 from pele_ocl.plan import plan as plans
@@ -421,6 +426,24 @@ def pb_cases(device: Device) -> None:
         PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, reaction=False, solver=solver, **options).solve()
 
 
+def side_chain_cases(device: Device) -> None:
+    """Two rows with side chains of their own, with polar hydrogens and without; one row that rebuilds its own."""
+    atoms = read(shipped("data") / "structures" / "hexapeptide.pdb")
+    chains = side_chains_of(atoms)
+
+    def few(_: RotamerLibrary, name: str, phi: float, psi: float) -> Rotamers:
+        n = next(of.n_chi for of in chains if of.name == name)
+        return Rotamers(np.linspace(-2, 3, 3 * n).reshape(3, n), np.full(3, 1 / 3), np.zeros((3, 2)))
+
+    with patch.object(RotamerLibrary, "rotamers", few):
+        for precision, model in zip(PRECISIONS, (SALT, SolventModel(gb="none")), strict=True):
+            rows = Ensemble(atoms, 2, gradient=False, precision=precision, model=model, device=device).evaluate()
+            predictor = SideChainPredictor(rows, atoms, chains, sweeps=2)
+            predictor.predict([0, 1], [[1, 3], [0]])
+            predictor.predict([1], [[3, 4, 0]], rebuild=True)
+            assert np.isfinite(rows.positions[:]).all()
+
+
 CASES = {
     "engine": ensemble_cases,
     "binding": binding_cases,
@@ -433,6 +456,7 @@ CASES = {
     "pb": pb_cases,
     "energy": energy_cases,
     "minimize": minimize_cases,
+    "side_chains": side_chain_cases,
 }
 
 if __name__ == "__main__":

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+import re
+import shutil
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from test_oclgrind import CL, report_of
 
 import pele_ocl
 from pele_ocl import Atoms, Ensemble, FormatError, InputError, SolventModel
@@ -264,3 +268,24 @@ def test_what_cannot_be_predicted_is_refused():
         predict_side_chains(structure("hexapeptide"), [1000])
     with pytest.raises(InputError, match="labels or bonds"):
         predict_side_chains(replace(atoms, labels=None))
+
+
+def test_a_pickled_move_goes_on(device):
+    atoms = structure("hexapeptide")
+    ligand = np.flatnonzero(atoms.labels.residue_index == 5)
+    settings = Settings(side_chain_frequency=1, near_only=False)
+    first = Explorer(atoms, ligand, [SideChains(select="resid 1", temperature=400)], settings=settings, device=device)
+    list(first.run(1))
+    again = pickle.loads(pickle.dumps(first))
+    assert again.moves[0].select == "resid 1"
+    found = [next(explorer.run(1)) for explorer in (first, again)]
+    assert found[0].proposed == found[1].proposed
+
+
+@pytest.mark.skipif(shutil.which("oclgrind") is None, reason="oclgrind is not installed (Debian: apt install oclgrind)")
+def test_no_race_and_no_invalid_access():
+    report = report_of("side_chains", "--data-races")
+    for complaint in ("data race", "invalid", "oclgrind error"):
+        assert complaint not in report, report[:3000]
+    kernels = set(re.findall(r"^kernel void (\w+)\(", (CL / "explore" / "side_chains.cl").read_text(), re.MULTILINE))
+    assert kernels == set(re.findall(r"side_chains\.cl:(\w+)", report[report.index("kernels: ") :]))
