@@ -1,4 +1,4 @@
-"""Ligand perturbation: rigid moves without clashes, of which the one of lowest energy is taken.
+"""Ligand perturbation: the rigid move of lowest energy among some without clashes.
 
 It is PELE's "naive" perturbation (Borrelli et al., J. Comput. Chem. 31, 1224, 2010); docs/theory/explore.md says what
 is PELE's and what is ours.
@@ -26,7 +26,7 @@ CENTER = "ligand_center"  # name of the restraint
 class Perturbation(Move):
     """Translate, rotate and twist the ligand.
 
-    Each of `Settings.trials` poses is the first of `Settings.steric_trials` draws that lies in the box, and whose
+    Each of `Settings.trials` poses is the first good one of `Settings.steric_trials` draws. It lies in the box, and its
     clashes can be relieved by turning side chains. The pose of lowest energy is taken. If there is none, the row stays,
     and `walk.memory[row]["without_pose"]` counts it.
 
@@ -92,12 +92,13 @@ class Perturbation(Move):
     def _reach(self, walk: Walk, rows: Sequence[int], positions: Floats) -> Floats:
         """Give how far ligand atoms can go from the centre of the ligand now, (n_rows,) A.
 
-        Torsions can stretch a ligand, at most by the sum of the lengths along its chains; its diameter bounds that well.
+        Torsions can stretch a ligand; twice its radius bounds that well.
         """
         stretch = 2.0 if self._flexible(walk.atoms, walk.ligand).side_chains else 1.0
         radii = [np.linalg.norm(x[walk.ligand] - walk.center(x), axis=1).max() for x in positions]
         ranges = [1.25 * walk.settings[row].translation_range for row in rows]
-        return stretch * np.array(radii) + np.array(ranges)
+        reach: Floats = stretch * np.array(radii) + np.array(ranges)
+        return reach
 
     def _steering(self, walk: Walk, row: int, x: Floats) -> Floats | None:
         """Give the steering vector (3,) of a row, a new one if its time is over; None without.
@@ -123,7 +124,7 @@ class Perturbation(Move):
         has_been_inside = {row: np.zeros(walk.settings[row].trials, bool) for row in rows}
         first, left = 0, list(rows)
         while left:
-            tries, moves, is_open = np.arange(first, first + TRIES), {}, {}
+            tries, moves, is_open = np.arange(first, first + TRIES, dtype=np.int32), {}, {}
             for row in left:
                 settings = walk.settings[row]
                 moves[row] = drawn_moves(walk, row, tries, steering[row], self.kind)
