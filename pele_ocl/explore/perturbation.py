@@ -34,6 +34,7 @@ class Perturbation(Move):
     direction : "random", or "steered" along a vector that lasts `Settings.steering_update_frequency` steps
     kind : of translation lengths: "centered", 0.75 to 1.25 of the range, or "spherical", up to it
     side_chains : whether residues turn to relieve clashes; resolution : degrees of their turns
+    keeps_radii : whether poses are compared at the Born radii of the state before, if the ensemble's gradients are, too
     """
 
     name: ClassVar[str] = "perturbation"
@@ -47,12 +48,14 @@ class Perturbation(Move):
         kind: Literal["centered", "spherical"] = "centered",
         side_chains: bool = True,
         resolution: float = 10.0,
+        keeps_radii: bool = True,
     ) -> None:
         choice("direction", direction, ("random", "steered"))
         choice("kind", kind, ("centered", "spherical"))
         number("resolution", resolution, "a positive number of degrees", above=0)
         self.ligand, self.direction, self.kind = ligand, direction, kind
         self.side_chains, self.resolution = flag("side_chains", side_chains), resolution
+        self.keeps_radii = flag("keeps_radii", keeps_radii)
 
     def terms(self, atoms: Atoms, ligand: Ints) -> Sequence[Term]:
         return (CenterRestraint(self._flexible(atoms, ligand).core, 0.0, name=CENTER),)
@@ -143,13 +146,14 @@ class Perturbation(Move):
 
     def _lowest(self, walk: Walk, found: Mapping[int, NDArray[Any]]) -> dict[int, int]:
         """Give the trial of lowest energy of each row, -1 for none."""
+        keeps = self.keeps_radii and walk.holds_radii
         best, lowest = dict.fromkeys(found, -1), dict.fromkeys(found, np.inf)
         for trial in range(max(map(len, found.values()))):
             rows = [row for row, tries in found.items() if trial < len(tries) and tries[trial] >= 0]
             if not rows:
                 continue
             self._screen.take(dict.fromkeys(rows, trial))
-            walk.ensemble.evaluate(rows)
+            walk.ensemble.evaluate(rows, keep_radii=keeps)
             for row, energy in zip(rows, walk.ensemble.energies_of(rows).tolist(), strict=True):
                 if energy < lowest[row]:
                     best[row], lowest[row] = trial, energy

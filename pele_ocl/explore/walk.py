@@ -199,6 +199,11 @@ class Walk:
         receptor = x[self.receptor]
         return float(np.sqrt(min(((receptor - atom) ** 2).sum(axis=1).min() for atom in x[self.ligand])))
 
+    @property
+    def holds_radii(self) -> bool:
+        """Tell if the ensemble's gradients are at Born radii that stay as they are."""
+        return bool(self.ensemble._options["fixed_radii"])
+
     def is_near(self, row: int) -> bool:
         """Tell if the ligand of a row is as near to the receptor as `Settings.proximity_distance`."""
         return self.nearest(self.ensemble.positions[row]) <= self.settings[row].proximity_distance
