@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import pickle
-import re
-import shutil
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-from test_oclgrind import CL, report_of
 
 import pele_ocl
 from pele_ocl import Atoms, Ensemble, FormatError, InputError, SolventModel
@@ -280,12 +277,3 @@ def test_a_pickled_move_goes_on(device):
     assert again.moves[0].select == "resid 1"
     found = [next(explorer.run(1)) for explorer in (first, again)]
     assert found[0].proposed == found[1].proposed
-
-
-@pytest.mark.skipif(shutil.which("oclgrind") is None, reason="oclgrind is not installed (Debian: apt install oclgrind)")
-def test_no_race_and_no_invalid_access():
-    report = report_of("side_chains", "--data-races")
-    for complaint in ("data race", "invalid", "oclgrind error"):
-        assert complaint not in report, report[:3000]
-    kernels = set(re.findall(r"^kernel void (\w+)\(", (CL / "explore" / "side_chains.cl").read_text(), re.MULTILINE))
-    assert kernels == set(re.findall(r"side_chains\.cl:(\w+)", report[report.index("kernels: ") :]))
