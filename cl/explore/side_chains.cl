@@ -9,6 +9,7 @@
 //   met       its energy with the side chains where they are now
 //   choose    the lowest candidate of the heaviest group
 //   settle    positions of the rows
+#include "common/real.clh"
 #include "engine/rows.clh"
 #include "physics/coulomb.clh"
 #include "physics/gb_still.clh"
@@ -168,7 +169,7 @@ INLINE realv energy_with(
     return pair_energy(r2, charges, charges, s2, LOAD(WELL * stride, at) * trait.z, LOAD(BORN * stride, at) * born, model);
 }
 
-// Its energy with a block of atoms that has special pairs; pairs: (PAIR_COLUMNS, SIDE_CHAIN_BLOCK)
+// Energy with a block of atoms that has special pairs; pairs: (PAIR_COLUMNS, SIDE_CHAIN_BLOCK)
 INLINE realv energy_near(
     const Built *built, int m, real4 trait, real born, global const real *columns, int stride, int first,
     global const real *pairs, const PairModel *model) {

@@ -57,7 +57,7 @@ class SideChainPredictor:
         self.tables = SideChainTables(ensemble, atoms, chains)
         self.chains = self.tables.chains
         self._backbones = _backbones(atoms, self.chains)
-        path = shipped("cl") / "explore" / "side_chains.cl"
+        path = shipped("cl") / "explore/side_chains.cl"
         self._kernels = {
             name: ensemble.kernel(path, name, self.tables.width, **self.tables.macros) for name in _KERNELS
         }
