@@ -117,7 +117,7 @@ def test_lengths_of_moves(magnitude, device):
     lengths = lengths_of(move.displacements(walk, range(400)))
     modes = np.array([memory["anm"]["mode"] for memory in walk.memory])
     if magnitude == "scaled":
-        lengths = lengths * (0.6 * move.modes.values[modes] / move.modes.values[0] + 0.4)
+        lengths = lengths * (0.6 * move._modes.values[modes] / move._modes.values[0] + 0.4)
     low, high = {"fixed": (0.75, 0.75), "random": (0, 0.75)}.get(magnitude, (0.75 * 0.625, 0.75))
     assert lengths.min() >= low - 1e-9
     assert lengths.max() <= high + 1e-9
@@ -139,7 +139,7 @@ def test_modes_and_directions_of_moves(device):
         walk.steps[:] = step
         moves = move.displacements(walk, range(30))
         picked.append([memory["anm"]["mode"] for memory in walk.memory])
-        along = np.einsum("kni,kni->k", moves, move.modes.vectors[picked[-1]])
+        along = np.einsum("kni,kni->k", moves, move._modes.vectors[picked[-1]])
         signs.append(np.sign(along))
     assert (np.array(picked[:3]) == picked[0]).all()
     assert (np.array(picked[3:]) == picked[3]).all()
@@ -160,7 +160,7 @@ def test_mixing_of_modes(device):
     walk = walk_of(move, 200, device)
     moves = move.displacements(walk, range(200))
     moves /= np.linalg.norm(moves.reshape(200, -1), axis=1)[:, None, None]
-    shares = np.einsum("kni,mni->km", moves, move.modes.vectors)
+    shares = np.einsum("kni,mni->km", moves, move._modes.vectors)
     mains = np.array([memory["anm"]["mode"] for memory in walk.memory])
     own = np.abs(shares[np.arange(200), mains])
     np.testing.assert_allclose(own, 0.8 / np.hypot(0.8, 0.2), rtol=1e-9)
@@ -169,11 +169,11 @@ def test_mixing_of_modes(device):
     spread = []
     for other in (equal, scaled):
         drawn = 2 * np.random.default_rng(0).random((2000, 4)) - 1
-        other.modes = move.modes
+        other._modes = move._modes
         mixed = np.stack([other._mixed(0, of) for of in drawn])
-        spread.append(np.einsum("kni,mni->km", mixed, move.modes.vectors).std(axis=0))
+        spread.append(np.einsum("kni,mni->km", mixed, move._modes.vectors).std(axis=0))
     np.testing.assert_allclose(spread[0], 1 / np.sqrt(3), rtol=0.05)
-    np.testing.assert_allclose(spread[1], 1 / np.sqrt(3 * move.modes.values), rtol=0.05)
+    np.testing.assert_allclose(spread[1], 1 / np.sqrt(3 * move._modes.values), rtol=0.05)
 
 
 def test_nodes_are_drawn_to_their_targets(device):
@@ -182,7 +182,7 @@ def test_nodes_are_drawn_to_their_targets(device):
     rows, nodes = [0, 2], np.flatnonzero(walk.atoms.selected("name CA and not resid 6"))
     start = walk.ensemble.positions[:3]
     expected = ANM(**NETWORK)
-    expected.modes, expected._nodes = move.modes, move._nodes
+    expected._modes = move._modes
     wanted = expected.displacements(walk, rows)
     for memory in walk.memory:
         memory.clear()

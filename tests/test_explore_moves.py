@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +102,7 @@ def test_boxes():
     np.testing.assert_array_equal(Sphere((1, 0, 0), 2).contains(points), r <= 2)
     np.testing.assert_array_equal(Shell((1, 0, 0), 2, 3).contains(points), (r >= 2) & (r <= 3))
     both = Spheres((Sphere((1, 0, 0), 2), Sphere((-3, 0, 0), 1)))
-    np.testing.assert_array_equal(both.contains(points), (r <= 2) | (np.linalg.norm(points + (3, 0, 0), axis=1) <= 1))
+    np.testing.assert_array_equal(both.contains(points), (r <= 2) | (np.linalg.norm(points - (-3, 0, 0), axis=1) <= 1))
     inside = np.abs(points - (1, 0, 0)) <= (1, 2, 3)
     np.testing.assert_array_equal(Prism((1, 0, 0), (2, 4, 6)).contains(points), inside.all(axis=1))
     across = (np.hypot(points[:, 0], points[:, 1]) <= 2) & (points[:, 2] >= -1) & (points[:, 2] <= 3)
@@ -250,7 +251,7 @@ def test_relief_turns_side_chains_until_nothing_clashes(device):
     walk = walk_of(device, translation_range=6.0)
     start = put_inside(walk)
     poses, tries = screened(walk)
-    without, by_itself = screened(walk, side_chains=False)
+    _, by_itself = screened(walk, side_chains=False)
     good = tries >= 0
     assert good.sum() >= (by_itself >= 0).sum()
     assert (tries[good] <= np.where(by_itself[good] < 0, 99, by_itself[good])).all()
@@ -289,7 +290,7 @@ def test_steering_lasts_its_steps_and_ends_outside_the_box(device):
     for step in range(1, 8):
         walk.steps[:] = step
         vectors.append(move._steering(walk, 0, x))
-    assert [bool((a == b).all()) for a, b in zip(vectors, vectors[1:], strict=False)] == [True, True, False] * 2
+    assert [bool((a == b).all()) for a, b in pairwise(vectors)] == [True, True, False] * 2
     walk.settings[0].box = Sphere(walk.center(x) + 50, 1)
     move.prepare(walk)
     move.apply(walk, [0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from functools import cache
 
@@ -264,3 +265,15 @@ def test_what_cannot_be_predicted_is_refused():
         predict_side_chains(structure("hexapeptide"), [1000])
     with pytest.raises(InputError, match="labels or bonds"):
         predict_side_chains(replace(atoms, labels=None))
+
+
+def test_a_pickled_move_goes_on(device):
+    atoms = structure("hexapeptide")
+    ligand = np.flatnonzero(atoms.labels.residue_index == 5)
+    settings = Settings(side_chain_frequency=1, near_only=False)
+    first = Explorer(atoms, ligand, [SideChains(select="resid 1", temperature=400)], settings=settings, device=device)
+    list(first.run(1))
+    again = pickle.loads(pickle.dumps(first))
+    assert again.moves[0].select == "resid 1"
+    found = [next(explorer.run(1)) for explorer in (first, again)]
+    assert found[0].proposed == found[1].proposed

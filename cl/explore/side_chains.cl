@@ -1,5 +1,6 @@
-// Side chains of explorers by rotamers: docs/theory/side-chains.md. Rows are explorers, whose slots are side chains that
-// are predicted, in an order of its own each. A slot has candidates: turns from where its atoms were at the beginning.
+// Side chains of explorers by rotamers: docs/theory/side-chains.md. A work-item is a candidate of a slot of a row, or
+// one of these. Rows are explorers. Their slots are the side chains that are predicted, each row in an order of its own.
+// Candidates are turns from where its atoms were at the beginning.
 //
 //   spread    atoms as columns, side chains that are predicted taken out
 //   screen    how near a candidate comes to what stays
@@ -8,6 +9,7 @@
 //   met       its energy with the side chains where they are now
 //   choose    the lowest candidate of the heaviest group
 //   settle    positions of the rows
+#include "common/real.clh"
 #include "engine/rows.clh"
 #include "physics/coulomb.clh"
 #include "physics/gb_still.clh"
@@ -15,6 +17,7 @@
 #include "physics/torsion.clh"
 #include "shared/pair_model"
 #include "shared/side_chain"
+#include "shared/side_chain_sizes"
 
 #ifndef MOST_MOVED
 #error "MOST_MOVED: atoms of the largest side chain"
@@ -49,7 +52,7 @@ enum { PAIR_CHARGES, PAIR_SIGMA, PAIR_WELL, PAIR_SCREENED, PAIR_COLUMNS };
 #define CHAINS_PASSED \
     model, n_columns, chains, moved, turned, axes, traits, near, near_pairs, inner, members, series
 
-// What rows are about to do.
+// Slots and candidates of rows.
 #define SLOTS(RESTRICT) \
     const int n_slots,                      /* of a row at most */ \
     const int n_candidates,                 /* of a row at most */ \
@@ -110,7 +113,7 @@ INLINE void build_atom(Built *built, int m, real polar, global const real *own, 
     built->z[m] = point.z;
 }
 
-// Build a chain by four turns and that of its polar hydrogens.
+// Build a chain by four turns, and one of its polar hydrogens.
 INLINE void build(
     Built *built, SideChain chain, real4 by, real polar, global const real *own, int n_columns,
     global const int *moved, global const int *turned, global const int2 *axes) {
@@ -124,7 +127,7 @@ INLINE void build(
     for (int m = 0; m < chain.n_moved; ++m) build_atom(built, m, polar, own, n_columns, axes);
 }
 
-// Whether the atom m is a polar hydrogen that is scanned.
+// True for a polar hydrogen that is scanned.
 INLINE bool is_polar(const Built *built, int m) {
     return built->chain.polar_steps > 1 && (built->turned[m] >> built->chain.n_chi & 1);
 }
@@ -166,7 +169,7 @@ INLINE realv energy_with(
     return pair_energy(r2, charges, charges, s2, LOAD(WELL * stride, at) * trait.z, LOAD(BORN * stride, at) * born, model);
 }
 
-// The same with a block of atoms that has special pairs; pairs: (PAIR_COLUMNS, SIDE_CHAIN_BLOCK)
+// Energy with a block of atoms that has special pairs; pairs: (PAIR_COLUMNS, SIDE_CHAIN_BLOCK)
 INLINE realv energy_near(
     const Built *built, int m, real4 trait, real born, global const real *columns, int stride, int first,
     global const real *pairs, const PairModel *model) {
@@ -348,7 +351,7 @@ kernel void survive(
     counts[place * n_slots + slot] = count;
 }
 
-// A work-item a candidate: its energy with what stays and inside, and that of its polar hydrogens at each angle.
+// A work-item a candidate: its energy with what stays and inside; its polar hydrogens' at each angle.
 kernel void settled(
     ENSEMBLE, CHAINS(restrict), SLOTS(restrict), global const int *restrict alive, global const int *restrict counts,
     global real *restrict fixed,        // (n, n_candidates) [kcal/mol]
@@ -399,8 +402,8 @@ INLINE real energy_with_movers(
     return lane_sum(sum);
 }
 
-// A work-item a candidate of the slot: the least energy over the places of its polar hydrogens, with which of them, and
-// the free energy over all of them.
+// A work-item a candidate of the slot: its energy at the best place of its polar hydrogens, this place, and the free
+// energy over all places.
 kernel void met(
     ENSEMBLE, CHAINS(restrict), SLOTS(restrict), const int slot, const real kt, global const int *restrict alive,
     global const int *restrict counts, global const real *restrict fixed, global const real *restrict fixed_polar,

@@ -26,10 +26,11 @@ RESTRAINT = "anm"  # name of the term that holds the nodes
 
 
 class ANM(Move):
-    """Move alpha carbons along the lowest modes of their network, all other atoms following by minimisation.
+    """Move alpha carbons along modes of their network; all other atoms follow by minimisation.
 
     nodes : mask (n,) or atoms of the network; by default alpha carbons outside of the ligand
-    modes : by default computed of the first structure, with `count`, `cutoff` and `network`, options of network_modes
+    modes : by default the lowest of the molecule's positions, as many as `count`; cutoff : A, of their springs
+    network : further options of network_modes
     picking : of the main mode: "random", "lowest", or "defined", which is number `defined`, from 1
     change_frequency : moves after which an explorer's main mode is picked anew
     direction : "random", "same", which is `first_direction`, or "oscillate", which begins with it
@@ -71,12 +72,10 @@ class ANM(Move):
         self.region = region or Region()
         self.options = {"method": "newton", "tolerance": 0.1, "max_iterations": 30, **options}
         check_options(self.options)
-        self._nodes: Ints = np.zeros(0, np.int32)
 
     def terms(self, atoms: Atoms, ligand: Ints) -> Sequence[Term]:
-        self._nodes = self._chosen(atoms, ligand)
         # The constant that restrained atoms are preconditioned with; rows get their own.
-        return [PositionalRestraint(self.steering, atoms=self._nodes, name=RESTRAINT)]
+        return [PositionalRestraint(self.steering, atoms=self._chosen(atoms, ligand), name=RESTRAINT)]
 
     def _chosen(self, atoms: Atoms, ligand: Ints) -> Ints:
         """Atoms of the nodes, in order."""
@@ -89,25 +88,25 @@ class ANM(Move):
         return np.flatnonzero(alpha).astype(np.int32)
 
     def prepare(self, walk: Walk) -> None:
-        if self.modes is None:
-            x = walk.ensemble.positions[0][self._nodes]
-            self.modes = network_modes(x, self.count, cutoff=self.cutoff, **self.network)
-        if self.modes.vectors.shape[1] != len(self._nodes):
-            raise InputError(f"the modes are of {self.modes.vectors.shape[1]} nodes; there are {len(self._nodes)}")
-        if self.picking == "defined" and self.defined > len(self.modes):
-            raise InputError(f"mode {self.defined} is defined; there are {len(self.modes)}")
-        rows = list(range(len(walk)))
-        walk.ensemble.force_constants(RESTRAINT)[rows] = np.zeros(len(walk.atoms))
-        walk.ensemble.evaluate(rows)
-        walk.keep(rows)
+        self._nodes = self._chosen(walk.atoms, walk.ligand)
+        self._modes = self.modes or self._computed(walk.atoms.positions[self._nodes])
+        if self._modes.vectors.shape[1] != len(self._nodes):
+            raise InputError(f"the modes are of {self._modes.vectors.shape[1]} nodes; there are {len(self._nodes)}")
+        if self.picking == "defined" and self.defined > len(self._modes):
+            raise InputError(f"mode {self.defined} is defined; there are {len(self._modes)}")
+        walk.ensemble.force_constants(RESTRAINT)[:] = np.zeros(len(walk.atoms))
+        walk.ensemble.evaluate()
+
+    def _computed(self, nodes: Floats) -> Modes:
+        """Modes of the nodes (n_nodes, 3) A."""
+        return network_modes(nodes, self.count, cutoff=self.cutoff, **self.network)
 
     def is_due(self, walk: Walk, row: int) -> bool:
         return walk.is_multiple(row, walk.settings[row].anm_frequency)
 
     def displacements(self, walk: Walk, rows: Sequence[int]) -> Floats:
         """Draw the displacements of the nodes of rows, (n_rows, n_nodes, 3) A, and remember modes and directions."""
-        assert self.modes is not None
-        modes, m = self.modes, len(self.modes)
+        modes, m = self._modes, len(self._modes)
         drawn = walk.uniform(rows, Stage.ANM)
         mixed = 2 * walk.uniform(rows, Stage.ANM, 1, np.arange(m))[:, :, 0] - 1
         found = np.empty((len(rows), *modes.vectors.shape[1:]))
@@ -125,9 +124,8 @@ class ANM(Move):
         return found
 
     def _mode(self, drawn: float) -> int:
-        assert self.modes is not None
         if self.picking == "random":
-            return min(int(drawn * len(self.modes)), len(self.modes) - 1)
+            return min(int(drawn * len(self._modes)), len(self._modes) - 1)
         return 0 if self.picking == "lowest" else self.defined - 1
 
     def _direction(self, before: int, drawn: float) -> int:
@@ -138,8 +136,7 @@ class ANM(Move):
 
     def _mixed(self, mode: int, drawn: NDArray[np.float64]) -> Floats:
         """Mix modes to a vector (n_nodes, 3), eqs. 4 and 5. drawn : (m,) from -1 to 1"""
-        assert self.modes is not None
-        values, vectors = self.modes.values, self.modes.vectors
+        values, vectors = self._modes.values, self._modes.vectors
         soft = drawn / np.sqrt(values)
         main: Floats = vectors[mode]
         if self.mixing == "none" or len(values) == 1:
@@ -155,7 +152,6 @@ class ANM(Move):
 
     def _size(self, displacement: float, mode: int, drawn: float) -> float:
         """Displacement of a move, A, eq. 6. drawn : from 0 to 1"""
-        assert self.modes is not None
         if self.magnitude == "fixed":
             return displacement
         if self.magnitude == "random":
@@ -163,7 +159,7 @@ class ANM(Move):
         biased = displacement * (0.625 + 0.375 * drawn)
         if self.magnitude == "biased":
             return biased
-        stiffer = float(self.modes.values[mode] / self.modes.values[0])
+        stiffer = float(self._modes.values[mode] / self._modes.values[0])
         return biased / (0.6 * stiffer + 0.4)
 
     def apply(self, walk: Walk, rows: Sequence[int]) -> None:

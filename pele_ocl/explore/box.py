@@ -67,7 +67,9 @@ class Shell(Box):
         _length("outer", self.outer)
         number("inner", self.inner, "a number of Angstrom, 0 or more,", least=0)
         if not self.inner < self.outer:
-            raise InputError(f"a shell from {self.inner} to {self.outer} A has no inside; inner must be less than outer")
+            raise InputError(
+                f"a shell from {self.inner} to {self.outer} A has no inside; inner must be less than outer"
+            )
 
     def contains(self, points: Floats) -> Inside:
         r = _distances(points, self.center)

@@ -46,7 +46,7 @@ def network_modes(
     nodes: ArrayLike, count: int = 6, *, cutoff: float = 12.0, constant: float = 1.667, bonded_constant: float = 0.0,
     model: Literal["contact", "exponential"] = "contact", decay: float = 5.0,
 ) -> Modes:  # fmt: skip
-    """Compute the lowest modes of an elastic network, without those of the whole; docs/theory/anm.md, eqs. 1 to 3.
+    """Compute the lowest modes of an elastic network, without the six of the whole; docs/theory/anm.md, eqs. 1 to 3.
 
     nodes : (n, 3) A; count : of modes
     cutoff : A, between which nodes are joined by springs

@@ -35,7 +35,7 @@ class Rotamers:
         return len(self.chi)
 
     def spread(self) -> Rotamers:
-        """Give each rotamer with chi1 and chi2 less sigma, as they are, and plus sigma: nine for one, three of chi1.
+        """Give each rotamer with chi1 and chi2 moved by -sigma, 0 and sigma.
 
         Probabilities are shared out equally.
         """
@@ -54,7 +54,7 @@ class Rotamers:
 class RotamerLibrary:
     """Rotamers by amino acid, phi and psi.
 
-    tables : by three-letter name; `starts` (1297,) of each bin's rows among those of a table
+    tables : by three-letter name; starts : (1297,) first row of each bin in a table
     """
 
     def __init__(self, tables: Mapping[str, Rotamers], starts: Mapping[str, NDArray[np.int64]]) -> None:
@@ -134,8 +134,8 @@ def _repeated(table: Rotamers) -> tuple[Rotamers, NDArray[np.int64]]:
 def read_side_file(path: str | Path) -> Floats:
     """Read rotamers of PELE's `.side` format, (k, n_chi) rad.
 
-    A head has the residue, the number of chi, of rotamers, and the resolution in degrees. Then come the atoms at the
-    end of each chi, a line POLARH if a polar hydrogen is scanned, and a line of whole multiples a rotamer.
+    A head has the residue, the number of chi, of rotamers, and the resolution in degrees. The atoms at the end of each
+    chi come next, and a line POLARH if a polar hydrogen is scanned. Then each rotamer has a line of multiples.
 
     Raises FormatError that names the line.
     """

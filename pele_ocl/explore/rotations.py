@@ -114,7 +114,7 @@ def _side_chain(atoms: Atoms, residue: int, members: range, graph: Graph) -> Rot
 def _polar_bond(atoms: Atoms, members: range, graph: Graph) -> list[list[int]]:
     """Torsions, one a hydrogen, of the bond that turns the polar hydrogens of a residue; none if it has none.
 
-    These are on O or S with one hydrogen, and on N with three, or with two beside a carbon of four bonds.
+    These are on O or S with one hydrogen, and on N with three. N with two counts beside a carbon of four bonds.
     """
     assert atoms.labels is not None
     elements, names, neighbours = atoms.labels.elements, atoms.labels.names, graph.neighbours

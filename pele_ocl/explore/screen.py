@@ -104,7 +104,8 @@ class Screen:
     def _launch(self, name: str, rows: Sequence[int], moves: bool = False, **further: int) -> None:
         kernel = self._kernels[name]
         values = {**self._values, **further, "n_trials": self._trials, "most": self._most}
-        kernel(list(rows), moves=moves, **{own: values[own] for own in kernel.parameters})
+        own: dict[str, Any] = {name: values[name] for name in kernel.parameters}
+        kernel(list(rows), moves=moves, **own)
 
     def _members(self, x: Floats, reach: float, walk: Walk, row: int) -> tuple[Ints, Ints, list[int]]:
         """Find the members of a row, their groups, and which group each bit stands for."""
@@ -180,7 +181,9 @@ def turn_tables(groups: Sequence[Flexible]) -> dict[str, Ints]:
         "axes": np.array([torsion.axis for torsion in torsions] or [(0, 0)], np.int32).ravel(),
         "n_values": np.array([torsion.n_values for torsion in torsions] or [1], np.int32),
         "torsion_moved": _ends(len(torsion.moved) for torsion in torsions),
-        "moved": np.concatenate([np.zeros(0, np.int32), *(torsion.moved for torsion in torsions), [0]]).astype(np.int32),
+        "moved": np.concatenate([np.zeros(0, np.int32), *(torsion.moved for torsion in torsions), [0]]).astype(
+            np.int32
+        ),
     }
 
 

@@ -57,7 +57,7 @@ class SideChainPredictor:
         self.tables = SideChainTables(ensemble, atoms, chains)
         self.chains = self.tables.chains
         self._backbones = _backbones(atoms, self.chains)
-        path = shipped("cl") / "explore" / "side_chains.cl"
+        path = shipped("cl") / "explore/side_chains.cl"
         self._kernels = {
             name: ensemble.kernel(path, name, self.tables.width, **self.tables.macros) for name in _KERNELS
         }
@@ -252,8 +252,7 @@ class SideChains(Move):
     name: ClassVar[str] = "side_chains"
 
     def __init__(self, *, select: str | None = None, omit: str | None = None, **options: Any) -> None:
-        self.select, self.omit, self._options = select, omit, options
-        self._predictor: SideChainPredictor | None = None
+        self.select, self.omit, self.options = select, omit, options
 
     def prepare(self, walk: Walk) -> None:
         atoms = walk.atoms
@@ -264,16 +263,14 @@ class SideChains(Move):
         chains = [of for of in side_chains_of(atoms) if of.residue not in ligand | omitted]
         always = set() if self.select is None else set(residues[atoms.selected(self.select)].tolist())
         self._always = np.array([of.residue in always for of in chains], bool)
-        self._predictor = SideChainPredictor(walk.ensemble, atoms, chains, **self._options)
+        self._predictor = SideChainPredictor(walk.ensemble, atoms, chains, **self.options)
         starts = [*atoms.labels.residue_starts.tolist(), len(atoms)]
         self._members = [np.arange(starts[of.residue], starts[of.residue + 1]) for of in chains]
 
     def is_due(self, walk: Walk, row: int) -> bool:
-        frequency = walk.settings[row].side_chain_frequency
-        return frequency > 0 and walk.steps[row] % frequency == 0
+        return walk.is_multiple(row, walk.settings[row].side_chain_frequency)
 
     def apply(self, walk: Walk, rows: Sequence[int]) -> None:
-        assert self._predictor is not None
         if self._predictor.tables.has_gb:
             walk.ensemble.evaluate(list(rows))
         draws = walk.random(rows, Stage.SIDE_CHAINS, 0, np.array([of.residue for of in self._predictor.chains]))
@@ -281,6 +278,8 @@ class SideChains(Move):
         for place, k in enumerate(rows):
             near = self._near(walk, k)
             orders.append(near[np.argsort(draws[place, near, 0], kind="stable")].tolist())
+            if not len(near):
+                walk.made[k].discard(self.name)
         self._predictor.predict(list(rows), orders)
 
     def _near(self, walk: Walk, row: int) -> NDArray[np.int64]:
@@ -304,7 +303,7 @@ def predict_side_chains(
 ) -> Floats:  # fmt: skip
     """Predict side chains by rotamers, the others and all backbones staying; positions (n, 3) A.
 
-    residues : a selection, a mask of atoms (n,) or atoms, any of which takes its residue; None for all
+    residues : a selection, a mask (n,) or atoms; all residues that they touch; None for all
     rebuild : if what the side chains are now does not count: they are absent until their turn
     seed : of the order of residues
     library : rotamers, by default RotamerLibrary.dunbrack()
