@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .errors import KernelBuildError as KernelBuildError
     from .errors import ParameterError as ParameterError
     from .errors import PeleError as PeleError
+    from .explore import Explorer as Explorer
     from .forcefield import ForceField as ForceField
     from .formats import draw_slices as draw_slices
     from .formats import read_conformations as read_conformations
@@ -116,6 +117,7 @@ _HOMES = {
     ),
     "ensemble": ("Ensemble",),
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
+    "explore": ("Explorer",),
     "forcefield": ("ForceField",),
     "formats": ("draw_slices", "read_conformations", "read_map", "write_conformations", "write_map"),
     "grid": ("Grid", "Map"),

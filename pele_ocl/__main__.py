@@ -40,6 +40,18 @@ def run_as_apbs() -> None:
     run()
 
 
+def run_as_explore() -> None:
+    """Run `pele-ocl explore` with these arguments, as AdaptivePELE calls PELE: with a control file alone.
+
+    mpirun and srun start it many times; the first process runs the explorers of all.
+    """
+    from .cli.launchers import launched
+
+    if launched()[0] == 0:
+        sys.argv.insert(1, "explore")
+        run()
+
+
 def _interrupt(_: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, or try again a little later where it would kill the process instead of ending it.
 

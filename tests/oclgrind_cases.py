@@ -1,6 +1,6 @@
 """A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py reads the report.
 
-oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|energy|engine|binding|minimize|potmap|ions|pb
+oclgrind --data-races python oclgrind_cases.py CASES, such as solvent: CASES below has their names
 oclgrind python oclgrind_cases.py joined
 """
 
@@ -32,6 +32,7 @@ from pele_ocl import (
     minimize_many,
     place_ions,
     potmap,
+    read,
     solvent,
 )
 from pele_ocl.atoms import Bonded, LennardJonesPairs
@@ -47,6 +48,9 @@ from pele_ocl.energy import (
 )  # fmt: skip
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
+from pele_ocl.explore import Perturbation, RotamerLibrary, Settings, SideChainPredictor, Walk, perturbation, screen
+from pele_ocl.explore.rotamers import Rotamers
+from pele_ocl.explore.rotations import side_chains_of
 from pele_ocl.gb_models.surface import unit_points
 from pele_ocl.ions.placement import Placement, WorkSplit
 from pele_ocl.minimize import METHODS, Minimizer, iteration, many, preconditioner
@@ -54,6 +58,7 @@ from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
 from pele_ocl.opencl import Device, Run, building, get_device
+from pele_ocl.paths import shipped
 from pele_ocl.pb import SOLVERS, multigrid, vectors
 from pele_ocl.pb.launching import Launching
 from pele_ocl.plan import plan as plans
@@ -400,6 +405,27 @@ def ensemble_cases(device: Device) -> None:
     names["Metropolis"](ensemble, kernel).step(2)
 
 
+def explore_cases(device: Device) -> None:
+    """A residue as a ligand inside another one: screened, relieved, put into its poses."""
+    peptide = read(shipped("data") / "structures" / "hexapeptide.pdb")
+    atoms = peptide[np.isin(peptide.labels.residue_index, [0, 5])]
+    ligand = np.flatnonzero(atoms.labels.residue_index == 1)
+    settings = Settings(trials=2, steric_trials=3, translation_range=3.0, overlap_factor=0.7)
+    walk = Walk.of(atoms, ligand, 2, settings=settings, device=device, only_terms=["bond"])
+    x = atoms.positions.copy()
+    x[ligand] += x[walk.receptor].mean(axis=0) - walk.center(x) + 1.0
+    walk.ensemble.positions[:] = x
+    move = Perturbation()
+    move.prepare(walk)
+    with patch.object(screen, "TRIES", 3), patch.object(perturbation, "TRIES", 3):
+        move._screen.begin([0, 1], np.stack([x, x]), np.full(2, 9.0))
+        centers = {row: walk.center(x) for row in (0, 1)}
+        found = move._poses(walk, [0, 1], centers, {0: None, 1: None})
+    move._screen.take({row: int(tries.argmax()) for row, tries in found.items()})
+    assert np.isfinite(walk.ensemble.positions[:]).all()
+    side_chain_cases(device)
+
+
 def pb_cases(device: Device) -> None:
     """Groups of GPUs and planes of CPUs, codes and splines, salt or none; a grid in the tail and one before it."""
     atoms = random_atoms(5)
@@ -421,6 +447,24 @@ def pb_cases(device: Device) -> None:
         PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, reaction=False, solver=solver, **options).solve()
 
 
+def side_chain_cases(device: Device) -> None:
+    """Two rows with side chains of their own, with polar hydrogens and without; one row that rebuilds its own."""
+    atoms = read(shipped("data") / "structures" / "hexapeptide.pdb")
+    chains = side_chains_of(atoms)
+
+    def few(_: RotamerLibrary, name: str, phi: float, psi: float) -> Rotamers:
+        n = next(of.n_chi for of in chains if of.name == name)
+        return Rotamers(np.linspace(-2, 3, 3 * n).reshape(3, n), np.full(3, 1 / 3), np.zeros((3, 2)))
+
+    with patch.object(RotamerLibrary, "rotamers", few):
+        for precision, model in zip(PRECISIONS, (SALT, SolventModel(gb="none")), strict=True):
+            rows = Ensemble(atoms, 2, gradient=False, precision=precision, model=model, device=device).evaluate()
+            predictor = SideChainPredictor(rows, atoms, chains, sweeps=2)
+            predictor.predict([0, 1], [[1, 3], [0]])
+            predictor.predict([1], [[3, 4, 0]], rebuild=True)
+            assert np.isfinite(rows.positions[:]).all()
+
+
 CASES = {
     "engine": ensemble_cases,
     "binding": binding_cases,
@@ -430,6 +474,7 @@ CASES = {
     "naive": naive_case,
     "potmap": potmap_cases,
     "ions": ions_cases,
+    "explore": explore_cases,
     "pb": pb_cases,
     "energy": energy_cases,
     "minimize": minimize_cases,

@@ -9,6 +9,7 @@ import pytest
 from test_minimize import PEPTIDE, shaken
 
 from pele_ocl import Energy, Ensemble, InputError, PositionalRestraint, SolventModel, minimize_many
+from pele_ocl.reference.energy import energy as reference_energy
 
 SIZES = (88, 30, 57, 41)
 MOLECULES = [PEPTIDE[:n] for n in SIZES]
@@ -294,3 +295,28 @@ def test_a_row_with_results_that_are_no_numbers_has_no_energy(device):
     ensemble._resident.run.write(ensemble._resident.numbers_on_device, np.array([1, 0, 1], np.int32))
     assert np.flatnonzero(np.isnan(ensemble.energies)).tolist() == [1]
     assert list(ensemble.errors) == [1]
+
+
+@pytest.mark.parametrize("variant", ["auto", "rows"])
+def test_radii_are_kept_where_one_asks(device, variant):
+    """The energy and gradient of the reference at the radii of the evaluation before; a copy brings its radii along."""
+    device.require_precision("float64")
+    atoms = PEPTIDE
+    ensemble = Ensemble(atoms, 2, fixed_radii=True, precision="float64", variant=variant, device=device)
+    radii = ensemble.evaluate().born_radii[0]
+    moved = atoms.positions + np.random.default_rng(3).normal(0, 0.05, atoms.positions.shape)
+    ensemble.positions[0] = moved
+    ensemble.evaluate([0], keep_radii=True)
+    expected = reference_energy(atoms.moved(moved), fixed_radii=radii)
+    assert ensemble.energies_of([0]) == pytest.approx([expected.total], abs=1e-6)
+    np.testing.assert_array_equal(ensemble.born_radii[0], radii)
+    np.testing.assert_allclose(ensemble.gradients[0], expected.gradient, atol=1e-5)
+    anew = ensemble.evaluate([0]).energies_of([0])
+    assert abs(anew - expected.total) > 0.01
+    ensemble.copy(1, 0)
+    ensemble.positions[0] = moved
+    assert ensemble.evaluate([0], keep_radii=True).energies_of([0]) == pytest.approx([expected.total], abs=1e-6)
+    with pytest.raises(InputError, match="fixed_radii"):
+        Ensemble(atoms, device=device).evaluate(keep_radii=True)
+    with pytest.raises(InputError, match="never evaluated"):
+        Ensemble(atoms, fixed_radii=True, device=device).evaluate(keep_radii=True)

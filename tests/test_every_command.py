@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import click
 import pytest
+from explore_run_helpers import write_run
 from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 from pele_ocl.cli import main
@@ -33,6 +34,7 @@ COMMANDS = {
     "convert": ["{}/map.dx", "{}/map.mrc"],
     "mapmath": ["{}/map.dx", "-", "{}/map.dx", "-o", "{}/none.dx"],
     "sample": ["{}/map.dx", HEXAPEPTIDE, "-o", "{}/sampled.csv"],
+    "explore": ["{}/run/pele.conf", "--complex", "{}/run/complex.pdb", "--steps", 1, "-o", "{}/explored", "--json"],
     "ions": [HEXAPEPTIDE, "--spacing", 2, "--concentration", 0.3, "-o", "{}/ions.pdb"],
     "view": [HEXAPEPTIDE, "-o", "{}/page.html", "--json"],
     "bench": ["solvent", "--system", "hexapeptide", "--runs", 3, "--variant", "tiled"],
@@ -54,6 +56,7 @@ def numbers(content: object) -> Iterator[float]:
 def test_every_command_once(tmp_path):
     """Each ends well, has written its file, and no number of its JSON is NaN or infinite."""
     assert set(COMMANDS) == set(main.list_commands(click.Context(main)))
+    write_run(tmp_path / "run")
     for command, words in COMMANDS.items():
         said = run(command, *(str(word).replace("{}", str(tmp_path)) for word in words))
         if "--json" in words:

@@ -131,6 +131,9 @@ RIGHT: dict[str, Any] = {
     "sources": 0,
     "targets": 1,
     "Ensemble.array.per": "row",
+    "Explorer.ligand": [0, 1, 2],
+    "Explorer.positions": ATOMS.positions[None],
+    "Explorer.run.steps": 1,
     "Ensemble.references.name": "restraint",
     "Ensemble.force_constants.name": "restraint",
     "Ensemble.targets.name": "center_restraint",
@@ -207,6 +210,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.PBModel: pele_ocl.PBModel,
     pele_ocl.PoissonBoltzmann: lambda: pele_ocl.PoissonBoltzmann(ATOMS, spacing=2.0, device=DEVICE),
     pele_ocl.Relaxer: lambda: pele_ocl.Relaxer(device=DEVICE),
+    pele_ocl.Explorer: lambda: pele_ocl.Explorer(ATOMS, [0, 1, 2], [], device=DEVICE),
     pele_ocl.Binding: lambda: pele_ocl.Binding(ATOMS, "index 6:11", device=DEVICE),
     pele_ocl.Refiner: lambda: pele_ocl.Refiner(ATOMS, "index 6:11", max_iterations=1, device=DEVICE),
 }

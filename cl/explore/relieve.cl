@@ -1,4 +1,5 @@
 // Relief of clashes: the first open try of each trial that is free of them, once side chains were turned.
+#include "common/real.clh"
 #include "explore/poses.clh"
 #include "common/philox.clh"
 

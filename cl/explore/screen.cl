@@ -1,4 +1,5 @@
-// Steric screen of rigid tries: those whose ligand core meets no rigid receptor atom stay open.
+// Steric screen of rigid tries: a try stays open if the ligand's core meets no rigid receptor atom.
+#include "common/real.clh"
 #include "explore/poses.clh"
 
 // A work-item an atom: members of a row, from its ligand's first atom.

@@ -1,5 +1,6 @@
-// Side chains of explorers by rotamers: docs/theory/side-chains.md. Rows are explorers, whose slots are side chains that
-// are predicted, in an order of its own each. A slot has candidates: turns from where its atoms were at the beginning.
+// Side chains of explorers by rotamers: docs/theory/side-chains.md. A work-item is a candidate of a slot of a row, or
+// one of these. Rows are explorers. Their slots are the side chains that are predicted, each row in an order of its own.
+// Candidates are turns from where its atoms were at the beginning.
 //
 //   spread    atoms as columns, side chains that are predicted taken out
 //   screen    how near a candidate comes to what stays
@@ -8,6 +9,7 @@
 //   met       its energy with the side chains where they are now
 //   choose    the lowest candidate of the heaviest group
 //   settle    positions of the rows
+#include "common/real.clh"
 #include "engine/rows.clh"
 #include "physics/coulomb.clh"
 #include "physics/gb_still.clh"
@@ -15,6 +17,7 @@
 #include "physics/torsion.clh"
 #include "shared/pair_model"
 #include "shared/side_chain"
+#include "shared/side_chain_sizes"
 
 #ifndef MOST_MOVED
 #error "MOST_MOVED: atoms of the largest side chain"
@@ -49,7 +52,7 @@ enum { PAIR_CHARGES, PAIR_SIGMA, PAIR_WELL, PAIR_SCREENED, PAIR_COLUMNS };
 #define CHAINS_PASSED \
     model, n_columns, chains, moved, turned, axes, traits, near, near_pairs, inner, members, series
 
-// What rows are about to do.
+// Slots and candidates of rows.
 #define SLOTS(RESTRICT) \
     const int n_slots,                      /* of a row at most */ \
     const int n_candidates,                 /* of a row at most */ \
@@ -110,7 +113,7 @@ INLINE void build_atom(Built *built, int m, real polar, global const real *own, 
     built->z[m] = point.z;
 }
 
-// Build a chain by four turns and that of its polar hydrogens.
+// Build a chain by four turns, and one of its polar hydrogens.
 INLINE void build(
     Built *built, SideChain chain, real4 by, real polar, global const real *own, int n_columns,
     global const int *moved, global const int *turned, global const int2 *axes) {
@@ -124,9 +127,15 @@ INLINE void build(
     for (int m = 0; m < chain.n_moved; ++m) build_atom(built, m, polar, own, n_columns, axes);
 }
 
-// 1 where the atom m is a polar hydrogen that is scanned.
-INLINE int is_polar(const Built *built, int m) {
+// True for a polar hydrogen that is scanned.
+INLINE bool is_polar(const Built *built, int m) {
     return built->chain.polar_steps > 1 && (built->turned[m] >> built->chain.n_chi & 1);
+}
+
+// Put the polar hydrogens to one of their places.
+INLINE void place_polar(Built *built, int step, global const real *own, int n_columns, global const int2 *axes) {
+    for (int m = 0; m < built->chain.n_moved; ++m)
+        if (is_polar(built, m)) build_atom(built, m, step * POLAR_STEP, own, n_columns, axes);
 }
 
 // Lennard-Jones and Coulomb energy of pairs, and with GB the latter's. charges: of Coulomb; gb_charges: of GB
@@ -160,7 +169,7 @@ INLINE realv energy_with(
     return pair_energy(r2, charges, charges, s2, LOAD(WELL * stride, at) * trait.z, LOAD(BORN * stride, at) * born, model);
 }
 
-// The same with a block of atoms that has special pairs; pairs: (PAIR_COLUMNS, SIDE_CHAIN_BLOCK)
+// Energy with a block of atoms that has special pairs; pairs: (PAIR_COLUMNS, SIDE_CHAIN_BLOCK)
 INLINE realv energy_near(
     const Built *built, int m, real4 trait, real born, global const real *columns, int stride, int first,
     global const real *pairs, const PairModel *model) {
@@ -177,10 +186,10 @@ INLINE realv energy_near(
 
 // Energy of the moved atoms m and k with each other.
 INLINE real energy_inside(
-    const Built *built, int m, int k, const Place *there, global const real *own, int n_columns,
+    const Built *built, int m, int k, global const real *own, int n_columns,
     global const real4 *traits, global const real4 *inner, const PairModel *model) {
     const int i = built->moved[m], j = built->moved[k];
-    const real dx = there->x - built->x[k], dy = there->y - built->y[k], dz = there->z - built->z[k];
+    const real dx = built->x[m] - built->x[k], dy = built->y[m] - built->y[k], dz = built->z[m] - built->z[k];
     const real r2 = fmax(dx * dx + dy * dy + dz * dz, NEAREST2);
     const real4 pair = inner[built->chain.first_inner + m * built->chain.n_moved + k];
     const real shield = fmin(traits[i].w, traits[j].w), inv_r = (real)1 / sqrt(r2), s2 = pair.y * pair.y / r2;
@@ -342,7 +351,7 @@ kernel void survive(
     counts[place * n_slots + slot] = count;
 }
 
-// A work-item a candidate: its energy with what stays and inside, and that of its polar hydrogens at each angle.
+// A work-item a candidate: its energy with what stays and inside; its polar hydrogens' at each angle.
 kernel void settled(
     ENSEMBLE, CHAINS(restrict), SLOTS(restrict), global const int *restrict alive, global const int *restrict counts,
     global real *restrict fixed,        // (n, n_candidates) [kcal/mol]
@@ -357,28 +366,22 @@ kernel void settled(
     global const real *own = columns + (size_t)place * COLUMNS * n_columns;
     Built built;
     build(&built, chain, turns[candidate], 0, own, n_columns, moved, turned, axes);
-    real energy = energy_of_torsions(&built, chain.first_torsion, chain.first_polar_torsion, own, n_columns, members, series);
-    for (int m = 0; m < chain.n_moved; ++m) {
-        if (is_polar(&built, m)) continue;
-        energy += energy_outside(&built, m, own, n_columns, traits, near, near_pairs, &model);
-        const Place there = {built.x[m], built.y[m], built.z[m]};
-        for (int k = 0; k < m; ++k)
-            if (!is_polar(&built, k)) energy += energy_inside(&built, m, k, &there, own, n_columns, traits, inner, &model);
-    }
-    fixed[candidate] = energy;
-    for (int step = 0; chain.polar_steps > 1 && step < chain.polar_steps; ++step) {
-        for (int m = 0; m < chain.n_moved; ++m)
-            if (is_polar(&built, m)) build_atom(&built, m, step * POLAR_STEP, own, n_columns, axes);
-        real polar = energy_of_torsions(&built, chain.first_polar_torsion, chain.end_torsion, own, n_columns, members, series);
+    // First all but the polar hydrogens, then these at each of their angles.
+    for (int step = -1; step < (chain.polar_steps > 1 ? chain.polar_steps : 0); ++step) {
+        const bool polar = step >= 0;
+        if (polar) place_polar(&built, step, own, n_columns, axes);
+        real energy = energy_of_torsions(
+            &built, polar ? chain.first_polar_torsion : chain.first_torsion,
+            polar ? chain.end_torsion : chain.first_polar_torsion, own, n_columns, members, series);
         for (int m = 0; m < chain.n_moved; ++m) {
-            if (!is_polar(&built, m)) continue;
-            polar += energy_outside(&built, m, own, n_columns, traits, near, near_pairs, &model);
-            const Place there = {built.x[m], built.y[m], built.z[m]};
+            if (is_polar(&built, m) != polar) continue;
+            energy += energy_outside(&built, m, own, n_columns, traits, near, near_pairs, &model);
             for (int k = 0; k < chain.n_moved; ++k)
-                if (!is_polar(&built, k) || k < m)
-                    polar += energy_inside(&built, m, k, &there, own, n_columns, traits, inner, &model);
+                if (is_polar(&built, k) ? polar && k < m : polar || k < m)
+                    energy += energy_inside(&built, m, k, own, n_columns, traits, inner, &model);
         }
-        fixed_polar[candidate * MOST_POLAR + step] = polar;
+        if (polar) fixed_polar[candidate * MOST_POLAR + step] = energy;
+        else fixed[candidate] = energy;
     }
 }
 
@@ -399,8 +402,8 @@ INLINE real energy_with_movers(
     return lane_sum(sum);
 }
 
-// A work-item a candidate of the slot: the least energy over the places of its polar hydrogens, with which of them, and
-// the free energy over all of them.
+// A work-item a candidate of the slot: its energy at the best place of its polar hydrogens, this place, and the free
+// energy over all places.
 kernel void met(
     ENSEMBLE, CHAINS(restrict), SLOTS(restrict), const int slot, const real kt, global const int *restrict alive,
     global const int *restrict counts, global const real *restrict fixed, global const real *restrict fixed_polar,
@@ -418,31 +421,28 @@ kernel void met(
     global const int *present = chosen + place * n_slots, *their_firsts = mover_firsts + place * (n_slots + 1);
     Built built;
     build(&built, chain, turns[candidate], 0, own, n_columns, moved, turned, axes);
-    real energy = fixed[candidate];
-    for (int m = 0; m < chain.n_moved; ++m)
-        if (!is_polar(&built, m))
-            energy += energy_with_movers(
-                &built, m, slot, n_slots, present, their_firsts, of_row, n_movers, own, n_columns, traits, &model);
-    real lowest = chain.polar_steps > 1 ? FAR : (real)0, sum = chain.polar_steps > 1 ? (real)0 : (real)1;
+    real heavy = 0, lowest = chain.polar_steps > 1 ? FAR : (real)0, sum = chain.polar_steps > 1 ? (real)0 : (real)1;
     int angle = 0;
-    for (int step = 0; chain.polar_steps > 1 && step < chain.polar_steps; ++step) {
-        real polar = fixed_polar[candidate * MOST_POLAR + step];
-        for (int m = 0; m < chain.n_moved; ++m) {
-            if (!is_polar(&built, m)) continue;
-            build_atom(&built, m, step * POLAR_STEP, own, n_columns, axes);
-            polar += energy_with_movers(
-                &built, m, slot, n_slots, present, their_firsts, of_row, n_movers, own, n_columns, traits, &model);
-        }
-        if (polar < lowest) {
-            sum = sum * exp((polar - lowest) / kt) + (real)1;
-            lowest = polar;
+    for (int step = -1; step < (chain.polar_steps > 1 ? chain.polar_steps : 0); ++step) {
+        const bool polar = step >= 0;
+        if (polar) place_polar(&built, step, own, n_columns, axes);
+        real energy = polar ? fixed_polar[candidate * MOST_POLAR + step] : fixed[candidate];
+        for (int m = 0; m < chain.n_moved; ++m)
+            if (is_polar(&built, m) == polar)
+                energy += energy_with_movers(
+                    &built, m, slot, n_slots, present, their_firsts, of_row, n_movers, own, n_columns, traits, &model);
+        if (!polar) {
+            heavy = energy;
+        } else if (energy < lowest) {
+            sum = sum * exp((energy - lowest) / kt) + (real)1;
+            lowest = energy;
             angle = step;
         } else {
-            sum += exp((lowest - polar) / kt);
+            sum += exp((lowest - energy) / kt);
         }
     }
-    least[candidate] = energy + lowest;
-    free_energies[candidate] = energy + lowest - kt * log(sum);
+    least[candidate] = heavy + lowest;
+    free_energies[candidate] = heavy + lowest - kt * log(sum);
     best[candidate] = angle;
 }
 

@@ -2,7 +2,8 @@
 
     python data/rotamers/make.py ALL.bbdep.rotamers.lib
 
-The table is the one that the Dunbrack laboratory publishes; the sdist of chilife 1.2.5 on PyPI has it, with its licence:
+The table is the one that the Dunbrack laboratory publishes. The sdist of chilife 1.2.5 on PyPI has it, with its
+licence:
 
     pip download --no-deps --no-build-isolation --no-binary :all: chilife==1.2.5
 

@@ -120,6 +120,11 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         self._frozen_part: Frozen | None = None
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
 
+    @property
+    def holds_radii(self) -> bool:
+        """Tell if gradients are at Born radii that stay as they are."""
+        return self._fixed_radii
+
     def _described(self) -> dict[str, Any]:
         return dict(
             gradient=self.options.gradient, fixed_radii=self._fixed_radii, one_four=self.options.one_four,

@@ -32,12 +32,14 @@ ITEMS = 64  # of a group that adds up a row on a GPU
 class Group:
     """Rows whose molecules share launches.
 
+    launches : of an evaluation; at_radii : of one at the radii of the one before, none if radii are not held
     rows : their numbers; slots of the tables are places in them
     listed : the rows that are launched at the moment
     """
 
     tables: Tables
     launches: Sequence[BoundLaunch]
+    at_radii: Sequence[BoundLaunch]
     rows: Rows
     listed: Rows
 
@@ -110,7 +112,8 @@ class ResidentRows:
             for system in dict.fromkeys(self.system(k) for k in numbers):
                 slots = np.flatnonzero([self.system(k) is system for k in numbers])
                 tables.put(slots, system.rows, self.shared[system], self.own[rows[slots]])
-            yield Group(tables, tables.bound(first.passes.launches), rows, np.zeros(0, np.int64))
+            launches, at_radii = tables.bound(first.passes.launches), tables.bound(first.at_radii)
+            yield Group(tables, launches, at_radii, rows, np.zeros(0, np.int64))
 
     def _describe(self) -> tuple[Buffer, Buffer, Buffer]:
         """Make the table of rows as kernels of drivers see it, their steps, and where further energies are."""
@@ -134,8 +137,11 @@ class ResidentRows:
         assert system is not None
         return system
 
-    def evaluate(self, rows: Rows) -> None:
-        """Start an evaluation of rows that have a molecule, and the sums of their energies."""
+    def evaluate(self, rows: Rows, keep_radii: bool = False) -> None:
+        """Start an evaluation of rows that have a molecule, and the sums of their energies.
+
+        keep_radii : at the Born radii of the evaluation before, if radii are held
+        """
         wanted = np.zeros(len(self.systems), bool)
         wanted[rows] = True
         for group in self.groups:
@@ -144,7 +150,7 @@ class ResidentRows:
                 group.tables.send(slots)
                 group.listed = slots
             for first, count in self.parts(len(slots)):
-                group.tables.launch(group.launches, count, first)
+                group.tables.launch((keep_radii and group.at_radii) or group.launches, count, first)
         self._add_up(rows)
         self.run.submit()
 

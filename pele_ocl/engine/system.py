@@ -17,6 +17,7 @@ from ..plan.pipeline import Pipeline
 from .launching import key_of
 
 if TYPE_CHECKING:
+    from ..opencl.launch import BoundLaunch
     from ..opencl.recording import Piece, RecordedLaunch, Region, Row
 
 
@@ -38,7 +39,13 @@ class System:
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
         """Give all launches, each once, in an order that is the same for molecules with the same key."""
-        return cast("list[RecordedLaunch]", list(dict.fromkeys(self.passes.launches)))
+        return cast("list[RecordedLaunch]", list(dict.fromkeys([*self.passes.launches, *self.at_radii])))
+
+    @cached_property
+    def at_radii(self) -> list[BoundLaunch]:
+        """Launches of an evaluation at the Born radii of the one before; none if gradients do not hold radii."""
+        holds = self.energy.holds_radii and self.passes.contents.has_gb
+        return self.passes.apart_at_radii[1] if holds else []
 
     @cached_property
     def rows(self) -> list[Row]:

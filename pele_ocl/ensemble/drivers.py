@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import arguments
 from ..errors import InputError
+from ..paths import shipped
 from .columns import DeviceArray, RowsLike
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class DriverKernel:
         words = _words_of(source)
         if not re.search(rf"\bkernel\s[^;{{]*\bvoid\s+{re.escape(arguments.text('name', name))}\s*\(", words):
             raise InputError(f"there is no kernel named {arguments.described(name)} in the source")
-        file = str(source.resolve()) if isinstance(source, Path) else named_source(words)
+        file = _named(source) if isinstance(source, Path) else named_source(words)
         macros = {**resident.macros, **defines}
         self._ensemble, self.name = ensemble, name
         self._kernel = resident.run.kernel(file, name, width, **macros)
@@ -85,6 +86,12 @@ class DriverKernel:
             resident.run.launch(self._kernel, (n_items, count), (group, 1), arguments, offset=(0, first))
         if moves:
             ensemble._evaluated[chosen] = False
+
+
+def _named(file: Path) -> str:
+    """Name a file of kernels, one of ours by its place in their folder."""
+    ours, path = shipped("cl").resolve(), file.resolve()
+    return str(path.relative_to(ours) if path.is_relative_to(ours) else path)
 
 
 def _words_of(source: object) -> str:

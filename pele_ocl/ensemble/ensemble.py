@@ -85,6 +85,7 @@ class Ensemble:
         self._resident = ResidentRows(Run(self.device, precision, profile=False), systems)
         self._offsets = np.zeros((len(self), 3))
         self._evaluated = np.zeros(len(self), bool)
+        self._has_radii = np.zeros(len(self), bool)
         self._explained: dict[int, str] = {}
         self._frozen: list[NDArray[np.bool_]] = [np.zeros(len(atoms), bool) for atoms in self.atoms]
         self._free: Buffer | None = None
@@ -149,13 +150,23 @@ class Ensemble:
         """Type of energies on the device: float64 if it has that, which kernels name `fine`."""
         return self._resident.fine
 
-    def evaluate(self, rows: RowsLike = None) -> Ensemble:
+    def evaluate(self, rows: RowsLike = None, *, keep_radii: bool = False) -> Ensemble:
         """Compute energies and gradients of rows on the device, by default of all. Returns the ensemble.
 
         rows : a number, a slice, numbers, or a mask (n_rows,); failed rows are passed over
+        keep_radii : at the Born radii that rows have from the evaluation before, which are not computed anew; with
+            `fixed_radii` alone, and for rows that were evaluated
+
+        Raises InputError if radii are to be kept and the ensemble has none.
         """
         chosen = self._chosen(rows)
-        self._resident.evaluate(np.array([k for k in chosen.tolist() if k not in self._failed], np.int64))
+        if flag("keep_radii", keep_radii) and not self._options["fixed_radii"]:
+            raise InputError("radii are kept by ensembles with fixed_radii=True alone")
+        good = np.array([k for k in chosen.tolist() if k not in self._failed], np.int64)
+        if keep_radii and (new := good[~self._has_radii[good]]).size:
+            raise InputError(f"row {new[0]} was never evaluated, and has no radii to be kept")
+        self._resident.evaluate(good, keep_radii)
+        self._has_radii[good] = True
         self._evaluated[chosen] = True
         for k in chosen.tolist():
             self._explained.pop(k, None)
@@ -167,9 +178,9 @@ class Ensemble:
 
         Raises InputError where a row was not evaluated.
         """
-        return self.energies_of(None)
+        return self.energies_of()
 
-    def energies_of(self, rows: RowsLike) -> Floats:
+    def energies_of(self, rows: RowsLike = None) -> Floats:
         """Give energies of rows as of their last evaluation, (n_chosen,) kcal/mol; NaN for rows that failed.
 
         Raises InputError where a row was not evaluated.
@@ -250,6 +261,7 @@ class Ensemble:
         if len(begin):
             self._resident.copy(begin, end)
             self._offsets[end], self._evaluated[end] = self._offsets[begin], self._evaluated[begin]
+            self._has_radii[end] = self._has_radii[begin]
             for to in end.tolist():
                 self._explained.pop(to, None)
                 self._failed.pop(to, None)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from .anm import ANM
 from .box import Box, Cylinder, Prism, Shell, Sphere, Spheres
 from .explorer import Explorer, Step
 from .minimization import Minimization
+from .modes import Modes, network_modes, read_nmd, write_nmd
 from .perturbation import Perturbation
 from .regions import Region
 from .rot_assign import read_rot_assign
+from .rotamers import RotamerLibrary, read_side_file
+from .side_chains import SideChainPredictor, SideChains, predict_side_chains
 from .torsions import Flexible, flexible_ligand, flexible_residues
 from .walk import Move, Settings, Stage, Walk
 
 __all__ = [
-    "Box", "Cylinder", "Explorer", "Flexible", "Minimization", "Move", "Perturbation", "Prism", "Region", "Settings",
-    "Shell", "Sphere", "Spheres", "Stage", "Step", "Walk", "flexible_ligand", "flexible_residues", "read_rot_assign",
+    "ANM", "Box", "Cylinder", "Explorer", "Flexible", "Minimization", "Modes", "Move", "Perturbation", "Prism",
+    "Region", "RotamerLibrary", "Settings", "Shell", "SideChainPredictor", "SideChains", "Sphere", "Spheres", "Stage",
+    "Step", "Walk", "flexible_ligand", "flexible_residues", "network_modes", "predict_side_chains", "read_nmd",
+    "read_rot_assign", "read_side_file", "write_nmd",
 ]  # fmt: skip

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import flag, instance, number, whole_number
-from ..atoms import Atoms, Floats
+from ..arguments import array, callback, described, flag, instance, number, numbers, whole_number
+from ..atoms import Atoms, Floats, require_atoms
 from ..energy import Term
 from ..errors import InputError
 from ..trajectories.superposing import Superposition
@@ -18,7 +18,7 @@ from .box import Box
 from .metropolis import is_accepted
 from .minimization import Minimization
 from .perturbation import Perturbation
-from .walk import Move, Settings, Stage, Walk
+from .walk import Move, Settings, Stage, Walk, chosen_atoms
 
 Watch = Callable[[Walk, str, Sequence[int]], None]  # called after a move, with its name and the rows it was made of
 
@@ -47,7 +47,7 @@ class Step:
 
     @property
     def positions(self) -> Floats:
-        """Where the explorer is, (n, 3) A, as long as it makes no further step."""
+        """Positions of the explorer, (n, 3) A, as long as it makes no further step."""
         (kept,) = self._walk.kept([self.row])
         found: Floats = self._walk.ensemble.positions[kept]
         return found
@@ -56,7 +56,7 @@ class Step:
 class Explorer:
     """PELE's loop: perturb, move side chains and backbone, minimise, keep the step by Metropolis' rule.
 
-    Many explorers walk at once, each for itself. A walk is a search for low energies: its moves are not reversible, so
+    Many explorers walk at once, each for itself. A walk is a search for low energies. Its moves are not reversible, so
     it samples no ensemble of statistical mechanics.
 
     atoms : the complex, with bonds and labels; ligand : mask (n,) or indices of the atoms that are perturbed
@@ -70,7 +70,10 @@ class Explorer:
     stage_energies : whether energies are computed after each move; watch : called after each move
     other parameters : of `Ensemble`; Born radii are held in gradients unless `fixed_radii=False`
 
-    `walk` has the state: settings of each explorer, which may change between steps, and the ensemble.
+    `walk` has the state: settings of each explorer, which may change between steps, and the ensemble. A pickle goes on
+    as the explorers would have.
+
+    Raises InputError for a ligand of none or all of the atoms, and where an energy cannot be computed.
     """
 
     def __init__(
@@ -79,9 +82,8 @@ class Explorer:
         settings: Settings | None = None, positions: ArrayLike | None = None, terms: Sequence[Term] = (),
         removes_bulk: bool = True, stage_energies: bool = False, watch: Watch | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        self.moves = tuple([Perturbation(), Minimization()] if moves is None else moves)
-        for move in self.moves:
-            instance("moves", move, Move, "a sequence of moves")
+        self.moves = _sequence("moves", [Perturbation(), Minimization()] if moves is None else moves, Move)
+        callback("watch", watch)
         self.walk = self._begun(atoms, ligand, terms, explorers, seed, settings, options)
         for own in self.walk.settings:
             if temperature is not None:
@@ -91,7 +93,10 @@ class Explorer:
         self._stage_energies, self._watch = flag("stage_energies", stage_energies), watch
         self._superposed = _superposition(atoms) if flag("removes_bulk", removes_bulk) else None
         if positions is not None:
-            self.walk.ensemble.positions[self._rows] = list(np.asarray(positions, np.float64))
+            starts = numbers("positions", positions)
+            if starts.shape != (needed := (len(self), len(atoms), 3)):
+                raise InputError(f"positions have shape {starts.shape}; {needed} is needed")
+            self.walk.ensemble.positions[self._rows] = list(starts)
         self._prepare()
 
     def _begun(
@@ -99,10 +104,9 @@ class Explorer:
         settings: Settings | None, options: dict[str, Any],
     ) -> Walk:  # fmt: skip
         """Make the walk with the restraints of all moves."""
-        from .walk import chosen_atoms
-
+        require_atoms(atoms)
         chosen = chosen_atoms("ligand", ligand, atoms)
-        own = [*terms, *(term for move in self.moves for term in move.terms(atoms, chosen))]
+        own = [*_sequence("terms", terms, Term), *(term for move in self.moves for term in move.terms(atoms, chosen))]
         return Walk.of(
             atoms, chosen, explorers, seed=seed, settings=settings, terms=own, **{"fixed_radii": True, **options}
         )  # fmt: skip
@@ -118,6 +122,16 @@ class Explorer:
             raise InputError(f"explorer {walk.explorers[bad[0]]} cannot begin: {reason}")
         for move in self.moves:
             move.prepare(walk)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_watch": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Begin where the pickled explorers were, with the same steps to come."""
+        self.__dict__.update(state)
+        self.walk.ensemble.evaluate()
+        for move in self.moves:
+            move.prepare(self.walk)
 
     def __len__(self) -> int:
         return len(self.walk)
@@ -137,12 +151,12 @@ class Explorer:
 
     def run(self, steps: int) -> Iterator[Step]:
         """Make so many steps of all explorers; give them as they are made, step by step, in the explorers' order."""
-        for _ in range(whole_number("steps", steps)):
-            yield from self.step()
+        return (step for _ in range(whole_number("steps", steps)) for step in self.step())
 
     def step(self, rows: Sequence[int] | None = None) -> list[Step]:
         """Make one step of explorers, by default of all; rows : of the walk"""
-        walk, rows = self.walk, self._rows if rows is None else list(rows)
+        walk = self.walk
+        rows = self._rows if rows is None else self._chosen(rows)
         walk.steps[rows] += 1
         walk.failures.clear()
         stages: dict[int, dict[str, float]] = {row: {} for row in rows}
@@ -154,6 +168,14 @@ class Explorer:
             move.release(walk, rows)
         outside = self._finish(rows)
         return self._decide(rows, outside, stages)
+
+    def _chosen(self, rows: Sequence[int]) -> list[int]:
+        """Give the numbers of rows. Raises InputError for others than there are, and for one that is named twice."""
+        chosen = array("rows", rows, "iu", "numbers of rows")
+        if chosen.ndim != 1 or len(np.unique(chosen)) < chosen.size or not np.isin(chosen, self._rows).all():
+            raise InputError(f"rows are numbers from 0 to {len(self) - 1}, each named once")
+        found: list[int] = chosen.tolist()
+        return found
 
     def _make(self, move: Move, rows: Sequence[int], stages: dict[int, dict[str, float]]) -> None:
         """Make a move of the rows that it is due for."""
@@ -225,6 +247,13 @@ class Explorer:
             )
             for row in rows
         ]  # fmt: skip
+
+
+def _sequence(name: str, values: object, kind: Any) -> tuple[Any, ...]:
+    """Give a sequence of objects of a kind. Raises InputError for anything else."""
+    if not isinstance(values, list | tuple):
+        raise InputError(f"{name} is {described(values)}; a list of {kind.__name__} is needed")
+    return tuple(instance(name, value, kind, f"a {kind.__name__}") for value in values)
 
 
 def _superposition(atoms: Atoms) -> Superposition | None:

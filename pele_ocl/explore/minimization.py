@@ -16,8 +16,8 @@ class Minimization(Move):
     """Minimise rows over the atoms near the ligand; it is due after side chains, and by its frequency.
 
     region : atoms that move, by default all within `Settings.minimization_radius`
-    options : of Minimizer; PELE's are the defaults: truncated Newton, three rounds of 65 iterations, and their end
-        at a root mean square gradient of 0.1 kcal/mol/A
+    options : of Minimizer; PELE's are the defaults: truncated Newton, three rounds of 65 iterations, a root mean square
+        gradient of 0.1 kcal/mol/A
     """
 
     name: ClassVar[str] = "minimization"

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from ..arguments import choice, file_path, number, positions_of, whole_number
 from ..atoms import Atoms, Floats, Ints, Strings
 from ..errors import FormatError, InputError
+from ..formats.writing import replacing
 from ..readonly import ReadOnlyArrays, read_only
-from ..textfiles import writing
+from ..textfiles import lines
 
 _STILL = 6  # modes of the whole: translations and rotations
 _SPARSE = 2000  # nodes from which SciPy looks for the lowest modes alone
@@ -45,7 +46,7 @@ def network_modes(
     nodes: ArrayLike, count: int = 6, *, cutoff: float = 12.0, constant: float = 1.667, bonded_constant: float = 0.0,
     model: Literal["contact", "exponential"] = "contact", decay: float = 5.0,
 ) -> Modes:  # fmt: skip
-    """Compute the lowest modes of an elastic network, without those of the whole; docs/theory/anm.md, eqs. 1 to 3.
+    """Compute the lowest modes of an elastic network, without the six of the whole; docs/theory/anm.md, eqs. 1 to 3.
 
     nodes : (n, 3) A; count : of modes
     cutoff : A, between which nodes are joined by springs
@@ -104,8 +105,8 @@ def _lowest(n: int, i: Ints, j: Ints, blocks: Floats, count: int) -> tuple[Float
 
 
 def _lowest_sparse(n: int, i: Ints, j: Ints, blocks: Floats, count: int) -> tuple[Floats, Floats]:
-    from scipy.sparse import bsr_matrix
-    from scipy.sparse.linalg import eigsh
+    from scipy.sparse import bsr_matrix  # type: ignore[import-untyped]
+    from scipy.sparse.linalg import eigsh  # type: ignore[import-untyped]
 
     diagonal = np.zeros((n, 3, 3))
     np.add.at(diagonal, i, -blocks)
@@ -131,17 +132,14 @@ def read_nmd(path: str | Path, scale: Literal["auto", "pele", "prody"] = "auto")
     """
     given = file_path(path)
     choice("scale", scale, ("auto", "pele", "prody"))
-    try:
-        lines = given.read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError) as error:
-        raise FormatError(f"{given}: the modes cannot be read: {error}") from None
-    words = {line.split()[0]: line.split()[1:] for line in lines if line.split() and not line.startswith("mode ")}
+    text = list(lines(given, "NMD"))
+    words = {line.split()[0]: line.split()[1:] for line in text if line.split() and not line.startswith("mode ")}
     missing = [name for name in ("atomnames", "resids", "coordinates") if name not in words]
     if missing:
         raise FormatError(f"{given}: there is no line {missing[0]}; write the file by ProDy's writeNMD")
     n = len(words["atomnames"])
     rows: list[Floats] = []
-    for k, line in enumerate(lines, 1):
+    for k, line in enumerate(text, 1):
         if line.startswith("mode "):
             rows.append(_mode_line(given, k, line.split()[1:], 3 * n))
     if not rows:
@@ -201,5 +199,5 @@ def write_nmd(path: str | Path, modes: Modes, atoms: Atoms, nodes: ArrayLike, ti
             for k, (value, vector) in enumerate(zip(modes.values, modes.vectors, strict=True), 1)
         ),
     ]  # fmt: skip
-    with writing(given) as file:
-        file.write("".join(" ".join(row) + "\n" for row in rows))
+    with replacing(given) as temporary:
+        temporary.write_text("".join(" ".join(row) + "\n" for row in rows), encoding="utf-8")

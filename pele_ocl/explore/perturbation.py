@@ -1,4 +1,4 @@
-"""Ligand perturbation: rigid moves without clashes, of which the one of lowest energy is taken.
+"""Ligand perturbation: the rigid move of lowest energy among some without clashes.
 
 It is PELE's "naive" perturbation (Borrelli et al., J. Comput. Chem. 31, 1224, 2010); docs/theory/explore.md says what
 is PELE's and what is ours.
@@ -26,7 +26,7 @@ CENTER = "ligand_center"  # name of the restraint
 class Perturbation(Move):
     """Translate, rotate and twist the ligand.
 
-    Each of `Settings.trials` poses is the first of `Settings.steric_trials` draws that lies in the box, and whose
+    Each of `Settings.trials` poses is the first good one of `Settings.steric_trials` draws. It lies in the box, and its
     clashes can be relieved by turning side chains. The pose of lowest energy is taken. If there is none, the row stays,
     and `walk.memory[row]["without_pose"]` counts it.
 
@@ -34,6 +34,7 @@ class Perturbation(Move):
     direction : "random", or "steered" along a vector that lasts `Settings.steering_update_frequency` steps
     kind : of translation lengths: "centered", 0.75 to 1.25 of the range, or "spherical", up to it
     side_chains : whether residues turn to relieve clashes; resolution : degrees of their turns
+    keeps_radii : whether poses are compared at the Born radii of the state before, if the ensemble's gradients are, too
     """
 
     name: ClassVar[str] = "perturbation"
@@ -47,15 +48,14 @@ class Perturbation(Move):
         kind: Literal["centered", "spherical"] = "centered",
         side_chains: bool = True,
         resolution: float = 10.0,
+        keeps_radii: bool = True,
     ) -> None:
         choice("direction", direction, ("random", "steered"))
         choice("kind", kind, ("centered", "spherical"))
         number("resolution", resolution, "a positive number of degrees", above=0)
         self.ligand, self.direction, self.kind = ligand, direction, kind
         self.side_chains, self.resolution = flag("side_chains", side_chains), resolution
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_screen"}
+        self.keeps_radii = flag("keeps_radii", keeps_radii)
 
     def terms(self, atoms: Atoms, ligand: Ints) -> Sequence[Term]:
         return (CenterRestraint(self._flexible(atoms, ligand).core, 0.0, name=CENTER),)
@@ -74,6 +74,7 @@ class Perturbation(Move):
         for row in rows:
             if (found[row] < 0).all():
                 walk.memory[row]["without_pose"] = walk.memory[row].get("without_pose", 0) + 1
+                walk.made[row].discard(self.name)
         self._screen.take(self._lowest(walk, found))
         held = [row for row in rows if walk.settings[row].com_constant > 0]
         if held:
@@ -94,12 +95,13 @@ class Perturbation(Move):
     def _reach(self, walk: Walk, rows: Sequence[int], positions: Floats) -> Floats:
         """Give how far ligand atoms can go from the centre of the ligand now, (n_rows,) A.
 
-        Torsions can stretch a ligand, at most by the sum of the lengths along its chains; its diameter bounds that well.
+        Torsions can stretch a ligand; twice its radius bounds that well.
         """
         stretch = 2.0 if self._flexible(walk.atoms, walk.ligand).side_chains else 1.0
         radii = [np.linalg.norm(x[walk.ligand] - walk.center(x), axis=1).max() for x in positions]
         ranges = [1.25 * walk.settings[row].translation_range for row in rows]
-        return stretch * np.array(radii) + np.array(ranges)
+        reach: Floats = stretch * np.array(radii) + np.array(ranges)
+        return reach
 
     def _steering(self, walk: Walk, row: int, x: Floats) -> Floats | None:
         """Give the steering vector (3,) of a row, a new one if its time is over; None without.
@@ -125,7 +127,7 @@ class Perturbation(Move):
         has_been_inside = {row: np.zeros(walk.settings[row].trials, bool) for row in rows}
         first, left = 0, list(rows)
         while left:
-            tries, moves, is_open = np.arange(first, first + TRIES), {}, {}
+            tries, moves, is_open = np.arange(first, first + TRIES, dtype=np.int32), {}, {}
             for row in left:
                 settings = walk.settings[row]
                 moves[row] = drawn_moves(walk, row, tries, steering[row], self.kind)
@@ -144,13 +146,14 @@ class Perturbation(Move):
 
     def _lowest(self, walk: Walk, found: Mapping[int, NDArray[Any]]) -> dict[int, int]:
         """Give the trial of lowest energy of each row, -1 for none."""
+        keeps = self.keeps_radii and walk.holds_radii
         best, lowest = dict.fromkeys(found, -1), dict.fromkeys(found, np.inf)
         for trial in range(max(map(len, found.values()))):
             rows = [row for row, tries in found.items() if trial < len(tries) and tries[trial] >= 0]
             if not rows:
                 continue
             self._screen.take(dict.fromkeys(rows, trial))
-            walk.ensemble.evaluate(rows)
+            walk.ensemble.evaluate(rows, keep_radii=keeps)
             for row, energy in zip(rows, walk.ensemble.energies_of(rows).tolist(), strict=True):
                 if energy < lowest[row]:
                     best[row], lowest[row] = trial, energy

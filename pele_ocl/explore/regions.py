@@ -1,4 +1,4 @@
-"""Atoms that a minimisation moves: those around the ligand, and what is chosen or left out."""
+"""Atoms that a minimisation moves: near the ligand, less what is left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Atoms that are free, of those that were chosen.
+    """Choice of atoms that may move.
 
     include : atoms that may move, None for all; omit : atoms that never move, None for none; masks or indices
     """

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ..atoms import Floats, Ints
-from .philox import normals, uniform
+from .philox import Words, normals, uniform
 from .walk import Settings, Stage, Walk
 
 SPREAD = np.deg2rad(20.0)  # of directions around a steering vector, one standard deviation; ours, PELE's is not public
@@ -46,17 +46,18 @@ def drawn_moves(
 def lengths(drawn: Floats, length: float, kind: Literal["centered", "spherical"]) -> Floats:
     """Give lengths (..., 1) A for uniform numbers: U[0.75, 1.25] or U[0, 1] times a length."""
     least, most = (0.75, 1.25) if kind == "centered" else (0.0, 1.0)
-    return (length * (least + (most - least) * drawn))[..., None]
+    found: Floats = (length * (least + (most - least) * drawn))[..., None]
+    return found
 
 
-def random_directions(words: Ints) -> Floats:
+def random_directions(words: Words) -> Floats:
     """Give unit vectors (..., 3), uniform on the sphere, for words (..., 4)."""
     height, turn = 2 * uniform(words[..., 0]) - 1, 2 * np.pi * uniform(words[..., 1])
     beside = np.sqrt(1 - height**2)
     return np.stack([beside * np.cos(turn), beside * np.sin(turn), height], axis=-1)
 
 
-def directions_about(steering: Floats, words: Ints) -> Floats:
+def directions_about(steering: Floats, words: Words) -> Floats:
     """Give unit vectors (..., 3) at normally distributed angles from a unit vector (3,), for words (..., 4)."""
     angle, turn = SPREAD * normals(words[..., 0], words[..., 1])[0], 2 * np.pi * uniform(words[..., 2])
     across = np.eye(3)[np.argmin(np.abs(steering))]
@@ -64,7 +65,8 @@ def directions_about(steering: Floats, words: Ints) -> Floats:
     first /= np.linalg.norm(first)
     second = np.cross(steering, first)
     beside = np.cos(turn)[..., None] * first + np.sin(turn)[..., None] * second
-    return np.cos(angle)[..., None] * steering + np.sin(angle)[..., None] * beside
+    directions: Floats = np.cos(angle)[..., None] * steering + np.sin(angle)[..., None] * beside
+    return directions
 
 
 def _rotations(walk: Walk, row: int, settings: Settings, trial: int, tries: Ints) -> Floats:
@@ -72,10 +74,11 @@ def _rotations(walk: Walk, row: int, settings: Settings, trial: int, tries: Ints
     first, second, third = (walk.random([row], Stage.ROTATION, 3 * trial + k, tries)[0] for k in range(3))
     angles = euler_angles(first, second, settings.rotation_scaling, settings.rotation_range)
     frames = random_frames(third)
-    return frames @ rotations_of(angles) @ np.swapaxes(frames, -1, -2)
+    rotations: Floats = frames @ rotations_of(angles) @ np.swapaxes(frames, -1, -2)
+    return rotations
 
 
-def euler_angles(first: Ints, second: Ints, scaling: float, spread: float) -> Floats:
+def euler_angles(first: Words, second: Words, scaling: float, spread: float) -> Floats:
     """Draw phi, psi and theta (..., 3) rad, not coupled, for words (..., 4) each.
 
     One, two or all three angles, as likely, have the factor `scaling`; which ones is drawn, too. Others have SMALL.
@@ -86,16 +89,18 @@ def euler_angles(first: Ints, second: Ints, scaling: float, spread: float) -> Fl
     factors = np.where(order < count[..., None], scaling, SMALL)
     sizes = 1 - spread + 2 * spread * uniform(first[..., 1:])
     signs = 1 - 2 * ((second[..., 3, None] >> np.arange(8, 11, dtype=np.uint32)) & 1).astype(np.float64)
-    return signs * sizes * factors * FULL
+    angles: Floats = signs * sizes * factors * FULL
+    return angles
 
 
 def rotations_of(angles: Floats) -> Floats:
     """Give rotation matrices (..., 3, 3) of phi, psi and theta (..., 3): about z by phi, x by theta, z by psi."""
     phi, psi, theta = np.moveaxis(angles, -1, 0)
-    return _about_z(psi) @ _about_x(theta) @ _about_z(phi)
+    rotations: Floats = _about_z(psi) @ _about_x(theta) @ _about_z(phi)
+    return rotations
 
 
-def random_frames(words: Ints) -> Floats:
+def random_frames(words: Words) -> Floats:
     """Give rotation matrices (..., 3, 3), uniform among all, for words (..., 4): unit quaternions."""
     w, x = normals(words[..., 0], words[..., 1])
     y, z = normals(words[..., 2], words[..., 3])

@@ -14,6 +14,8 @@ from ..arguments import file_path, number
 from ..atoms import Floats
 from ..errors import FormatError
 from ..paths import shipped
+from ..textfiles import lines
+from .rotations import CHI_ATOMS
 
 BINS = 36  # of phi and of psi, 10 degrees each, centred on -180, -170, ...
 
@@ -33,7 +35,7 @@ class Rotamers:
         return len(self.chi)
 
     def spread(self) -> Rotamers:
-        """Give each rotamer with chi1 and chi2 less sigma, as they are, and plus sigma: nine for one, three of chi1.
+        """Give each rotamer with chi1 and chi2 moved by -sigma, 0 and sigma.
 
         Probabilities are shared out equally.
         """
@@ -52,7 +54,7 @@ class Rotamers:
 class RotamerLibrary:
     """Rotamers by amino acid, phi and psi.
 
-    tables : by three-letter name; `starts` (1297,) of each bin's rows among those of a table
+    tables : by three-letter name; starts : (1297,) first row of each bin in a table
     """
 
     def __init__(self, tables: Mapping[str, Rotamers], starts: Mapping[str, NDArray[np.int64]]) -> None:
@@ -108,8 +110,6 @@ class RotamerLibrary:
 
         Raises FormatError for a file that cannot be read, and for a folder without any.
         """
-        from .rotations import CHI_ATOMS
-
         files = sorted(file_path(folder, "folder").glob("*.side"))
         tables = {path.stem.upper(): read_side_file(path) for path in files if path.stem.upper() in CHI_ATOMS}
         if not tables:
@@ -134,18 +134,15 @@ def _repeated(table: Rotamers) -> tuple[Rotamers, NDArray[np.int64]]:
 def read_side_file(path: str | Path) -> Floats:
     """Read rotamers of PELE's `.side` format, (k, n_chi) rad.
 
-    A head has the residue, the number of chi, of rotamers, and the resolution in degrees. Then come the atoms at the
-    end of each chi, a line POLARH if a polar hydrogen is scanned, and a line of whole multiples a rotamer.
+    A head has the residue, the number of chi, of rotamers, and the resolution in degrees. The atoms at the end of each
+    chi come next, and a line POLARH if a polar hydrogen is scanned. Then each rotamer has a line of multiples.
 
     Raises FormatError that names the line.
     """
     given = file_path(path)
-    try:
-        lines = given.read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError) as error:
-        raise FormatError(f"{given}: the rotamers cannot be read: {error}") from None
-    head = next((k for k, line in enumerate(lines) if line.strip()), None)
-    words = [] if head is None else lines[head].split()
+    text = list(lines(given, "rotamer"))
+    head = next((k for k, line in enumerate(text) if line.strip()), None)
+    words = [] if head is None else text[head].split()
     if head is None or len(words) < 5 or words[0] != "*":
         raise FormatError(f"{given}: line 1 is no head like `* ASP 2 233 10.0 0`")
     n_chi, count = (_whole(given, head, word) for word in words[2:4])
@@ -153,10 +150,10 @@ def read_side_file(path: str | Path) -> Floats:
         resolution = number("resolution", float(words[4]), "a number of degrees", above=0)
     except ValueError:
         raise FormatError(f"{given}: line {head + 1} has no resolution in degrees") from None
-    rows = [k for k in range(head + 1 + n_chi, len(lines)) if lines[k].strip() and not lines[k].startswith("POLARH")]
+    rows = [k for k in range(head + 1 + n_chi, len(text)) if text[k].strip() and not text[k].startswith("POLARH")]
     if len(rows) != count:
         raise FormatError(f"{given}: there are {len(rows)} rotamers and {count} are announced; complete the file")
-    found = [[_whole(given, k, word) for word in lines[k].split()] for k in rows]
+    found = [[_whole(given, k, word) for word in text[k].split()] for k in rows]
     for k, row in zip(rows, found, strict=True):
         if len(row) != n_chi:
             raise FormatError(f"{given}: line {k + 1} has {len(row)} angles; {n_chi} are needed")

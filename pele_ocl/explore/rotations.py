@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats, Ints
 from ..errors import InputError
 from ..forcefield.names import residue_names
-
-POLAR_STEP = np.deg2rad(10)  # of the scan of polar hydrogens
+from .torsions import Graph
 
 # The last two atoms of each chi, by residue; the two before are those of the chi before, from N and CA on.
 CHI_ATOMS = {
@@ -25,7 +24,7 @@ _OTHER_NAMES = {"CD1": "CD"}  # of isoleucine in CHARMM and GROMACS
 
 
 @dataclass(frozen=True, eq=False)
-class SideChain:
+class RotamerChain:
     """Side chain whose atoms turn about its bonds.
 
     residue : its number, as Labels.residue_index has it; name : of the amino acid, in three letters
@@ -49,7 +48,8 @@ class SideChain:
         """Polar hydrogens that are scanned among `moved`, (m,)."""
         if self.polar_steps == 1:
             return np.zeros(len(self.moved), bool)
-        return self.turned[self.n_chi]
+        scanned: NDArray[np.bool_] = self.turned[self.n_chi]
+        return scanned
 
     def angles(self, positions: Floats) -> Floats:
         """Measure chi, (n_chi,) rad. positions : (n, 3) A of the molecule"""
@@ -67,7 +67,7 @@ class SideChain:
         return there
 
 
-def side_chains_of(atoms: Atoms, residues: Sequence[int] | None = None) -> list[SideChain]:
+def side_chains_of(atoms: Atoms, residues: Sequence[int] | None = None) -> list[RotamerChain]:
     """Find the side chains of amino acids that can turn, of all residues or of some, in order.
 
     GLY, ALA and PRO have none; a chain that is bonded to another residue, as in a disulphide, has none either.
@@ -76,17 +76,14 @@ def side_chains_of(atoms: Atoms, residues: Sequence[int] | None = None) -> list[
     """
     if atoms.labels is None or not len(atoms.bond_pairs):
         raise InputError("side chains turn about bonds of named residues; these atoms lack labels or bonds")
-    neighbours: list[list[int]] = [[] for _ in range(len(atoms))]
-    for i, j in atoms.bond_pairs.tolist():
-        neighbours[i].append(j)
-        neighbours[j].append(i)
+    graph = Graph(atoms)
     starts = [*atoms.labels.residue_starts.tolist(), len(atoms)]
     chosen = range(len(starts) - 1) if residues is None else residues
-    found = (_side_chain(atoms, k, range(starts[k], starts[k + 1]), neighbours) for k in chosen)
+    found = (_side_chain(atoms, k, range(starts[k], starts[k + 1]), graph) for k in chosen)
     return [chain for chain in found if chain is not None]
 
 
-def _side_chain(atoms: Atoms, residue: int, members: range, neighbours: list[list[int]]) -> SideChain | None:
+def _side_chain(atoms: Atoms, residue: int, members: range, graph: Graph) -> RotamerChain | None:
     """Find the side chain of a residue; None if it cannot turn."""
     assert atoms.labels is not None
     first = members.start
@@ -100,39 +97,27 @@ def _side_chain(atoms: Atoms, residue: int, members: range, neighbours: list[lis
     if len(path) < len(chain):
         return None
     torsions = [path[k : k + 4] for k in range(len(path) - 3)]
-    polar = _polar_bond(atoms, members, neighbours)
-    turned_atoms = [_beyond(j, k, neighbours) for _, j, k, _ in [*torsions, *polar[:1]]]
-    if any(beyond is None or not beyond <= set(members) for beyond in turned_atoms):
+    polar = _polar_bond(atoms, members, graph)
+    found = [graph.beyond(j, k, set(members)) for _, j, k, _ in [*torsions, *polar[:1]]]
+    turned_atoms = [set(beyond) for beyond in found if beyond is not None]
+    if len(turned_atoms) < len(found):
         return None
-    moved = sorted(set().union(*(beyond for beyond in turned_atoms if beyond)))
-    turned = np.array([[i in beyond for i in moved] for beyond in turned_atoms if beyond is not None])
+    moved = sorted(set().union(*turned_atoms))
+    turned = np.array([[i in beyond for i in moved] for beyond in turned_atoms])
     steps = 1 if not polar else 12 if len(polar) == 3 else 36
-    return SideChain(
+    return RotamerChain(
         residue, amino[0], np.array(moved, np.int32), np.array([*torsions, *polar[:1]], np.int32), turned,
         len(torsions), steps,
     )  # fmt: skip
 
 
-def _beyond(near: int, far: int, neighbours: list[list[int]]) -> set[int] | None:
-    """Atoms that a turn about the bond moves; None for a bond of a ring."""
-    found, waiting = {far}, [i for i in neighbours[far] if i != near]
-    while waiting:
-        i = waiting.pop()
-        if i == near:
-            return None
-        if i not in found:
-            found.add(i)
-            waiting += [j for j in neighbours[i] if j not in found]
-    return found - {far}
-
-
-def _polar_bond(atoms: Atoms, members: range, neighbours: list[list[int]]) -> list[list[int]]:
+def _polar_bond(atoms: Atoms, members: range, graph: Graph) -> list[list[int]]:
     """Torsions, one a hydrogen, of the bond that turns the polar hydrogens of a residue; none if it has none.
 
-    These are on O or S with one hydrogen, and on N with three, or with two beside a carbon of four bonds.
+    These are on O or S with one hydrogen, and on N with three. N with two counts beside a carbon of four bonds.
     """
     assert atoms.labels is not None
-    elements, names = atoms.labels.elements, atoms.labels.names
+    elements, names, neighbours = atoms.labels.elements, atoms.labels.names, graph.neighbours
     for i in members:
         if elements[i] not in ("O", "S", "N") or str(names[i]) == "N":
             continue

@@ -104,7 +104,8 @@ class Screen:
     def _launch(self, name: str, rows: Sequence[int], moves: bool = False, **further: int) -> None:
         kernel = self._kernels[name]
         values = {**self._values, **further, "n_trials": self._trials, "most": self._most}
-        kernel(list(rows), moves=moves, **{own: values[own] for own in kernel.parameters})
+        own: dict[str, Any] = {name: values[name] for name in kernel.parameters}
+        kernel(list(rows), moves=moves, **own)
 
     def _members(self, x: Floats, reach: float, walk: Walk, row: int) -> tuple[Ints, Ints, list[int]]:
         """Find the members of a row, their groups, and which group each bit stands for."""

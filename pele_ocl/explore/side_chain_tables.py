@@ -15,11 +15,12 @@ from ..pairs import nonbonded_pairs, own_lj_pairs
 from ..pairs.dielectric import inverse_dielectrics
 from ..solvent_model import SolventModel
 from ..tiled.tables import scaled_charges
-from .rotations import SideChain
+from .rotations import RotamerChain
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
+_MOST_MOVED = 24  # atoms of amino acids' side chains, and some more, so that all have the same kernels
 _PAIR_COLUMNS = 4  # Coulomb charges, sigma, well, and if a pair counts for clashes
 
 
@@ -82,7 +83,7 @@ class SideChainTables:
     chains : the side chains, in the order of their numbers; n_columns : atoms in whole blocks
     """
 
-    def __init__(self, ensemble: Ensemble, atoms: Atoms, chains: Sequence[SideChain]) -> None:
+    def __init__(self, ensemble: Ensemble, atoms: Atoms, chains: Sequence[RotamerChain]) -> None:
         """Raises InputError for atoms whose energies the prediction does not know."""
         self.chains = tuple(chains)
         run = ensemble._resident.run
@@ -144,8 +145,8 @@ class SideChainTables:
         width = min(ensemble.device.vector_width(ensemble.precision), SIDE_CHAIN_BLOCK)
         self.width = width if ensemble.device.kind == "CPU" else 1
         self.macros = dict(
-            MOST_MOVED=self.most_moved, HAS_GB=int(self.has_gb), GEOMETRIC=int(atoms.combining == "geometric"),
-            SCREENED=int(model.kappa > 0),
+            MOST_MOVED=max(_MOST_MOVED, self.most_moved), HAS_GB=int(self.has_gb),
+            GEOMETRIC=int(atoms.combining == "geometric"), SCREENED=int(model.kappa > 0),
         )  # fmt: skip
 
 
@@ -169,7 +170,7 @@ def _torsions_of(atoms: Atoms) -> dict[int, list[tuple[tuple[int, ...], tuple[fl
 
 
 def _torsions(
-    atoms: Atoms, chain: SideChain, of_atom: dict[int, list[tuple[tuple[int, ...], tuple[float, ...]]]]
+    atoms: Atoms, chain: RotamerChain, of_atom: dict[int, list[tuple[tuple[int, ...], tuple[float, ...]]]]
 ) -> tuple[list[Any], list[Any]]:
     """Torsions that the bonds of a side chain turn: without and with a polar hydrogen."""
     place = {i: m for m, i in enumerate(chain.moved.tolist())}

@@ -16,7 +16,7 @@ from ..opencl.shared import MOST_POLAR
 from ..paths import shipped
 from .philox import philox
 from .rotamers import RotamerLibrary
-from .rotations import SideChain, side_chains_of, torsions_at
+from .rotations import RotamerChain, side_chains_of, torsions_at
 from .side_chain_tables import SideChainTables
 from .walk import Move, Stage, Walk
 
@@ -41,9 +41,9 @@ class SideChainPredictor:
     """
 
     def __init__(
-        self, ensemble: Ensemble, atoms: Atoms, chains: Sequence[SideChain], *, library: RotamerLibrary | None = None,
-        temperature: float = 298.0, sweeps: int = MOST_SWEEPS, overlap: float = OVERLAP,
-        least_overlap: float = LEAST_OVERLAP,
+        self, ensemble: Ensemble, atoms: Atoms, chains: Sequence[RotamerChain], *,
+        library: RotamerLibrary | None = None, temperature: float = 298.0, sweeps: int = MOST_SWEEPS,
+        overlap: float = OVERLAP, least_overlap: float = LEAST_OVERLAP,
     ) -> None:  # fmt: skip
         """Raises InputError for options out of range and atoms that lack what the energy needs."""
         self.ensemble, self.atoms = ensemble, atoms
@@ -57,7 +57,7 @@ class SideChainPredictor:
         self.tables = SideChainTables(ensemble, atoms, chains)
         self.chains = self.tables.chains
         self._backbones = _backbones(atoms, self.chains)
-        path = shipped("cl") / "explore" / "side_chains.cl"
+        path = shipped("cl") / "explore/side_chains.cl"
         self._kernels = {
             name: ensemble.kernel(path, name, self.tables.width, **self.tables.macros) for name in _KERNELS
         }
@@ -74,7 +74,7 @@ class SideChainPredictor:
         done = dict.fromkeys(rows, 0)
         if not pairs:
             return done
-        work = _Work(self, [k for k, _ in pairs], [list(order) for _, order in pairs])
+        work = Work(self, [k for k, _ in pairs], [list(order) for _, order in pairs])
         work.begin(rebuild)
         active = [k for k, _ in pairs]
         for sweep in range(1, self.sweeps + 1):
@@ -108,7 +108,7 @@ class SideChainPredictor:
         return phi, psi
 
 
-class _Work:
+class Work:
     """Arrays of one prediction on the device: rows, their slots, candidates and side chains."""
 
     def __init__(self, predictor: SideChainPredictor, rows: list[int], orders: list[list[int]]) -> None:
@@ -177,7 +177,7 @@ class _Work:
         """Screen all candidates, compute what does not change, and put side chains where they are."""
         tables, rows = self.predictor.tables, self.rows
         self._launch("spread", rows, tables.n_columns, movable=self.moves, columns=self.columns)
-        kept = dict(alive=self.alive, counts=self.counts)
+        kept: dict[str, Any] = dict(alive=self.alive, counts=self.counts)
         factor, least = self.predictor.overlaps
         self._launch(
             "screen", rows, self.n_candidates, least_factor=least, halves=tables.halves, clearances=self.clearances
@@ -197,16 +197,20 @@ class _Work:
             grouped=self.grouped, chosen=self.chosen, angles=self.angles, movers=self.movers, changed=self.changed,
         )  # fmt: skip
 
+    def meet(self, slot: int, rows: list[int]) -> None:
+        """Compute the energies of the candidates of a slot among the side chains where they are."""
+        self._launch(
+            "met", rows, int(self.most[slot]), slot=slot, kt=self.predictor.kt, alive=self.alive, counts=self.counts,
+            fixed=self.fixed, fixed_polar=self.fixed_polar, chosen=self.chosen, movers=self.movers, least=self.least,
+            free_energies=self.free_energies, best=self.best,
+        )  # fmt: skip
+
     def sweep(self, rows: list[int]) -> dict[int, bool]:
         """Predict each slot once; tell of each row if any side chain moved."""
         run = self.predictor.ensemble._resident.run
         run.clear(self.changed)
         for slot in range(self.n_slots):
-            self._launch(
-                "met", rows, int(self.most[slot]), slot=slot, kt=self.predictor.kt, alive=self.alive,
-                counts=self.counts, fixed=self.fixed, fixed_polar=self.fixed_polar, chosen=self.chosen,
-                movers=self.movers, least=self.least, free_energies=self.free_energies, best=self.best,
-            )  # fmt: skip
+            self.meet(slot, rows)
             self._choose(slot, rows, begins=0)
         changed = run.download(self.changed, len(self.rows), np.int32)
         return {k: bool(changed[place]) for place, k in enumerate(self.rows)}
@@ -216,7 +220,7 @@ class _Work:
         self._launch("settle", self.rows, self.n_slots, moves=True, chosen=self.chosen, angles=self.angles)
 
 
-def _backbones(atoms: Atoms, chains: Sequence[SideChain]) -> list[tuple[list[int], list[int]]]:
+def _backbones(atoms: Atoms, chains: Sequence[RotamerChain]) -> list[tuple[list[int], list[int]]]:
     """Atoms of phi and psi of each residue; none at the ends of a chain."""
     assert atoms.labels is not None
     names, residues = atoms.labels.names.tolist(), atoms.labels.residue_index.tolist()
@@ -235,7 +239,7 @@ def _backbones(atoms: Atoms, chains: Sequence[SideChain]) -> list[tuple[list[int
         phi = [before[0], nitrogen, alpha, carbon] if before and carbon is not None else []
         psi = [nitrogen, alpha, carbon, after[0]] if after and carbon is not None else []
         found.append((phi, psi))
-    return found  # type: ignore[return-value]
+    return found
 
 
 class SideChains(Move):
@@ -248,8 +252,7 @@ class SideChains(Move):
     name: ClassVar[str] = "side_chains"
 
     def __init__(self, *, select: str | None = None, omit: str | None = None, **options: Any) -> None:
-        self.select, self.omit, self._options = select, omit, options
-        self._predictor: SideChainPredictor | None = None
+        self.select, self.omit, self.options = select, omit, options
 
     def prepare(self, walk: Walk) -> None:
         atoms = walk.atoms
@@ -260,16 +263,14 @@ class SideChains(Move):
         chains = [of for of in side_chains_of(atoms) if of.residue not in ligand | omitted]
         always = set() if self.select is None else set(residues[atoms.selected(self.select)].tolist())
         self._always = np.array([of.residue in always for of in chains], bool)
-        self._predictor = SideChainPredictor(walk.ensemble, atoms, chains, **self._options)
+        self._predictor = SideChainPredictor(walk.ensemble, atoms, chains, **self.options)
         starts = [*atoms.labels.residue_starts.tolist(), len(atoms)]
         self._members = [np.arange(starts[of.residue], starts[of.residue + 1]) for of in chains]
 
     def is_due(self, walk: Walk, row: int) -> bool:
-        frequency = walk.settings[row].side_chain_frequency
-        return frequency > 0 and walk.steps[row] % frequency == 0
+        return walk.is_multiple(row, walk.settings[row].side_chain_frequency)
 
     def apply(self, walk: Walk, rows: Sequence[int]) -> None:
-        assert self._predictor is not None
         if self._predictor.tables.has_gb:
             walk.ensemble.evaluate(list(rows))
         draws = walk.random(rows, Stage.SIDE_CHAINS, 0, np.array([of.residue for of in self._predictor.chains]))
@@ -277,6 +278,8 @@ class SideChains(Move):
         for place, k in enumerate(rows):
             near = self._near(walk, k)
             orders.append(near[np.argsort(draws[place, near, 0], kind="stable")].tolist())
+            if not len(near):
+                walk.made[k].discard(self.name)
         self._predictor.predict(list(rows), orders)
 
     def _near(self, walk: Walk, row: int) -> NDArray[np.int64]:
@@ -300,7 +303,7 @@ def predict_side_chains(
 ) -> Floats:  # fmt: skip
     """Predict side chains by rotamers, the others and all backbones staying; positions (n, 3) A.
 
-    residues : a selection, a mask of atoms (n,) or atoms, any of which takes its residue; None for all
+    residues : a selection, a mask (n,) or atoms; all residues that they touch; None for all
     rebuild : if what the side chains are now does not count: they are absent until their turn
     seed : of the order of residues
     library : rotamers, by default RotamerLibrary.dunbrack()

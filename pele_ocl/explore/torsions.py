@@ -22,7 +22,7 @@ class Torsion:
     """Bond that atoms are turned about.
 
     axis : two atoms, the second one farther from the core; moved : (m,) atoms beyond the second one
-    resolution : degrees of which turns are multiples
+    resolution : degrees; turns are multiples of it
     """
 
     axis: tuple[int, int]
@@ -188,7 +188,7 @@ def _heavy(graph: Graph, part: set[int]) -> int:
 def _side_chains(
     graph: Graph, bonds: Sequence[tuple[int, int]], core: set[int], chosen: Ints, resolution: float
 ) -> Iterator[SideChain]:
-    """Order the torsions about bonds by branches, each from the core outwards. Those that move other atoms are none."""
+    """Order the torsions about bonds by branches, each from the core outwards, if they move chosen atoms alone."""
     own = set(chosen.tolist())
     torsions: list[Torsion] = []
     for bond in bonds:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import instance, whole_number
+from ..arguments import array, instance, whole_number
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..energy import Term
 from ..ensemble import Ensemble
@@ -83,11 +83,16 @@ class Settings:
 class Move:
     """Change of the rows of some explorers in place. One file is one move; a user's move is a class like it.
 
+    Attributes that `prepare` makes have names with an underscore, and are left out of pickles.
+
     name : in records; needs_near : whether it is left out far from the receptor, as `Settings.near_only` has it
     """
 
     name: ClassVar[str] = "move"
     needs_near: ClassVar[bool] = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     def terms(self, atoms: Atoms, ligand: Ints) -> Sequence[Term]:
         """Give restraints that the move sets in rows; their force constants must be 0 outside of it."""
@@ -101,7 +106,11 @@ class Move:
         return True
 
     def apply(self, walk: Walk, rows: Sequence[int]) -> None:
-        """Change positions of rows of `walk.ensemble`. A row that cannot go on gets `walk.failures[row] = sentence`."""
+        """Change positions of rows of `walk.ensemble`.
+
+        A row that cannot go on gets `walk.failures[row] = sentence`. One that stays loses the name of the move in
+        `walk.made[row]`.
+        """
         raise NotImplementedError
 
     def release(self, walk: Walk, rows: Sequence[int]) -> None:
@@ -150,13 +159,13 @@ class Walk:
         """
         require_atoms(atoms)
         chosen = chosen_atoms("ligand", ligand, atoms)
-        if isinstance(explorers, int):
+        if not isinstance(explorers, list | tuple | range):
             explorers = range(whole_number("explorers", explorers, least=1))
-        if len(set(explorers)) < len(explorers) or not len(explorers):
-            raise InputError("explorers must be numbered each by another number")
-        n = len(explorers)
-        keyed = np.array([whole_number("explorer", k, most=MOST_SEED) for k in explorers], np.int64)
-        own = instance("settings", settings or Settings(), Settings, "Settings")
+        keyed = np.array([whole_number("explorers", k, most=MOST_SEED) for k in explorers], np.int64)
+        n = len(keyed)
+        if len(np.unique(keyed)) < n or not n:
+            raise InputError("explorers must be numbered, each by another number")
+        own = instance("settings", Settings() if settings is None else settings, Settings, "Settings")
         return cls(
             ensemble=Ensemble(atoms, 2 * n, terms=tuple(terms), **options), atoms=atoms, ligand=chosen,
             seed=whole_number("seed", seed, most=MOST_SEED), explorers=keyed, steps=np.zeros(n, np.int64),
@@ -189,6 +198,11 @@ class Walk:
         """Give the distance of the ligand to the nearest receptor atom, A, of positions x (n, 3) A."""
         receptor = x[self.receptor]
         return float(np.sqrt(min(((receptor - atom) ** 2).sum(axis=1).min() for atom in x[self.ligand])))
+
+    @property
+    def holds_radii(self) -> bool:
+        """Tell if the ensemble's gradients are at Born radii that stay as they are."""
+        return bool(self.ensemble._options["fixed_radii"])
 
     def is_near(self, row: int) -> bool:
         """Tell if the ligand of a row is as near to the receptor as `Settings.proximity_distance`."""
@@ -239,8 +253,9 @@ class Walk:
 def atoms_among(name: str, values: ArrayLike, atoms: Atoms) -> NDArray[np.bool_]:
     """Give a mask (n,) of atoms for a mask or indices. Raises InputError for others."""
     mask = np.zeros(len(atoms), bool)
+    chosen = array(name, values, "iub", "indices or booleans")
     try:
-        mask[np.asarray(values)] = True
+        mask[chosen if chosen.size else []] = True
     except (IndexError, TypeError, ValueError):
         raise InputError(f"{name} is no mask of {len(atoms)} atoms and no indices of them") from None
     return mask

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -25,6 +25,7 @@ _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 # A word with $ becomes a string where a value may stand: behind a colon, or as an element of an array. Elsewhere it
 # stands for settings that a program fills in, or for none, and goes.
 _WORD = re.compile(r'"(?:\\.|[^"\\\n])*"|(?:([:,\[])(\s*))?(\$\{?\w+\}?)(?=\s*([^\s]?))')
+_ANY_WORD = re.compile(r"\$\{?(\w+)\}?")
 _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\\n])*")|,(?=\s*[}\]])')
 
 
@@ -54,12 +55,28 @@ class ControlFile:
     ligand: str | None = None
 
 
-def read_control(path: str | PathLike[str]) -> ControlFile:
-    """Read a control file. Raises FormatError, with the line where it is known, for all that is not one."""
+def read_control(path: str | PathLike[str], words: Mapping[str, str] | None = None) -> ControlFile:
+    """Read a control file. Raises FormatError, with the line where it is known, for all that is not one.
+
+    words : texts in place of `$WORDS`, by their names
+    """
+    return settings_for_energies(Path(path), control_json(path, words))
+
+
+def control_json(path: str | PathLike[str], words: Mapping[str, str] | None = None) -> object:
+    """Read what a control file holds as JSON; `$WORDS` that are not given become texts. Raises FormatError."""
+    return _json(Path(path), filled(path, words or {}))
+
+
+def filled(path: str | PathLike[str], words: Mapping[str, str]) -> str:
+    """Read the text of a control file with texts in place of `$WORDS`, by their names."""
     text = "".join(lines(path, "PELE control"))
-    file = Path(path)
+    return _ANY_WORD.sub(lambda match: words.get(match[1], match[0]), text)
+
+
+def settings_for_energies(file: Path, whole: object) -> ControlFile:
+    """Take what energies need from the JSON of a control file. Raises FormatError."""
     blocks = _Blocks(file)
-    whole = _json(file, text)
     start = blocks.block(whole, "Initialization", required=True)
     solvent = blocks.block(start, "Solvent")
     kind = blocks.text(solvent, "solventType", "SGBNP" if solvent else "VACUUM").upper()
@@ -76,8 +93,8 @@ def read_control(path: str | PathLike[str]) -> ControlFile:
     return ControlFile(
         path=file,
         forcefield=blocks.text(start, "ForceField", "") or None,
-        data=tuple(folder for name in DATA_FOLDERS if (folder := _beside(file, Path(name))).is_dir()),
-        structures=tuple(_beside(file, Path(name)) for name in paths if "$" not in name),
+        data=tuple(folder for name in DATA_FOLDERS if (folder := beside(file, Path(name))).is_dir()),
+        structures=tuple(beside(file, Path(name)) for name in paths if "$" not in name),
         gb=gb,
         ionic_strength=strength if solvent and blocks.flag(solvent, "useDebyeLength", True) else 0.0,
         allow_missing_terminals=blocks.flag(start, "allowMissingTerminals", False),
@@ -128,7 +145,7 @@ def _ligand(blocks: _Blocks, whole: object) -> str | None:
     return f"chain {' '.join(chains)}" if chains else None
 
 
-def _beside(file: Path, name: Path) -> Path:
+def beside(file: Path, name: Path) -> Path:
     """Resolve a path of the file.
 
     It is taken from the working directory, as in PELE, or from the file's folder if it is there.

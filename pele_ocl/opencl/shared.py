@@ -289,6 +289,7 @@ STRUCTS = {  # by the headers that kernels include
     "pair_model": PAIR_MODEL,
     "list_model": LIST_MODEL,
     "row": ROW,
+    "side_chain": SIDE_CHAIN,
     "reaches": REACHES,
     "destination": DESTINATION,
     "potential_law": POTENTIAL_LAW,
@@ -307,7 +308,7 @@ def _listed(enum: type[IntEnum]) -> str:
 
 
 HEADERS = {header: struct.in_c() for header, struct in STRUCTS.items()} | {
-    "side_chain": SIDE_CHAIN.in_c() + "\n" + _defined({"SIDE_CHAIN_BLOCK": SIDE_CHAIN_BLOCK, "MOST_POLAR": MOST_POLAR}),
+    "side_chain_sizes": _defined({"SIDE_CHAIN_BLOCK": SIDE_CHAIN_BLOCK, "MOST_POLAR": MOST_POLAR}),
     "row_block": _defined({"ROW_BLOCK": ROW_BLOCK}),
     "follows": _listed(Follows),
     "role": _listed(Role),

@@ -1,0 +1,189 @@
+"""Moves of the backbone along the modes of an elastic network, as PELE's ANM; docs/theory/anm.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import choice, instance, number, whole_number
+from ..atoms import Atoms, Floats, Ints
+from ..energy import PositionalRestraint, Term
+from ..errors import InputError
+from ..minimize.options import check_options
+from .modes import Modes, network_modes
+from .regions import Region
+from .walk import Move, Stage, Walk, atoms_among
+
+PICKING = "random", "lowest", "defined"
+DIRECTIONS = "random", "same", "oscillate"
+MIXING = "main", "all", "none"
+MAGNITUDES = "fixed", "biased", "scaled", "random"
+NORMS = "max", "rms"
+RESTRAINT = "anm"  # name of the term that holds the nodes
+
+
+class ANM(Move):
+    """Move alpha carbons along modes of their network; all other atoms follow by minimisation.
+
+    nodes : mask (n,) or atoms of the network; by default alpha carbons outside of the ligand
+    modes : by default the lowest of the molecule's positions, as many as `count`; cutoff : A, of their springs
+    network : further options of network_modes
+    picking : of the main mode: "random", "lowest", or "defined", which is number `defined`, from 1
+    change_frequency : moves after which an explorer's main mode is picked anew
+    direction : "random", "same", which is `first_direction`, or "oscillate", which begins with it
+    mixing : "main" adds the other modes with weight 1 - main_weight; "all" mixes modes by chance; "none" takes one
+    thermal : whether "all" weighs modes by one over the roots of their eigenvalues
+    magnitude : of Settings.displacement: "fixed", "biased", "scaled", "random"
+    norm : what the displacement is of: "max", the node that moves most, or "rms", all nodes
+    steering : kcal/mol/A; its quotient by the displacement is the force constant that draws nodes to their targets
+    relaxation : kcal/mol/A^2 that hold nodes where they came to be, until the step's end; 0 lets them go
+    region : atoms that move, as of Minimization
+    options : of Minimizer; PELE's are the defaults: truncated Newton, one round of 30 iterations to 0.1 kcal/mol/A
+    """
+
+    name: ClassVar[str] = "anm"
+
+    def __init__(
+        self, nodes: ArrayLike | None = None, modes: Modes | None = None, *, count: int = 6, cutoff: float = 12.0,
+        network: dict[str, Any] | None = None, picking: str = "random", defined: int = 1, change_frequency: int = 6,
+        direction: str = "random", first_direction: int = 1, mixing: str = "main", main_weight: float = 0.6,
+        thermal: bool = True, magnitude: str = "fixed", norm: str = "max", steering: float = 20.0,
+        relaxation: float = 0.0, region: Region | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        """Raises InputError for options out of range."""
+        self.nodes, self.modes = nodes, None if modes is None else instance("modes", modes, Modes, "Modes")
+        self.count, self.cutoff, self.network = whole_number("count", count, least=1), cutoff, network or {}
+        for label, value, choices in (
+            ("picking", picking, PICKING), ("direction", direction, DIRECTIONS), ("mixing", mixing, MIXING),
+            ("magnitude", magnitude, MAGNITUDES), ("norm", norm, NORMS),
+        ):  # fmt: skip
+            choice(label, value, choices)
+        self.picking, self.direction, self.mixing = picking, direction, mixing
+        self.magnitude, self.norm, self.thermal = magnitude, norm, thermal
+        self.defined = whole_number("defined", defined, least=1)
+        self.change_frequency = whole_number("change_frequency", change_frequency, least=1)
+        self.first_direction = 1 if number("first_direction", first_direction, "1 or -1") > 0 else -1
+        self.main_weight = number("main_weight", main_weight, "a number from 0 to 1", least=0, most=1)
+        self.steering = number("steering", steering, "a force of kcal/mol/A, 0 or more,", least=0)
+        self.relaxation = number("relaxation", relaxation, "a number of kcal/mol/A^2, 0 or more,", least=0)
+        self.region = region or Region()
+        self.options = {"method": "newton", "tolerance": 0.1, "max_iterations": 30, **options}
+        check_options(self.options)
+
+    def terms(self, atoms: Atoms, ligand: Ints) -> Sequence[Term]:
+        # The constant that restrained atoms are preconditioned with; rows get their own.
+        return [PositionalRestraint(self.steering, atoms=self._chosen(atoms, ligand), name=RESTRAINT)]
+
+    def _chosen(self, atoms: Atoms, ligand: Ints) -> Ints:
+        """Atoms of the nodes, in order."""
+        if self.nodes is not None:
+            return np.flatnonzero(atoms_among("nodes", self.nodes, atoms)).astype(np.int32)
+        if atoms.labels is None:
+            raise InputError("alpha carbons are found by names, which these atoms lack; give nodes")
+        alpha = (atoms.labels.names == "CA") & (atoms.labels.elements == "C")
+        alpha[ligand] = False
+        return np.flatnonzero(alpha).astype(np.int32)
+
+    def prepare(self, walk: Walk) -> None:
+        self._nodes = self._chosen(walk.atoms, walk.ligand)
+        self._modes = self.modes or self._computed(walk.atoms.positions[self._nodes])
+        if self._modes.vectors.shape[1] != len(self._nodes):
+            raise InputError(f"the modes are of {self._modes.vectors.shape[1]} nodes; there are {len(self._nodes)}")
+        if self.picking == "defined" and self.defined > len(self._modes):
+            raise InputError(f"mode {self.defined} is defined; there are {len(self._modes)}")
+        walk.ensemble.force_constants(RESTRAINT)[:] = np.zeros(len(walk.atoms))
+        walk.ensemble.evaluate()
+
+    def _computed(self, nodes: Floats) -> Modes:
+        """Modes of the nodes (n_nodes, 3) A."""
+        return network_modes(nodes, self.count, cutoff=self.cutoff, **self.network)
+
+    def is_due(self, walk: Walk, row: int) -> bool:
+        return walk.is_multiple(row, walk.settings[row].anm_frequency)
+
+    def displacements(self, walk: Walk, rows: Sequence[int]) -> Floats:
+        """Draw the displacements of the nodes of rows, (n_rows, n_nodes, 3) A, and remember modes and directions."""
+        modes, m = self._modes, len(self._modes)
+        drawn = walk.uniform(rows, Stage.ANM)
+        mixed = 2 * walk.uniform(rows, Stage.ANM, 1, np.arange(m))[:, :, 0] - 1
+        found = np.empty((len(rows), *modes.vectors.shape[1:]))
+        for place, row in enumerate(rows):
+            memory = walk.memory[row].setdefault(self.name, {"moves": 0, "mode": 0, "direction": 0})
+            if memory["moves"] % self.change_frequency == 0:
+                memory["mode"] = self._mode(drawn[place, 0])
+            memory["direction"] = self._direction(memory["direction"], drawn[place, 1])
+            memory["moves"] += 1
+            move = self._mixed(memory["mode"], mixed[place])
+            size = np.abs(self._size(walk.settings[row].displacement, memory["mode"], drawn[place, 2]))
+            lengths = np.linalg.norm(move, axis=1)
+            one = lengths.max() if self.norm == "max" else np.sqrt((lengths**2).mean())
+            found[place] = memory["direction"] * size / one * move
+        return found
+
+    def _mode(self, drawn: float) -> int:
+        if self.picking == "random":
+            return min(int(drawn * len(self._modes)), len(self._modes) - 1)
+        return 0 if self.picking == "lowest" else self.defined - 1
+
+    def _direction(self, before: int, drawn: float) -> int:
+        """Give the direction after another one; 0 is none."""
+        if self.direction == "random":
+            return 1 if drawn < 0.5 else -1
+        return self.first_direction if self.direction == "same" or before == 0 else -before
+
+    def _mixed(self, mode: int, drawn: NDArray[np.float64]) -> Floats:
+        """Mix modes to a vector (n_nodes, 3), eqs. 4 and 5. drawn : (m,) from -1 to 1"""
+        values, vectors = self._modes.values, self._modes.vectors
+        soft = drawn / np.sqrt(values)
+        main: Floats = vectors[mode]
+        if self.mixing == "none" or len(values) == 1:
+            return main
+        if self.mixing == "all":
+            mixed: Floats = np.tensordot(soft if self.thermal else drawn, vectors, 1)
+            return mixed
+        soft[mode] = 0
+        others = np.tensordot(soft, vectors, 1)
+        others /= np.linalg.norm(others)
+        found: Floats = self.main_weight * main + (1 - self.main_weight) * others
+        return found
+
+    def _size(self, displacement: float, mode: int, drawn: float) -> float:
+        """Displacement of a move, A, eq. 6. drawn : from 0 to 1"""
+        if self.magnitude == "fixed":
+            return displacement
+        if self.magnitude == "random":
+            return displacement * drawn
+        biased = displacement * (0.625 + 0.375 * drawn)
+        if self.magnitude == "biased":
+            return biased
+        stiffer = float(self._modes.values[mode] / self._modes.values[0])
+        return biased / (0.6 * stiffer + 0.4)
+
+    def apply(self, walk: Walk, rows: Sequence[int]) -> None:
+        ensemble, rows = walk.ensemble, list(rows)
+        moves, x = self.displacements(walk, rows), ensemble.positions[rows]
+        targets, constants = x.copy(), np.zeros((len(rows), len(walk.atoms)))
+        targets[:, self._nodes] += moves
+        sizes = np.linalg.norm(moves, axis=2)
+        one = sizes.max(axis=1) if self.norm == "max" else np.sqrt((sizes**2).mean(axis=1))
+        constants[:, self._nodes] = (self.steering / np.maximum(one, 1e-6))[:, None]
+        ensemble.references(RESTRAINT)[rows] = list(targets)
+        ensemble.force_constants(RESTRAINT)[rows] = list(constants)
+        free = [self.region.free(walk, row, own) for row, own in zip(rows, x, strict=True)]
+        ensemble.frozen[rows] = [np.flatnonzero(~mask) for mask in free]
+        batch = ensemble.minimize(rows, **self.options)
+        for place, reason in batch.errors.items():
+            walk.failures[rows[place]] = reason
+        held = np.zeros(len(walk.atoms))
+        held[self._nodes] = self.relaxation
+        if self.relaxation:
+            ensemble.references(RESTRAINT)[rows] = list(ensemble.positions[rows])
+        ensemble.force_constants(RESTRAINT)[rows] = [held] * len(rows)
+
+    def release(self, walk: Walk, rows: Sequence[int]) -> None:
+        held = [row for row in rows if self.relaxation and self.name in walk.made[row]]
+        if held:
+            walk.ensemble.force_constants(RESTRAINT)[held] = np.zeros(len(walk.atoms))

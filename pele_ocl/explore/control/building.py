@@ -1,0 +1,175 @@
+"""Metrics, constraints, boxes and the ligand of a control file, made for a molecule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Atoms
+from ...energy import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
+from ...errors import FormatError, InputError
+from ...forcefield.control import beside
+from ...solvent_model import SolventModel
+from ..box import Box, Prism, Shell, Sphere
+from ..metrics import (
+    Angle,
+    BindingEnergy,
+    Center,
+    ComDistance,
+    Dihedral,
+    DistanceToPoint,
+    InternalEnergy,
+    Metric,
+    Random,
+    Rmsd,
+    Sasa,
+)
+from .selections import ALL, atom_of, selected
+from .simulation import TRACKERS, BoxBlock, ConstraintBlock, MetricBlock, Simulation
+
+if TYPE_CHECKING:
+    from ...opencl.device import Device
+
+Bools = NDArray[np.bool_]
+
+
+class MetricMaker:
+    """Makes the metrics of a control file for a molecule.
+
+    model, precision, device : of energies
+    """
+
+    def __init__(
+        self, file: Path, atoms: Atoms, model: SolventModel, precision: str = "float32",
+        device: Device | str | None = None,
+    ) -> None:  # fmt: skip
+        self._file, self._atoms, self._n_random = file, atoms, 0
+        self._energy: dict[str, Any] = {"model": model, "precision": precision, "device": device}
+
+    def make(self, block: MetricBlock) -> Metric | None:
+        """Make a metric; None for a tracker. Raises InputError or FormatError for what cannot be made."""
+        if block.kind in TRACKERS:
+            return None
+        makers: dict[str, Callable[[MetricBlock], Metric]] = {
+            "bindingEnergy": self._binding, "rmsd": self._rmsd, "sasa": self._sasa, "com_distance": self._distance,
+            "distanceToPoint": self._to_point, "atomsAngle": self._angle, "atomsDihedral": self._dihedral,
+            "random": self._random, "internalEnergy": self._internal,
+        }  # fmt: skip
+        return makers[block.kind](block)
+
+    def _mask(self, block: MetricBlock, name: str, default: object = None) -> Bools:
+        given = block.settings.get(name, default)
+        return selected(self._atoms, given, f"{self._file}: {block.place}.{name}")
+
+    def _flag(self, block: MetricBlock, name: str, default: bool) -> bool:
+        found = block.settings.get(name, default)
+        if not isinstance(found, bool):
+            raise FormatError(f"{self._file}: {block.place}.{name} must be true or false")
+        return found
+
+    def _one(self, block: MetricBlock, name: str) -> int:
+        chosen = np.flatnonzero(self._mask(block, name))
+        if len(chosen) != 1:
+            raise InputError(f"{self._file}: {block.place}.{name} selects {len(chosen)} atoms; one is needed")
+        return int(chosen[0])
+
+    def _binding(self, block: MetricBlock) -> Metric:
+        return BindingEnergy(self._atoms, self._mask(block, "boundPartSelection"), **self._energy)
+
+    def _internal(self, block: MetricBlock) -> Metric:
+        return InternalEnergy(self._atoms, self._mask(block, "atomSetSelection"), **self._energy)
+
+    def _rmsd(self, block: MetricBlock) -> Metric:
+        native = block.settings.get("Native")
+        path = native.get("path") if isinstance(native, Mapping) else None
+        if not isinstance(path, str):
+            raise FormatError(f"{self._file}: {block.place}.Native names no path")
+        chosen = self._mask(block, "selection", ALL)
+        superposed = None
+        if self._flag(block, "doSuperposition", True):
+            given = "superpositionSelection" in block.settings
+            superposed = self._mask(block, "superpositionSelection") if given else chosen
+        hydrogens = self._flag(block, "includeHydrogens", False)
+        return Rmsd(self._atoms, beside(self._file, Path(path)), chosen, superposed, hydrogens)
+
+    def _sasa(self, block: MetricBlock) -> Metric:
+        return Sasa(self._atoms, self._mask(block, "selection"))
+
+    def _distance(self, block: MetricBlock) -> Metric:
+        first, second = (self._mask(block, f"selection_group_{k}") for k in (1, 2))
+        return ComDistance(self._atoms, first, second)
+
+    def _to_point(self, block: MetricBlock) -> Metric:
+        point = block.settings.get("point")
+        if not isinstance(point, list) or len(point) != 3 or not all(isinstance(x, int | float) for x in point):
+            raise FormatError(f"{self._file}: {block.place}.point is no list of three numbers")
+        return DistanceToPoint(self._atoms, self._mask(block, "atoms"), (point[0], point[1], point[2]))
+
+    def _angle(self, block: MetricBlock) -> Metric:
+        a, b, c = (self._one(block, f"selection_group_{k}") for k in (1, 2, 3))
+        return Angle((a, b, c))
+
+    def _dihedral(self, block: MetricBlock) -> Metric:
+        """Make the torsion angle of four atoms in the order in which they are named."""
+        words = f"{self._file}: {block.place}.selection_group_1"
+        given = block.settings.get("selection_group_1")
+        identities = given.get("atoms", {}).get("ids", []) if isinstance(given, Mapping) else []
+        if len(identities) != 4:
+            raise FormatError(f"{words} names {len(identities)} atoms; four are needed")
+        a, b, c, d = (atom_of(self._atoms, identity, words) for identity in identities)
+        return Dihedral((a, b, c, d))
+
+    def _random(self, block: MetricBlock) -> Metric:
+        self._n_random += 1
+        return Random(self._n_random - 1)
+
+
+def constraint_terms(file: Path, blocks: Sequence[ConstraintBlock], atoms: Atoms) -> tuple[Term, ...]:
+    """Make the restraints of a control file, of the energy k d^2.
+
+    Atoms that are held where they were have the positions of `atoms` as references.
+    """
+    held: dict[float, list[tuple[int, tuple[float, float, float] | None]]] = {}
+    terms: list[Term] = []
+    for number, block in enumerate(blocks):
+        own = [atom_of(atoms, identity, f"{file}: constraints") for identity in block.atoms]
+        name = f"constraint_{number + 1}"
+        if block.kind == "constrainAtomToPosition":
+            held.setdefault(block.constant, []).append((own[0], block.point))
+        elif block.kind == "constrainAtomsDistance":
+            terms.append(DistanceRestraint(np.array([own]), block.target, block.constant, name=name))
+        else:
+            terms.append(TorsionRestraint(np.array([own]), np.radians(block.target), block.constant, name=name))
+    for constant, places in held.items():
+        reference = np.array(atoms.positions)
+        for i, point in places:
+            if point is not None:
+                reference[i] = point
+        chosen = np.array([i for i, _ in places])
+        terms.append(PositionalRestraint(constant, reference, chosen, name=f"constraints_{constant:g}"))
+    return tuple(terms)
+
+
+def ligand_of(simulation: Simulation, atoms: Atoms) -> Bools:
+    """Mark the atoms that are perturbed, (n,). Raises InputError for none."""
+    mask = selected(atoms, simulation.ligand or "empty", f"{simulation.path}: selectionToPerturb")
+    if not mask.any():
+        raise InputError(f"{simulation.path}: selectionToPerturb has no atom of the structure")
+    return mask
+
+
+def box_of(file: Path, block: BoxBlock | None, atoms: Atoms) -> Box | None:
+    """Make the box of a control file, None for none. Its centre of mass is of the positions of atoms."""
+    if block is None:
+        return None
+    center = block.center
+    if center is None:
+        mask = selected(atoms, block.selection or ALL, f"{file}: Box.selectionOfAtomsForCOM")
+        center = tuple(Center(atoms, mask)(atoms.positions[np.newaxis])[0])
+    if block.edges is not None:
+        return Prism(center, block.edges)
+    return Shell(center, *block.radii) if len(block.radii) > 1 else Sphere(center, *block.radii)

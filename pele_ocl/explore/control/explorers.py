@@ -1,0 +1,240 @@
+"""Explorers of a control file: its blocks as moves, restraints and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Atoms, Floats, Ints
+from ...energy import PositionalRestraint
+from ...forcefield.control import beside
+from ..anm import ANM
+from ..box import Box
+from ..explorer import Explorer
+from ..minimization import Minimization
+from ..modes import read_nmd
+from ..perturbation import Perturbation
+from ..regions import Region
+from ..rot_assign import read_rot_assign
+from ..rotamers import RotamerLibrary
+from ..side_chains import SideChains
+from ..torsions import Flexible
+from ..walk import Move, Settings, Walk
+from .blocks import AnmBlock, MinimizerBlock, PeleParameters, PerturbationBlock
+from .building import constraint_terms
+from .selections import ALL, selected
+from .simulation import Simulation, Task
+
+Bools = NDArray[np.bool_]
+_PICKING = {"RANDOM_MODE": "random", "LOWEST_MODE": "lowest", "DEFINED_MODE": "defined"}
+_DIRECTIONS = {"random": "random", "useAlwaysTheSame": "same", "oscillate": "oscillate"}
+_MIXING = {"mixMainModeWithOthersModes": "main", "mixAllModesEquallyRandom": "all", "doNotMixModes": "none"}
+_MAGNITUDES = {"noRandom": "fixed", "biasedRandom": "biased", "scaledBiasedRandom": "scaled", "random": "random"}
+# Folders in Data and DataLocal.
+_ROTAMERS, _SIDE_CHAINS = Path("LigandRotamerLibs"), Path("RotamerLibs")
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRegion(Region):
+    """Region that always has some atoms, beside the ones around the ligand, as PELE's includeInMinimization has it.
+
+    always : indices of atoms
+    """
+
+    always: Ints | None = None
+
+    def free(self, walk: Walk, row: int, x: Floats, further: Ints | None = None) -> Bools:
+        found = [own for own in (self.always, further) if own is not None]
+        return super().free(walk, row, x, np.concatenate(found) if found else None)
+
+
+def explorer_of(
+    simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, numbers: Sequence[int], starts: Floats, *,
+    seed: int, box: Box | None, folders: Sequence[Path] = (), **options: Any,
+) -> Explorer:  # fmt: skip
+    """Make the explorers of a task.
+
+    ligand : (n,) what is perturbed; numbers : of the explorers; starts : (n_explorers, n, 3) A where they begin
+    folders : Data and DataLocal, which may have rotamers of the ligand; options : of `Ensemble`
+
+    Raises InputError for atoms that the molecule does not have.
+    """
+    terms = constraint_terms(simulation.path, task.constraints, atoms)
+    explorer = Explorer(
+        atoms, ligand, moves_of(simulation, task, atoms, ligand, folders), seed=seed, explorers=list(numbers),
+        settings=settings_of(task, vars(task), box), positions=starts, terms=terms,
+        removes_bulk=task.parameters.remove_bulk_movement, **options,
+    )  # fmt: skip
+    held = [term for term in terms if isinstance(term, PositionalRestraint)]
+    if held and not (starts == atoms.positions).all():
+        _hold_where_they_began(explorer, held, atoms, starts)
+    return explorer
+
+
+def moves_of(simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, folders: Sequence[Path]) -> list[Move]:
+    """Make the moves of a task, in their order."""
+    moves: list[Move] = []
+    if task.perturbation is not None:
+        own = task.perturbation
+        flexible = ligand_rotamers(atoms, np.flatnonzero(ligand).astype(np.int32), folders)
+        moves.append(
+            Perturbation(
+                flexible, direction="steered" if own.translation_direction == "steered" else "random",
+                kind="spherical" if own.translation_range_type == "spherical" else "centered",
+                resolution=own.grid_resolution,
+            )
+        )  # fmt: skip
+    region = region_of(simulation, task, atoms)
+    if task.anm is not None:
+        moves.append(anm_of(simulation, task, atoms, ligand, region))
+    if task.side_chains is not None:
+        moves.append(side_chains_of(simulation, task, atoms, folders))
+    moves.append(Minimization(region, **minimizer_options(task.minimizer)))
+    return moves
+
+
+def region_of(simulation: Simulation, task: Task, atoms: Atoms) -> ChosenRegion:
+    """Make the region of minimisations."""
+    place = simulation.path
+    always = np.flatnonzero(selected(atoms, task.minimized, f"{place}: includeInMinimization")).astype(np.int32)
+    never = np.flatnonzero(selected(atoms, task.not_minimized, f"{place}: doNotIncludeInMinimization"))
+    return ChosenRegion(omit=never if len(never) else None, always=always)
+
+
+def anm_of(simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, region: Region) -> ANM:
+    """Make the moves along elastic modes, with modes of a file if the block names one."""
+    assert task.anm is not None
+    assert atoms.labels is not None
+    own, place = task.anm, f"{simulation.path}: ANM"
+    nodes = selected(atoms, task.anm_include, f"{place}.linksToInclude") & ~ligand
+    nodes &= ~selected(atoms, task.anm_omit, f"{place}.linksToOmit")
+    alpha = {"atoms": {"names": ["_CA_"]}}
+    nodes &= selected(atoms, alpha if own.algorithm == "ALPHACARBONS" else task.anm_nodes or ALL, f"{place}.nodes")
+    modes = None
+    if own.preloaded_modes:
+        modes = read_nmd(beside(simulation.path, Path(own.preloaded_modes)), "pele")[0]
+    is_exponential = own.elastic_network_model == "exponentialContactModel"
+    network = {
+        "constant": own.constant_for_hessian, "bonded_constant": own.bonded_constant_for_hessian,
+        "model": "exponential" if is_exponential else "contact", "decay": own.exponential_distance_decay,
+    }  # fmt: skip
+    options = {name: value for name, value in minimizer_options(task.anm_minimizer).items() if name != "method"}
+    return ANM(
+        nodes, modes, count=own.number_of_modes, cutoff=own.cutoff, network=network,
+        picking=_PICKING[own.picking_case], defined=own.defined_mode, change_frequency=own.modes_change_frequency,
+        direction=_DIRECTIONS[own.direction_generation], first_direction=1 if own.initial_direction > 0 else -1,
+        mixing=_MIXING[own.modes_mixing_option], main_weight=own.main_mode_weight, thermal=own.thermal_scaling,
+        magnitude=_MAGNITUDES[own.move_magnitude_generation], steering=own.steering_force,
+        relaxation=own.relaxation_spring_constant, region=region, **options,
+    )  # fmt: skip
+
+
+def side_chains_of(simulation: Simulation, task: Task, atoms: Atoms, folders: Sequence[Path]) -> SideChains:
+    """Make the prediction of side chains, with PELE's own rotamers where a folder has them."""
+    assert task.side_chains is not None
+    own, place = task.side_chains, f"{simulation.path}: SideChainPrediction"
+    chosen = selected(atoms, task.side_chain_include, f"{place}.selectionToInclude")
+    omitted = selected(atoms, task.side_chain_omit, f"{place}.selectionToOmit")
+    libraries = [folder / _SIDE_CHAINS for folder in reversed(folders) if (folder / _SIDE_CHAINS).is_dir()]
+    return SideChains(
+        select=_words_of(chosen), omit=_words_of(omitted), overlap=own.initial_overlap_factor,
+        least_overlap=own.minimal_overlap_factor,
+        library=RotamerLibrary.from_folder(libraries[0]) if libraries else None,
+    )  # fmt: skip
+
+
+def _words_of(mask: Bools) -> str | None:
+    """Write a mask (n,) as a selection, None if it has no atom."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    return " or ".join(f"index {a}:{b - 1}" for a, b in edges.reshape(-1, 2)) or None
+
+
+def minimizer_options(block: MinimizerBlock) -> dict[str, Any]:
+    """Give the options of a Minimizer."""
+    return {
+        "method": "newton", "tolerance": block.minimum_rms, "max_iterations": block.newton_iterations,
+        "rounds": block.rounds,
+    }  # fmt: skip
+
+
+def ligand_rotamers(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Flexible | None:
+    """Read what turns of a ligand of one residue, None if no folder has its file `LIG.rot.assign`."""
+    assert atoms.labels is not None
+    names = set(atoms.labels.residue_names[ligand].tolist())
+    for folder in reversed(folders):  # DataLocal wins
+        for name in names if len(names) == 1 else ():
+            path = folder / _ROTAMERS / f"{name}.rot.assign"
+            if path.is_file():
+                return read_rot_assign(path, atoms, ligand)
+    return None
+
+
+def settings_of(task: Task, blocks: Mapping[str, Any], box: Box | None) -> Settings:
+    """Make the settings of an explorer.
+
+    blocks : of the explorer now, by the names in sensors.CHANGING; box : of the ligand's centre, None for none
+    """
+    parameters: PeleParameters = blocks["parameters"]
+    perturbation: PerturbationBlock = blocks["perturbation"] or PerturbationBlock()
+    anm: AnmBlock | None = blocks["anm"]
+    return Settings(
+        temperature=parameters.temperature,
+        translation_range=perturbation.translation_range,
+        steering_update_frequency=perturbation.steering_update_frequency,
+        rotation_scaling=perturbation.rotation_scaling_factor,
+        rotation_range=perturbation.rotation_range_factor,
+        trials=perturbation.number_of_trials,
+        steric_trials=perturbation.number_of_steric_trials,
+        overlap_factor=perturbation.overlap_factor,
+        com_constant=parameters.com_constant if task.perturbation else 0.0,
+        anm_frequency=parameters.anm_frequency if anm else 0,
+        side_chain_frequency=parameters.side_chain_prediction_frequency if task.side_chains else 0,
+        minimization_frequency=parameters.minimization_frequency,
+        displacement=anm.displacement_factor if anm else 0.0,
+        side_chain_radius=parameters.side_chain_prediction_region_radius,
+        minimization_radius=parameters.minimization_region_radius,
+        near_only=parameters.activate_proximity_detection,
+        proximity_distance=parameters.proximity_distance,
+        box=box,
+    )
+
+
+def state_of(explorer: Explorer) -> dict[str, Any]:
+    """Give the state of explorers after a step, to go on with: steps, positions, and what moves remember."""
+    walk = explorer.walk
+    rows = list(range(len(walk)))
+    return {"steps": walk.steps.copy(), "positions": walk.ensemble.positions[walk.kept(rows)], "memory": walk.memory}
+
+
+def restore_explorer(explorer: Explorer, state: Mapping[str, Any]) -> None:
+    """Go on with a state that `state_of` gave."""
+    walk = explorer.walk
+    walk.steps[:] = state["steps"]
+    walk.memory[:] = state["memory"]
+    _place(walk, state["positions"])
+
+
+def _place(walk: Walk, positions: Floats) -> None:
+    """Put all explorers at positions (n, n_atoms, 3) A, which are kept as their last accepted states."""
+    rows = list(range(len(walk)))
+    walk.ensemble.positions[rows] = list(positions)
+    walk.ensemble.evaluate(rows)
+    walk.keep(rows)
+
+
+def _hold_where_they_began(
+    explorer: Explorer, terms: Sequence[PositionalRestraint], atoms: Atoms, starts: Floats
+) -> None:
+    """Give each explorer references of its own for atoms that are held where they were."""
+    for term in terms:
+        given = np.asarray(term.reference)
+        has_point = (given != atoms.positions).any(axis=1)
+        explorer.walk.ensemble.references(term.name)[list(range(len(starts)))] = [
+            np.where(has_point[:, np.newaxis], given, start) for start in starts
+        ]
+    _place(explorer.walk, starts)

@@ -1,0 +1,277 @@
+"""Metrics of explorers: numbers about their states, which reports show and conditions ask.
+
+A metric is one class. It gives a number for each state, of all explorers at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats, Labels
+from ..binding import Binding
+from ..binding.pele import PoseEvaluator
+from ..energy import Energy
+from ..errors import InputError
+from ..formats import read_structure
+from ..gb_models.surface import unit_points
+from ..solvent_model import SolventModel
+from .philox import philox, uniform
+from .walk import Stage
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+Bools = NDArray[np.bool_]
+PROBE = 1.4  # A, of water
+SASA_POINTS = 500  # of a sphere
+_RMIN = 2 ** (1 / 6)  # of sigma, at which a Lennard-Jones well is deepest
+
+
+@dataclass(frozen=True)
+class States:
+    """States of explorers.
+
+    positions : (m, n, 3) A; explorers, steps : (m,) their numbers and the steps that they are about to begin
+    seed : of their random numbers
+    """
+
+    positions: Floats
+    explorers: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+
+class Metric:
+    """Number about a state."""
+
+    def evaluate(self, states: States) -> Floats:
+        """Compute the number of each state, (m,)."""
+        raise NotImplementedError
+
+
+class BindingEnergy(Metric):
+    """Binding energy in kcal/mol, with PELE's long cutoffs: E(all) - E(bound part) - E(rest), nothing relaxed."""
+
+    def __init__(
+        self, atoms: Atoms, bound: Bools, model: SolventModel, precision: str = "float32",
+        device: Device | str | None = None, has_cutoffs: bool = True,
+    ) -> None:  # fmt: skip
+        """bound : (n,) the atoms of the bound part"""
+        parts = require_some(bound, "the bound part"), require_some(~bound, "the rest of the molecule")
+        binding = Binding(atoms, *parts, model=model, precision=precision, device=device)
+        self._poses = PoseEvaluator(binding, has_cutoffs)
+
+    def evaluate(self, states: States) -> Floats:
+        return self._poses.evaluate(states.positions).binding
+
+
+class InternalEnergy(Metric):
+    """Energy in kcal/mol of some atoms without the others."""
+
+    def __init__(
+        self, atoms: Atoms, chosen: Bools, model: SolventModel, precision: str = "float32",
+        device: Device | str | None = None,
+    ) -> None:  # fmt: skip
+        self._chosen = np.flatnonzero(require_some(chosen, "the selection"))
+        part = atoms[self._chosen]
+        self._energy = Energy(part, gradient=False, model=model, precision=precision, device=device, born="pairs")
+
+    def evaluate(self, states: States) -> Floats:
+        batch = self._energy.evaluate_batch(states.positions[:, self._chosen], errors="record")
+        return batch.terms.total
+
+
+class Rmsd(Metric):
+    """Root mean square distance in A from a native structure.
+
+    Atoms are found there by chain, residue and name. Without superposition the frames are taken to be the same.
+    """
+
+    def __init__(
+        self, atoms: Atoms, native: Path, chosen: Bools, superposed: Bools | None = None, hydrogens: bool = False
+    ) -> None:
+        """superposed : (n,) atoms that are superposed before, None for none; hydrogens : whether they count"""
+        structure = read_structure(native)
+        places = _places(structure.labels)
+        assert atoms.labels is not None
+        keys = _keys(atoms.labels)
+        there = np.array([key in places for key in keys], bool)
+        heavy = np.ones(len(atoms), bool) if hydrogens else atoms.labels.elements != "H"
+        self._own = np.flatnonzero(chosen & there & heavy)
+        self._target = structure.positions[[places[keys[i]] for i in self._own]]
+        if not len(self._own):
+            raise InputError(f"{native}: has none of the atoms to compare; chain, residue and name must be equal")
+        self._by = np.flatnonzero(superposed & there & heavy) if superposed is not None else None
+        if self._by is not None:
+            if len(self._by) < 3:
+                raise InputError(f"{native}: has {len(self._by)} of the atoms that are superposed; three are needed")
+            self._reference = structure.positions[[places[keys[i]] for i in self._by]]
+
+    def evaluate(self, states: States) -> Floats:
+        points = states.positions[:, self._own]
+        if self._by is not None:
+            points = _superposed(points, states.positions[:, self._by], self._reference)
+        found: Floats = np.sqrt(((points - self._target) ** 2).sum(axis=2).mean(axis=1))
+        return found
+
+
+class Sasa(Metric):
+    """Accessible surface of some atoms among all, as a share of their surface alone, 0 to 1.
+
+    Radii are of PELE's templates (column 6 of NBON), where atoms have them, else of Lennard-Jones wells.
+    """
+
+    def __init__(self, atoms: Atoms, chosen: Bools) -> None:
+        self._chosen = np.flatnonzero(require_some(chosen, "the selection"))
+        self._others = np.flatnonzero(~chosen)
+        self._radii = sasa_radii(atoms) + PROBE
+        self._points = unit_points(SASA_POINTS)
+
+    def evaluate(self, states: States) -> Floats:
+        return np.array([self._share(positions) for positions in states.positions])
+
+    def _share(self, positions: Floats) -> float:
+        own, radii = positions[self._chosen], self._radii[self._chosen]
+        free = [self._free(k, own, own[k], radii, skip=k) for k in range(len(own))]
+        away = np.linalg.norm(positions[self._others, None] - own, axis=2) - self._radii[self._others, None] - radii
+        near = self._others[(away < 0).any(axis=1)]
+        exposed = [self._free(k, positions[near], own[k], self._radii[near], of=radii[k]) for k in range(len(own))]
+        weights = radii**2
+        alone = sum(w * mask.sum() for w, mask in zip(weights, free, strict=True))
+        seen = sum(w * (mask & other).sum() for w, mask, other in zip(weights, free, exposed, strict=True))
+        return float(seen / alone) if alone else 0.0
+
+    def _free(self, k: int, around: Floats, center: Floats, radii: Floats, skip: int = -1, of: float = 0.0) -> Bools:
+        """Mark the points of an atom's sphere that lie in none of the spheres around, (n_points,)."""
+        points = center + (of or radii[k]) * self._points
+        squares = ((points[:, None] - around) ** 2).sum(axis=2)
+        inside = squares < radii**2
+        if skip >= 0:
+            inside[:, skip] = False
+        free: Bools = ~inside.any(axis=1)
+        return free
+
+
+class ComDistance(Metric):
+    """Distance in A between the centres of mass of two groups of atoms."""
+
+    def __init__(self, atoms: Atoms, first: Bools, second: Bools) -> None:
+        self._centers = Center(atoms, first), Center(atoms, second)
+
+    def evaluate(self, states: States) -> Floats:
+        first, second = (center(states.positions) for center in self._centers)
+        found: Floats = np.linalg.norm(first - second, axis=1)
+        return found
+
+
+class DistanceToPoint(Metric):
+    """Distance in A of the centre of mass of some atoms from a point."""
+
+    def __init__(self, atoms: Atoms, chosen: Bools, point: tuple[float, float, float]) -> None:
+        self._center, self._point = Center(atoms, chosen), np.array(point)
+
+    def evaluate(self, states: States) -> Floats:
+        found: Floats = np.linalg.norm(self._center(states.positions) - self._point, axis=1)
+        return found
+
+
+class Angle(Metric):
+    """Angle in degrees of three atoms, at the second."""
+
+    def __init__(self, atoms: tuple[int, int, int]) -> None:
+        self._atoms = list(atoms)
+
+    def evaluate(self, states: States) -> Floats:
+        a, b, c = states.positions[:, self._atoms].transpose(1, 0, 2)
+        u, v = a - b, c - b
+        cosines = (u * v).sum(axis=1) / (np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1))
+        found: Floats = np.degrees(np.arccos(np.clip(cosines, -1, 1)))
+        return found
+
+
+class Dihedral(Metric):
+    """Torsion angle in degrees of four atoms, -180 to 180."""
+
+    def __init__(self, atoms: tuple[int, int, int, int]) -> None:
+        self._atoms = list(atoms)
+
+    def evaluate(self, states: States) -> Floats:
+        a, b, c, d = states.positions[:, self._atoms].transpose(1, 0, 2)
+        u, v, w = b - a, c - b, d - c
+        first, second = np.cross(u, v), np.cross(v, w)
+        y = (np.cross(first, second) * v).sum(axis=1) / np.linalg.norm(v, axis=1)
+        found: Floats = np.degrees(np.arctan2(y, (first * second).sum(axis=1)))
+        return found
+
+
+class Random(Metric):
+    """Random number in (0, 1), of the explorer and the step that it is about to begin.
+
+    number : tells several of them apart
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def evaluate(self, states: States) -> Floats:
+        words = philox((states.seed, states.explorers), (states.steps, int(Stage.CHANGES), 0, self._number))
+        return uniform(words)[..., 0]
+
+
+class Center:
+    """Centre of mass of some atoms."""
+
+    def __init__(self, atoms: Atoms, chosen: Bools) -> None:
+        self._chosen = np.flatnonzero(require_some(chosen, "the selection"))
+        masses = atoms.masses[self._chosen]
+        self._weights = masses / masses.sum()
+
+    def __call__(self, positions: Floats) -> Floats:
+        """Give the centres of positions (m, n, 3) A, (m, 3)."""
+        found: Floats = np.einsum("a,mak->mk", self._weights, positions[:, self._chosen])
+        return found
+
+
+def sasa_radii(atoms: Atoms) -> Floats:
+    """Give the radii of the accessible surface without its probe, (n,) A."""
+    sigma = np.zeros(len(atoms)) if atoms.lj_sigma is None else atoms.lj_sigma
+    radii = _RMIN * sigma / 2
+    if atoms.sgb is not None:
+        radii = np.where(np.isfinite(atoms.sgb[:, 1]), atoms.sgb[:, 1], radii)
+    found: Floats = radii
+    return found
+
+
+def require_some(chosen: Bools, words: str) -> Bools:
+    """Give the mask. Raises InputError if it has no atom."""
+    if not chosen.any():
+        raise InputError(f"{words} has no atom")
+    return chosen
+
+
+def _keys(labels: Labels) -> list[tuple[Any, ...]]:
+    """Name each atom by its chain, residue and name."""
+    columns = labels.chains, labels.residue_names, labels.residue_numbers, labels.insertion_codes, labels.names
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _places(labels: Labels) -> Mapping[tuple[Any, ...], int]:
+    return {key: place for place, key in enumerate(_keys(labels))}
+
+
+def _superposed(points: Floats, by: Floats, reference: Floats) -> Floats:
+    """Move points (m, k, 3) A as `by` (m, j, 3) is superposed on the reference (j, 3): Kabsch 1978."""
+    middle, middles = reference.mean(axis=0), by.mean(axis=1, keepdims=True)
+    u, _, vt = np.linalg.svd((by - middles).transpose(0, 2, 1) @ (reference - middle))
+    u[np.linalg.det(u @ vt) < 0, :, -1] *= -1
+    moved: Floats = (points - middles) @ (u @ vt) + middle
+    return moved

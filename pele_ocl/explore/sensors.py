@@ -1,0 +1,134 @@
+"""Sensors of explorers: values of metrics and trackers, and the settings that change by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from .control.conditions import any_holds
+from .control.simulation import ACCEPTED, ENERGY, SINCE, STEP, TRACKERS, Change, MetricBlock, Task
+from .metrics import Metric, Random, States
+
+# Names of columns of metrics without a tag.
+_COLUMNS = {"bindingEnergy": "Binding Energy", "rmsd": "RMSD by Selection"}
+CHANGING = ("parameters", "perturbation", "anm")  # blocks of a task that explorers have of their own
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """A metric, or a tracker, of a task.
+
+    block : as the control file has it; metric : None of a tracker
+    """
+
+    block: MetricBlock
+    metric: Metric | None
+
+    @property
+    def is_shown(self) -> bool:
+        """True if reports have it; random numbers have no column, as in PELE."""
+        return self.block.is_logged and not isinstance(self.metric, Random)
+
+    @property
+    def column(self) -> str:
+        """Name of its column."""
+        return self.block.tag or _COLUMNS.get(self.block.kind, self.block.kind)
+
+
+class Sensors:
+    """Values that the sensors of explorers have now.
+
+    accepted : (n,) accepted steps; since : (n,) steps since the last of them; energies : (n,) kcal/mol
+    values : (n_sensors, n) of metrics, of the last accepted states
+    """
+
+    def __init__(self, sensors: Sequence[Sensor], energies: Floats) -> None:
+        self.sensors = tuple(sensors)
+        n = len(energies)
+        self.energies = np.array(energies, np.float64)
+        self.accepted, self.since = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.values = np.full((len(self.sensors), n), np.nan)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that reports have of them."""
+        default = (ENERGY, ACCEPTED)  # which all reports have
+        return [sensor.column for sensor in self.sensors if sensor.is_shown and sensor.block.kind not in default]
+
+    def measure(self, rows: Sequence[int], states: States) -> None:
+        """Compute the metrics of rows. states : of these rows"""
+        chosen = list(rows)
+        for k, sensor in enumerate(self.sensors):
+            if chosen and sensor.metric is not None and not isinstance(sensor.metric, Random):
+                self.values[k, chosen] = sensor.metric.evaluate(states)
+
+    def draw(self, states: States) -> None:
+        """Draw the random numbers of all rows."""
+        for k, sensor in enumerate(self.sensors):
+            if isinstance(sensor.metric, Random):
+                self.values[k] = sensor.metric.evaluate(states)
+
+    def count(self, rows: Sequence[int], accepted: NDArray[np.bool_], energies: Floats) -> None:
+        """Count a step of rows. accepted : (n,) of all; energies : (n,) where all are now, kcal/mol"""
+        self.accepted += accepted
+        self.since[list(rows)] += 1
+        self.since[accepted] = 0
+        self.energies = np.array(energies, np.float64)
+
+    def row(self, k: int, step: int) -> list[float]:
+        """Give the values of a report's row of explorer k, after so many steps."""
+        trackers = self._trackers(k, step + 1)
+        shown = (
+            (j, sensor)
+            for j, sensor in enumerate(self.sensors)
+            if sensor.is_shown and sensor.block.kind not in (ENERGY, ACCEPTED)
+        )
+        return [
+            float(self.values[j, k]) if sensor.metric is not None else trackers[sensor.block.kind]
+            for j, sensor in shown
+        ]
+
+    def of(self, k: int, step: int) -> dict[str, float]:
+        """Give the values that conditions ask of explorer k, before a step, by their names."""
+        tagged = {sensor.block.tag: float(self.values[j, k]) for j, sensor in enumerate(self.sensors)}
+        return {**tagged, **self._trackers(k, step)}
+
+    def _trackers(self, k: int, step: int) -> dict[str, float]:
+        values = (float(self.energies[k]), float(self.accepted[k]), float(step), float(self.since[k]))
+        return dict(zip((ENERGY, ACCEPTED, STEP, SINCE), values, strict=True))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Give the values, to go on with."""
+        return {"energies": self.energies, "accepted": self.accepted, "since": self.since, "values": self.values}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on with values that `state` gave."""
+        for name in self.state():
+            setattr(self, name, np.array(state[name]))
+
+
+def changed(blocks: Mapping[str, Any], changes: Sequence[Change], values: Mapping[str, float]) -> dict[str, Any]:
+    """Change settings by conditions, one change after the other.
+
+    blocks : of an explorer, by the names in CHANGING; values : of all sensors
+    """
+    found = dict(blocks)
+    for change in changes:
+        wanted = change.then if any_holds(change.conditions, values) else change.otherwise
+        for name, settings in wanted.items():
+            if found.get(name) is not None:
+                found[name] = replace(found[name], **settings)
+    return found
+
+
+def changing_blocks(task: Task) -> dict[str, Any]:
+    """Give the blocks of a task that explorers have of their own, as they begin."""
+    return {name: getattr(task, name) for name in CHANGING}
+
+
+__all__ = ["CHANGING", "TRACKERS", "Sensor", "Sensors", "changed", "changing_blocks"]

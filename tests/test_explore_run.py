@@ -1,0 +1,335 @@
+"""Runs of control files: files as PELE writes them, going on after a death, launchers, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import DEVICES
+from explore_run_helpers import complex_lines, settings, write_complex, write_run
+from forcefield_helpers import SAMPLES, needs_samples
+from test_cli import error_of, on_the_chosen_device, run
+
+import pele_ocl
+from pele_ocl.binding.pele import find_run, read_report
+from pele_ocl.cli.launchers import launched
+from pele_ocl.errors import FormatError
+from pele_ocl.explore.control import read_simulation
+from pele_ocl.explore.reports import numbered, report_head, report_row
+from pele_ocl.explore.trajectory import PelePdb
+from pele_ocl.formats import model_numbers, read_structure
+from pele_ocl.jobs.explore import Exploration
+
+__all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
+
+FILES = ("report_1", "report_2", "trajectory_1.pdb", "trajectory_2.pdb", "log_1.txt", "log_2.txt", "final_1.pdb")
+NAMES = {"Binding Energy", "sasaLig", "ligandRMSD"}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in FILES}
+
+
+def exploration(control: Path, folder: Path, explorers: int = 2, **options) -> Exploration:
+    options = {"precision": "float64", "device": str(DEVICES[0].index), **options}
+    text = control.read_text()
+    return Exploration(read_simulation(control), explorers, folder=folder, text=text, **options)
+
+
+@pytest.fixture(scope="module")
+def control(tmp_path_factory) -> Path:
+    return write_run(tmp_path_factory.mktemp("explore"))
+
+
+@pytest.fixture(scope="module")
+def whole(control) -> Path:
+    """Run two explorers for four steps without interruption."""
+    folder = control.parent / "whole"
+    list(exploration(control, folder).run())
+    return folder
+
+
+# Files
+
+
+@needs_samples
+def test_reports_are_pele_s_to_the_byte():
+    file = SAMPLES / "3ptb" / "report_1"
+    report = read_report(file)
+    rows = [report_row(int(t), int(s), int(a), float(e), [float(x) for x in more]) for t, s, a, e, *more in report.rows]
+    assert "".join([report_head(report.names[4:]), *rows]).encode() == file.read_bytes()
+
+
+@needs_samples
+def test_trajectories_are_pele_s_to_the_byte():
+    file = SAMPLES / "3ptb" / "trajectory_1.pdb"
+    structure = read_structure(file)
+    atoms = pele_ocl.Atoms(structure.positions, np.zeros(len(structure.positions)), labels=structure.labels)
+    writer = PelePdb(file, atoms)
+    frames = [read_structure(file, model).positions for model in model_numbers(file)[:3]]
+    found = b"".join(writer.conformation(k, positions) for k, positions in enumerate(frames, 1))
+    assert file.read_bytes().startswith(found)
+
+
+def test_a_run_is_one_of_pele_s(whole):
+    walk = find_run(whole)
+    assert [walker.name for walker in walk.walkers] == ["report_1", "report_2"]
+    assert walk.control == whole / "originalControlFile_1.conf"
+    for number, walker in enumerate(walk.walkers, 1):
+        report = read_report(walker.report)
+        assert set(report.names[4:]) == NAMES
+        assert report.names[:4] == ("#Task", "Step", "numberOfAcceptedPeleSteps", "currentEnergy")
+        assert [row[2] for row in report.rows] == [str(k) for k in range(len(report))]
+        assert len(model_numbers(walker.trajectory)) == len(report)
+        last = read_structure(whole / f"final_{number}.pdb").positions
+        assert np.array_equal(read_structure(walker.trajectory, len(report)).positions, last)
+        assert (whole / f"log_{number}.txt").read_text().count("\n") == 5
+    first = read_structure(whole / "initial_1.pdb")
+    assert [line for line in (whole / "initial_1.pdb").read_text().splitlines() if line != "END"] == [
+        line.ljust(80) if line != "TER" else line for line in complex_lines()
+    ]
+    assert np.array_equal(read_structure(whole / "trajectory_2.pdb").positions, first.positions)
+
+
+def test_rows_are_the_energies_of_their_models(whole, control):
+    """`binding --pele` computes them anew, with the control file that stands beside the reports."""
+    table = json.loads(run("binding", "--pele", whole, "--precision", "float64", "--json").stdout)
+    poses = [pose for pose in table["poses"] if pose["report"] == "report_2"]
+    assert len(poses) == len(read_report(whole / "report_2"))
+    for pose in poses:
+        assert pose["binding"] == pytest.approx(pose["pele_binding"], abs=0.02)  # positions of 0.001 A
+    native = read_structure(control.parent / "complex.pdb")
+    heavy = (native.labels.chains == "L") & (native.labels.elements != "H")
+    report = read_report(whole / "report_2")
+    trajectory = whole / "trajectory_2.pdb"
+    frames = np.stack([read_structure(trajectory, model).positions for model in model_numbers(trajectory)])
+    away = ((frames[:, heavy] - native.positions[heavy]) ** 2).sum(axis=2).mean(axis=1)
+    assert report.numbers("ligandRMSD") == pytest.approx(np.sqrt(away), abs=2e-3)
+
+
+def test_the_journal_has_a_record_a_step(whole):
+    head, *lines = map(json.loads, (whole / "explore.jsonl").read_text().splitlines())
+    assert head["journal"] == "explore"
+    assert [line["step"] for line in lines] == [0, 1, 2, 3, 4]
+    assert lines[-1]["accepted"] == [len(read_report(whole / f"report_{k}")) - 1 for k in (1, 2)]
+    assert not (whole / "explore.state").exists()
+
+
+def test_an_explorer_is_alone(whole, control):
+    """Its files are the same without the others."""
+    list(exploration(control, control.parent / "alone", explorers=1).run())
+    for name in FILES:
+        if "_1" in name and not name.startswith("log"):
+            assert (control.parent / "alone" / name).read_bytes() == (whole / name).read_bytes()
+
+
+# Going on
+
+
+def test_an_interrupted_run_goes_on(whole, control):
+    folder = control.parent / "interrupted"
+    first = exploration(control, folder).run(state_seconds=0)
+    for _ in range(3):  # the initial states and two steps
+        next(first)
+    first.close()
+    with open(folder / "report_1", "ab") as report:  # what came after the state was written down
+        report.write(b"1    3    9    -1")
+    with open(folder / "explore.jsonl", "ab") as journal:
+        journal.write(b'{"schema": 2, "structure": "step 3"')
+    found = list(exploration(control, folder).run(resume=True))
+    assert [steps.step for steps in found] == [2, 3, 4]
+    assert contents(folder) == contents(whole)
+    lines = (folder / "explore.jsonl").read_text().splitlines()
+    assert lines == (whole / "explore.jsonl").read_text().splitlines()
+
+
+def test_other_settings_do_not_go_on(control):
+    folder = control.parent / "other"
+    first = exploration(control, folder).run(state_seconds=0)
+    next(first)
+    first.close()
+    with pytest.raises(FormatError, match=r"was made with other settings \(seed\)"):
+        next(exploration(control, folder, seed=8).run(resume=True))
+    (folder / "report_2").write_text("nothing\n")
+    with pytest.raises(FormatError, match=r"report_2: is not what the interrupted run left"):
+        next(exploration(control, folder).run(resume=True))
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on(control):
+    words = [sys.executable, "-m", "pele_ocl", "explore", control, "-n", "2", "--steps", "60", "--precision", "float64"]
+
+    def started(folder: str, *more: str) -> subprocess.Popen:
+        return subprocess.Popen([*words, "-o", control.parent / folder, *more], stdout=subprocess.DEVNULL)
+
+    assert started("unkilled").wait() == 0
+    killed = started("killed")
+    state = control.parent / "killed" / "explore.state"
+    deadline = time.monotonic() + 120
+    while not state.exists() or state.stat().st_mtime < time.time() - 100:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(6)  # until a later state was written down
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    assert started("killed", "--resume").wait() == 0
+    assert contents(control.parent / "killed") == contents(control.parent / "unkilled")
+
+
+def test_all_moves_go_on(tmp_path):
+    """Modes, side chains and steering keep what they remember of a walk."""
+    blocks = {
+        "ANM": {
+            "algorithm": "ALPHACARBONS", "options": {"directionGeneration": "oscillate"},
+            "parameters": {"displacementFactor": 0.2, "relaxationSpringConstant": 0.5},
+            "anmMinimizer": {"parameters": {"MinimumRMS": 3.0, "MaximumNewtonIterations": 5}},
+        },
+        "SideChainPrediction": {"algorithm": "zhexin", "parameters": {"randomize": False}},
+        "PELE_Parameters": {
+            "anmFrequency": 1, "sideChainPredictionFrequency": 2, "activateProximityDetection": False,
+            "perturbationCOMConstraintConstant": 1.0, "sideChainPredictionRegionRadius": 8, "temperature": 5000,
+        },
+        "task_PELE_Parameters": {"numberOfPeleSteps": 3},
+    }  # fmt: skip
+    whole = settings(**blocks)
+    whole["commands"][0]["Perturbation"] |= {"translationDirection": "steered"}
+    control = write_run(tmp_path, whole)
+    list(exploration(control, tmp_path / "whole", 1).run())
+    first = exploration(control, tmp_path / "again", 1).run(state_seconds=0)
+    next(first), next(first)
+    first.close()
+    list(exploration(control, tmp_path / "again", 1).run(resume=True))
+    log = (tmp_path / "whole" / "log_1.txt").read_text()
+    assert "step 2: perturbation, anm, side_chains, minimization" in log
+    for name in ("report_1", "trajectory_1.pdb", "log_1.txt"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_explorers_exit_by_conditions(tmp_path):
+    control = write_run(tmp_path, settings(task_exitConditions=["numberOfAcceptedPeleSteps >= 1 or currentStep > 3"]))
+    found = list(exploration(control, tmp_path / "out", 2).run())
+    logs = [(tmp_path / "out" / f"log_{number}.txt").read_text().splitlines()[1:] for number in (1, 2)]
+    assert found[-1].step == max(map(len, logs)) <= 3
+    for number, lines in enumerate(logs, 1):
+        assert [": accepted" in line or "; accepted" in line for line in lines][:-1] == [False] * (len(lines) - 1)
+        assert "; accepted" in lines[-1] or len(lines) == 3
+        assert len(read_report(tmp_path / "out" / f"report_{number}")) <= 2
+
+
+# Complexes
+
+
+def test_complexes_are_given_in_turn(tmp_path):
+    control = write_run(tmp_path)
+    paths = [write_complex(tmp_path / f"complex_{k}.pdb", shift) for k, shift in enumerate((0.0, 4.0))]
+    found = exploration(control, tmp_path / "out", 3, complexes=paths, steps=0)
+    (group,) = found.groups
+    assert found.sources == [paths[0], paths[1], paths[0]]
+    list(found.run())
+    first, second, third = (read_structure(tmp_path / "out" / f"trajectory_{k}.pdb").positions for k in (1, 2, 3))
+    assert np.array_equal(first, third)
+    assert (second - first)[-1].tolist() == pytest.approx([4, 0, 0])
+    assert group.numbers == [1, 2, 3]
+
+
+def test_different_molecules_are_explored_one_after_the_other(tmp_path):
+    control = write_run(tmp_path)
+    other = tmp_path / "other.pdb"
+    other.write_text("\n".join([line for line in complex_lines() if line[17:20] != "MET"]) + "\n")
+    found = exploration(control, tmp_path / "out", 2, complexes=[tmp_path / "complex.pdb", other], steps=1)
+    assert [group.numbers for group in found.groups] == [[1], [2]]
+    assert [(steps.numbers, steps.step) for steps in found.run()] == [((1,), 0), ((1,), 1), ((2,), 0), ((2,), 1)]
+    names = [
+        json.loads(line).get("structure") for line in (tmp_path / "out" / "explore.jsonl").read_text().splitlines()
+    ]
+    assert names == [None, "step 0", "step 1", "molecule 2, step 0", "molecule 2, step 1"]
+
+
+def test_constraints_hold_each_explorer_where_it_began(tmp_path):
+    held = {"type": "constrainAtomToPosition", "springConstant": 5.0, "constrainThisAtom": "L:2:_CA_"}
+    control = write_run(tmp_path, settings(constraints=[held]))
+    paths = [write_complex(tmp_path / f"complex_{k}.pdb", shift) for k, shift in enumerate((0.0, 4.0))]
+    found = exploration(control, tmp_path / "out", 2, complexes=paths, steps=0)
+    walk = found.groups[0]._explorers.walk
+    terms = walk.ensemble.terms([0, 1]).columns()
+    assert terms["constraints_5"].tolist() == [0, 0]
+
+
+# The command
+
+
+def test_the_command_reports(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path)
+    words = ("explore", "pele.conf", "-n", 2, "--steps", 1, "--precision", "float64")
+    record = json.loads(run(*words, "--json").stdout)
+    assert (record["structure"], record["n_atoms"], record["seed"]) == ("pele.conf", 129, 7)
+    assert [one["explorer"] for one in record["explorers"]] == [1, 2]
+    assert set(record["explorers"][0]["metrics"]) == NAMES
+    assert record["is_search"] is True
+    assert (tmp_path / "out" / "report_2").exists()
+    text = run(*words, "-o", "elsewhere").stdout
+    assert "2 explorers of 129 atoms, seed 7" in text
+    assert "no Boltzmann sample" in text
+    assert (tmp_path / "elsewhere" / "trajectory_1.pdb").exists()
+
+
+def test_xtc(tmp_path):
+    md = pytest.importorskip("mdtraj")
+    output = {"reportPath": "out/report", "trajectoryPath": "out/trajectory.xtc"}
+    control = write_run(tmp_path, settings(PELE_Output=output))
+    list(exploration(control, tmp_path / "out", 1, steps=2).run())
+    frames = md.load(str(tmp_path / "out" / "trajectory_1.xtc"), top=str(tmp_path / "complex.pdb"))
+    assert len(frames) == len(read_report(tmp_path / "out" / "report_1"))
+    native = read_structure(tmp_path / "complex.pdb").positions
+    assert 10 * frames.xyz[0] == pytest.approx(native, abs=0.006)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "message"),
+    [
+        ({"WaterPerturbation": {"a": 1}}, (), "not done here: WaterPerturbation"),
+        ({"PELE_Output": {"trajectoryPath": "out/a.dcd", "reportPath": "r"}}, (), "trajectories end in .pdb or .xtc"),
+        ({"selectionToPerturb": {"chains": {"names": ["Z"]}}}, (), "no atom of the structure|has no atom"),
+        ({}, ("--complex", "absent.pdb"), "absent.pdb"),
+        ({"PELE_Output": {}}, (), "names no reportPath; name a folder, by -o say"),
+        ({"PELE_Output": {"reportPath": "$OUTPUT_PATH/report"}}, (), "a value in place of this word, by --fill"),
+    ],
+)
+def test_refusals_come_before_any_step(tmp_path, monkeypatch, changes, words, message):
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path, settings(**changes))
+    assert re.search(message, error_of("explore", "pele.conf", *words))
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_of_files():
+    assert numbered("a/trajectory.pdb", 12) == Path("a/trajectory_12.pdb")
+    assert numbered("a/report", 3) == Path("a/report_3")
+
+
+def test_launchers_are_asked():
+    assert launched({}) == (0, 1)
+    assert launched({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "5"}) == (2, 5)
+    assert launched({"PMI_RANK": "0", "PMI_SIZE": "3"}) == (0, 3)
+    assert launched({"SLURM_PROCID": "1", "SLURM_NTASKS": "4"}) == (1, 4)
+
+
+def test_the_program_runs_once_under_a_launcher(tmp_path):
+    """Three processes, as mpirun -np 3 starts them: the first runs two explorers, the others do nothing."""
+    write_run(tmp_path, settings(task_PELE_Parameters={"numberOfPeleSteps": 1}))
+    program = [sys.executable, "-c", "from pele_ocl.__main__ import run_as_explore; run_as_explore()", "pele.conf"]
+    for rank in (2, 1, 0):
+        known = {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "3"}
+        done = subprocess.run(program, cwd=tmp_path, env={**os.environ, **known}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "out").exists() is (rank == 0)
+    assert sorted(path.name for path in (tmp_path / "out").glob("report_*")) == ["report_1", "report_2"]

@@ -1,0 +1,279 @@
+"""Side chains: rotamers, turns, energies of candidates, prediction, and the move."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import pele_ocl
+from pele_ocl import Atoms, Ensemble, FormatError, InputError, SolventModel
+from pele_ocl.explore import (
+    Explorer,
+    RotamerLibrary,
+    Settings,
+    SideChainPredictor,
+    SideChains,
+    predict_side_chains,
+    read_side_file,
+)
+from pele_ocl.explore.rotations import RotamerChain, side_chains_of, torsions_at
+from pele_ocl.explore.side_chains import Work
+from pele_ocl.paths import shipped
+
+VACUUM = SolventModel(gb="none")
+SER = "* SER  1  3  10.0  1\n_OG_\nPOLARH  _HG_  1\n   6\n  -6\n  18\n"
+
+
+@cache
+def structure(name: str) -> Atoms:
+    return pele_ocl.read(shipped("data") / "structures" / f"{name}.pdb")
+
+
+def away(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Differences of angles, rad."""
+    return np.abs(np.remainder(first - second + np.pi, 2 * np.pi) - np.pi)
+
+
+def test_library_has_the_rotamers_of_its_table():
+    """Rows of ALL.bbdep.rotamers.lib: VAL -60 -40, and ARG -180 -180, whose first two are 62.5 and 64.7 degrees."""
+    library = RotamerLibrary.dunbrack()
+    valine = library.rotamers("VAL", np.deg2rad(-60), np.deg2rad(-40))
+    np.testing.assert_allclose(np.rad2deg(valine.chi[0]), [172], atol=1)
+    assert valine.probabilities[0] == pytest.approx(0.939, abs=5e-4)
+    for turn in (-180, 180):  # one bin on either side
+        arginine = library.rotamers("ARG", np.deg2rad(turn), np.deg2rad(turn))
+        np.testing.assert_allclose(np.rad2deg(arginine.chi[0]), [62.5, 176.9, 176.6, 85.7], atol=0.51)
+        np.testing.assert_allclose(arginine.probabilities[:2], [0.24973, 0.154574], atol=5e-4)
+        np.testing.assert_allclose(np.rad2deg(arginine.sigmas[0]), [6.9, 11.1], atol=0.51)
+    assert library.rotamers("ALA", 0, 0).chi.size == 0
+
+
+def test_rotamers_spread_by_sigma():
+    for name, count in (("SER", 3), ("LEU", 9)):
+        rotamers = RotamerLibrary.dunbrack().rotamers(name, -1, -0.8)
+        spread = rotamers.spread()
+        assert len(spread) == count * len(rotamers)
+        assert spread.probabilities.sum() == pytest.approx(rotamers.probabilities.sum())
+        first = np.rad2deg(spread.chi[:count, 0] - rotamers.chi[0, 0])
+        sigma = np.rad2deg(rotamers.sigmas[0, 0])
+        assert sorted(set(first.round(6).tolist())) == pytest.approx([-sigma, 0, sigma])
+
+
+def test_side_files(tmp_path):
+    (tmp_path / "SER.side").write_text(SER)
+    (tmp_path / "FREE60.side").write_text("* FREE60  1  1  60.0  0\nATM1\n  -3\n")
+    np.testing.assert_allclose(np.rad2deg(read_side_file(tmp_path / "SER.side")), [[60], [-60], [180]])
+    library = RotamerLibrary.from_folder(tmp_path)
+    assert "SER" in library
+    assert len(library.rotamers("SER", 1.0, -2.0).spread()) == 3
+    for text, sentence in (
+        (SER.replace("* SER", "SER"), "no head"),
+        (SER.replace(" 3 ", " 4 "), "3 rotamers and 4 are announced"),
+        (SER.replace("  -6", "  -6 2"), "line 5 has 2 angles"),
+        (SER.replace("  -6", " six"), "line 5 has 'six'"),
+    ):
+        (tmp_path / "SER.side").write_text(text)
+        with pytest.raises(FormatError, match=sentence):
+            read_side_file(tmp_path / "SER.side")
+    with pytest.raises(FormatError, match="no rotamers"):
+        RotamerLibrary.from_folder(tmp_path / "none")
+
+
+def test_turns_change_their_torsions_alone():
+    atoms = structure("ubiquitin")
+    chains, rng = side_chains_of(atoms), np.random.default_rng(1)
+    names = [str(atoms.labels.residue_names[of.torsions[0, 0]]) for of in chains]
+    assert len(chains) == sum(residue.name not in ("GLY", "ALA", "PRO") for residue in atoms.labels.residues)
+    assert not {"GLY", "ALA", "PRO"} & set(names)
+    i, j = atoms.bond_pairs.T
+    for of in chains:
+        by, x = rng.uniform(-3, 3, len(of.torsions)), atoms.positions.copy()
+        x[of.moved] = of.placed(x, by)
+        np.testing.assert_allclose(
+            away(torsions_at(x, of.torsions), torsions_at(atoms.positions, of.torsions) + by), 0, atol=1e-9
+        )
+        lengths = (np.linalg.norm(y[i] - y[j], axis=1) for y in (x, atoms.positions))
+        np.testing.assert_allclose(*lengths, atol=1e-9)
+    steps = {of.name: of.polar_steps for of in chains}
+    assert [steps[name] for name in ("SER", "THR", "TYR", "LYS", "ASP", "ARG")] == [36, 36, 36, 12, 1, 1]
+
+
+def test_a_bridge_between_side_chains_holds_them():
+    atoms = structure("hexapeptide")
+    first, second, *_ = side_chains_of(atoms)
+    bridged = replace(atoms, bonds=np.concatenate([atoms.bond_pairs, [[first.moved[-1], second.moved[-1]]]]))
+    left = {of.residue for of in side_chains_of(bridged)}
+    assert not {first.residue, second.residue} & left
+    assert len(left) == len(side_chains_of(atoms)) - 2
+
+
+def candidate_energies(ensemble: Ensemble, atoms: Atoms, chains: list[RotamerChain], number: int):
+    """Energies of the candidates that are left, their numbers, and the places of polar hydrogens."""
+    predictor = SideChainPredictor(ensemble, atoms, chains)
+    others = [k for k in range(len(chains)) if k != number][:3]
+    work = Work(predictor, [0], [[number, *others]])
+    work.begin(rebuild=False)
+    work.meet(0, [0])
+    run = ensemble._resident.run
+    count = int(run.download(work.counts, 1, np.int32)[0])
+    alive = run.download(work.alive, count, np.int32)
+    energies = run.download(work.least, work.n_candidates, run.dtype)[alive]
+    return (
+        predictor.candidates(number, atoms.positions)[alive],
+        energies,
+        run.download(work.best, work.n_candidates, np.int32)[alive],
+    )
+
+
+def placed(atoms: Atoms, of: RotamerChain, by: np.ndarray, step: int) -> np.ndarray:
+    x, turns = atoms.positions.copy(), np.zeros(len(of.torsions))
+    turns[: of.n_chi] = by[: of.n_chi]
+    if of.polar_steps > 1:
+        turns[of.n_chi] = np.deg2rad(10) * step
+    x[of.moved] = of.placed(atoms.positions, turns)
+    return x
+
+
+def gb_pairs(atoms: Atoms, x: np.ndarray, born: np.ndarray, model: SolventModel) -> float:
+    """GB energy of pairs at radii that are held; eqs. 7 and 8 of docs/theory/solvent.md."""
+    q = atoms.charges * np.sqrt(model.coulomb_factor)
+    r2 = ((x[:, None] - x) ** 2).sum(axis=2)
+    product = np.outer(born, born)
+    f = np.sqrt(r2 + product * np.exp(-r2 / (4 * product)))
+    return float(-(np.outer(q, q) / f * (1 - model.outside * np.exp(-model.kappa * f))).sum() / 2)
+
+
+@pytest.mark.parametrize("model", [VACUUM, SolventModel(ionic_strength=0.1)], ids=["vacuum", "obc, ions"])
+@pytest.mark.parametrize("name", ["LYS", "THR", "TYR"])
+def test_candidates_have_the_energies_of_the_force_field(name, model, device):
+    atoms = structure("ubiquitin")
+    chains = side_chains_of(atoms)
+    number = next(k for k, of in enumerate(chains) if of.name == name)
+    ensemble = Ensemble(atoms, precision="float64", model=model, gradient=False, device=device)
+    ensemble.evaluate()
+    turns, energies, steps = candidate_energies(ensemble, atoms, chains, number)
+    whole = pele_ocl.Energy(atoms, precision="float64", model=VACUUM, gradient=False, device=device)
+    chosen = [0, 1, len(turns) - 1]
+    expected = []
+    for k in chosen:
+        x = placed(atoms, chains[number], turns[k], int(steps[k]))
+        solvent = 0.0 if model is VACUUM else gb_pairs(atoms, x, ensemble.born_radii[0], model)
+        expected.append(whole.evaluate(x).total + solvent)
+    np.testing.assert_allclose(energies[chosen] - energies[0], np.array(expected) - expected[0], rtol=1e-9, atol=1e-8)
+
+
+def test_polar_hydrogens_take_their_best_place(device):
+    atoms = structure("ubiquitin")
+    chains = side_chains_of(atoms)
+    number = next(k for k, of in enumerate(chains) if of.name == "THR")
+    ensemble = Ensemble(atoms, precision="float64", model=VACUUM, gradient=False, device=device).evaluate()
+    turns, _, steps = candidate_energies(ensemble, atoms, chains, number)
+    whole = pele_ocl.Energy(atoms, precision="float64", model=VACUUM, gradient=False, device=device)
+    found = whole.evaluate_batch(np.stack([placed(atoms, chains[number], turns[0], step) for step in range(36)])).total
+    assert int(np.argmin(found)) == steps[0]
+
+
+def shaken(atoms: Atoms, chains: list[RotamerChain]) -> np.ndarray:
+    """Positions with side chains turned at random."""
+    x, rng = atoms.positions.copy(), np.random.default_rng(4)
+    for of in chains:
+        x[of.moved] = of.placed(atoms.positions, rng.uniform(-np.pi, np.pi, len(of.torsions)))
+    return x
+
+
+def chi1_share(atoms: Atoms, x: np.ndarray, chains: list[RotamerChain]) -> float:
+    return float(np.mean([away(of.angles(x), of.angles(atoms.positions))[0] <= np.deg2rad(40) for of in chains]))
+
+
+def test_side_chains_of_the_core_are_rebuilt(device):
+    atoms = structure("ubiquitin")
+    core = [of for of in side_chains_of(atoms) if of.name in ("ILE", "VAL", "LEU", "PHE")][:12]
+    start = shaken(atoms, core)
+    assert chi1_share(atoms, start, core) < 0.6
+    moved = np.concatenate([of.moved for of in core])
+    x = predict_side_chains(atoms.moved(start), moved, rebuild=True, device=device)
+    assert chi1_share(atoms, x, core) >= 0.75
+    still = np.setdiff1d(np.arange(len(atoms)), moved)
+    np.testing.assert_allclose(x[still], atoms.positions[still], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_all_side_chains_are_rebuilt(device):
+    atoms = structure("ubiquitin")
+    chains = side_chains_of(atoms)
+    x = predict_side_chains(atoms.moved(shaken(atoms, chains)), rebuild=True, device=device)
+    assert chi1_share(atoms, x, chains) >= 0.75
+
+
+def test_rows_do_not_see_each_other(device):
+    atoms = structure("hexapeptide")
+    chains = side_chains_of(atoms)
+    starts = [atoms.positions, shaken(atoms, chains), shaken(atoms, chains[1:])]
+    orders = [list(range(len(chains))), list(range(len(chains)))[::-1], [0]]
+    together = Ensemble(atoms, 4, device=device, gradient=False)
+    together.positions[[1, 2, 3]] = starts
+    together.evaluate()
+    sweeps = SideChainPredictor(together, atoms, chains).predict([3, 1, 2], [orders[2], orders[0], orders[1]])
+    assert max(sweeps.values()) >= 2
+    for k in range(3):
+        alone = Ensemble(atoms, device=device, gradient=False)
+        alone.positions[0] = starts[k]
+        alone.evaluate()
+        SideChainPredictor(alone, atoms, chains).predict([0], [orders[k]])
+        np.testing.assert_array_equal(alone.positions[0], together.positions[1 + k])
+
+
+def test_prediction_lowers_the_energy(device):
+    atoms = structure("hexapeptide")
+    start = atoms.moved(shaken(atoms, side_chains_of(atoms)))
+    x = predict_side_chains(start, seed=3, device=device)
+    before, after = pele_ocl.energy(start, device=device).total, pele_ocl.energy(start.moved(x), device=device).total
+    assert after < before
+    again = predict_side_chains(start, "resid 2", seed=3, device=device)
+    moved = np.abs(again - start.positions).max(axis=1) > 1e-3
+    assert set(start.labels.residue_numbers[moved].tolist()) == {2}
+
+
+def test_the_move_takes_what_is_near(device):
+    atoms = structure("hexapeptide")
+    ligand = np.flatnonzero(atoms.labels.residue_index == 5)
+    settings = Settings(side_chain_radius=7.0, side_chain_frequency=2, near_only=False)
+    positions = {}
+    for numbers in ([0, 1, 2], [2]):
+        explorer = Explorer(atoms, ligand, [SideChains(omit="resid 1")], explorers=numbers, settings=settings,
+                            removes_bulk=False, temperature=1e9, device=device)  # fmt: skip
+        steps = list(explorer.run(2))
+        assert [step.made for step in steps[-len(numbers) :]] == [("side_chains",)] * len(numbers)
+        assert all(step.made == () for step in steps[: -len(numbers)])
+        positions[len(numbers)] = explorer.walk.ensemble.positions[len(numbers) - 1]
+    np.testing.assert_array_equal(positions[3], positions[1])
+    moved = set(atoms.labels.residue_index[np.abs(positions[1] - atoms.positions).max(axis=1) > 1e-3].tolist())
+    assert moved
+    gaps = np.linalg.norm(atoms.positions[:, None] - atoms.positions[ligand], axis=2).min(axis=1)
+    assert moved <= set(atoms.labels.residue_index[gaps <= 7.0].tolist()) - {0, 5}
+
+
+def test_what_cannot_be_predicted_is_refused():
+    atoms = structure("trialanine")
+    with pytest.raises(InputError, match="none of the residues has a side chain"):
+        predict_side_chains(atoms)
+    with pytest.raises(InputError, match="no selection, no mask"):
+        predict_side_chains(structure("hexapeptide"), [1000])
+    with pytest.raises(InputError, match="labels or bonds"):
+        predict_side_chains(replace(atoms, labels=None))
+
+
+def test_a_pickled_move_goes_on(device):
+    atoms = structure("hexapeptide")
+    ligand = np.flatnonzero(atoms.labels.residue_index == 5)
+    settings = Settings(side_chain_frequency=1, near_only=False)
+    first = Explorer(atoms, ligand, [SideChains(select="resid 1", temperature=400)], settings=settings, device=device)
+    list(first.run(1))
+    again = pickle.loads(pickle.dumps(first))
+    assert again.moves[0].select == "resid 1"
+    found = [next(explorer.run(1)) for explorer in (first, again)]
+    assert found[0].proposed == found[1].proposed
