@@ -82,8 +82,8 @@ def refine(
 ) -> None:  # fmt: skip
     """Relax poses of a ligand, and the receptor near them, and rank them.
 
-    COMPLEX is the receptor with the ligand. POSES are molecules of SDF files, or models of .pdb or .cif files, of
-    the ligand alone or of whole complexes. Atoms have the order of COMPLEX. Without POSES
+    COMPLEX is the receptor with the ligand. POSES are molecules of SDF files, or models of .pdb or .cif files: of
+    the ligand alone, or whole complexes. Atoms have the order of COMPLEX. Without POSES
     the pose of COMPLEX is refined. Side chains near the ligand are predicted, then residues near it and the ligand are
     minimised. The table has clashes, strain and binding energy before and after. A pose that fails ends nothing: it is
     named, and the exit code is 1.
