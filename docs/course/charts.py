@@ -80,9 +80,8 @@ def curves(
         for number, (of_x, of_y) in enumerate(series.values()):
             marker = None if points else MARKERS[number]
             axes.plot(of_x, of_y, marker=marker, color=colours[number], linewidth=2)
-        for name, (at_x, at_y) in (points or {}).items():
+        for at_x, at_y in (points or {}).values():
             axes.plot([at_x], [at_y], "o", color=colours[1])
-            axes.annotate(name, (at_x, at_y), (7, 0), textcoords="offset points", va="center", color=text)
         axes.set(xlabel=x, ylabel=y)
         axes.set_title(title, loc="left")
         if not log_y:
@@ -90,6 +89,7 @@ def curves(
         first = next(iter(series.values()))[0]
         if len(first) <= MOST_TICKS:
             axes.set_xticks(first, [f"{each:g}" for each in first])
+        _name_points(axes, points or {}, text)
         _name_ends(axes, {name: (of_x[-1], of_y[-1]) for name, (of_x, of_y) in series.items()}, colours)
 
     return _twice(draw, 3.6)
@@ -107,6 +107,22 @@ def _name_ends(axes, ends: Mapping[str, tuple[float, float]], colours: Sequence[
         axes.annotate(
             name, (1.02, at), xycoords="axes fraction", va="center", color=colour_of[name], annotation_clip=False
         )
+
+
+def _name_points(axes, points: Mapping[str, tuple[float, float]], colour: str) -> None:
+    """Write the name of each dot beside it, toward the middle, and a line to it where others push the name away."""
+    axes.figure.draw_without_rendering()
+    across = axes.transAxes.inverted()
+    places = {name: across.transform(axes.transData.transform(point)) for name, point in points.items()}
+    at = -1.0
+    for name in sorted(places, key=lambda name: float(places[name][1])):
+        x, y = places[name]
+        at, left = max(y, at + 0.09), x > 0.5
+        axes.annotate(
+            name, (x, y), (x - 0.03 if left else x + 0.03, at), xycoords="axes fraction", textcoords="axes fraction",
+            va="center", ha="right" if left else "left", color=colour,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkB": 4},
+        )  # fmt: skip
 
 
 def _twice(draw: Callable[[Figure, str, Sequence[str]], None], height: float) -> Chart | None:

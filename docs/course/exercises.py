@@ -23,6 +23,7 @@ class Case:
     about : in words; size, group : work-items in all and in a group
     inputs : the kernel's arguments before its output; before : the output as the kernel finds it
     exact : what it must hold afterwards, float64; tolerance : relative to the largest of these
+    before_source, after_source : what is compiled with it, where it is a function and not a kernel
     """
 
     about: str
@@ -32,6 +33,8 @@ class Case:
     before: NDArray[Any]
     exact: NDArray[np.float64]
     tolerance: float = 1e-5
+    before_source: str = ""
+    after_source: str = ""
 
 
 def check(name: str, source: str) -> bool:
@@ -60,6 +63,7 @@ def fault_of(case: Case, source: str) -> str:
 
     n = case.before.size
     guard = np.full(GUARDS, 0x7F7F7F7F, np.int32).view(case.before.dtype)
+    source = "\n".join([case.before_source, source, case.after_source])
     _, whole = run(source, case.size, *case.inputs, out=np.concatenate([case.before, guard]), group=case.group, runs=1)
     found = whole[:n].view(np.float32).astype(float) if case.exact.dtype.kind == "f" else whole[:n]
     if not np.array_equal(whole[n:].view(np.int32), guard.view(np.int32)):
@@ -109,8 +113,66 @@ def along_rows(case: Map, source: str) -> tuple[int, ...]:
     return (-(-nx // points_of(source)), ny, nz)
 
 
+def pair_cases(_: str) -> Iterator[Case]:
+    """Kernels over pairs: a single one, and lists in order, in which neighbours share an atom."""
+    from course import Pairs, pairs_of
+
+    for cutoff, n_pairs in ((4.0, 1), (4.0, 206), (8.0, 2058)):
+        whole = pairs_of("hexapeptide", cutoff)
+        part = Pairs(whole.atoms, whole.pairs[:n_pairs])
+        size, before = (-(-n_pairs // 16) * 16,), part.zeros().ravel()
+        about = f"{n_pairs} {'pair' if n_pairs == 1 else 'pairs'}"
+        yield Case(about, size, (16,), part.arguments, before, part.exact().ravel())
+
+
+def segment_cases(_: str) -> Iterator[Case]:
+    """Sums of atoms over index lists, some of no pair at all."""
+    from course import pairs_of
+
+    whole = pairs_of("hexapeptide", 6.0)
+    for axis, sign in ((0, 1.0), (1, -1.0)):
+        atoms = whole.pairs[:, axis]
+        index = np.argsort(atoms, kind="stable").astype(np.int32)
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(atoms, minlength=len(whole.atoms)))]).astype(np.int32)
+        stored = np.pad(whole.of_pairs(), ((0, 0), (0, 1))).astype(np.float32)
+        exact = np.ones((len(whole.atoms), 4))
+        np.add.at(exact, atoms, sign * stored.astype(float))
+        inputs, before = (len(exact), stored, index, offsets, sign), np.ones(exact.size, np.float32)
+        about = f"96 atoms that are {'first' if axis == 0 else 'second'} in {len(stored)} pairs"
+        yield Case(about, (112,), (16,), inputs, before, exact.ravel())
+
+
+def sum_cases(_: str) -> Iterator[Case]:
+    """Sums of a number, of fewer than a group has work-items, and of many; each group's total is compared."""
+    for n, groups in ((1, 1), (50, 1), (1000, 3), (5001, 8)):
+        numbers = np.random.default_rng(n).uniform(0.5, 1.5, n).astype(np.float32)
+        padded = np.pad(numbers.astype(float), (0, -n % (64 * groups))).reshape(-1, groups, 64)
+        about = f"{n} {'number' if n == 1 else 'numbers'} in {groups} {'group' if groups == 1 else 'groups'} of 64"
+        before = np.full(groups, np.nan, np.float32)
+        yield Case(about, (64 * groups,), (64,), (n, numbers), before, padded.sum(axis=(0, 2)))
+
+
+def born_cases(_: str) -> Iterator[Case]:
+    """Born integrals by born8, called from the loop of vectors.cl, with near and far pairs."""
+    from course import born_of, kernel
+
+    hexapeptide = born_of("hexapeptide")
+    exact = np.pad(hexapeptide.exact, (0, len(hexapeptide.rho) - hexapeptide.n_atoms))
+    loop = kernel("vectors").replace("hct8(", "born8(")
+    inputs = (len(hexapeptide.rho), hexapeptide.atoms, *hexapeptide.columns, hexapeptide.rho)
+    yield Case(
+        "96 atoms", (len(hexapeptide.rho) // 8,), None, inputs, hexapeptide.zeros(), exact,
+        before_source=kernel("hct8"), after_source=loop,
+    )  # fmt: skip
+
+
 EXERCISES: dict[str, Callable[[str], Iterator[Case]]] = {
     "atoms_outside": map_cases(one_item, None),
     "gather": map_cases(along_rows, (4, 2, 2)),
     "coalesced": map_cases(along_rows, (4, 2, 1)),
+    "atomic": pair_cases,
+    "segments": segment_cases,
+    "sum_tree": sum_cases,
+    "born8": born_cases,
+    "gather8": map_cases(along_rows, (4, 2, 2)),
 }

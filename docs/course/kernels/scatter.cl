@@ -12,7 +12,7 @@ kernel void scatter(
         const float dy = corner.y + corner.w * (p / nx % ny) - atoms[a].y;
         const float dz = corner.z + corner.w * (p / nx / ny) - atoms[a].z;
         const float value = atoms[a].w * rsqrt(dx * dx + dy * dy + dz * dz);
-        int seen = map[p], expected;
+        int seen = 0, expected;  // a guess: the exchange itself tells what is there
         do {
             expected = seen;
             seen = atomic_cmpxchg(map + p, expected, as_int(as_float(expected) + value));
