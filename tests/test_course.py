@@ -136,15 +136,21 @@ def test_every_exercise_has_its_files():
     assert sorted(EXERCISES) == BLANKS == sorted(path.stem for path in COURSE.glob("solutions/*.cl"))
 
 
-def test_command(tmp_path, capsys, monkeypatch):
+def test_command(tmp_path, capfd, monkeypatch):
     import course
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(COURSE.parent.parent))
+    crashing = (COURSE / "solutions" / "segments.cl").read_text().replace("index[k]", "index[k] + 2000000000")
+    (tmp_path / "mine.cl").write_text(crashing)
+    assert course.main(["check", "segments", "mine.cl"]) == 1
+    assert "which index lies outside its array?" in capfd.readouterr().out
     assert course.main(["check", "gather", str(COURSE / "solutions" / "gather.cl")]) == 0
-    assert course.main(["check", "gather", str(COURSE / "blanks" / "gather.cl")]) == 1
+    assert "37 x 6 x 5 points: right" in capfd.readouterr().out
+    assert course.main(["check-here", "gather", str(COURSE / "blanks" / "gather.cl")]) == 1
     assert course.main(["run", "99"]) == 2
     assert course.main([]) == 0
-    assert "exercises: atoms_outside" in capsys.readouterr().out
+    assert "exercises: atoms_outside" in capfd.readouterr().out
 
 
 def test_overlapping_texts_are_found():

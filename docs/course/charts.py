@@ -48,7 +48,7 @@ class Chart:
         return paths
 
 
-def bars(title: str, values: Mapping[str, float], unit: str) -> Chart | None:
+def bars(title: str, values: Mapping[str, float], unit: str, *, log: bool = False) -> Chart | None:
     """Draw a bar for each value, its name and number beside it; None where matplotlib is not installed."""
 
     def draw(figure: Figure, text: str, colours: Sequence[str]) -> None:
@@ -57,6 +57,7 @@ def bars(title: str, values: Mapping[str, float], unit: str) -> Chart | None:
         axes.bar_label(drawn, [f"{value:.3g}" for value in values.values()], padding=4, color=text)
         axes.set(yticks=range(len(values)), yticklabels=list(values), xlabel=unit)
         axes.set_title(title, loc="left")
+        axes.set_xscale("log" if log else "linear")
         axes.margins(x=0.14)
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
@@ -88,7 +89,7 @@ def curves(
             axes.set_ylim(bottom=0)
         first = next(iter(series.values()))[0]
         if len(first) <= MOST_TICKS:
-            axes.set_xticks(first, [f"{each:g}" for each in first])
+            axes.set_xticks(first, [f"{each:,}" for each in first])
         _name_points(axes, points or {}, text)
         _name_ends(axes, {name: (of_x[-1], of_y[-1]) for name, (of_x, of_y) in series.items()}, colours)
 

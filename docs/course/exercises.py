@@ -64,7 +64,8 @@ def fault_of(case: Case, source: str) -> str:
     n = case.before.size
     guard = np.full(GUARDS, 0x7F7F7F7F, np.int32).view(case.before.dtype)
     source = "\n".join([case.before_source, source, case.after_source])
-    _, whole = run(source, case.size, *case.inputs, out=np.concatenate([case.before, guard]), group=case.group, runs=1)
+    inputs = [_padded(value) for value in case.inputs]
+    _, whole = run(source, case.size, *inputs, out=np.concatenate([case.before, guard]), group=case.group, runs=1)
     found = whole[:n].view(np.float32).astype(float) if case.exact.dtype.kind == "f" else whole[:n]
     if not np.array_equal(whole[n:].view(np.int32), guard.view(np.int32)):
         return "it writes past the end of its output; which work-items have nothing to do?"
@@ -76,6 +77,13 @@ def fault_of(case: Case, source: str) -> str:
         f"{int(wrong.sum())} of {n} numbers are wrong, the first at index {first}: {found[first]:.6g}, "
         f"not {case.exact[first]:.6g}"
     )
+
+
+def _padded(value: Any) -> Any:
+    """Put zeros after an array, so that a kernel that reads too far finds some, and does not crash."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return np.pad(value, [(0, GUARDS)] + [(0, 0)] * (value.ndim - 1))
+    return value
 
 
 def map_cases(
