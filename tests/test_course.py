@@ -146,7 +146,11 @@ def test_command(tmp_path, capfd, monkeypatch):
     assert course.main(["check", "segments", "mine.cl"]) == 1
     assert "which index lies outside its array?" in capfd.readouterr().out
     assert course.main(["check", "gather", str(COURSE / "solutions" / "gather.cl")]) == 0
-    assert "37 x 6 x 5 points: right" in capfd.readouterr().out
+    said = capfd.readouterr().out
+    assert "37 x 6 x 5 points: right" in said
+    assert "yours takes" in said
+    assert course.main(["check", "gather", "nowhere.cl"]) == 2
+    assert "there is no file nowhere.cl" in capfd.readouterr().out
     assert course.main(["check-here", "gather", str(COURSE / "blanks" / "gather.cl")]) == 1
     assert course.main(["run", "99"]) == 2
     assert course.main([]) == 0

@@ -392,7 +392,10 @@ def main(words: list[str]) -> int:
         run(kernel(words[1]), len(of.pairs), *of.arguments, out=of.zeros(), runs=1)
         print(f"{words[1]} ran once")
         return 0
-    if len(words) == 3 and words[0] in ("check", "check-here") and words[1] in EXERCISES and Path(words[2]).is_file():
+    if len(words) == 3 and words[0] in ("check", "check-here"):
+        if words[1] not in EXERCISES or not Path(words[2]).is_file():
+            print(f"there is no exercise {words[1]}" if words[1] not in EXERCISES else f"there is no file {words[2]}")
+            return 2
         if words[0] == "check-here":
             return 0 if check(words[1], Path(words[2]).read_text()) else 1
         done = subprocess.run([sys.executable, str(HERE / "course.py"), "check-here", *words[1:]])  # it may crash

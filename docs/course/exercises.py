@@ -36,10 +36,15 @@ class Case:
     before_source: str = ""
     after_source: str = ""
 
+    def whole(self, source: str) -> str:
+        """All that is compiled for a solution."""
+        return "\n".join(filter(None, [self.before_source, source, self.after_source]))
+
 
 def check(name: str, source: str) -> bool:
     """Run a kernel on the cases of an exercise, say what it does wrong, and return True if nothing."""
     import pyopencl as cl
+    from course import kernel
 
     if blank := [number for number, line in enumerate(source.splitlines(), 1) if "____" in line]:
         print(f"{name}: line {blank[0]} still has its blank")
@@ -47,14 +52,32 @@ def check(name: str, source: str) -> bool:
     for case in EXERCISES[name](source):
         try:
             fault = fault_of(case, source)
-        except cl.RuntimeError as error:  # a compiler's words are long; its first error line says enough
-            lines = [line for line in str(error).splitlines() if "error:" in line] or str(error).splitlines()
-            fault = f"the compiler says: {lines[0].strip()}"
+        except cl.RuntimeError as error:
+            print(f"{name}: {_compiler_says(str(error), case)}")
+            return False
         if fault:
             print(f"{name}, {case.about}: {fault}")
             return False
         print(f"{name}, {case.about}: right")
+    yours, solution = seconds_of(case, source), seconds_of(case, kernel(name))
+    print(f"{name}, the last of these: yours takes {1e6 * yours:.0f} us, the solution {1e6 * solution:.0f} us")
     return True
+
+
+def seconds_of(case: Case, source: str) -> float:
+    """Time a kernel on a case, the fastest of five runs."""
+    from course import run
+
+    return run(case.whole(source), case.size, *case.inputs, out=case.before, group=case.group, runs=5)[0]
+
+
+def _compiler_says(text: str, case: Case) -> str:
+    """Shorten a compiler's words to its first error and the line of the kernel."""
+    found = re.search(r":(\d+):\d+: (?:error: )?(.*)", text) if "error:" in text else None
+    if not found:
+        return text.splitlines()[0]
+    line = int(found[1]) - (case.before_source.count("\n") + 1 if case.before_source else 0)
+    return f"the compiler says, line {line}: {found[2]}"
 
 
 def fault_of(case: Case, source: str) -> str:
@@ -63,7 +86,7 @@ def fault_of(case: Case, source: str) -> str:
 
     n = case.before.size
     guard = np.full(GUARDS, 0x7F7F7F7F, np.int32).view(case.before.dtype)
-    source = "\n".join([case.before_source, source, case.after_source])
+    source = case.whole(source)
     inputs = [_padded(value) for value in case.inputs]
     _, whole = run(source, case.size, *inputs, out=np.concatenate([case.before, guard]), group=case.group, runs=1)
     found = whole[:n].view(np.float32).astype(float) if case.exact.dtype.kind == "f" else whole[:n]
