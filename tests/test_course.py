@@ -130,6 +130,14 @@ def test_solutions_pass_and_blanks_fail(name, capsys):
     assert "the compiler says" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("page", sorted(COURSE.glob("*.md")), ids=lambda page: page.stem)
+def test_files_that_pages_name_are_there(page):
+    root, text = COURSE.parent.parent, page.read_text()
+    named = re.findall(r"`((?:cl|data|docs|tests|pele_ocl)/[\w./*-]+)`", text)
+    named += [f"docs/course/{name}" for name in re.findall(r"`((?:kernels|blanks|solutions)/[\w.]+)`", text)]
+    assert not [name for name in named if not list(root.glob(name))]
+
+
 def test_every_exercise_has_its_files():
     from exercises import EXERCISES
 
