@@ -111,7 +111,7 @@ def test_kernels_are_plain(path):
     assert len(text.splitlines()) <= 30
     assert "#" not in text
     assert text.startswith("// ")
-    assert max(map(len, text.splitlines())) <= 120
+    assert max(map(len, text.splitlines())) <= 103  # as many as the page has room for
 
 
 @pytest.mark.parametrize("name", BLANKS)

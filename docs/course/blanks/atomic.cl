@@ -10,14 +10,15 @@ void add(volatile global float *to, float value) {
 
 kernel void atomic_pairs(
     const int n_pairs, global const int2 *pairs,  // first and second atom
-    global const float4 *atoms,                   // x, y, z [A], charge times 18.22, the root of 332.06
-    global float *gradient)                       // (n_atoms, 3) of the Coulomb energy, zeros before [kcal/mol/A]
+    global const float4 *atoms,                   // x, y, z [A], charge times 18.22
+    global float *gradient)                       // (n_atoms, 3) zeros before [kcal/mol/A]
 {
     const int p = get_global_id(0);
     if (p >= n_pairs) return;
     const int i = pairs[p].x, j = pairs[p].y;
     const float4 d = atoms[i] - atoms[j];
-    const float r2 = d.x * d.x + d.y * d.y + d.z * d.z, slope = -atoms[i].w * atoms[j].w * rsqrt(r2) / r2;
+    const float r2 = d.x * d.x + d.y * d.y + d.z * d.z;
+    const float slope = -atoms[i].w * atoms[j].w * rsqrt(r2) / r2;
     add(gradient + 3 * i, slope * d.x);
     add(gradient + 3 * i + 1, slope * d.y);
     add(gradient + 3 * i + 2, slope * d.z);

@@ -1,4 +1,4 @@
-// Each work-item adds every so many numbers; a tree in local memory adds the items' sums, one total a group.
+// Each work-item adds every so many numbers; a tree adds the items' sums, one total a group.
 enum { GROUP = 64 };
 kernel void sum_tree(
     const int n, global const float *numbers,  // (n)

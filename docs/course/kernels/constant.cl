@@ -1,4 +1,4 @@
-// A work-item owns a point, as in gather; the atoms come from constant memory, which a chip may keep closer at hand.
+// A work-item owns a point, as in gather; the atoms come from constant memory.
 kernel void constant_memory(
     const int n_atoms, constant float4 *atoms,                      // x, y, z [A], charge times 332.06
     const int nx, const int ny, const int nz, const float4 corner,  // first point [A]; w: spacing

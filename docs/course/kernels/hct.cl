@@ -1,5 +1,5 @@
-// Half of what a sphere of radius s at distance r adds to the Born integral of an atom of radius rho (Hawkins, Cramer
-// and Truhlar 1996).
+// Half of what a sphere of radius s at distance r adds to the Born integral of an atom of radius rho
+// (Hawkins, Cramer and Truhlar 1996).
 float hct(float r, float rho, float s) {
     if (rho >= r + s) return 0;
     const float lower = 1 / fmax(rho, fabs(r - s)), upper = 1 / (r + s);

@@ -1,4 +1,4 @@
-// hct for eight pairs at once, from their squared distances. No branch: both values are computed, and one is taken.
+// hct for eight pairs at once, from r^2. No branch: both values are computed, and one is taken.
 float8 hct8(float8 r2, float8 rho, float8 s) {
     const float8 inv_r = rsqrt(r2), r = r2 * inv_r;
     const float8 lower = 1 / fmax(rho, fabs(r - s)), upper = 1 / (r + s);

@@ -1,9 +1,9 @@
-// A work-group owns an atom: its items bring the segment to local memory together, then item 0 alone adds it up.
+// A work-group owns an atom: all items bring its segment to local memory, item 0 alone adds it up.
 enum { ROOM = 500 };
 kernel void item0(
     const int n_atoms, global const float4 *stored,  // (n_pairs) gradients of pairs
     global const int *index,                         // (n_pairs) numbers of pairs, atom by atom
-    global const int *offsets,                       // (n_atoms + 1) where a segment begins; at most ROOM pairs each
+    global const int *offsets,                       // (n_atoms + 1); at most ROOM pairs an atom
     const float sign,                                // 1 for first atoms, -1 for second atoms
     global float4 *gradient)                         // (n_atoms) added to
 {

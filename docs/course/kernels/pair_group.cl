@@ -9,8 +9,8 @@ kernel void pair_group(
     const int i = get_group_id(0), item = get_local_id(0);
     float sum = 0;
     for (int j = item; j < n; j += GROUP) {
-        const float dx = atoms[i].x - atoms[j].x, dy = atoms[i].y - atoms[j].y, dz = atoms[i].z - atoms[j].z;
-        if (j != i) sum += hct(sqrt(dx * dx + dy * dy + dz * dz), rho[i], atoms[j].w);
+        const float4 d = atoms[i] - atoms[j];
+        if (j != i) sum += hct(sqrt(d.x * d.x + d.y * d.y + d.z * d.z), rho[i], atoms[j].w);
     }
     sums[item] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -7,7 +7,8 @@ kernel void points_outside(
     for (int k = 0; k < nz; ++k)
         for (int j = 0; j < ny; ++j)
             for (int i = 0; i < nx; ++i) {
-                const float x = corner.x + corner.w * i, y = corner.y + corner.w * j, z = corner.z + corner.w * k;
+                const float x = corner.x + corner.w * i, y = corner.y + corner.w * j;
+                const float z = corner.z + corner.w * k;
                 float sum = 0;
                 for (int a = 0; a < n_atoms; ++a) {
                     const float dx = x - atoms[a].x, dy = y - atoms[a].y, dz = z - atoms[a].z;

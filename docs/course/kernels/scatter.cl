@@ -1,9 +1,9 @@
-// A work-item owns an atom and adds it to all points. Many write to each point, so an addition must be atomic:
-// read the number, and exchange it for the sum only if nobody changed it meanwhile, else try again.
+// A work-item owns an atom and adds it to all points. Many write to each, so additions are atomic:
+// exchange the number for the sum only if nobody changed it meanwhile, else try again.
 kernel void scatter(
     const int n_atoms, global const float4 *atoms,                  // x, y, z [A], charge times 332.06
     const int nx, const int ny, const int nz, const float4 corner,  // first point [A]; w: spacing
-    volatile global int *map)                                       // (nz, ny, nx) bits of floats, zeros before
+    volatile global int *map)                                       // (nz, ny, nx) bits, zeros before
 {
     const int a = get_global_id(0);
     if (a >= n_atoms) return;

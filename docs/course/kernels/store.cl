@@ -1,8 +1,8 @@
 // A work-item owns a pair, and stores its gradient at the pair's own number: nobody else writes there.
 kernel void store(
     const int n_pairs, global const int2 *pairs,  // first and second atom
-    global const float4 *atoms,                   // x, y, z [A], charge times 18.22, the root of 332.06
-    global float4 *stored)                        // (n_pairs) gradient at the first atom [kcal/mol/A]; w = 0
+    global const float4 *atoms,                   // x, y, z [A], charge times 18.22
+    global float4 *stored)                        // (n_pairs) at the first atom [kcal/mol/A]
 {
     const int p = get_global_id(0);
     if (p >= n_pairs) return;

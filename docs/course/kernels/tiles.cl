@@ -1,12 +1,12 @@
-// As vectors, over tiles of sorted atoms. A test of two boxes is enough for 256 pairs; far ones take multiply-adds.
+// As vectors, over tiles of sorted atoms: one test of two boxes is enough for 256 pairs.
 enum { TILE = 32 };
 kernel void tiles(
-    const int n, global const float4 *atoms,                                 // (n) x, y, z, s [A], n: multiple of TILE
-    global const float4 *series,                                             // (n) s^3/3, 2 s^5/5, 3 s^7/7, 4 s^9/9
-    global const float4 *centre, global const float4 *half_edges,            // of each tile's box; centre.w: largest s
-    global const float8 *x, global const float8 *y, global const float8 *z,  // (n) the same as columns
-    global const float8 *rho,                                                // (n) radius less 0.09 [A]
-    global float8 *integrals)                                                // (n) Born integrals [1/A]
+    const int n, global const float4 *atoms,                       // (n) x, y, z, s [A]
+    global const float4 *series,                                   // (n) coefficients, s^3/3 first
+    global const float4 *centre, global const float4 *half_edges,  // of boxes; centre.w: largest s
+    global const float8 *x, global const float8 *y, global const float8 *z,
+    global const float8 *rho,                                      // (n) radius less 0.09 [A]
+    global float8 *integrals)                                      // (n) Born integrals [1/A]
 {
     const int i = get_global_id(0), own = 8 * i / TILE;
     if (8 * i >= n) return;

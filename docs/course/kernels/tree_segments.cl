@@ -1,9 +1,9 @@
-// A work-group owns an atom: each item adds up its share of the segment, then a tree in local memory adds the shares.
+// A work-group owns an atom: each item adds up a share of its segment, then a tree adds the shares.
 enum { GROUP = 64 };
 kernel void tree_segments(
     const int n_atoms, global const float4 *stored,  // (n_pairs) gradients of pairs
     global const int *index,                         // (n_pairs) numbers of pairs, atom by atom
-    global const int *offsets,                       // (n_atoms + 1) where the segment of each atom begins in index
+    global const int *offsets,                       // (n_atoms + 1) where each segment begins
     const float sign,                                // 1 for first atoms, -1 for second atoms
     global float4 *gradient)                         // (n_atoms) added to
 {

@@ -1,9 +1,9 @@
-// A work-item owns eight atoms, one in each lane of a vector register, and meets one atom after the other.
+// A work-item owns eight atoms, one in each lane of a vector register; it meets all one by one.
 kernel void vectors(
-    const int n, global const float4 *atoms,     // (n) x, y, z, s [A]
-    global const float8 *x, global const float8 *y, global const float8 *z,            // (n) the same as columns
-    global const float8 *rho,                    // (n) radius less 0.09 [A]
-    global float8 *integrals)                    // (n) Born integrals [1/A]
+    const int n, global const float4 *atoms,  // (n) x, y, z, s [A]
+    global const float8 *x, global const float8 *y, global const float8 *z,  // the same as columns
+    global const float8 *rho,                 // (n) radius less 0.09 [A]
+    global float8 *integrals)                 // (n) Born integrals [1/A]
 {
     const int i = get_global_id(0);
     if (8 * i >= n) return;

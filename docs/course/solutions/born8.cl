@@ -1,4 +1,4 @@
-// Beyond four scaled radii the term is a short series in (s/r)^2, without root, logarithm or cancellation.
+// Beyond four scaled radii the term is a short series in (s/r)^2, without root or logarithm.
 float8 series8(float8 r2, float8 s) {
     const float8 inv_r2 = 1 / r2, x = s * s * inv_r2;
     const float8 sum = 1.0f / 3 + x * (2.0f / 5 + x * (3.0f / 7 + x * (4.0f / 9 + x * (5.0f / 11))));

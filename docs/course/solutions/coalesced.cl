@@ -1,4 +1,4 @@
-// A work-item owns points of a row that lie a group's width apart: neighbouring work-items write neighbouring words.
+// A work-item owns points of a row, a group's width apart: neighbours write neighbouring words.
 enum { POINTS = 4 };
 kernel void coalesced(
     const int n_atoms, constant float4 *atoms,                      // x, y, z [A], charge times 332.06
