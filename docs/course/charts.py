@@ -11,7 +11,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,7 +96,7 @@ def curves(
     return _twice(draw, 3.6)
 
 
-def _name_ends(axes, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]) -> None:
+def _name_ends(axes: Any, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]) -> None:
     """Write the name of each curve right of its end, pushed apart where ends are near each other."""
     axes.figure.draw_without_rendering()
     across = axes.transAxes.inverted()
@@ -110,7 +110,7 @@ def _name_ends(axes, ends: Mapping[str, tuple[float, float]], colours: Sequence[
         )
 
 
-def _name_points(axes, points: Mapping[str, tuple[float, float]], colour: str) -> None:
+def _name_points(axes: Any, points: Mapping[str, tuple[float, float]], colour: str) -> None:
     """Write the name of each dot beside it, toward the middle, and a line to it where others push the name away."""
     axes.figure.draw_without_rendering()
     across = axes.transAxes.inverted()

@@ -16,10 +16,11 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -35,6 +36,7 @@ from pele_ocl.units import COULOMB_KCAL_A
 
 HERE = Path(__file__).parent
 CHAPTERS = sorted(HERE.glob("[0-9]-*.md"))
+Shape = int | Sequence[int]  # work-items along one axis, or along each
 
 __all__ = ["Map", "bars", "check", "curves", "kernel", "map_of", "molecule", "open_queue", "run", "set_points"]
 
@@ -50,7 +52,9 @@ def kernel(*names: str) -> str:
     return "\n".join(path.read_text() for path in found)
 
 
-def run(source: str, size, *inputs, out, group=None, runs: int = 3):
+def run(
+    source: str, size: Shape, *inputs: Any, out: Any, group: Shape | None = None, runs: int = 3
+) -> tuple[float, Any]:
     """Run the kernel of a source on copies of the inputs. Return the fastest run's seconds, and what it wrote.
 
     size : work-items along each axis, rounded up here to whole groups
@@ -87,7 +91,7 @@ def _built(context: cl.Context, source: str) -> cl.Kernel:
         return cl.Program(context, source).build("-cl-mad-enable -w").all_kernels()[0]
 
 
-def _argument(queue: cl.CommandQueue, value):
+def _argument(queue: cl.CommandQueue, value: Any) -> Any:
     """Give a value as a kernel takes it."""
     if isinstance(value, np.ndarray) and value.ndim:
         copied = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
@@ -117,12 +121,13 @@ class Map:
     corner: NDArray[np.float32]
 
     @property
-    def arguments(self) -> tuple:
+    def arguments(self) -> tuple[Any, ...]:
         """All arguments of a kernel but the map."""
         return len(self.atoms), self.atoms, *self.shape, self.corner_vector
 
     @property
-    def corner_vector(self):
+    def corner_vector(self) -> Any:
+        """First point and spacing as the kernels' float4."""
         return cl.cltypes.make_float4(*map(float, self.corner))
 
     @property
@@ -171,7 +176,7 @@ class Pairs:
     pairs: NDArray[np.int32]
 
     @property
-    def arguments(self) -> tuple:
+    def arguments(self) -> tuple[Any, ...]:
         """All arguments of a kernel but the gradient."""
         return len(self.pairs), self.pairs, self.atoms
 
