@@ -50,7 +50,7 @@ docs: $(VENV)/.installed
 	$(BIN)/python docs/architecture/make.py
 	$(BIN)/python docs/theory/necks.py
 
-# A site of docs/ with search, in build/site; it runs the notebooks of docs/gallery.
+# A site of docs/ with search, in build/site; it runs the notebooks of docs/gallery and docs/course.
 site: $(VENV)/.site
 	$(BIN)/python -m sphinx -n -W --keep-going -b html docs build/site
 

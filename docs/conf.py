@@ -6,12 +6,16 @@ sets them, and no page of the site loads anything from a network.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "site"))  # where the three extensions of our own lie
+
+# Notebooks of the course run in a folder of their own, and import course.py.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE / "course"), os.environ.get("PYTHONPATH")]))
 
 project = "pele-ocl"
 author = "The pele-ocl developers"

@@ -1,0 +1,154 @@
+"""Charts of the course: bars and curves, each drawn twice, for light and for dark pages.
+
+Colours are Okabe and Ito's, which people who confuse red and green tell apart; names stand beside what they name, so
+that no colour has to be matched with a legend.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Background, text, grid, then a colour for each series.
+THEMES = {
+    "light": ("#ffffff", "#222222", "#d0d0d0", ("#0072b2", "#c24e00", "#222222", "#00805c")),
+    "dark": ("#131416", "#e6e6e6", "#4a4a4a", ("#56b4e9", "#e69f00", "#f0e442", "#cc79a7")),
+}
+MARKERS = "osD^"
+WIDTH = 7.0  # inches
+MOST_TICKS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Two figures of the same numbers; a notebook shows the one that suits the reader's screen."""
+
+    light: Figure
+    dark: Figure
+
+    def _repr_html_(self) -> str:
+        dark, light = (base64.b64encode(_png(figure)).decode() for figure in (self.dark, self.light))
+        return (
+            f'<picture><source media="(prefers-color-scheme: dark)" srcset="data:image/png;base64,{dark}">'
+            f'<img alt="{self.light.axes[0].get_title(loc="left")}" src="data:image/png;base64,{light}"></picture>'
+        )
+
+    def save(self, stem: str | Path) -> list[Path]:
+        """Write STEM-light.png and STEM-dark.png."""
+        paths = [Path(f"{stem}-{theme}.png") for theme in THEMES]
+        for path, figure in zip(paths, (self.light, self.dark), strict=True):
+            path.write_bytes(_png(figure))
+        return paths
+
+
+def bars(title: str, values: Mapping[str, float], unit: str, *, log: bool = False) -> Chart | None:
+    """Draw a bar for each value, its name and number beside it; None where matplotlib is not installed."""
+
+    def draw(figure: Figure, text: str, colours: Sequence[str]) -> None:
+        axes = figure.add_subplot()
+        drawn = axes.barh(range(len(values)), list(values.values()), 0.62, color=colours[0])
+        axes.bar_label(drawn, [f"{value:.3g}" for value in values.values()], padding=4, color=text)
+        axes.set(yticks=range(len(values)), yticklabels=list(values), xlabel=unit)
+        axes.set_title(title, loc="left")
+        axes.set_xscale("log" if log else "linear")
+        axes.margins(x=0.14)
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+
+    return _twice(draw, 1.1 + 0.36 * len(values))
+
+
+def curves(
+    title: str, x: str, y: str, series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, log_y: bool = True,
+    points: Mapping[str, tuple[float, float]] | None = None,
+) -> Chart | None:  # fmt: skip
+    """Draw up to four curves over a logarithmic axis, each named where it ends; None without matplotlib.
+
+    series : (x values, y values) by name; points : (x, y) by name, drawn as dots with their names
+    """
+
+    def draw(figure: Figure, text: str, colours: Sequence[str]) -> None:
+        axes = figure.add_subplot()
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log" if log_y else "linear")
+        for number, (of_x, of_y) in enumerate(series.values()):
+            marker = None if points else MARKERS[number]
+            axes.plot(of_x, of_y, marker=marker, color=colours[number], linewidth=2)
+        for at_x, at_y in (points or {}).values():
+            axes.plot([at_x], [at_y], "o", color=colours[1])
+        axes.set(xlabel=x, ylabel=y)
+        axes.set_title(title, loc="left")
+        if not log_y:
+            axes.set_ylim(bottom=0)
+        first = next(iter(series.values()))[0]
+        if len(first) <= MOST_TICKS:
+            axes.set_xticks(first, [f"{each:,}" for each in first])
+        _name_points(axes, points or {}, text)
+        _name_ends(axes, {name: (of_x[-1], of_y[-1]) for name, (of_x, of_y) in series.items()}, colours)
+
+    return _twice(draw, 3.6)
+
+
+def _name_ends(axes: Any, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]) -> None:
+    """Write the name of each curve right of its end, pushed apart where ends are near each other."""
+    axes.figure.draw_without_rendering()
+    across = axes.transAxes.inverted()
+    heights = {name: across.transform(axes.transData.transform(end))[1] for name, end in ends.items()}
+    colour_of = dict(zip(ends, colours, strict=False))
+    least, at = 0.09, -1.0
+    for name in sorted(heights, key=heights.__getitem__):
+        at = max(heights[name], at + least)
+        axes.annotate(
+            name, (1.02, at), xycoords="axes fraction", va="center", color=colour_of[name], annotation_clip=False
+        )
+
+
+def _name_points(axes: Any, points: Mapping[str, tuple[float, float]], colour: str) -> None:
+    """Write the name of each dot beside it, toward the middle, and a line to it where others push the name away."""
+    axes.figure.draw_without_rendering()
+    across = axes.transAxes.inverted()
+    places = {name: across.transform(axes.transData.transform(point)) for name, point in points.items()}
+    at = -1.0
+    for name in sorted(places, key=lambda name: float(places[name][1])):
+        x, y = places[name]
+        at, left = max(y, at + 0.09), x > 0.5
+        axes.annotate(
+            name, (x, y), (x - 0.03 if left else x + 0.03, at), xycoords="axes fraction", textcoords="axes fraction",
+            va="center", ha="right" if left else "left", color=colour,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkB": 4},
+        )  # fmt: skip
+
+
+def _twice(draw: Callable[[Figure, str, Sequence[str]], None], height: float) -> Chart | None:
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError:
+        print("pip install '.[plot]' brings matplotlib, which draws this")
+        return None
+    made = {}
+    for theme, (background, text, grid, colours) in THEMES.items():
+        style = {
+            "text.color": text, "axes.labelcolor": text, "xtick.color": text, "ytick.color": text,
+            "axes.edgecolor": grid, "grid.color": grid, "axes.facecolor": background, "axes.grid": True,
+            "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "font.size": 11,
+            "axes.titlesize": 12,
+        }  # fmt: skip
+        with matplotlib.rc_context(style):
+            made[theme] = Figure((WIDTH, height), facecolor=background, layout="constrained")
+            draw(made[theme], text, colours)
+            made[theme].draw_without_rendering()
+    return Chart(made["light"], made["dark"])
+
+
+def _png(figure: Figure) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=110, facecolor=figure.get_facecolor())
+    return file.getvalue()

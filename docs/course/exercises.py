@@ -1,0 +1,209 @@
+"""Exercises of the course: what a kernel of yours is run on, and what NumPy says it must give."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from course import Map
+
+GUARDS = 64  # numbers after the output that no kernel may touch
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One launch of an exercise.
+
+    about : in words; size, group : work-items in all and in a group
+    inputs : the kernel's arguments before its output; before : the output as the kernel finds it
+    exact : what it must hold afterwards, float64; tolerance : relative to the largest of these
+    before_source, after_source : what is compiled with it, where it is a function and not a kernel
+    """
+
+    about: str
+    size: tuple[int, ...]
+    group: tuple[int, ...] | None
+    inputs: tuple[Any, ...]
+    before: NDArray[Any]
+    exact: NDArray[np.float64]
+    tolerance: float = 1e-5
+    before_source: str = ""
+    after_source: str = ""
+
+    def whole(self, source: str) -> str:
+        """All that is compiled for a solution."""
+        return "\n".join(filter(None, [self.before_source, source, self.after_source]))
+
+
+def check(name: str, source: str) -> bool:
+    """Run a kernel on the cases of an exercise, say what it does wrong, and return True if nothing."""
+    import pyopencl as cl
+    from course import kernel
+
+    if blank := [number for number, line in enumerate(source.splitlines(), 1) if "____" in line]:
+        print(f"{name}: line {blank[0]} still has its blank")
+        return False
+    for case in EXERCISES[name](source):
+        try:
+            fault = fault_of(case, source)
+        except cl.RuntimeError as error:
+            print(f"{name}: {_compiler_says(str(error), case)}")
+            return False
+        if fault:
+            print(f"{name}, {case.about}: {fault}")
+            return False
+        print(f"{name}, {case.about}: right")
+    yours, solution = seconds_of(case, source), seconds_of(case, kernel(name))
+    print(f"{name}, the last of these: yours takes {1e6 * yours:.0f} us, the solution {1e6 * solution:.0f} us")
+    return True
+
+
+def seconds_of(case: Case, source: str) -> float:
+    """Time a kernel on a case, the fastest of five runs."""
+    from course import run
+
+    return run(case.whole(source), case.size, *case.inputs, out=case.before, group=case.group, runs=5)[0]
+
+
+def _compiler_says(text: str, case: Case) -> str:
+    """Shorten a compiler's words to its first error and the line of the kernel."""
+    found = re.search(r":(\d+):\d+: (?:error: )?(.*)", text) if "error:" in text else None
+    if not found:
+        return text.splitlines()[0]
+    line = int(found[1]) - (case.before_source.count("\n") + 1 if case.before_source else 0)
+    return f"the compiler says, line {line}: {found[2]}"
+
+
+def fault_of(case: Case, source: str) -> str:
+    """Describe the first thing that is wrong with what a kernel wrote, or ""."""
+    from course import run
+
+    n = case.before.size
+    guard = np.full(GUARDS, 0x7F7F7F7F, np.int32).view(case.before.dtype)
+    source = case.whole(source)
+    inputs = [_padded(value) for value in case.inputs]
+    _, whole = run(source, case.size, *inputs, out=np.concatenate([case.before, guard]), group=case.group, runs=1)
+    found = whole[:n].view(np.float32).astype(float) if case.exact.dtype.kind == "f" else whole[:n]
+    if not np.array_equal(whole[n:].view(np.int32), guard.view(np.int32)):
+        return "it writes past the end of its output; which work-items have nothing to do?"
+    wrong = ~(np.abs(found - case.exact) <= case.tolerance * max(np.abs(case.exact).max(), 1e-30))
+    if not wrong.any():
+        return ""
+    first = int(np.argmax(wrong))
+    return (
+        f"{int(wrong.sum())} of {n} numbers are wrong, the first at index {first}: {found[first]:.6g}, "
+        f"not {case.exact[first]:.6g}"
+    )
+
+
+def _padded(value: Any) -> Any:
+    """Put zeros after an array, so that a kernel that reads too far finds some, and does not crash."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return np.pad(value, [(0, GUARDS)] + [(0, 0)] * (value.ndim - 1))
+    return value
+
+
+def map_cases(
+    size: Callable[[Map, str], tuple[int, ...]], group: tuple[int, ...] | None
+) -> Callable[[str], Iterator[Case]]:
+    """Make the cases of kernels that compute a map: one atom and point, then numbers that no group divides."""
+
+    def cases(source: str) -> Iterator[Case]:
+        from course import Map, map_of
+
+        whole = map_of("hexapeptide")
+        for n_atoms, shape in ((1, (1, 1, 1)), (7, (5, 3, 2)), (96, (37, 6, 5))):
+            part = Map(whole.atoms[:n_atoms], shape, whole.corner)
+            exact = part.exact(np.arange(np.prod(shape)))
+            about = f"{n_atoms} {'atom' if n_atoms == 1 else 'atoms'} and {' x '.join(map(str, shape))} points"
+            yield Case(about, size(part, source), group, part.arguments, part.zeros().ravel(), exact)
+
+    return cases
+
+
+def points_of(source: str) -> int:
+    """Read how many points a work-item of a kernel owns: 1 if it does not say POINTS = ..."""
+    found = re.search(r"POINTS = (\d+)", source)
+    return int(found[1]) if found else 1
+
+
+def one_item(_: Map, __: str) -> tuple[int, ...]:
+    """A single work-item."""
+    return (1, 1, 1)
+
+
+def along_rows(case: Map, source: str) -> tuple[int, ...]:
+    """Work-items of kernels that own some points of a row each."""
+    nx, ny, nz = case.shape
+    return (-(-nx // points_of(source)), ny, nz)
+
+
+def pair_cases(_: str) -> Iterator[Case]:
+    """Kernels over pairs: a single one, and lists in order, in which neighbours share an atom."""
+    from course import Pairs, pairs_of
+
+    for cutoff, n_pairs in ((4.0, 1), (4.0, 206), (8.0, 2058)):
+        whole = pairs_of("hexapeptide", cutoff)
+        part = Pairs(whole.atoms, whole.pairs[:n_pairs])
+        size, before = (-(-n_pairs // 16) * 16,), part.zeros().ravel()
+        about = f"{n_pairs} {'pair' if n_pairs == 1 else 'pairs'}"
+        yield Case(about, size, (16,), part.arguments, before, part.exact().ravel())
+
+
+def segment_cases(_: str) -> Iterator[Case]:
+    """Sums of atoms over index lists, some of no pair at all."""
+    from course import pairs_of
+
+    whole = pairs_of("hexapeptide", 6.0)
+    for axis, sign in ((0, 1.0), (1, -1.0)):
+        atoms = whole.pairs[:, axis]
+        index = np.argsort(atoms, kind="stable").astype(np.int32)
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(atoms, minlength=len(whole.atoms)))]).astype(np.int32)
+        stored = np.pad(whole.of_pairs(), ((0, 0), (0, 1))).astype(np.float32)
+        exact = np.ones((len(whole.atoms), 4))
+        np.add.at(exact, atoms, sign * stored.astype(float))
+        inputs, before = (len(exact), stored, index, offsets, sign), np.ones(exact.size, np.float32)
+        about = f"96 atoms that are {'first' if axis == 0 else 'second'} in {len(stored)} pairs"
+        yield Case(about, (112,), (16,), inputs, before, exact.ravel())
+
+
+def sum_cases(_: str) -> Iterator[Case]:
+    """Sums of a number, of fewer than a group has work-items, and of many; each group's total is compared."""
+    for n, groups in ((1, 1), (50, 1), (1000, 3), (5001, 8)):
+        numbers = np.random.default_rng(n).uniform(0.5, 1.5, n).astype(np.float32)
+        padded = np.pad(numbers.astype(float), (0, -n % (64 * groups))).reshape(-1, groups, 64)
+        about = f"{n} {'number' if n == 1 else 'numbers'} in {groups} {'group' if groups == 1 else 'groups'} of 64"
+        before = np.full(groups, np.nan, np.float32)
+        yield Case(about, (64 * groups,), (64,), (n, numbers), before, padded.sum(axis=(0, 2)))
+
+
+def born_cases(_: str) -> Iterator[Case]:
+    """Born integrals by born8, called from the loop of vectors.cl, with near and far pairs."""
+    from course import born_of, kernel
+
+    hexapeptide = born_of("hexapeptide")
+    exact = np.pad(hexapeptide.exact, (0, len(hexapeptide.rho) - hexapeptide.n_atoms))
+    loop = kernel("vectors").replace("hct8(", "born8(")
+    inputs = (len(hexapeptide.rho), hexapeptide.atoms, *hexapeptide.columns, hexapeptide.rho)
+    yield Case(
+        "96 atoms", (len(hexapeptide.rho) // 8,), None, inputs, hexapeptide.zeros(), exact,
+        before_source=kernel("hct8"), after_source=loop,
+    )  # fmt: skip
+
+
+EXERCISES: dict[str, Callable[[str], Iterator[Case]]] = {
+    "atoms_outside": map_cases(one_item, None),
+    "gather": map_cases(along_rows, (4, 2, 2)),
+    "coalesced": map_cases(along_rows, (4, 2, 1)),
+    "atomic": pair_cases,
+    "segments": segment_cases,
+    "sum_tree": sum_cases,
+    "born8": born_cases,
+    "gather8": map_cases(along_rows, (4, 2, 2)),
+}

@@ -1,0 +1,21 @@
+// A work-item owns neighbouring points of a row: an atom and dy^2 + dz^2 serve all of them.
+enum { POINTS = 4 };
+kernel void coarsened(
+    const int n_atoms, constant float4 *atoms,                      // x, y, z [A], charge times 332.06
+    const int nx, const int ny, const int nz, const float4 corner,  // first point [A]; w: spacing
+    global float *map)                                              // (nz, ny, nx) [kcal/mol/e]
+{
+    const int i = POINTS * get_global_id(0), j = get_global_id(1), k = get_global_id(2);
+    if (i >= nx || j >= ny || k >= nz) return;
+    const float x = corner.x + corner.w * i, y = corner.y + corner.w * j, z = corner.z + corner.w * k;
+    float sum[POINTS] = {0};
+    for (int a = 0; a < n_atoms; ++a) {
+        const float dy = y - atoms[a].y, dz = z - atoms[a].z, dyz2 = dy * dy + dz * dz;
+        for (int c = 0; c < POINTS; ++c) {
+            const float dx = x + corner.w * c - atoms[a].x;
+            sum[c] += atoms[a].w * rsqrt(dx * dx + dyz2);
+        }
+    }
+    for (int c = 0; c < POINTS; ++c)
+        if (i + c < nx) map[(k * ny + j) * nx + i + c] = sum[c];
+}

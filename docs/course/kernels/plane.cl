@@ -1,0 +1,20 @@
+// One work-item computes one plane of the map, atoms outside; the host goes from plane to plane.
+kernel void plane(
+    const int n_atoms, global const float4 *atoms,                  // x, y, z [A], charge times 332.06
+    const int nx, const int ny, const int nz, const float4 corner,  // first point [A]; w: spacing
+    const int k,                                                    // the plane
+    global float *map)                                              // (nz, ny, nx) zeros before
+{
+    global float *points = map + k * ny * nx;
+    for (int a = 0; a < n_atoms; ++a) {
+        const float4 atom = atoms[a];
+        const float dz = corner.z + corner.w * k - atom.z, dz2 = dz * dz;
+        for (int j = 0; j < ny; ++j) {
+            const float dy = corner.y + corner.w * j - atom.y, dyz2 = dy * dy + dz2;
+            for (int i = 0; i < nx; ++i) {
+                const float dx = corner.x + corner.w * i - atom.x;
+                points[j * nx + i] += atom.w * rsqrt(dx * dx + dyz2);
+            }
+        }
+    }
+}

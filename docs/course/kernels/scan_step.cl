@@ -1,0 +1,8 @@
+// One step of a prefix sum: each number takes on the one `distance` before it, 1, 2, 4, ... until n.
+kernel void scan_step(
+    const int n, const int distance, global const int *before,  // (n)
+    global int *after)                                          // (n)
+{
+    const int i = get_global_id(0);
+    if (i < n) after[i] = before[i] + (i >= distance ? before[i - distance] : 0);
+}

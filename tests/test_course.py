@@ -1,0 +1,209 @@
+"""Course: its chapters run, its kernels are plain, its solutions pass and its blanks do not, its charts can be read."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import DEVICES
+
+COURSE = Path(__file__).parent.parent / "docs" / "course"
+CHAPTERS = sorted(COURSE.glob("[0-9]-*.md"))
+KERNELS = sorted(COURSE.glob("*/*.cl"))
+BLANKS = sorted(path.stem for path in COURSE.glob("blanks/*.cl"))
+FENCED = re.compile(r"^```c\n(// .*?)^```$", re.DOTALL | re.MULTILINE)
+
+# Lines of solutions changed as a student might: each must be found.
+WRONG = {
+    "atoms_outside": [("dz2 = dz * dz", "dz2 = dz"), ("dy * dy + dz2", "dy * dy"), ("+= atom.w", "-= atom.w")],
+    "gather": [("i >= nx ||", "i > nx ||"), ("(k * ny + j) * nx + i", "(k * nx + j) * ny + i"), ("|| k >= nz", "")],
+    "atomic": [("as_float(expected) + value", "value"), ("seen != expected", "0"), ("-slope * d.z", "slope * d.z")],
+    "segments": [("k = offsets[i]", "k = 0"), ("k < offsets[i + 1]", "k <= offsets[i + 1]"), ("index[k]", "k")],
+    "sum_tree": [("get_global_size(0)", "GROUP"), ("item + half_size", "item + 1"), ("[get_group_id(0)]", "[0]")],
+    "born8": [("3.0f / 7", "3.0f / 5"), ("r2 < far * far", "r2 > far * far"), ("fmax(4 * s, rho + s)", "s")],
+    "gather8": [("1, 2, 3, 4", "1, 2, 4, 3"), (" && i + c < nx", ""), ("x - atoms[a].x", "x - atoms[a].y")],
+    "coalesced": [("i + c * width < nx", "true"), ("(c * width)", "c"), ("* width * get", "* get")],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def modules() -> Iterator[None]:
+    """Let modules of the course be imported, as they are from the folder where they lie."""
+    sys.path.insert(0, str(COURSE))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
+        yield
+    sys.path.remove(str(COURSE))
+    for name in ("course", "exercises", "charts"):
+        sys.modules.pop(name, None)
+
+
+def boxes(figure) -> dict[str, object]:
+    """Find where each text of a figure stands that is drawn."""
+    from matplotlib.text import Text
+
+    figure.draw_without_rendering()
+    hidden = set()  # labels of ticks outside the axes, which are there but not drawn
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        for tick in axis.get_major_ticks() + axis.get_minor_ticks():
+            hidden |= set() if low <= tick.get_loc() <= high else {tick.label1, tick.label2}
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    texts = [text for text in texts if text not in hidden]
+    return {f"{number} {text.get_text()}": text.get_window_extent() for number, text in enumerate(texts)}
+
+
+def unreadable(figure) -> list[str]:
+    """Name texts that the figure cuts, and pairs that overlap."""
+    found, whole = boxes(figure), figure.bbox
+    cut = [
+        name for name, box in found.items()
+        if box.x0 < whole.x0 - 1 or box.x1 > whole.x1 + 1 or box.y0 < whole.y0 - 1 or box.y1 > whole.y1 + 1
+    ]  # fmt: skip
+    pairs = itertools.combinations(found.items(), 2)
+    return cut + [f"{a} | {b}" for (a, box), (b, other) in pairs if box.padded(-0.5).overlaps(other.padded(-0.5))]
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_chapters_run(chapter, tmp_path, monkeypatch, capsys):
+    """Cells one after the other, in an empty folder; errors that they print are small, charts are readable."""
+    pytest.importorskip("matplotlib")
+    import charts
+    import course
+
+    monkeypatch.chdir(tmp_path)
+    drawn = [value for value in course.run_cells(chapter) if isinstance(value, charts.Chart)]
+    printed = capsys.readouterr().out
+    assert drawn
+    errors = [float(found) for found in re.findall(r"error (\S+)", printed)]
+    assert all(error < 1e-5 for error in errors)
+    for chart in drawn:
+        for figure in (chart.light, chart.dark):
+            assert not unreadable(figure)
+    assert drawn[0]._repr_html_().count("data:image/png") == 2
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_chapters_have_their_parts(chapter):
+    import course
+
+    text = chapter.read_text()
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert "Question" in headings
+    assert "On an NVIDIA GPU" in headings
+    assert [name for name in BLANKS if f"check {name} mine.cl" in text and f"solutions/{name}.cl" in text]
+    files = {path.read_text() for path in KERNELS}
+    assert FENCED.findall(text)
+    assert all(kernel in files for kernel in FENCED.findall(text)), "a kernel of the page is not that of its file"
+    lines = [line for cell in course.cells(chapter) for line in cell.splitlines()]
+    assert max(map(len, lines)) <= 103  # as many as the page has room for
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_kernels_are_plain(path):
+    """At most 30 lines, no macro, no include, and a sentence first."""
+    text = path.read_text()
+    assert len(text.splitlines()) <= 30
+    assert "#" not in text
+    assert text.startswith("// ")
+    assert max(map(len, text.splitlines())) <= 103  # as many as the page has room for
+
+
+@pytest.mark.parametrize("name", BLANKS)
+def test_solutions_pass_and_blanks_fail(name, capsys):
+    from exercises import check
+
+    solution, blank = ((COURSE / folder / f"{name}.cl").read_text() for folder in ("solutions", "blanks"))
+    assert re.fullmatch("(.+?)".join(map(re.escape, blank.split("____"))), solution)
+    assert check(name, solution)
+    assert not check(name, blank)
+    assert "still has its blank" in capsys.readouterr().out
+    for right, wrong in WRONG[name]:
+        assert right in solution
+        assert not check(name, solution.replace(right, wrong)), wrong
+    assert not check(name, re.sub("(kernel void|float8)", "nonsense", solution, count=1))
+    assert "the compiler says" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", sorted(COURSE.glob("*.md")), ids=lambda page: page.stem)
+def test_files_that_pages_name_are_there(page):
+    root, text = COURSE.parent.parent, page.read_text()
+    named = re.findall(r"`((?:cl|data|docs|tests|pele_ocl)/[\w./*-]+)`", text)
+    named += [f"docs/course/{name}" for name in re.findall(r"`((?:kernels|blanks|solutions)/[\w.]+)`", text)]
+    assert not [name for name in named if not list(root.glob(name))]
+
+
+def test_every_exercise_has_its_files():
+    from exercises import EXERCISES
+
+    assert sorted(EXERCISES) == BLANKS == sorted(path.stem for path in COURSE.glob("solutions/*.cl"))
+
+
+def test_command(tmp_path, capfd, monkeypatch):
+    import course
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(COURSE.parent.parent))
+    crashing = (COURSE / "solutions" / "segments.cl").read_text().replace("index[k]", "index[k] + 2000000000")
+    (tmp_path / "mine.cl").write_text(crashing)
+    assert course.main(["check", "segments", "mine.cl"]) == 1
+    assert "which index lies outside its array?" in capfd.readouterr().out
+    assert course.main(["check", "gather", str(COURSE / "solutions" / "gather.cl")]) == 0
+    said = capfd.readouterr().out
+    assert "37 x 6 x 5 points: right" in said
+    assert "yours takes" in said
+    assert course.main(["check", "gather", "nowhere.cl"]) == 2
+    assert "there is no file nowhere.cl" in capfd.readouterr().out
+    assert course.main(["check-here", "gather", str(COURSE / "blanks" / "gather.cl")]) == 1
+    assert course.main(["run", "99"]) == 2
+    assert course.main([]) == 0
+    assert "exercises: atoms_outside" in capfd.readouterr().out
+
+
+def test_overlapping_texts_are_found():
+    pytest.importorskip("matplotlib")
+    import charts
+
+    chart = charts.bars("Bars", {"one": 1.0, "two": 2.0}, "a unit")
+    assert not unreadable(chart.light)
+    axes = chart.light.axes[0]
+    axes.text(0.5, 0.5, "here")
+    axes.text(0.5, 0.5, "there")
+    axes.text(2.0, 1.0, "a long text that leaves the figure on its right side")
+    assert len(unreadable(chart.light)) >= 2
+
+
+def luminance(colour: str) -> float:
+    values = np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+# Linear RGB as people without red cones, or without green ones, see it (Machado, Oliveira and Fernandes 2009).
+BLIND = {
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("kind", BLIND)
+def test_colours_are_told_apart(theme, kind):
+    """Colours stand out from the page, and from each other for people who confuse red and green."""
+    import charts
+
+    background, text, _, colours = charts.THEMES[theme]
+    assert contrast(background, text) > 7
+    assert all(contrast(background, colour) > 4.5 for colour in colours)
+    seen = [np.clip(np.array(BLIND[kind]) @ [int(c[k : k + 2], 16) / 255 for k in (1, 3, 5)], 0, 1) for c in colours]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 0.15
