@@ -237,12 +237,11 @@ class Walk:
     def random(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Words:
         """Give four words of 32 bits for each row, (n_rows, 4), by the step under way.
 
-        draw, index : whole numbers that tell the draws of a stage apart; index (m,) gives (n_rows, m, 4)
+        draw, index : whole numbers that tell the draws of a stage apart; an array of indices gives (n_rows, ..., 4)
         """
-        chosen = np.array(rows, np.int64)
-        explorers, steps, indices = self.explorers[chosen], self.steps[chosen], np.asarray(index, np.int64)
-        if indices.ndim:
-            explorers, steps = explorers[:, None], steps[:, None]
+        indices = np.asarray(index, np.int64)
+        chosen = np.array(rows, np.int64).reshape(-1, *(1,) * indices.ndim)
+        explorers, steps = self.explorers[chosen], self.steps[chosen]
         return philox((self.seed, explorers), (steps, int(stage), draw, indices))
 
     def uniform(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Floats:
