@@ -9,11 +9,10 @@ import numpy as np
 
 from ..atoms import Floats, Ints
 from .philox import Words, normals, uniform
-from .walk import Stage, Walk
+from .walk import MOST_TRIES, Stage, Walk
 
 SPREAD = np.deg2rad(20.0)  # of directions around a steering vector, one standard deviation; ours, PELE's is not public
 SMALL = 0.02  # rotation factor of angles that were not chosen
-MOST_TRIES = 1 << 16  # of a trial, so that each has numbers of its own
 FULL = np.array([2 * np.pi, 2 * np.pi, np.pi])  # rad, the whole range of phi, psi and theta
 
 
@@ -37,7 +36,7 @@ def drawn_moves(
     kind : of the range of lengths, "centered" on it or "spherical", up to it
     """
     settings = walk.settings[row]
-    index = MOST_TRIES * np.arange(settings.trials, dtype=np.int64)[:, None] + tries
+    index = (MOST_TRIES + 1) * np.arange(settings.trials, dtype=np.int64)[:, None] + tries
     words = walk.random([row], Stage.TRANSLATION, 0, index)[0]
     first, second, third = (walk.random([row], Stage.ROTATION, draw, index)[0] for draw in range(3))
     directions = random_directions(words) if steering is None else directions_about(steering, words)
