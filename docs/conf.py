@@ -22,7 +22,9 @@ author = "The pele-ocl developers"
 copyright = author
 release = re.findall(r'^version = "(.+)"', (HERE.parent / "pyproject.toml").read_text(), re.MULTILINE)[0]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "contents", "docstrings", "help_pages"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "contents", "docstrings", "help_pages"]
+if not tags.has("quick"):  # noqa: F821, Sphinx's own; the tests leave out the pages of sources, which are half of all
+    extensions.append("sphinx.ext.viewcode")
 exclude_patterns = ["performance/cpu-*.md", "performance/h200-*.md"]  # docs/performance.md has their text
 nitpicky = True
 smartquotes = False  # two hyphens begin an option

@@ -116,7 +116,7 @@ def _triples(name: str, values: ArrayLike) -> Floats:
 
 
 def _beside(indices: Floats, close: Floats) -> float:
-    """Return the part of a step by which points must move so that no atom stands on one. It is 0 if no move helps.
+    """Return the part of a step by which points must move so that no atom lies on one. It is 0 if no move helps.
 
     indices : (n, 3) of atoms, in steps; close : (3,) steps along each axis that are too close
     """

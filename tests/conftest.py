@@ -12,6 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+# The tests start hundreds of programs, and each would compile all modules that it imports where the environment forbids
+# Python to keep their bytecode. Pytest's own folder has it then.
+if sys.dont_write_bytecode:
+    sys.pycache_prefix = str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "bytecode")
+    sys.dont_write_bytecode = False
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 import numpy as np
 import pyopencl as cl
 import pytest

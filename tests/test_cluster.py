@@ -252,7 +252,8 @@ def test_structures_go_to_workers_and_a_bad_one_is_a_row(tmp_path):
         out, err = ended(begun("pele_ocl", *words, "--workers", 2), 1)
     assert (tmp_path / "out.csv").read_bytes() == alone
     assert "bad.pdb          line 1: the line ends before the coordinates do" in out
-    assert err == ""
+    # A slow machine also tells how far it is.
+    assert not [line for line in err.splitlines() if not line.startswith("Energy: ")]
     assert not list(tmp_path.glob("*.part"))
 
 

@@ -134,9 +134,9 @@ def test_notebooks_run(page, tmp_path, monkeypatch):
     assert all(figure.axes for figure in figures)
 
 
-# As `make site` builds it, and with the notebooks' text alone, which takes a third of the time.
+# As `make site` builds it, and without running notebooks and without pages of sources, which take most of the time.
 BUILDS = [
-    pytest.param(["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst-nb.lexer"], id="text"),
+    pytest.param(["-t", "quick", "-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst-nb.lexer"], id="text"),
     pytest.param([], marks=pytest.mark.slow, id="run"),
 ]
 

@@ -1,4 +1,4 @@
-"""Names: what a structure file calls its atoms and residues, and the structure as it stands in the file."""
+"""Names: what a structure file calls its atoms and residues, and the structure as the file has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PELE's control file on the command line: what it says stands where an option is not given."""
+"""PELE's control file on the command line: it gives the options that are left out."""
 
 from __future__ import annotations
 

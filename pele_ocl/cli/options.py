@@ -105,7 +105,7 @@ def model_options(command: Command) -> Command:
 
 
 def _refuse_solvent(context: click.Context, values: Mapping[str, object], solvent: str | None) -> None:
-    """Raise UsageError for options about the solvent that stand beside one that leaves it out.
+    """Raise UsageError for options about the solvent that are given beside one that leaves it out.
 
     values : of the options of the solvent model; solvent : of --solvent, None where the command has no such option
     """
@@ -121,7 +121,7 @@ def _refuse_solvent(context: click.Context, values: Mapping[str, object], solven
 
 
 def surface_options(command: Command) -> Command:
-    """Options about the nonpolar term, for commands that have it; `model_options` takes them, so it stands above."""
+    """Options about the nonpolar term, for commands that have it; `model_options` takes them, so it comes before."""
     tension = click.option(
         "--surface-tension",
         type=float,

@@ -82,7 +82,7 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def _lines(changes: Preparation) -> Iterator[tuple[str, str]]:
-    """Each change with its heading, which stands at the first of several lines only."""
+    """Each change with its heading, which the first of several lines has alone."""
     yield from _under("Chosen", changes.alternates)
     yield from _under("Removed", [", ".join(f"{n:,} {name}" for name, n in changes.removed.items())])
     if changes.phosphates_removed:

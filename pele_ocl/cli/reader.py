@@ -81,7 +81,7 @@ def _split(option: str, names: str) -> list[str]:
 
 
 def _residue(name: str) -> str:
-    """Write the selection of a residue name; * and ? stand for any letters."""
+    """Write the selection of a residue name; * and ? match any letters."""
     if set(name) & set('()" '):
         raise click.UsageError(f"--without {name}: names of residues are needed, without blanks and parentheses")
     return f"resname {name}" if any(c in name for c in "*?") else f'resname "{name}"'

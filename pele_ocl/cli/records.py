@@ -31,7 +31,7 @@ def say_record(source: InputFile, result: Mapping[str, Any]) -> None:
 
 
 def say_map(source: InputFile, result: Mapping[str, Any]) -> None:
-    """Print the record of a map as JSON: `map`, its file, stands in place of `structure`."""
+    """Print the record of a map as JSON: `map`, its file, takes the place of `structure`."""
     say_json({"schema": SCHEMA, "map": str(source), "sha256": source.sha256, **timed(result)})
 
 

@@ -86,7 +86,7 @@ class System:
         return encoded(self.pipeline, positions)
 
     def energies(self, results: NDArray[Any], positions: Sequence[Floats] | Floats) -> EnergyBatch:
-        """Give the energies that results (m, n_results) of positions (m, n, 3) A stand for; errors are recorded."""
+        """Give the energies in results (m, n_results) of positions (m, n, 3) A; errors are recorded."""
         return self.energy._batch_of(self.pipeline, results, np.asarray(positions))
 
 

@@ -69,7 +69,7 @@ class ConformationFormat(ABC):
 
     @abstractmethod
     def head(self) -> bytes:
-        """All that stands before the conformations."""
+        """Text before the conformations."""
 
     @abstractmethod
     def conformation(self, number: int, positions: Floats | None) -> bytes:
@@ -240,7 +240,7 @@ _CHAR, _FLOAT = 2, 5
 
 
 class NetcdfFormat(ConformationFormat):
-    """Frames of float32 coordinates in A, one record each; names stand in no such file."""
+    """Frames of float32 coordinates in A, one record each; such files have no names."""
 
     has_gaps = True
 

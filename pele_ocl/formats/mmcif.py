@@ -187,7 +187,7 @@ class _Site:
         return self._integers(distinct)[inverse], self.strings("pdbx_PDB_ins_code")
 
     def pieces(self) -> Ints:
-        """Number of the run of equal label_asym_id that each atom stands in."""
+        """Number of the run of equal label_asym_id that each atom is in."""
         own = self.strings("label_asym_id")
         return np.cumsum(np.concatenate([[False], own[1:] != own[:-1]]), dtype=np.int32)
 

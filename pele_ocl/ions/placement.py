@@ -143,7 +143,7 @@ class Placement:
         return values
 
     def _exclude(self, positions: Floats, reach2: np.floating) -> int:
-        """Exclude what stands near an atom; the number of points left."""
+        """Exclude points near an atom; give the number of points left."""
         run, spacing = self.run, self.grid.spacing
         tiles = Tiles.of(positions, TILE)
         middle = (positions.min(axis=0) + positions.max(axis=0)) / 2

@@ -20,7 +20,7 @@ from .signature import Argument, Arguments
 
 @dataclass(eq=False)
 class Piece:
-    """Bytes that stand for a buffer: of the molecule, or of each of its structures.
+    """Bytes in place of a buffer: of the molecule, or of each of its structures.
 
     dtype : of its values
     values : which it has at the beginning; None if any will do

@@ -108,7 +108,7 @@ class PairList(ReadOnlyArrays):
         object.__setattr__(self, name, array)
 
     def _flags(self) -> Flags:
-        """one_four as booleans; 0 and 1 stand for False and True."""
+        """one_four as booleans; 0 is False, 1 is True."""
         values = self._per_pair("one_four")
         if values.dtype == np.bool_:
             return values.copy()

@@ -106,7 +106,7 @@ def from_json(text: str) -> tuple[Entry, ...]:
 
 
 def as_json(entry: Entry) -> dict[str, Json]:
-    """An entry as it stands in the file."""
+    """Give an entry as the file has it."""
     findings: list[Json] = [
         {
             "quantity": finding.quantity, "precision": finding.precision, "size": finding.size,

@@ -1,4 +1,4 @@
-"""Words of selections that name atoms by what they are, and the atoms that each stands for."""
+"""Words of selections that name atoms by what they are, and the atoms that each means."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ NUMBERED: dict[str, Callable[[Described], tuple[Ints, Strings | None]]] = {
 
 
 def with_names(column: Strings, patterns: Sequence[tuple[str, bool]]) -> Bools:
-    """(n,) True where the name is one of several; patterns : text, and whether it stands as it is."""
+    """(n,) True where the name is one of several; patterns : text, and whether it is taken as it is."""
     found = np.zeros(len(column), np.bool_)
     plain = [text for text, is_literal in patterns if is_literal or not re.search(r"[*?]", text)]
     wild = [text for text, is_literal in patterns if not is_literal and re.search(r"[*?]", text)]

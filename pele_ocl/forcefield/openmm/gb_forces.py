@@ -95,7 +95,7 @@ def _element_scales(labels: Labels) -> Floats:
 
 
 def _custom(force: CustomGBForce) -> tuple[str, Floats, Floats, Floats]:
-    """Model, parameters as they stand, radii (n,) A and scales (n,) of a CustomGBForce of openmm.app."""
+    """Model, parameters as the force has them, radii (n,) A and scales (n,) of a CustomGBForce of openmm.app."""
     names = [force.getPerParticleParameterName(p) for p in range(force.getNumPerParticleParameters())]
     values = [force.getComputedValueParameters(k) for k in range(force.getNumComputedValues())]
     born = re.sub(r"\s", "", next((expression for name, expression, _ in values if name == "B"), ""))

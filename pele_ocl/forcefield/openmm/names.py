@@ -30,7 +30,7 @@ def names() -> list[str]:
 
 
 def files_of(name: str) -> tuple[str, ...]:
-    """List the files of OpenMM's that a name stands for; none for another name."""
+    """List the files of OpenMM's that a name means; none for another name."""
     return _NAMED.get(_tidy(name), ())
 
 

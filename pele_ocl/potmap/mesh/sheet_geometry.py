@@ -18,7 +18,7 @@ WHOLE_VECTORS = 16  # nodes along x, of which they are multiples: CPUs take whol
 
 @dataclass(frozen=True, eq=False)
 class SheetGeometry:
-    """Sheets of one shape, each of `depth` slices of a map; the last one may stand out of it.
+    """Sheets of one shape, each of `depth` slices of a map; the last one may reach out of it.
 
     first, steps : (3,) A, the first point of the map, and how far its last one is from that
     slice_spacing : A; n_slices : of the map
@@ -99,6 +99,6 @@ class SheetGeometry:
 
 
 def _nodes_along(steps: Floats, spacing: float, reach: float, window_nodes: int) -> NDArray[np.int64]:
-    """Nodes around points so far apart, A, and around atoms within reach of them, wherever they stand between nodes."""
+    """Nodes around points so far apart, A, and around atoms within reach of them, wherever they are between nodes."""
     found: NDArray[np.int64] = np.floor((steps + 2 * reach) / spacing + 2 * OFF).astype(np.int64) + 1 + window_nodes
     return found

@@ -64,7 +64,7 @@ class ArrayFile(MemoryFile):
 
 
 class UniverseFile(MemoryFile):
-    """Frames of a universe of MDAnalysis, which stands at its own frame again when it is closed."""
+    """Frames of a universe of MDAnalysis, which is at its own frame again when it is closed."""
 
     def __init__(self, universe: Universe | AtomGroup) -> None:
         self._group, self._trajectory = universe.atoms, universe.universe.trajectory

@@ -106,7 +106,7 @@ class PdbFile(FrameFile):
         return self._stream.read(end - start)
 
     def _read_plain(self, texts: list[bytes]) -> Floats | None:
-        """Positions of models that stand in the columns of the first; None where one does not."""
+        """Positions of models that are in the columns of the first; None where one does not."""
         heads = [_after_model(text) for text in texts]
         for text, head in zip(texts, heads, strict=True):
             if len(text) < head + self._span or _ATOM.search(text, head + self._span):
@@ -128,7 +128,7 @@ class PdbFile(FrameFile):
 
 
 def _conformations(file: InputFile) -> Floats:
-    """Positions (m, n, 3) A of all models as they stand in a file, whose frames are imaged later."""
+    """Positions (m, n, 3) A of all models as a file has them, whose frames are imaged later."""
     read = structure_format(file.path).conformations
     if read is None:
         raise FormatError(f"{file}: models are read together from PDB and mmCIF files; choose one by --model")

@@ -33,7 +33,7 @@ class XdrFile(FrameFile):
     """A file of MDTraj's; positions are float32 from the start."""
 
     def __init__(self, path: Path, opened: Callable[[str], _Handle], size: Callable[[BinaryIO], int]) -> None:
-        """size : bytes of the frame whose header a stream stands at"""
+        """size : bytes of the frame whose header a stream is at"""
         try:
             self._file = opened(str(path))
             places = self._file.offsets
