@@ -58,12 +58,20 @@ def install_hint(system: str = sys.platform, machine: str = "") -> str:
 
 
 _forks = 0  # that lie between the first process and this one
+_in_use = False  # whether this process, or the one it was forked from, made a context
+_kept: list[list[object]] = []
 
 
 def _count_fork() -> None:
-    """Count a fork, so that no call asks the system which process this is."""
+    """Count a fork, so that no call asks the system which process this is.
+
+    Objects of OpenCL that are freed in a forked process may wait for ever for a lock, because a thread of the parent
+    held it. So all objects of the parent are kept.
+    """
     global _forks
     _forks += 1
+    if _in_use:
+        _kept.append(gc.get_objects())
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
@@ -136,6 +144,7 @@ class Device:
 
         Raises DeviceError after a fork.
         """
+        global _in_use
         if _forks != self.forks:
             raise DeviceError(
                 f"{self} was in use before this process was forked, and OpenCL does not survive a fork; start "
@@ -147,6 +156,7 @@ class Device:
                     context = cl.Context([self.handle])
                     timing = cl.command_queue_properties.PROFILING_ENABLE
                     queues = cl.CommandQueue(context, properties=timing), cl.CommandQueue(context)
+                    _in_use = True
                     self._made.append((context, *queues))
         return self._made[0]
 
