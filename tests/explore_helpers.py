@@ -22,8 +22,3 @@ def small_complex() -> tuple[Atoms, np.ndarray]:
         x[n:] += (0.25, 0, 0)
     relaxed = pele_ocl.minimize(atoms.moved(x), tolerance=1.0).atoms
     return relaxed, np.arange(n, len(atoms))
-
-
-def steps_of(explorer: pele_ocl.explore.Explorer, steps: int) -> dict[tuple[int, int], tuple[bool, float]]:
-    """Run an explorer; give what became of each step and where the energy is, by explorer and step."""
-    return {(of.explorer, of.step): (of.accepted, of.energy) for of in explorer.run(steps)}

@@ -46,8 +46,10 @@ def test_steps_are_the_same_in_any_company_and_order(device):
 
 @pytest.mark.slow
 def test_twenty_steps_are_the_same_on_all_runtimes():
-    """In float64, which every device of the machine has that is not a GPU's simulator."""
-    devices = [of for of in list_devices() if of.kind != "simulator" and of.has("float64")]
+    """In float64, on every device of the machine that has it."""
+    devices = [of for of in list_devices() if of.kind != "simulator" and of.has_float64]
+    if len(devices) < 2:
+        pytest.skip("one runtime alone is installed")
     found = [steps_of(explorer(of, 2, precision="float64"), 20) for of in devices]
     for other in found[1:]:
         assert [step[0] for step in other.values()] == [step[0] for step in found[0].values()]

@@ -181,7 +181,7 @@ class Ensemble:
         return self.energies_of()
 
     def energies_of(self, rows: RowsLike = None) -> Floats:
-        """Give energies of rows, by default of all, as of their last evaluation: (n_chosen,) kcal/mol, NaN if one failed.
+        """Give energies of rows as of their last evaluation, (n_chosen,) kcal/mol; NaN for rows that failed.
 
         Raises InputError where a row was not evaluated.
         """
