@@ -21,7 +21,7 @@ SEED = 1
 DENSITY = 0.1  # atoms in a cubic Angstrom, as in a protein
 LARGE = 1009  # atoms
 MANY_PAIRS = 100_003
-MANY = 1_000_003  # numbers
+MANY = 4_000_037  # numbers
 FACTOR = 1 - 1 / 78.5
 
 
@@ -85,16 +85,17 @@ def _charges(n: int) -> Floats:
 
 def _apart(a: Floats, b: Floats) -> Floats:
     """Distances (len(a), len(b)) A."""
-    return np.linalg.norm(a[:, None] - b[None], axis=2)
+    distances: Floats = np.linalg.norm(a[:, None] - b[None], axis=2)
+    return distances
 
 
 def of_terms(terms: Floats, word: str, what: str = "sum") -> Iterator[Slip]:
-    """Yield mistakes of a sum over terms, (elements, terms), each of which belongs to a `word`."""
+    """Yield mistakes of a sum over terms, (elements, terms). word : name of what a term belongs to"""
     exact = terms.sum(axis=1)
     yield Slip("sign", f"the sign of the {what} is wrong: it is minus what it should be", -exact)
     yield Slip("factor", f"the {what} is twice what it should be", 2 * exact)
     yield Slip("factor", f"the {what} is half of what it should be", exact / 2)
-    if terms.shape[1] > 1:
+    if terms.any():
         last = f"the loop ends one {word} too early: the last {word} is left out; it runs while the index < the number"
         yield Slip("off-by-one", last, exact - terms[:, -1])
         first = f"the loop begins one {word} too late: {word} 0 is left out; indices begin with 0"
@@ -106,7 +107,7 @@ def of_terms(terms: Floats, word: str, what: str = "sum") -> Iterator[Slip]:
 
 @cache
 def sum_cases(group: int) -> Sequence[Case]:
-    """Sums of numbers, up to a million of them."""
+    """Sums of numbers, up to millions of them."""
 
     def case(n: int) -> Case:
         values = _single(np.random.default_rng(SEED + n).uniform(0, 1, n))
@@ -119,7 +120,9 @@ def sum_cases(group: int) -> Sequence[Case]:
             yield Slip("partial-group", "only the first work-group is summed", np.array([values[:group].sum()]))
 
         exact = np.array([values.sum()])
-        return Case(f"{n:,} values", dict(n=n, values=values), exact, exact, slips, True, 1 < n <= group + 1)
+        return Case(
+            f"{n:,} value{'s' * (n > 1)}", dict(n=n, values=values), exact, exact, slips, True, 1 < n <= group + 1
+        )
 
     return [case(n) for n in [*_sizes(group), MANY]]
 
@@ -166,8 +169,20 @@ def potmap_cases(group: int) -> Sequence[Case]:
     return [
         case((1, 1, 1), 1), case((2, 3, 4), 2), case((17, 5, 3), 13, simulated=True), case((5, 17, 3), 37),
         case((16, 8, 4), group), case((13, 11, 7), group + 1), case((7, 6, 5), 5, uncharged=True),
-        case((67, 23, 11), 257),
+        case((35, 17, 7), 131),
     ]  # fmt: skip
+
+
+def timed_map() -> Case:
+    """A map large enough for times; its exact values are not known."""
+    shape, n, spacing = (64, 64, 32), LARGE, 0.5
+    n_points = int(np.prod(shape))
+    values = dict(
+        n_atoms=n, **dict(zip(("nx", "ny", "nz"), shape, strict=True)), corner=np.array([-0.5, 0.25, -0.75, spacing]),
+        k=range(shape[2]), atoms=np.column_stack([_single(_atoms(n) + 0.07), _charges(n)]),
+    )  # fmt: skip
+    name = f"{' x '.join(map(str, shape))} points, {n:,} atoms"
+    return Case(name, values, np.zeros(n_points), np.ones(n_points))
 
 
 @cache
@@ -186,8 +201,10 @@ def born_cases(group: int) -> Sequence[Case]:
         terms = np.where(own, 0, hct_term(np.where(own, 1, r), rho[:, None], scaled[None]) / 2)
 
         def slips() -> Iterator[Slip]:
+            yield from of_terms(terms, "atom")
             if n > 1:
-                yield from of_terms(terms, "atom")
+                itself = "an atom meets itself, at a distance of zero: leave out j = i"
+                yield Slip("own-pair", itself, np.where(scaled > rho, np.nan, terms.sum(1)))
                 swapped = np.where(own, 0, hct_term(np.where(own, 1, r), scaled[:, None], rho[None]) / 2)
                 yield Slip("formula", "rho and s are exchanged: rho is of atom i, s of atom j", swapped.sum(1))
 

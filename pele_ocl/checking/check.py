@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..opencl import Device, get_device
 from .compiling import compiled
 from .diagnosis import examined
-from .findings import CaseResult, Finding, KernelCheck, merged
+from .findings import CaseResult, CheckResult, Finding, merged
 from .quantities import QUANTITIES, Quantity
 from .running import Launch, Runner
 from .simulator import findings_of, simulated, simulator
@@ -28,15 +28,15 @@ MOST_ITEMS = 4096
 POINTS_PER_ITEM = r"\bPOINTS *= *(\d+)"  # as a kernel's `enum { POINTS = 4 };` says it
 
 
-def in_this_process(request: dict[str, Any], device: Device) -> KernelCheck:
+def in_this_process(request: dict[str, Any], device: Device) -> CheckResult:
     """Check a kernel here; request : of `check_kernel`, as JSON has it, with `is_simulated`."""
     quantity, is_simulated = QUANTITIES[request["quantity"]], request["is_simulated"]
     found, findings = compiled(request["source"], quantity, device, request["kernel"])
     if found is None:
-        return KernelCheck(quantity.name, request["kernel"], str(device), None, tuple(findings))
+        return CheckResult(quantity.name, request["kernel"], str(device), None, tuple(findings))
     if found.precision == "float64" and not device.has_float64:
         lacks = Finding("compile", f"{device} has no double; use float")
-        return KernelCheck(quantity.name, found.kernel, str(device), found.precision, (lacks,))
+        return CheckResult(quantity.name, found.kernel, str(device), found.precision, (lacks,))
     launch = _launch(request, quantity, found.group)
     runner = Runner(device, found, quantity, launch, is_guarded=not is_simulated)
     cases = quantity.cases(launch.size)
@@ -44,10 +44,10 @@ def in_this_process(request: dict[str, Any], device: Device) -> KernelCheck:
         for case in cases:
             if case.is_simulated:
                 runner.outcome(case)
-        return KernelCheck(quantity.name, found.kernel, str(device), found.precision, ())
+        return CheckResult(quantity.name, found.kernel, str(device), found.precision, ())
     wrong, results = examined(runner, cases)
     rungs = () if wrong or not request["is_timed"] else tuple(timed(runner, cases))
-    return KernelCheck(quantity.name, found.kernel, str(device), found.precision, wrong, results, rungs)
+    return CheckResult(quantity.name, found.kernel, str(device), found.precision, wrong, results, rungs)
 
 
 def _launch(request: dict[str, Any], quantity: Quantity, asked: tuple[int, ...] | None) -> Launch:
@@ -61,22 +61,23 @@ def _launch(request: dict[str, Any], quantity: Quantity, asked: tuple[int, ...] 
 
 def check_kernel(
     source: str, quantity: str, *, kernel: str | None = None, launch: str | None = None,
-    group: Sequence[int] | None = None, points_per_item: int | None = None, device: str | int | None = None, timing: bool = True,
-) -> KernelCheck:  # fmt: skip
+    group: Sequence[int] | None = None, points_per_item: int | None = None, device: str | int | None = None,
+    timing: bool = True,
+) -> CheckResult:  # fmt: skip
     """Check a kernel of your own against the reference, and time it beside our variants.
 
     source : the text of a file in OpenCL C; docs/check.md has the arguments that a kernel may take
     quantity : "sum", "potmap", "born", "solvent", "pair-energy" or "nonbond"
     kernel : its name; not needed if the file has but one
-    launch : a work-item for each "atom", "pair", "point" or "number", one for each point of a "plane", "one" in all,
-        or a work-"group" for each atom; by default the first that docs/check.md lists
+    launch : owner of a work-item: "atom", "pair", "point", "number", or a point of one "plane". "one" has a single
+        work-item, "group" a work-group for each atom. By default it is the first that docs/check.md lists
     group : work-items of a group along each axis; by default as the kernel has it, or 64
     points_per_item : points along x, or elements, that a work-item computes; by default as the kernel's constant
         POINTS says, else 1
     device : by its number in `list_devices()`, or by part of its name
     timing : whether a right kernel is timed
 
-    It runs on awkward sizes in a process of its own. Where oclgrind is installed, that looks for races and invalid
+    It runs on awkward sizes in a process of its own. If oclgrind is installed, that looks for races and invalid
     accesses, too. Raises InputError for an unknown quantity or launch, DeviceError.
     """
     choice("quantity", quantity, QUANTITIES)
@@ -132,7 +133,7 @@ def _output(process: subprocess.Popen[str]) -> tuple[str, str, bool]:
         return *process.communicate(), False
 
 
-def _result(process: subprocess.Popen[str], request: dict[str, Any], device: str) -> KernelCheck:
+def _result(process: subprocess.Popen[str], request: dict[str, Any], device: str) -> CheckResult:
     """Read the result of a process, or say that the kernel ended it."""
     output, complaints, in_time = _output(process)
     try:
@@ -145,17 +146,16 @@ def _result(process: subprocess.Popen[str], request: dict[str, Any], device: str
             if process.returncode < 0
             else f"it cannot be run: {' '.join(complaints.split())[-300:]}"
         )
-        return KernelCheck(request["quantity"], request["kernel"], device, None, (Finding("crash", reason),))
+        return CheckResult(request["quantity"], request["kernel"], device, None, (Finding("crash", reason),))
     if "error" in answer:
         raise InputError(answer["error"])
-    return KernelCheck.from_dict(answer)
+    return CheckResult.from_dict(answer)
 
 
 def _together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tuple[Finding, ...]:
     """Put findings with lines first; leave out the same ones without, and results of them that have no name."""
-    causes = {each.kind for each in simulated}
-    covered = {"out-of-bounds", "race"} & causes | ({"wrong", "not-a-number", "race"} if causes else set())
-    return merged([*simulated, *(each for each in computed if each.kind not in covered)])
+    follows = {"wrong", "not-a-number", "race", "out-of-bounds", "not-written", "partial-group"} if simulated else set()
+    return merged([*simulated, *(each for each in computed if each.kind not in follows)])
 
 
-__all__ = ["CaseResult", "Finding", "KernelCheck", "check_kernel", "in_this_process"]
+__all__ = ["CaseResult", "CheckResult", "Finding", "check_kernel", "in_this_process"]

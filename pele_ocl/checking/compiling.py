@@ -13,7 +13,8 @@ from ..opencl.signature import Parameter
 from .findings import Finding
 from .quantities import Given, Quantity
 
-MESSAGE = re.compile(r":(\d+):(\d+): (?:fatal )?error: (.*)")
+# Of clang, `file:7:5: error: ...`; of PoCL, `error: file:7:5: ...`.
+MESSAGE = re.compile(r"(?:error: [\w.-]*|[\w.<>-]*):(\d+):(\d+): (?!warning|note)(?:fatal )?(?:error: )?(.*)")
 MOST_MESSAGES = 5  # later ones are mostly consequences of the first
 
 # Compilers' messages -> what they say in plain words.
@@ -89,8 +90,10 @@ def plain_words(text: str) -> Iterator[Finding]:
     """Yield a compiler's messages in plain words, each with its line."""
     seen = set[tuple[int, str]]()
     for line, _, message in MESSAGE.findall(text):
-        plain = next((f"{say.format(*found.groups())}" for pattern, say in PLAIN if (found := re.match(pattern, message))),
-                     f"the compiler says: {message}")  # fmt: skip
+        plain = next(
+            (say.format(*found.groups()) for pattern, say in PLAIN if (found := re.match(pattern, message))),
+            f"the compiler says: {message}",
+        )
         if (int(line), plain) not in seen and len(seen) < MOST_MESSAGES:
             seen.add((int(line), plain))
             yield Finding("compile", plain, int(line))

@@ -71,7 +71,7 @@ class Rung:
 
 
 @dataclass(frozen=True)
-class KernelCheck:
+class CheckResult:
     """Result of `check_kernel`.
 
     quantity : of QUANTITIES; kernel : its name; device : where it ran; precision : float32 or float64
@@ -100,7 +100,7 @@ class KernelCheck:
         return {**asdict(self), "is_right": self.is_right}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> KernelCheck:
+    def from_dict(cls, values: dict[str, Any]) -> CheckResult:
         """Make a result from what `as_dict` gave."""
         fields = {name: value for name, value in values.items() if name != "is_right"}
         fields["findings"] = tuple(Finding(**{**each, "cases": tuple(each["cases"])}) for each in values["findings"])

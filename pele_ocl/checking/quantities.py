@@ -1,4 +1,4 @@
-"""Quantities that a kernel can be checked as: what it is given by name, how it is launched, where it is used."""
+"""Quantities that a kernel can be checked as: its arguments by name, and the ways to launch it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches of a kernel on a case, with zones at the ends of its arrays that show what goes beyond them."""
+"""Launches of a kernel on a case. Zones at the ends of its arrays show what goes beyond them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ class Runner:
         found = {name: self.run.download(buffer, len(whole), whole.dtype) for name, (buffer, whole, _) in held.items()}
         beyond = [name for name, (_, whole, n) in held.items() if not _same(found[name][n:], whole[n:])]
         output = self.quantity.output
-        changed = [name for name, (_, whole, n) in held.items() if name != output and not _same(found[name][:n], whole[:n])]
+        changed = [
+            name for name, (_, whole, n) in held.items() if name != output and not _same(found[name][:n], whole[:n])
+        ]
         values = found[output][: held[output][2]].view(self.run.dtype).astype(np.float64)
         return Outcome(
             np.array([values.sum()]) if case.added else values, tuple(beyond), tuple(changed), seconds

@@ -34,20 +34,21 @@ def simulated(command: list[str], log: str) -> tuple[list[str], dict[str, str]]:
 
 def findings_of(report: str) -> list[Finding]:
     """Read a report: each fault once, with its line. A fault's consequences are left out."""
-    found = list(dict.fromkeys(_findings(report)))
-    kinds = {each.kind for each in found}
-    if "barrier" in kinds or "divergence" in kinds:  # local memory that others have not filled yet
-        found = [each for each in found if each.kind != "uninitialised"]
-    return found
+    first: dict[tuple[str, int | None], Finding] = {}
+    for each in _findings(report):
+        first.setdefault((each.kind, each.line), each)
+    kinds = {kind for kind, _ in first}
+    follows = {"uninitialised"} if kinds & {"barrier", "divergence", "out-of-bounds"} else set()
+    follows |= {"barrier"} if "divergence" in kinds else set()
+    return [each for each in first.values() if each.kind not in follows]
 
 
 def _findings(report: str) -> Iterator[Finding]:
     for block in re.split(r"\n\s*\n(?=\S)", "\n\n" + report):
         head, lines = block.strip().split("\n")[0], sorted({int(line) for line in LINE.findall(block)})
-        line = lines[0] if lines else None
-        pair = " and ".join(map(str, lines)) or "?"
+        line, other = (lines[0] if lines else None), (f", with line {lines[1]}" if len(lines) > 1 else "")
         if race := re.match(r"(\S+) data race at (\w+) memory", head):
-            yield _race(race[1].lower(), race[2], line, pair)
+            yield _race(race[1].lower(), race[2], line, other)
         elif access := re.match(r"Invalid (read|write) of size \d+ at (\w+) memory", head):
             verb = "reads" if access[1] == "read" else "writes"
             yield Finding("out-of-bounds", f"it {verb} outside an array in {access[2]} memory", line)
@@ -56,20 +57,17 @@ def _findings(report: str) -> Iterator[Finding]:
         elif "divergence" in head:
             yield Finding(
                 "divergence",
-                "only some work-items of a group come to the barrier: it must stand outside `if`, and after no `return`",
+                "only some work-items of a group come to the barrier: move it out of the `if`, and before any `return`",
                 line,
             )
 
 
-def _race(kind: str, memory: str, line: int | None, lines: str) -> Finding:
+def _race(kind: str, memory: str, line: int | None, other: str) -> Finding:
     """Describe a race: in local memory a barrier is missing, in global memory two work-items own one element."""
     if memory == "local":
-        between = "between these lines" if " and " in lines else "before it, or at the end of the loop"
-        sentence = f"lines {lines}: work-items of a group share local memory here with no barrier {between}: write "
+        between = "between the two lines" if other else "before this line, or at the end of its loop"
+        sentence = f"work-items of a group share local memory here{other}, and a barrier is missing {between}: "
         return Finding("barrier", sentence + "barrier(CLK_LOCAL_MEM_FENCE)", line)
     both = "write" if kind.startswith("write-write") else "write and read"
-    sentence = (
-        f"lines {lines}: two work-items {both} one element of {memory} memory at a time, a race: let one work-item own "
-        "each element, or add atomically"
-    )
-    return Finding("race", sentence.replace("lines", "lines" if " and " in lines else "line", 1), line)
+    sentence = f"two work-items {both} one element of {memory} memory at a time{other}, a race: "
+    return Finding("race", sentence + "let one work-item own each element, or add atomically", line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ..solvent import VARIANTS as SOLVENT_VARIANTS
 from ..solvent import Solvent
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
-from .cases import Case
+from .cases import Case, timed_map
 from .findings import Rung
 from .running import Runner
 
@@ -27,8 +28,9 @@ MOST_SECONDS = 0.5  # of what is run more than once
 
 
 def timed(runner: Runner, cases: Sequence[Case]) -> Iterator[Rung]:
-    """Time a kernel and the rungs of its ladder on its largest case."""
-    case = max(cases, key=lambda case: sum(getattr(value, "size", 0) for value in case.values.values()))
+    """Time a kernel and the rungs of its ladder: on its largest case, maps on a larger one."""
+    largest = max(cases, key=lambda case: sum(getattr(value, "size", 0) for value in case.values.values()))
+    case = timed_map() if runner.quantity.output == "map" else largest
     yield Rung(runner.compiled.kernel, fastest(lambda: runner.outcome(case).seconds), case.name)
     ladder = LADDERS.get(runner.quantity.name)
     if ladder is not None:
@@ -53,9 +55,16 @@ def _potmap(case: Case, device: Device, precision: str) -> Measures:
     grid = Grid(corner, spacing, (case.size("nx"), case.size("ny"), case.size("nz")))
     for name, variant in POTMAP_VARIANTS.items():
         if variant.method == "direct" and not variant.cpu_only:
-            yield name, lambda name=name: potmap(
-                atoms, grid, variant=name, precision=precision, device=device, min_distance=0
-            ).seconds["kernel"]  # fmt: skip
+            yield name, partial(_map_seconds, atoms, grid, name, precision, device)
+
+
+def _map_seconds(atoms: Atoms, grid: Grid, variant: str, precision: str, device: Device) -> float:
+    result = potmap(atoms, grid, variant=variant, precision=precision, device=device, min_distance=0)
+    return result.seconds["kernel"]
+
+
+def _step_seconds(plan: Solvent | Nonbond, step: str) -> float:
+    return plan.evaluate(profile=True).seconds[step]
 
 
 def _born(case: Case, device: Device, precision: str) -> Measures:
@@ -69,7 +78,7 @@ def _born(case: Case, device: Device, precision: str) -> Measures:
     for name, variant in SOLVENT_VARIANTS.items():
         if not variant.cpu_only:
             plan = Solvent(atoms, variant=name, precision=precision, device=device, model=model, energy=False)
-            yield name, lambda plan=plan: plan.evaluate(profile=True).seconds["born"]
+            yield name, partial(_step_seconds, plan, "born")
 
 
 def _nonbond(with_gradient: bool, case: Case, device: Device, precision: str) -> Measures:
@@ -80,7 +89,8 @@ def _nonbond(with_gradient: bool, case: Case, device: Device, precision: str) ->
         positions=np.column_stack([x, y, z]), charges=charges / np.sqrt(COULOMB_KCAL_A), lj_sigma=values["sigma"],
         lj_epsilon=values["epsilon"],
     )  # fmt: skip
-    pairs = PairList(*values["pairs"].T)
+    first, second = map(np.ascontiguousarray, values["pairs"].T)
+    pairs = PairList(len(atoms), first, second)
     for name, variant in NONBOND_VARIANTS.items():
         if variant.exact and not variant.cpu_only and variant.made_for in (None, device.kind):
             if variant.float_atomics and not device.has_float_atomics(precision):
@@ -88,12 +98,12 @@ def _nonbond(with_gradient: bool, case: Case, device: Device, precision: str) ->
             plan = Nonbond(
                 atoms, pairs, solvent="vacuum", gradient=with_gradient, variant=name, precision=precision, device=device
             )
-            yield name, lambda plan=plan: plan.evaluate(profile=True).seconds["kernel"]
+            yield name, partial(_step_seconds, plan, "kernel")
 
 
 LADDERS: dict[str, Callable[[Case, Device, str], Measures]] = {
     "potmap": _potmap,
     "born": _born,
-    "nonbond": lambda case, device, precision: _nonbond(True, case, device, precision),
-    "pair-energy": lambda case, device, precision: _nonbond(False, case, device, precision),
+    "nonbond": partial(_nonbond, True),
+    "pair-energy": partial(_nonbond, False),
 }

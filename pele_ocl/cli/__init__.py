@@ -25,6 +25,7 @@ COMMANDS = {
     "devices": "List the OpenCL devices that can be used; 0 is the default.",
     "energy": "Compute the energy of the molecule in IN, term by term, and its full gradient.",
     "ions": "Put ions around the molecule in IN.",
+    "kernel": "Print the kernel NAME of a ladder, or list them all.",
     "mapmath": "Add and subtract maps, point by point: A - B, A + B + C.",
     "merge": "Put the results of all shards together.",
     "minimize": "Relax the structures in IN: move their atoms to a minimum of their energy.",

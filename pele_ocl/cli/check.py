@@ -14,7 +14,7 @@ from .options import debug_option
 from .terminal import say
 
 if TYPE_CHECKING:
-    from ..checking import KernelCheck
+    from ..checking import CheckResult
 
 # As in pele_ocl.checking.QUANTITIES, which NumPy comes with.
 NAMES = ("sum", "potmap", "born", "solvent", "pair-energy", "nonbond")
@@ -34,12 +34,13 @@ def _group(context: click.Context, option: click.Parameter, given: str | None) -
 @click.argument("path", metavar="KERNEL.cl", type=INPUT)
 @click.option(
     "--as", "quantity", type=click.Choice(NAMES), required=True,
-    help="What it computes, which says the arguments that it may take: docs/check.md.",
+    help="Quantity that it computes, which says the arguments that it may take: docs/check.md.",
 )  # fmt: skip
 @click.option("--kernel", metavar="NAME", help="Kernel of the file; needed if there are several.")
 @click.option(
     "--launch", type=click.Choice(LAUNCHES),
-    help="What has a work-item; a `group` is for each atom, `one` computes all; default: what an element belongs to.",
+    help="Owner of a work-item; `group` is a work-group for each atom, `one` a single work-item. docs/check.md has "
+    "the default.",
 )  # fmt: skip
 @click.option("--group", callback=_group, metavar="SIZE", help="Work-items of a group, such as 64 or 16x4x1.")
 @click.option("--points-per-item", type=click.IntRange(1, 4096), help="Points along x that a work-item computes.")
@@ -56,9 +57,9 @@ def check(
 ) -> None:  # fmt: skip
     """Check the kernel in KERNEL.cl against the reference, and say what is wrong with it.
 
-    It is compiled, and run on awkward sizes: one atom, one more and one less than a work-group, primes, charges of
-    zero. Where oclgrind is installed, that looks for races, invalid accesses and values that were never set, and
-    tells their lines. A right kernel is timed beside our variants. The exit code is 1 if the kernel is wrong.
+    It is compiled, and run on awkward sizes. Some are one atom, one more and one less than a work-group, primes, and
+    charges of zero. If oclgrind is installed, that looks for races, invalid accesses and values that were never set,
+    and tells their lines. A right kernel is timed beside our variants. The exit code is 1 if the kernel is wrong.
     """
     from ..checking import check_kernel
 
@@ -81,7 +82,7 @@ def check(
         click.get_current_context().exit(1)
 
 
-def _lines(path: Path, result: KernelCheck) -> list[str]:
+def _lines(path: Path, result: CheckResult) -> list[str]:
     """Write a result as text."""
     from ..checking.simulator import INSTALL
 
