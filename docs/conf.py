@@ -11,14 +11,14 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "site"))  # where the three extensions of our own lie
+sys.path.insert(0, str(HERE / "site"))  # where the extensions of our own lie
 
 project = "pele-ocl"
 author = "The pele-ocl developers"
 copyright = author
 release = re.findall(r'^version = "(.+)"', (HERE.parent / "pyproject.toml").read_text(), re.MULTILINE)[0]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "contents", "docstrings", "help_pages"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "contents", "docstrings", "help_pages", "kernels"]
 exclude_patterns = ["performance/cpu-*.md", "performance/h200-*.md"]  # docs/performance.md has their text
 nitpicky = True
 smartquotes = False  # two hyphens begin an option

@@ -101,9 +101,22 @@ def public_or_plain(
     return None
 
 
+def right_backlinks(app: Sphinx) -> list[Any]:
+    """Let pages of code link to where a name is documented: inherited members are found by way of another module."""
+    known = app.env.get_domain("py").data["objects"]
+    modules: dict[str, Any] = getattr(app.env, "_viewcode_modules", {})
+    for module, entry in modules.items():
+        if entry:
+            code, tags, used, by = entry
+            if any(f"{by}.{name}" not in known and f"{module}.{name}" in known for name in used):
+                modules[module] = code, tags, used, module
+    return []
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", translate)
     app.connect("autodoc-process-signature", plain_names)
     app.connect("missing-reference", public_or_plain)
+    app.connect("html-collect-pages", right_backlinks, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ..atoms import Atoms
 from ..energy import VARIANTS as ENERGY
 from ..energy import Energy
 from ..errors import DeviceError
@@ -27,7 +29,7 @@ from ..solvent import VARIANTS as SOLVENT
 from ..solvent import Solvent
 from ..variant import Variant
 
-FEW = 40  # atoms
+FEW, MORE = 48, 256  # atoms; more for radii, whose groups have many work-items for an atom
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,14 @@ class Build:
         return {"REAL_BITS": int(self.precision[-2:]), "WIDTH": self.width, "PORTABLE": 1, **self.defines}
 
 
-def _atoms() -> Any:
-    return read(shipped("data") / "structures" / "hexapeptide.pdb")[:FEW]
+@cache
+def _atoms(n: int = FEW) -> Atoms:
+    return read(shipped("data") / "structures" / ("hexapeptide.pdb" if n == FEW else "ubiquitin.pdb"))[:n]
+
+
+def _grid(atoms: Atoms) -> Grid:
+    """Points in whole blocks of all variants, so that none has padding."""
+    return Grid(atoms.positions.min(axis=0) - 3, 0.5, (32, 8, 8))
 
 
 def _map(name: str, method: str) -> Callable[[Device], object]:
@@ -84,21 +92,30 @@ def _map(name: str, method: str) -> Callable[[Device], object]:
         atoms = _atoms()
         options: dict[str, Any] = dict(accuracy=1e-3) if method in ("msm", "mesh") else {}
         options |= dict(cutoff=8.0) if method == "cutoff" else {}
-        grid = Grid.around(atoms, 3, 1.0)
-        potmap(atoms, grid, method=method, variant=name, precision="float32", device=device, min_distance=0, **options)
+        potmap(
+            atoms,
+            _grid(atoms),
+            method=method,
+            variant=name,
+            precision="float32",
+            device=device,
+            min_distance=0,
+            **options,
+        )
 
     return run
 
 
 def _solvent(name: str) -> Callable[[Device], object]:
-    return lambda device: Solvent(_atoms(), variant=name, precision="float32", device=device).evaluate()
+    return lambda device: Solvent(_atoms(MORE), variant=name, precision="float32", device=device).evaluate()
 
 
 def _nonbond(name: str) -> Callable[[Device], object]:
     def run(device: Device) -> None:
         atoms = _atoms()
         pairs = pairs_within(atoms, 6.0)
-        Nonbond(atoms, pairs, solvent="vacuum", variant=name, precision="float32", device=device).evaluate()
+        plan = Nonbond(atoms, pairs, variant=name, precision="float32", device=device)
+        plan.evaluate(born_radii=atoms.gb_radii)
 
     return run
 
@@ -125,3 +142,11 @@ KERNELS = {
         *(_listed("energy", name, variant, _energy(name)) for name, variant in ENERGY.items()),
     )
 }
+
+
+def evaluations_of(name: str) -> int:
+    """Count the evaluations of a rung's small run: atoms times points, atoms squared, or pairs."""
+    atoms = _atoms()
+    if name.startswith("potmap/"):
+        return len(atoms) * len(_grid(atoms))
+    return len(pairs_within(atoms, 6.0)) if name.startswith("nonbond/") else MORE**2
