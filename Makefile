@@ -53,6 +53,7 @@ docs: $(VENV)/.installed
 # A site of docs/ with search, in build/site; it runs the notebooks of docs/gallery.
 site: $(VENV)/.site
 	$(BIN)/python -m sphinx -n -W --keep-going -b html docs build/site
+	$(BIN)/python docs/site/links.py build/site
 
 # Wheel and sdist, as the release workflow uploads them.
 dist: $(VENV)/.dist

@@ -27,7 +27,7 @@ KERNELS = Path(__file__).parent / "data" / "kernels"
 HEAD = re.compile(r"// check: (\S+)(?: --launch (\w+))?(?: -> ([a-z-]+)(?: at line (\d+))?(, needs the simulator)?)?$")
 DEVICE = DEVICES[0]
 # Simulated in the ordinary suite, one of each kind; the others are slow, a second each.
-SIMULATED = {"map_unset", "gradient_race", "born_no_barrier", "map_one_atom_more"}
+SIMULATED = {"gradient_race", "sum_no_barrier", "map_one_atom_more"}
 CRASHING = {"sum_far_away"}
 
 needs_simulator = pytest.mark.skipif(simulator() is None, reason="oclgrind is not installed")

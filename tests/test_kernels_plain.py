@@ -20,7 +20,11 @@ from pele_ocl.opencl.building import Program
 from pele_ocl.paths import shipped
 
 DEVICE = DEVICES[0]
-SLOW = ["energy/squares", "fft/fft_registers"]  # which CPUs' compilers take seconds for
+# Kernels that CPUs' compilers take longest for.
+SLOW = [
+    "energy/squares", "energy/blocks", "energy/rows", "fft/fft_registers", "potmap/msm", "potmap/mesh", "solvent/tree",
+    "nonbond/tiled",
+]  # fmt: skip
 
 
 def built(name: str) -> cl.Program:

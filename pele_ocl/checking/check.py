@@ -153,9 +153,10 @@ def _result(process: subprocess.Popen[str], request: dict[str, Any], device: str
 
 
 def _together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Put findings with lines first; leave out the same ones without, and results of them that have no name."""
-    follows = {"wrong", "not-a-number", "race", "out-of-bounds", "not-written", "partial-group"} if simulated else set()
-    return merged([*simulated, *(each for each in computed if each.kind not in follows)])
+    """Put findings with lines first, and leave out what follows from them: faults without a name, or of one size."""
+    follows = {"wrong", "not-a-number", "race", "out-of-bounds", "not-written", "partial-group"}
+    left = [each for each in computed if not simulated or (each.kind not in follows and len(each.cases) != 1)]
+    return merged([*simulated, *left])
 
 
 __all__ = ["CaseResult", "CheckResult", "Finding", "check_kernel", "in_this_process"]

@@ -1,4 +1,4 @@
-// check: sum -> barrier at line 10, needs the simulator
+// check: sum -> barrier at line 7, needs the simulator
 kernel __attribute__((reqd_work_group_size(64, 1, 1))) void tree(
     const int n, global const float *values, global float *sums)
 {
