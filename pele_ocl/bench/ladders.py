@@ -92,14 +92,15 @@ def why(rung: RungTime, ceilings: Ceilings) -> str:
     if rung.counts is None:
         return f"{rung.rung}: not counted"
     shares = rung.shares(ceilings)
-    most = max(shares, key=lambda kind: shares[kind])
     others = ", ".join(f"{KINDS[kind]} {100 * share:.0f} %" for kind, share in shares.items())
-    if shares[most] > 1:
-        reason = f"caches answer it: it asks for {shares[most]:.1f} times the bytes that memory gives"
-        if most != "bytes":
-            reason = f"faster than {KINDS[most]} as counted allow: it leaves work out"
+    computing = max("roots", "multiply_adds", key=lambda kind: shares[kind])
+    most = max((kind for kind in shares if shares[kind] <= 1), key=lambda kind: shares[kind], default=computing)
+    if shares[computing] > 1:
+        reason = f"faster than {KINDS[computing]} as counted allow: it leaves work out"
     elif shares[most] >= CLOSE:
         reason = f"{KINDS[most]} limit it"
+    elif shares["bytes"] > 1:
+        reason = f"caches answer it: it asks for {shares['bytes']:.1f} times the bytes that memory gives"
     elif shares[most] >= CLOSE / 5:
         reason = f"nothing alone limits it; {KINDS[most]} come next"
     else:

@@ -77,8 +77,9 @@ def _say_why(timings: list[Timing], device: Device) -> None:
         return
     ceilings = measure_ceilings(device)
     click.echo("\n" + "\n".join(why(rung, ceilings) for rung in rungs))
-    if len(rungs) > 1:
-        click.echo("\n" + what_was_seen(rungs, ceilings))
+    counted = [rung for rung in rungs if rung.counts is not None]
+    if len(counted) > 1:
+        click.echo("\n" + what_was_seen(counted, ceilings))
 
 
 def _line(timing: Timing, speed_ups: SpeedUps) -> str:
