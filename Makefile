@@ -11,8 +11,8 @@ demo: $(VENV)/.installed
 	@$(BIN)/pele-ocl devices
 	@printf '\n$$ pele-ocl solvent data/structures/ubiquitin.pdb\n'
 	@$(BIN)/pele-ocl solvent data/structures/ubiquitin.pdb
-	@printf '\n$$ pele-ocl bench solvent --system ubiquitin\n'
-	@$(BIN)/pele-ocl bench solvent --system ubiquitin
+	@printf '\n$$ pele-ocl bench solvent --system ubiquitin --why\n'
+	@$(BIN)/pele-ocl bench solvent --system ubiquitin --why
 
 # On PoCL, the runtime that comes with the package; a process a core, which helps another with its tests in the end.
 # Then a part of them on Intel's.
@@ -53,6 +53,7 @@ docs: $(VENV)/.installed
 # A site of docs/ with search, in build/site; it runs the notebooks of docs/gallery and docs/course.
 site: $(VENV)/.site
 	$(BIN)/python -m sphinx -n -W --keep-going -b html docs build/site
+	$(BIN)/python docs/site/links.py build/site
 
 # Wheel and sdist, as the release workflow uploads them.
 dist: $(VENV)/.dist

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "site"))  # where the three extensions of our own lie
+sys.path.insert(0, str(HERE / "site"))  # where the extensions of our own lie
 
 # Notebooks of the course run in a folder of their own, and import course.py.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE / "course"), os.environ.get("PYTHONPATH")]))
@@ -22,7 +22,7 @@ author = "The pele-ocl developers"
 copyright = author
 release = re.findall(r'^version = "(.+)"', (HERE.parent / "pyproject.toml").read_text(), re.MULTILINE)[0]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "contents", "docstrings", "help_pages"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "contents", "docstrings", "help_pages", "kernels"]
 if not tags.has("quick"):  # noqa: F821, Sphinx's own; the tests leave out the pages of sources, which are half of all
     extensions.append("sphinx.ext.viewcode")
 exclude_patterns = ["performance/cpu-*.md", "performance/h200-*.md"]  # docs/performance.md has their text

@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms.selection import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
+    from .checking import CheckResult as CheckResult
+    from .checking import check_kernel as check_kernel
     from .energy import CenterRestraint as CenterRestraint
     from .energy import DistanceRestraint as DistanceRestraint
     from .energy import Energy as Energy
@@ -111,6 +113,7 @@ _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
     "atoms.selection": ("selection",),
     "binding": ("Binding", "BindingEnergies"),
+    "checking": ("CheckResult", "check_kernel"),
     "energy": (
         "CenterRestraint", "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint",
         "TorsionRestraint",

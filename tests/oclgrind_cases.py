@@ -324,7 +324,7 @@ def binding_cases(device: Device) -> None:
 
 def joined_cases(device: Device) -> None:
     """Several steps in one launch, as on a GPU; the simulator's groups run one after the other and need no fence."""
-    shipped_source = building._source
+    shipped_source = building.source_of
     edits = {
         "common/hand_over.clh": (FENCE, "mem_fence(CLK_GLOBAL_MEM_FENCE)"),
         "common/tickets.clh": (LOAD, "(*(counter))"),
@@ -337,7 +337,7 @@ def joined_cases(device: Device) -> None:
     atoms, newer = of_every_kind(70), building._options
     older = lambda *given: [option.replace("CL3.0", "CL1.2") for option in newer(*given)]  # noqa: E731
     with (
-        patch.object(building, "_source", source),
+        patch.object(building, "source_of", source),
         patch.object(building, "_options", older),
         patch.multiple(Device, **shown),
     ):

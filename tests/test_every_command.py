@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -38,6 +39,8 @@ COMMANDS = {
     "ions": [HEXAPEPTIDE, "--spacing", 2, "--concentration", 0.3, "-o", "{}/ions.pdb"],
     "view": [HEXAPEPTIDE, "-o", "{}/page.html", "--json"],
     "bench": ["solvent", "--system", "hexapeptide", "--runs", 3, "--variant", "tiled"],
+    "kernel": ["potmap/gather", "--plain"],
+    "check": [Path(__file__).parent / "data" / "kernels" / "right" / "sum.cl", "--as", "sum", "--no-timing", "--json"],
     "tune": ["--quantity", "solvent", "--precision", "float32", "--system", "hexapeptide", "--dry-run"],
 }
 

@@ -35,8 +35,8 @@ void probe(const int turn, global int *left, global int *arrivals, global int *s
 def test_the_last_group_sees_what_all_wrote_and_resets_the_counter(device, monkeypatch):
     if not device.has_device_fence:
         pytest.skip("no fence over the device")
-    source = building._source
-    monkeypatch.setattr(building, "_source", lambda file: PROBE if file == "hand_over.cl" else source(file))
+    source = building.source_of
+    monkeypatch.setattr(building, "source_of", lambda file: PROBE if file == "hand_over.cl" else source(file))
     run = Run(device, "float32")
     kernel = run.kernel("hand_over.cl", "probe", FUSED=1, ITEMS=ITEMS)
     left, arrivals, sums = (run.zeros(n, np.int32) for n in (ITEMS * GROUPS, 1, ITEMS * LAUNCHES))
@@ -94,8 +94,8 @@ void probe(const int turn, const int per_step, global int *left, global int *sum
 def test_steps_of_one_launch_wait_for_those_before(device, monkeypatch):
     if not device.has_device_fence:
         pytest.skip("no fence over the device")
-    source = building._source
-    monkeypatch.setattr(building, "_source", lambda file: STEPS if file == "tickets.cl" else source(file))
+    source = building.source_of
+    monkeypatch.setattr(building, "source_of", lambda file: STEPS if file == "tickets.cl" else source(file))
     run = Run(device, "float32")
     kernel = run.kernel("tickets.cl", "probe", FUSED=1, ITEMS=ITEMS)
     left, sums, counters = (

@@ -77,12 +77,12 @@ def test_lines_keep_their_numbers_behind_a_header_that_is_left_out():
 )
 def test_what_compilers_warn_of(monkeypatch, code, warns):
     """PoCL prints to the terminal how many warnings there were; conftest.build_in_silence lets none of ours pass."""
-    read = building._source
+    read = building.source_of
     probe = f'#include "common/real.clh"\nkernel void probe(global real *x) {{ {code} }}'
-    monkeypatch.setattr(building, "_source", lambda file: probe if file == "probe.cl" else read(file))
+    monkeypatch.setattr(building, "source_of", lambda file: probe if file == "probe.cl" else read(file))
     options = building._options(DEVICES[0], "float32", 1, False, {})
     with pytest.raises(AssertionError, match=r"warning: probe\.cl") if warns else nullcontext():
-        building._build(DEVICES[0], "probe.cl", building.expanded_source("probe.cl", building._source), options)
+        building._build(DEVICES[0], "probe.cl", building.expanded_source("probe.cl", building.source_of), options)
 
 
 def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):
@@ -153,8 +153,8 @@ def probe_widths(device, precision):
 
 
 def test_short_functions_are_exact_and_equal_their_portable_twin(device, precision, monkeypatch):
-    shipped_source = building._source
-    monkeypatch.setattr(building, "_source", lambda file: PROBE if file == "probe.cl" else shipped_source(file))
+    shipped_source = building.source_of
+    monkeypatch.setattr(building, "source_of", lambda file: PROBE if file == "probe.cl" else shipped_source(file))
     x = np.geomspace(1e-6, 1e8, 4096)
     for width in probe_widths(device, precision):
         for portable in (False, True):
@@ -177,8 +177,8 @@ def test_short_functions_are_exact_and_equal_their_portable_twin(device, precisi
 
 
 def test_soft_roots_are_as_good_as_they_say(device, monkeypatch):
-    shipped_source = building._source
-    monkeypatch.setattr(building, "_source", lambda file: SOFT_PROBE if file == "probe.cl" else shipped_source(file))
+    shipped_source = building.source_of
+    monkeypatch.setattr(building, "source_of", lambda file: SOFT_PROBE if file == "probe.cl" else shipped_source(file))
     x = np.geomspace(1e-3, 1e6, 100_000).astype(np.float32)
     run = Run(device, "float32")
     roots = run.empty(len(x))
@@ -211,17 +211,17 @@ HEADERS = sorted(str(path.relative_to(shipped("cl"))) for path in shipped("cl").
 @pytest.mark.parametrize("header", HEADERS)
 def test_a_header_can_be_read_alone(header, monkeypatch):
     """Headers build with nothing but their own includes and the macros that they ask for."""
-    shipped_source = building._source
+    shipped_source = building.source_of
     text = f'#include "{header}"\nkernel void probe(global int *x) {{ x[0] = 1; }}'
-    monkeypatch.setattr(building, "_source", lambda file: text if file == "probe.cl" else shipped_source(file))
-    asked = re.findall(r"#ifndef (\w+)\n#error", building.expanded_source("probe.cl", building._source))
+    monkeypatch.setattr(building, "source_of", lambda file: text if file == "probe.cl" else shipped_source(file))
+    asked = re.findall(r"#ifndef (\w+)\n#error", building.expanded_source("probe.cl", building.source_of))
     macros = {name: TOLD.get(name, 1) for name in asked if name not in ("WIDTH", "REAL_BITS")}
     fences = header in FENCING
     if fences and not DEVICES[0].has_device_fence:
         pytest.skip("no fence over the device")
     macros |= {"FUSED": int(fences), "NATIVE_ATOMICS": 0, "SOFT": 0, "GB_RADIUS_OBC": 1}
     options = building._options(DEVICES[0], "float32", 1, False, macros)
-    cl.Program(DEVICES[0].context, building.expanded_source("probe.cl", building._source)).compile(options)
+    cl.Program(DEVICES[0].context, building.expanded_source("probe.cl", building.source_of)).compile(options)
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in shipped("cl").rglob("*.cl*")}), ids=lambda p: p.name)

@@ -106,7 +106,7 @@ def thrice(device: Device) -> list[int]:
 def test_kernels_come_from_the_cache_and_a_damaged_one_is_built(folder, fresh, monkeypatch):
     """PoCL keeps its kernels itself; here it goes by our cache. A stale lock of PyOpenCL's is of no account."""
     source = "kernel void thrice(global int *a) { a[get_global_id(0)] = 3 * (int)get_global_id(0); }"
-    monkeypatch.setattr(building, "_source", lambda file: source)
+    monkeypatch.setattr(building, "source_of", lambda file: source)
     monkeypatch.setattr(cache, "KEEPING_VENDORS", ())
     folder.mkdir()
     (folder / "lock").touch()
@@ -161,7 +161,7 @@ def test_an_error_in_a_kernel_is_built_once(fresh, monkeypatch):
         return own(*args)
 
     monkeypatch.setattr(building, "_build", counted)
-    monkeypatch.setattr(building, "_source", lambda file: "kernel void broken(global int *a) { a[0] = nonsense; }")
+    monkeypatch.setattr(building, "source_of", lambda file: "kernel void broken(global int *a) { a[0] = nonsense; }")
     with pytest.raises(KernelBuildError, match="nonsense"):
         Run(fresh, "float32").group_kernel("broken.cl", "broken", 1)
     assert len(builds) == 1

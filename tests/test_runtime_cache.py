@@ -62,8 +62,8 @@ def compute(device: Device, **defines: int) -> None:
 @pytest.fixture(params=dict.fromkeys(KEPT_ON), ids=lambda device: device.vendor.lower())
 def kept_on(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
     """A device whose programs are kept, and the probe among the kernels."""
-    shipped_source = building._source
-    monkeypatch.setattr(building, "_source", lambda file: PROBE if file == "probe.cl" else shipped_source(file))
+    shipped_source = building.source_of
+    monkeypatch.setattr(building, "source_of", lambda file: PROBE if file == "probe.cl" else shipped_source(file))
     monkeypatch.setattr(cache, "KEEPING_VENDORS", ())
     monkeypatch.setattr(cache, "_noted", [])
     return request.param
@@ -289,7 +289,7 @@ import sys
 sys.path[:0] = [{str(ROOT / "tests")!r}, {str(ROOT)!r}]
 import test_runtime_cache as t
 t.cache.KEEPING_VENDORS = ()
-t.building._source = lambda file, old=t.building._source: t.PROBE if file == "probe.cl" else old(file)
+t.building.source_of = lambda file, old=t.building.source_of: t.PROBE if file == "probe.cl" else old(file)
 builds, write = [], t.Entry.write
 t.Entry.write = lambda entry, *told: (builds.append(entry), write(entry, *told))
 device = t.list_devices()[{device.index}]

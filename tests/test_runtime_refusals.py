@@ -50,8 +50,8 @@ def builds(monkeypatch) -> list[object]:
 
 def probe(monkeypatch, more: str = "") -> None:
     """Have a kernel file probe.cl, with more lines."""
-    shipped_source, text = building._source, PROBE.format(more)
-    monkeypatch.setattr(building, "_source", lambda file: text if file == "probe.cl" else shipped_source(file))
+    shipped_source, text = building.source_of, PROBE.format(more)
+    monkeypatch.setattr(building, "source_of", lambda file: text if file == "probe.cl" else shipped_source(file))
 
 
 # Building

@@ -26,8 +26,8 @@ def test_a_struct_packed_by_name_arrives_by_name(struct, device, precision, monk
     places = [f"{name}[{k}]" if size else name for name, size in sizes.items() for k in range(size or 1)]
     copies = "\n".join(f"values[{k}] = s.{place};" for k, place in enumerate(places))
     text = MEMBERS.format(header=header, struct=struct.name, copies=copies).replace("double", "real")
-    source = building._source
-    monkeypatch.setattr(building, "_source", lambda file: text if file == "members.cl" else source(file))
+    source = building.source_of
+    monkeypatch.setattr(building, "source_of", lambda file: text if file == "members.cl" else source(file))
     values = np.arange(3, 3 + 2 * len(places), 2)
     parts = dict(zip(sizes, np.split(values, np.cumsum([size or 1 for size in sizes.values()])[:-1]), strict=True))
     told = {name: part if sizes[name] else part[0] for name, part in parts.items()}

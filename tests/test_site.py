@@ -156,5 +156,11 @@ def test_the_site_builds_without_a_warning(tmp_path, options):
     for page in tmp_path.rglob("*.html"):
         loaded = re.findall(r'<(?:script|link|img|iframe)\b[^>]*(?:src|href)="((?:https?:)?//[^"]+)"', page.read_text())
         assert not loaded, page
+    count, faults = extension("links").broken(tmp_path)
+    assert count > 25_000
+    assert not faults, "\n".join(faults[:20])
+    gather = (tmp_path / "kernels" / "potmap" / "ladder" / "gather-cl.html").read_text()
+    assert 'href="../law-clh.html"' in gather
+    assert 'href="kernels/potmap/ladder/gather-cl.html"' in (tmp_path / "variants-potmap.html").read_text()
     assert 'id="pele_ocl.EnergyResult"' in (tmp_path / "api" / "energies.html").read_text()
     assert (tmp_path / "searchindex.js").stat().st_size > 100_000

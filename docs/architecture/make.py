@@ -21,6 +21,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "command line": (2.5, 1.9, "cli __main__", "commands, options, reports"),
     "public names": (0.5, 0.9, "__init__", "import pele_ocl"),
     "bench": (3, 0.9, "bench", "timing, tuning"),
+    "checking": (3, 0.9, "checking kernels", "kernels of others, and plain"),
     "jobs": (1.5, 0.9, "jobs", "records, journals, workers"),
     "refine": (0.5, 0.9, "refine", "poses that are ranked"),
     "binding": (0, 0.9, "binding", "complex less its parts"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
+BACKLINK = re.compile(r'<a class="viewcode-back" [^>]*>.*?</a>')
 ENTRY = re.compile(r"(\w+(?:, \w+)*) : (.*)", re.DOTALL)
 ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 CLASSES = [name for name in pele_ocl.__all__ if re.search(r"[a-z][A-Z]", name)]  # Atoms and Energy are words, too
@@ -101,9 +102,16 @@ def public_or_plain(
     return None
 
 
+def without_backlinks(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Take the links from pages of code to the reference away: of inherited members they lead nowhere."""
+    if page.startswith("_modules/"):
+        context["body"] = BACKLINK.sub("", context["body"])
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", translate)
     app.connect("autodoc-process-signature", plain_names)
     app.connect("missing-reference", public_or_plain)
+    app.connect("html-page-context", without_backlinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

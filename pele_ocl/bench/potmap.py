@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms
 from ..grid import Grid
 from ..opencl.device import Device, get_cpu_device
+from ..potential_model import PotentialModel
 from ..potmap import VARIANTS, potmap
 from ..potmap.accuracy import DEFAULT_ACCURACY
 from ..potmap.estimate import middle_part
@@ -23,6 +24,7 @@ from .timing import mean_of_middle
 
 # Variants that keep DEFAULT_ACCURACY with less work than atoms times points.
 SPARING = [name for name, variant in VARIANTS.items() if variant.method in SPLIT_METHODS]
+CUTOFF = 12.0  # A, of the variant with one
 SEED = 1
 # G evaluations/s in the books, GeForce 8800 (2007).
 BOOKS = {"constant": 18.6, "coarsened": 33.4, "shared": 36.4, "coalesced": 39.5}
@@ -84,7 +86,7 @@ def _once(
     atoms: Atoms, variant: str, precision: str, devices: Sequence[Device], grid: Grid
 ) -> tuple[float, NDArray[np.floating]]:
     method = VARIANTS[variant].method
-    result = potmap(atoms, grid, method=method, variant=variant, precision=precision, device=devices)
+    result = potmap(atoms, grid, method=method, cutoff=CUTOFF, variant=variant, precision=precision, device=devices)
     return result.seconds["kernel"], result.map.values
 
 
@@ -92,7 +94,9 @@ def _timing(
     atoms: Atoms, grid: Grid, precision: str, name: str, device: str, once: Once, runs: int, rates: dict[str, float]
 ) -> Timing:
     """One line; records its rate in `rates`."""
-    rate, sampled, error = time_map(atoms, grid, once, runs, whole=name in SPARING)
+    is_cut = VARIANTS[name].approximates and name not in SPARING
+    model = PotentialModel(cutoff=CUTOFF) if is_cut else None
+    rate, sampled, error = time_map(atoms, grid, once, runs, whole=VARIANTS[name].approximates, model=model)
     rates[name] = rate
     return Timing(
         shape=grid.shape,
@@ -119,15 +123,18 @@ def _ratio(rates: dict[str, float], name: str, base: str) -> float | None:
     return rates[name] / rates[base] if base in rates else None
 
 
-def time_map(atoms: Atoms, grid: Grid, once: Once, runs: int, whole: bool = False) -> tuple[float, bool, float]:
+def time_map(
+    atoms: Atoms, grid: Grid, once: Once, runs: int, whole: bool = False, model: PotentialModel | None = None
+) -> tuple[float, bool, float]:
     """Atom evaluations a second, whether only slices of the grid were computed, and the error by norm.
 
     whole : True if the time of some slices does not tell the time of all
+    model : of the reference; None for the potential of all atoms
     """
     part = grid if whole else _sample(grid, len(atoms), once)
     values = once(part)[1]
     seconds = mean_of_middle(lambda: once(part)[0], runs)
-    return len(atoms) * len(part) / seconds, len(part) < len(grid), map_error(atoms, part, values)
+    return len(atoms) * len(part) / seconds, len(part) < len(grid), map_error(atoms, part, values, model)
 
 
 def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
@@ -144,10 +151,10 @@ def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
     return middle_part(grid, len(part) * SAMPLE_SECONDS / seconds)
 
 
-def map_error(atoms: Atoms, grid: Grid, values: NDArray[np.floating]) -> float:
+def map_error(atoms: Atoms, grid: Grid, values: NDArray[np.floating], model: PotentialModel | None = None) -> float:
     """Measure the error of a map by norm, relative, at up to CHECKED_POINTS points anywhere in its grid."""
     rng = np.random.default_rng(SEED)
     indices = rng.integers(0, grid.shape, (CHECKED_POINTS, 3))
-    exact = np.array([definition(atoms, Grid(grid.position(index), 1, (1, 1, 1)))[0, 0, 0] for index in indices])
+    exact = np.array([definition(atoms, Grid(grid.position(index), 1, (1, 1, 1)), model)[0, 0, 0] for index in indices])
     found = values[tuple(indices.T[::-1])]
     return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))

@@ -20,11 +20,13 @@ from .terminal import compiling_said_once, note, one_line, open_standard_streams
 COMMANDS = {
     "bench": "Time the variants beside each other.",
     "binding": "Compute the binding energy of the complex in IN: its energy less the energies of receptor and ligand.",
+    "check": "Check the kernel in KERNEL.cl against the reference, and say what is wrong with it.",
     "convert": "Write the map in IN as OUT, in the format that OUT's suffix says.",
     "devices": "List the OpenCL devices that can be used; 0 is the default.",
     "energy": "Compute the energy of the molecule in IN, term by term, and its full gradient.",
     "explore": "Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, accept by Metropolis.",
     "ions": "Put ions around the molecule in IN.",
+    "kernel": "Print the kernel NAME of a ladder, or list them all.",
     "mapmath": "Add and subtract maps, point by point: A - B, A + B + C.",
     "merge": "Put the results of all shards together.",
     "minimize": "Relax the structures in IN: move their atoms to a minimum of their energy.",

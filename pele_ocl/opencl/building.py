@@ -74,7 +74,7 @@ def get_program(
     with BUILDING:
         if key not in device.programs:
             device.require_precision(precision)
-            options, source = _options(device, precision, width, portable, defines), expanded_source(file, _source)
+            options, source = _options(device, precision, width, portable, defines), expanded_source(file, source_of)
             with notices.building(device.name), device_errors(device):
                 if packed is None:
                     program = _build(device, file, source, options)
@@ -154,7 +154,7 @@ def named_source(text: str) -> str:
     return name
 
 
-def _source(file: str) -> str:
+def source_of(file: str) -> str:
     """Read a kernel file, or make the header of a definition that host and kernels share."""
     if file in _TEXTS:
         return _TEXTS[file]

@@ -109,13 +109,13 @@ def scatter(run: Run, problem: MapProblem) -> SlabMethod:
     return SlabMethod((1, 1, 1), add)
 
 
-def gather(run: Run, problem: MapProblem) -> SlabMethod:
+def gather(run: Run, problem: MapProblem, group: tuple[int, int, int] = GROUP) -> SlabMethod:
     """A work-item a point, atoms from global memory."""
     kernel = _kernel(run, problem, "gather")
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         atoms = run.hold(problem.atoms4[first:last])
-        run.launch(kernel, slab.shape, GROUP, dict(slab.arguments(last - first), atoms=atoms))
+        run.launch(kernel, slab.shape, group, dict(slab.arguments(last - first), atoms=atoms))
 
     return SlabMethod((1, 1, 1), add)
 
@@ -144,13 +144,16 @@ def _constant_chunks(run: Run, first: int, last: int) -> list[tuple[int, int]]:
     return [(start, min(start + step, last)) for start in range(first, last, step)]
 
 
-def rows(algorithm: str, points: int, grouped: bool, run: Run, problem: MapProblem) -> SlabMethod:
+def rows(
+    algorithm: str, points: int, grouped: bool, run: Run, problem: MapProblem, most: tuple[int, int, int] = GROUP
+) -> SlabMethod:
     """Several points of a row for each work-item, atoms from constant memory.
 
     grouped : the kernel is built for its group, and the map padded to whole groups
+    most : work-items of a group; along x as few as a row needs
     """
-    group_x = min(32, 1 << (max(1, -(-problem.grid.shape[0] // points)) - 1).bit_length())
-    group = (group_x, GROUP[1], 1)
+    group_x = min(most[0], 1 << (max(1, -(-problem.grid.shape[0] // points)) - 1).bit_length())
+    group = (group_x, most[1], 1)
     defines = {"GROUP": group[0], "ROWS": group[1]} if grouped else {}
     kernel = _kernel(run, problem, algorithm, POINTS=points, **defines)
 

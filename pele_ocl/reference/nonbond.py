@@ -64,6 +64,20 @@ def nonbond(
     return Nonbonded(float(sums[0]), float(sums[1]), float(sums[2]), gradient)
 
 
+def pair_terms(
+    atoms: Atoms, first: NDArray[np.int32], second: NDArray[np.int32]
+) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """Eqs. 1 to 3 of each pair, Lennard-Jones and Coulomb in vacuum: energies, kcal/mol, and (dE/dr)/r."""
+    r2 = ((atoms.positions[first] - atoms.positions[second]) ** 2).sum(axis=1)
+    ones = np.ones(len(first))
+    charges = atoms.charges[first] * atoms.charges[second]
+    sigma2 = _sigma2(atoms, first, second)
+    return (
+        _lennard_jones(atoms, first, second, sigma2, r2, ones),
+        _coulomb(charges, r2, ones, ones, SolventModel()),
+    )
+
+
 def _scales(atoms: Atoms, one_four: NDArray[np.bool_] | None, n: int) -> tuple[Floats, Floats]:
     flags = np.zeros(n, bool) if one_four is None else one_four
     return np.where(flags, atoms.one_four[0], 1.0), np.where(flags, atoms.one_four[1], 1.0)

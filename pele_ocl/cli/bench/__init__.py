@@ -7,6 +7,7 @@ import click
 from .energy import energy
 from .fft import fft
 from .ions import ions
+from .ladders import ladders
 from .minimize import minimize
 from .nonbond import nonbond
 from .potmap import potmap
@@ -25,3 +26,4 @@ bench.add_command(minimize)
 bench.add_command(potmap)
 bench.add_command(ions)
 bench.add_command(fft)
+bench.add_command(ladders)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
 from ...grid import Grid
 from ...potmap import VARIANTS
-from ...potmap.split_methods import SPLIT_METHODS
 from ...variant import PRECISIONS
 from ..command import EachOnce
 from ..options import debug_option, device_list
@@ -20,8 +20,9 @@ from .options import as_json_line, exponent, milliseconds, times
 
 if TYPE_CHECKING:
     from ...bench.potmap import Timing
+    from ...bench.sizes import Group, SizeTime
 
-TIMED = [name for name, variant in VARIANTS.items() if variant.method in ("direct", *SPLIT_METHODS)]
+TIMED = list(VARIANTS)
 ON_ONE_CORE = "sequential on one core of the CPU"
 HEAD = (
     f"{'precision':10s}{'variant':12s}{'ms':>14s} {'G evals/s':>11s}{'sequential':>12s}{'gather':>9s}{'error':>9s}"
@@ -33,6 +34,26 @@ def _say_gone(context: click.Context, parameter: click.Parameter, is_given: bool
     """Tell that an option of 0.1, whose table had other programs in it, has no effect."""
     if is_given:
         note("--no-peers has no effect any more: no other programs are timed here; it goes in 0.4.0")
+
+
+def _numbers(context: click.Context, option: click.Parameter, given: str | None) -> tuple[int, ...]:
+    """Read 1,2,4."""
+    if given is None:
+        return ()
+    if not re.fullmatch(r"[1-9]\d?(,[1-9]\d?)*", given):
+        raise click.BadParameter(f"{given!r} is no list of numbers up to 99, as 1,2,4 is")
+    return tuple(map(int, given.split(",")))
+
+
+def _sizes(context: click.Context, option: click.Parameter, given: str | None) -> tuple[Group, ...]:
+    """Read 8x4,64x1x1."""
+    if given is None:
+        return ()
+    sizes = given.split(",")
+    if not all(re.fullmatch(r"[1-9]\d{0,3}(x[1-9]\d{0,3}){0,2}", size) for size in sizes):
+        raise click.BadParameter(f"{given!r} is no list of groups, as 8x4,64x1x1 is")
+    padded = ((*map(int, size.split("x")), 1, 1) for size in sizes)
+    return tuple((x, y, z) for x, y, z, *_ in padded)
 
 
 @click.command(cls=EachOnce)
@@ -59,24 +80,40 @@ def _say_gone(context: click.Context, parameter: click.Parameter, is_given: bool
     show_default=True,
     help="Times to run each; the fastest and the slowest are dropped.",
 )
+@click.option(
+    "--group",
+    "groups",
+    metavar="SIZES",
+    callback=_sizes,
+    help="Table of these groups instead, such as 8x4,32x4,64x1x1.",
+)
+@click.option(
+    "--points-per-item", "points_per_item", metavar="NUMBERS", callback=_numbers,
+    help="Table of so many points a work-item instead, such as 1,2,4,8.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
 @click.option("--no-peers", is_flag=True, hidden=True, expose_value=False, callback=_say_gone)
 @debug_option
 def potmap(
     points: int, n_atoms: int, system: str | None, variants: tuple[str, ...], precisions: tuple[str, ...],
-    choices: tuple[str, ...], runs: int, as_json: bool,
+    choices: tuple[str, ...], runs: int, groups: tuple[Group, ...], points_per_item: tuple[int, ...], as_json: bool,
 ) -> None:  # fmt: skip
-    """A potential map by every variant: the ladder of the text books, msm and mesh.
+    """A potential map by every variant: the ladder of the text books, cutoff, msm and mesh.
 
     Times are the kernels' own, with the middle runs averaged. A variant that would take many seconds is timed on slices
     from the middle of the map and scaled, marked *. Rates are atoms times points a second. "sequential" and "gather"
     are speed-ups over these two, if they are timed. The error is by norm against the float64 reference at 512 points.
     One ten times larger than the tests allow is marked "wrong", and the exit code is 1. Both msm and mesh keep 1e-4
-    with less work than their rates say. "books" is what the text books measured on a GeForce 8800 in 2007.
+    with less work than their rates say. So does cutoff, in which atoms count within 12 A, as they do in its reference.
+    "books" is what the text books measured on a GeForce 8800 in 2007.
+
+    With --group or --points-per-item there is a table for each rung that has them. It has rates in G evaluations a
+    second, a row for each group.
 
     With several --device, such as --device 0 --device 0,1, each has a table, and "first" compares it with the first.
     """
     from ...bench.potmap import BOOKS, measure, random_system
+    from ...bench.sizes import SIZED, measure_sizes
     from ...opencl.device import get_device
 
     chosen = [[get_device(part) for part in _parts(choice)] for choice in choices or (None,)]
@@ -85,6 +122,16 @@ def potmap(
     else:
         atoms = load(system)
         grid = Grid.around(atoms)
+    if groups or points_per_item:
+        if len(chosen) > 1 or len(chosen[0]) > 1:
+            raise click.UsageError("tables of sizes are of one device")
+        for precision in precisions or ("float32",):
+            cells = measure_sizes(
+                atoms, grid, precision, chosen[0][0], groups or ((32, 4, 1),), points_per_item or (1, 2, 4, 8),
+                variants or tuple(SIZED), runs,
+            )  # fmt: skip
+            _say_sizes(list(cells), f"{len(atoms):,} atoms, {precision}, on {chosen[0][0]}", as_json)
+        return
     timings: list[Timing] = []
     first: dict[tuple[str, str], float] = {}
     for devices in chosen:
@@ -101,6 +148,22 @@ def potmap(
                 click.echo(as_json_line(timing) if as_json else _line(timing, BOOKS.get(timing.variant), over_first))
                 timings.append(timing)
     refuse_wrong((f"{timing.variant}, {timing.precision}, {timing.device}", timing) for timing in timings)
+
+
+def _say_sizes(cells: list[SizeTime], about: str, as_json: bool) -> None:
+    """Write a table for each rung, or JSON."""
+    for variant in dict.fromkeys(cell.variant for cell in cells):
+        own = [cell for cell in cells if cell.variant == variant]
+        if as_json:
+            click.echo("\n".join(map(as_json_line, own)))
+            continue
+        points = list(dict.fromkeys(cell.points_per_item for cell in own))
+        click.echo(f"\n{variant}: G evaluations a second, {about}; points a work-item:")
+        click.echo(f"{'group':12s}" + "".join(f"{number:>10d}" for number in points))
+        for group in dict.fromkeys(cell.group for cell in own):
+            rates = [cell.rate for cell in own if cell.group == group]
+            row = "".join(f"{'no':>10s}" if rate is None else f"{rate / 1e9:10.3f}" for rate in rates)
+            click.echo(f"{'x'.join(map(str, group)):12s}{row}")
 
 
 def _bases(variants: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from .options import SpeedUps, as_json_line, bench_options, exponent, first_of, 
 
 if TYPE_CHECKING:
     from ...bench.solvent import Timing
+    from ...opencl.device import Device
 
 HEAD = (
     f"{'structure':14s}{'atoms':>7s}  {'precision':10s}{'variant':12s}{'ms':>12s}{'speed-up':>11s}{'G pairs/s':>11s}"
@@ -25,9 +26,12 @@ BASES = {"sequential": "sequential on one core of the CPU"}
 
 @click.command(cls=EachOnce)
 @bench_options(VARIANTS)
+@click.option(
+    "--why", "is_why", is_flag=True, help="Say in a sentence what limits each float32 row, and what was seen."
+)
 def solvent(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
-    as_json: bool,
+    as_json: bool, is_why: bool,
 ) -> None:  # fmt: skip
     """Born radii by every variant on structures from 96 to 30,211 atoms: the thesis' tables 3.2 and 3.3 anew.
 
@@ -55,6 +59,27 @@ def solvent(
                 click.echo(as_json_line(timing) if as_json else _line(timing, speed_ups))
                 timings.append((f"{timing.variant}, {precision}, {name}", timing))
     refuse_wrong(timings)
+    if is_why and not as_json:
+        _say_why([timing for _, timing in timings if timing.precision == "float32"], chosen)
+
+
+def _say_why(timings: list[Timing], device: Device) -> None:
+    """Say what limits the rows of the last structure, and what they show."""
+    from ...bench.ceilings import measure_ceilings
+    from ...bench.ladders import RungTime, counts_of, what_was_seen, why
+
+    last = [timing for timing in timings if timing.system == timings[-1].system]
+    rungs = [
+        RungTime("solvent", each.variant, each.seconds, each.n_atoms**2, counts_of("solvent", each.variant))
+        for each in last
+    ]
+    if not rungs:
+        return
+    ceilings = measure_ceilings(device)
+    click.echo("\n" + "\n".join(why(rung, ceilings) for rung in rungs))
+    counted = [rung for rung in rungs if rung.counts is not None]
+    if len(counted) > 1:
+        click.echo("\n" + what_was_seen(counted, ceilings))
 
 
 def _line(timing: Timing, speed_ups: SpeedUps) -> str:

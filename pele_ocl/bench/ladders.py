@@ -1,0 +1,121 @@
+"""All ladders beside the ceilings of a device: how far each rung is from them, and what limits it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+from ..nonbond import VARIANTS as NONBOND
+from ..opencl.device import Device
+from ..potmap import VARIANTS as POTMAP
+from ..solvent import VARIANTS as SOLVENT
+from . import nonbond, potmap, solvent
+from .ceilings import Ceilings
+from .systems import load
+
+CUTOFF = 8.0  # A, of the pair list
+POINTS, ATOMS = 48, 1024  # of the map
+SYSTEM = "ubiquitin"
+CLOSE = 0.5  # of a ceiling, from which on it is what limits a rung
+KINDS = {"roots": "reciprocal roots", "multiply_adds": "multiply-adds", "bytes": "bytes"}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Work of a kernel for an evaluation, in float32. bytes : read and written, whatever a cache has of them"""
+
+    roots: float
+    multiply_adds: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class RungTime:
+    """Time of a rung.
+
+    ladder : "potmap", "solvent" or "nonbond"; evaluations : atoms times points, atoms squared, or pairs
+    """
+
+    ladder: str
+    rung: str
+    seconds: float
+    evaluations: float
+    counts: Counts | None
+
+    @property
+    def rate(self) -> float:
+        """Evaluations a second."""
+        return self.evaluations / self.seconds
+
+    def shares(self, ceilings: Ceilings) -> dict[str, float]:
+        """Tell by kind of work which share of the device's ceiling the rung reaches; above 1 it does less work."""
+        assert self.counts is not None
+        return {kind: getattr(self.counts, kind) * self.rate / getattr(ceilings, kind) for kind in KINDS}
+
+
+@cache
+def counts() -> dict[str, Counts]:
+    """Read what rungs do for an evaluation, as tests/benchmarks/counts.py counted it in a simulator."""
+    text = (Path(__file__).parent / "counts.json").read_text()
+    return {name: Counts(**values) for name, values in json.loads(text).items()}
+
+
+def counts_of(ladder: str, rung: str) -> Counts | None:
+    """Look up the counts of a rung."""
+    return counts().get(f"{ladder}/{rung}")
+
+
+def measure_ladders(device: Device, runs: int = 3) -> Iterator[RungTime]:
+    """Time all rungs in float32, the errors left aside: maps of random charges, radii and pairs of ubiquitin."""
+    atoms, grid = potmap.random_system(POINTS, ATOMS)
+    names = [name for name, variant in POTMAP.items() if counts_of("potmap", name) and variant.method == "direct"]
+    for timing in potmap.measure(atoms, grid, "float32", [device], names, runs):
+        yield _rung("potmap", timing.variant, timing.seconds, len(atoms) * len(grid))
+    protein = load(SYSTEM)
+    for row in solvent.measure(SYSTEM, protein, "float32", device, tuple(SOLVENT), runs):
+        yield _rung("solvent", row.variant, row.seconds, len(protein) ** 2)
+    case = nonbond.Case.of(SYSTEM, protein, CUTOFF, device)
+    for line in nonbond.measure(case, "sorted", "float32", True, device, tuple(NONBOND), runs):
+        yield _rung("nonbond", line.variant, line.seconds, line.n_pairs)
+
+
+def _rung(ladder: str, name: str, seconds: float, evaluations: float) -> RungTime:
+    return RungTime(ladder, name, seconds, evaluations, counts_of(ladder, name))
+
+
+def why(rung: RungTime, ceilings: Ceilings) -> str:
+    """Say in a sentence what limits a rung."""
+    if rung.counts is None:
+        return f"{rung.rung}: not counted"
+    shares = rung.shares(ceilings)
+    others = ", ".join(f"{KINDS[kind]} {100 * share:.0f} %" for kind, share in shares.items())
+    computing = max("roots", "multiply_adds", key=lambda kind: shares[kind])
+    most = max((kind for kind in shares if shares[kind] <= 1), key=lambda kind: shares[kind], default=computing)
+    if shares[computing] > 1:
+        reason = f"faster than {KINDS[computing]} as counted allow: it leaves work out"
+    elif shares[most] >= CLOSE:
+        reason = f"{KINDS[most]} limit it"
+    elif shares["bytes"] > 1:
+        reason = f"caches answer it: it asks for {shares['bytes']:.1f} times the bytes that memory gives"
+    elif shares[most] >= CLOSE / 5:
+        reason = f"nothing alone limits it; {KINDS[most]} come next"
+    else:
+        reason = "it waits, or leaves lanes of vectors empty: most of the device has nothing to do"
+    return f"{rung.rung}: {reason} ({others} of the device's most)"
+
+
+def what_was_seen(rungs: list[RungTime], ceilings: Ceilings) -> str:
+    """Say in a sentence what the rungs of a ladder show, from their own numbers."""
+    slowest, fastest = min(rungs, key=lambda rung: rung.rate), max(rungs, key=lambda rung: rung.rate)
+    gain = fastest.rate / slowest.rate
+    steps = [(after.rate / before.rate, before, after) for before, after in pairwise(rungs)]
+    largest, before, after = max(steps, key=lambda step: step[0])
+    reason = why(fastest, ceilings).partition(": ")[2]
+    return (
+        f"In short: {fastest.rung} is {gain:,.0f} times as fast as {slowest.rung}; the largest step, {largest:,.1f} "
+        f"times, is from {before.rung} to {after.rung}; of {fastest.rung}, {reason}."
+    )

@@ -1,0 +1,83 @@
+"""Rungs of the potential map's ladder with groups of other sizes, and with other numbers of points a work-item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ..atoms import Atoms
+from ..errors import KernelBuildError
+from ..grid import Grid
+from ..opencl.device import Device
+from ..opencl.run import Run
+from ..potential_model import PotentialModel
+from ..potmap.map_slab import MapSlab
+from ..potmap.problem import MapProblem
+from ..potmap.variants import HostSteps, gather, rows
+from .timing import mean_of_middle
+
+Group = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class SizeTime:
+    """A cell of a table. seconds : kernels alone; None if the device does not take the group"""
+
+    variant: str
+    group: Group
+    points_per_item: int
+    device: str
+    seconds: float | None
+    evaluations: int
+
+    @property
+    def rate(self) -> float | None:
+        """Evaluations a second."""
+        return None if self.seconds is None else self.evaluations / self.seconds
+
+
+# Host steps of a rung with so many points a work-item and such groups.
+Sized = Callable[[int, Group], HostSteps]
+
+SIZED: dict[str, Sized] = {
+    "gather": lambda points, group: partial(gather, group=group),
+    "coarsened": lambda points, group: partial(rows, "coarsened", points, False, most=group),
+    "shared": lambda points, group: partial(rows, "shared", points, True, most=group),
+    "coalesced": lambda points, group: partial(rows, "coalesced", points, True, most=group),
+}
+ONE_POINT = ("gather",)  # a work-item
+
+
+def measure_sizes(
+    atoms: Atoms, grid: Grid, precision: str, device: Device, groups: Sequence[Group], points: Sequence[int],
+    variants: Sequence[str] = tuple(SIZED), runs: int = 5,
+) -> Iterator[SizeTime]:  # fmt: skip
+    """Time rungs for all groups, and for all numbers of points a work-item if they have several."""
+    problem = MapProblem.of(atoms, grid, PotentialModel(), 1.0, False, precision)
+    for variant in (name for name in SIZED if name in variants):
+        for own in (1,) if variant in ONE_POINT else points:
+            for group in groups:
+                seconds = _seconds(SIZED[variant](own, group), problem, device, precision, group, runs)
+                yield SizeTime(variant, group, own, str(device), seconds, len(atoms) * len(grid))
+
+
+def _seconds(
+    steps: HostSteps, problem: MapProblem, device: Device, precision: str, group: Group, runs: int
+) -> float | None:
+    """Seconds of a rung; None for groups that the device does not take."""
+    if group[0] * group[1] * group[2] > device.largest_group:
+        return None
+
+    def once() -> float:
+        run = Run(device, precision)
+        method = steps(run, problem)
+        slab = MapSlab.on(run, problem, 0, problem.grid.shape[2], method.pad)
+        method.add(run, slab, 0, problem.n_atoms)
+        return run.kernel_seconds
+
+    try:
+        once()  # builds the kernels
+    except KernelBuildError:
+        return None
+    return mean_of_middle(once, runs)

@@ -1,0 +1,345 @@
+"""Cases that a kernel is checked on: inputs of awkward sizes, exact results, and what usual mistakes would give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..potential_model import PotentialModel
+from ..reference.nonbond import pair_terms
+from ..reference.potmap import potential
+from ..reference.solvent import gb_distance, hct_term
+from ..units import COULOMB_KCAL_A
+
+SEED = 1
+DENSITY = 0.1  # atoms in a cubic Angstrom, as in a protein
+LARGE = 1009  # atoms
+MANY_PAIRS = 100_003
+MANY = 4_000_037  # numbers
+FACTOR = 1 - 1 / 78.5
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A usual mistake. kind : its name in JSON; sentence : what to look for; values : what it gives"""
+
+    kind: str
+    sentence: str
+    values: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Inputs of one size.
+
+    name : of the size, for people
+    values : by the names of a kernel's arguments; numbers, and arrays of float64 or int32
+    exact : what is right, shaped as the output is
+    scale : what errors are relative to: sums of the terms' sizes, shaped as `exact`
+    slips : makes the results of usual mistakes
+    added : whether the elements of the output are added up before they are compared
+    is_simulated : small enough for a simulator
+    """
+
+    name: str
+    values: Mapping[str, Any]
+    exact: Floats
+    scale: Floats
+    slips: Callable[[], Iterator[Slip]] = field(default=lambda: iter(()))
+    added: bool = False
+    is_simulated: bool = False
+
+    def size(self, name: str) -> int:
+        """Look up a number that is an integer."""
+        return int(self.values[name])
+
+
+def _single(values: Floats) -> Floats:
+    """Round to float32, so that kernels of both precisions have the same inputs."""
+    return values.astype(np.float32).astype(np.float64)
+
+
+def _sizes(group: int) -> list[int]:
+    """Sizes that kernels fail at: one, next to a group's, primes."""
+    return sorted({1, 2, group - 1, group, group + 1, 37, 101, 257, LARGE} - {0})
+
+
+def _atoms(n: int, least: float = 1.2) -> Floats:
+    """Positions (n, 3) A of atoms in a cube, none closer than `least`, but for n too large by much."""
+    rng, edge = np.random.default_rng(SEED + n), int(np.ceil(n ** (1 / 3)))
+    apart = max(DENSITY ** (-1 / 3), 1.5 * least)
+    places = np.stack(np.meshgrid(*3 * [np.arange(edge)], indexing="ij"), axis=-1).reshape(-1, 3)[:n]
+    shaken: Floats = apart * places + rng.uniform(0, (apart - least) / 2, (n, 3)) + 0.3
+    return _single(rng.permutation(shaken))
+
+
+def _charges(n: int) -> Floats:
+    return _single(np.sqrt(COULOMB_KCAL_A) * np.random.default_rng(SEED).uniform(-0.8, 0.8, n))
+
+
+def _apart(a: Floats, b: Floats) -> Floats:
+    """Distances (len(a), len(b)) A."""
+    distances: Floats = np.linalg.norm(a[:, None] - b[None], axis=2)
+    return distances
+
+
+def of_terms(terms: Floats, word: str, what: str = "sum") -> Iterator[Slip]:
+    """Yield mistakes of a sum over terms, (elements, terms). word : name of what a term belongs to"""
+    exact = terms.sum(axis=1)
+    yield Slip("sign", f"the sign of the {what} is wrong: it is minus what it should be", -exact)
+    yield Slip("factor", f"the {what} is twice what it should be", 2 * exact)
+    yield Slip("factor", f"the {what} is half of what it should be", exact / 2)
+    if terms.any():
+        last = f"the loop ends one {word} too early: the last {word} is left out; it runs while the index < the number"
+        yield Slip("off-by-one", last, exact - terms[:, -1])
+        first = f"the loop begins one {word} too late: {word} 0 is left out; indices begin with 0"
+        yield Slip("off-by-one", first, exact - terms[:, 0])
+        yield Slip("off-by-one", f"the last {word} is counted twice", exact + terms[:, -1])
+        yield Slip("not-added", f"only the last {word} counts: = where += is meant", terms[:, -1])
+        yield Slip("absolute", "signs are lost: every term counts as positive", np.abs(terms).sum(axis=1))
+
+
+@cache
+def sum_cases(group: int) -> Sequence[Case]:
+    """Sums of numbers, up to millions of them."""
+
+    def case(n: int) -> Case:
+        values = _single(np.random.default_rng(SEED + n).uniform(0, 1, n))
+
+        def slips() -> Iterator[Slip]:
+            yield from of_terms(values[None], "value")
+            whole = values[: n // group * group]
+            part = "the last work-group, which is not full, is left out"
+            yield Slip("partial-group", part, np.array([whole.sum()]))
+            yield Slip("partial-group", "only the first work-group is summed", np.array([values[:group].sum()]))
+
+        exact = np.array([values.sum()])
+        return Case(
+            f"{n:,} value{'s' * (n > 1)}", dict(n=n, values=values), exact, exact, slips, True, 1 < n <= group + 1
+        )
+
+    return [case(n) for n in [*_sizes(group), MANY]]
+
+
+@cache
+def potmap_cases(group: int) -> Sequence[Case]:
+    """Maps whose edges differ and are no multiples of a group; one atom, no charge at all."""
+
+    def case(shape: tuple[int, int, int], n: int, uncharged: bool = False, simulated: bool = False) -> Case:
+        spacing, corner = 0.5, np.array([-0.5, 0.25, -0.75])
+        positions = _single(_atoms(n) + 0.07)
+        charges = np.zeros(n) if uncharged else _charges(n)
+        indices = np.stack(np.meshgrid(*map(np.arange, shape[::-1]), indexing="ij")[::-1], -1).reshape(-1, 3)
+        points = corner + spacing * indices
+        r2 = ((points[:, None] - positions[None]) ** 2).sum(axis=2)
+        terms = charges * potential(r2, PotentialModel())
+
+        def slips() -> Iterator[Slip]:
+            yield from of_terms(terms, "atom", "potential")
+            yield Slip("formula", "the root is missing: the terms are q / r^2 in place of q / r", (charges / r2).sum(1))
+            yield Slip("formula", "the terms are q r in place of q / r", (charges * np.sqrt(r2)).sum(1))
+            yield Slip("formula", "charges are left out: the terms are 1 / r", (1 / np.sqrt(r2)).sum(1))
+            if min(shape) > 1:
+                turned = terms.sum(1).reshape(shape[::-1]).transpose().ravel()
+                axes = "the axes of the map are exchanged: a point's place is (k * ny + j) * nx + i, x runs fastest"
+                yield Slip("axes", axes, turned)
+            for axis, name in enumerate("xyz"):
+                moved = points + spacing * np.eye(3)[axis]
+                r = np.linalg.norm(moved[:, None] - positions[None], axis=2)
+                off = f"points are off by one along {name}: point 0 is at the corner, not one spacing beyond"
+                yield Slip("off-by-one", off, (charges / r).sum(1))
+
+        size = " x ".join(map(str, shape))
+        name = f"{size} points, {n:,} atom{'s' * (n > 1)}{', charges all zero' * uncharged}"
+        nx, ny, nz = shape
+        values = dict(
+            n_atoms=n, nx=nx, ny=ny, nz=nz, corner=np.array([*corner, spacing]), k=range(nz),
+            atoms=np.column_stack([positions, charges]),
+        )  # fmt: skip
+        scale = np.abs(terms).sum(1)
+        return Case(name, values, terms.sum(1), scale if not uncharged else np.ones(len(scale)), slips,
+                    is_simulated=simulated)  # fmt: skip
+
+    return [
+        case((1, 1, 1), 1), case((2, 3, 4), 2), case((17, 5, 3), 13, simulated=True), case((5, 17, 3), 37),
+        case((16, 8, 4), group), case((13, 11, 7), group + 1), case((7, 6, 5), 5, uncharged=True),
+        case((35, 17, 7), 131),
+    ]  # fmt: skip
+
+
+def timed_map() -> Case:
+    """A map large enough for times; its exact values are not known."""
+    shape, n, spacing = (64, 64, 32), LARGE, 0.5
+    n_points = int(np.prod(shape))
+    values = dict(
+        n_atoms=n, **dict(zip(("nx", "ny", "nz"), shape, strict=True)), corner=np.array([-0.5, 0.25, -0.75, spacing]),
+        k=range(shape[2]), atoms=np.column_stack([_single(_atoms(n) + 0.07), _charges(n)]),
+    )  # fmt: skip
+    name = f"{' x '.join(map(str, shape))} points, {n:,} atoms"
+    return Case(name, values, np.zeros(n_points), np.ones(n_points))
+
+
+@cache
+def born_cases(group: int) -> Sequence[Case]:
+    """Molecules; spheres that touch, and one that lies within another."""
+
+    def case(n: int, least: float = 1.2, name: str = "") -> Case:
+        rng = np.random.default_rng(SEED)
+        positions, rho = _atoms(n, least), _single(rng.uniform(1.0, 1.8, n))
+        scaled = _single(rho * rng.uniform(0.7, 0.9, n))
+        if name:
+            positions[1] = positions[0] + np.array([0.25, 0, 0])
+            positions, scaled = _single(positions), np.where(np.arange(n) == 1, 2.5, scaled)
+        r = _apart(positions, positions)
+        own = np.eye(n, dtype=bool)
+        terms = np.where(own, 0, hct_term(np.where(own, 1, r), rho[:, None], scaled[None]) / 2)
+
+        def slips() -> Iterator[Slip]:
+            yield from of_terms(terms, "atom")
+            if n > 1:
+                itself = "an atom meets itself, at a distance of zero: leave out j = i"
+                yield Slip("own-pair", itself, np.where(scaled > rho, np.nan, terms.sum(1)))
+                swapped = np.where(own, 0, hct_term(np.where(own, 1, r), scaled[:, None], rho[None]) / 2)
+                yield Slip("formula", "rho and s are exchanged: rho is of atom i, s of atom j", swapped.sum(1))
+
+        values = dict(n_atoms=n, atoms=np.column_stack([positions, rho]), scaled=scaled)
+        title = f"{n:,} atom{'s' * (n > 1)}{name}"
+        scale = np.abs(terms).sum(1) + 0.1
+        return Case(title, values, terms.sum(1), scale, slips, is_simulated=n == min(group + 1, 37))
+
+    return [*map(case, _sizes(group)), case(13, name=", one within the sphere of another")]
+
+
+@cache
+def solvent_cases(group: int) -> Sequence[Case]:
+    """Molecules; no charge at all."""
+
+    def case(n: int, uncharged: bool = False) -> Case:
+        positions, radii = _atoms(n), _single(np.random.default_rng(SEED).uniform(1.3, 4.0, n))
+        charges = np.zeros(n) if uncharged else _charges(n)
+        factor = float(np.float32(FACTOR))
+        r = _apart(positions, positions)
+        products = -factor / 2 * charges[:, None] * charges[None]
+        terms = products / gb_distance(r, radii[:, None], radii[None])
+
+        def slips() -> Iterator[Slip]:
+            yield from of_terms(terms, "atom", "energy")
+            without = np.where(np.eye(n, dtype=bool), 0, terms).sum(1)
+            yield Slip("own-pair", "the atom's own term, j = i, is left out; it counts here", without)
+            bare = np.divide(products, r, out=np.zeros_like(r), where=r > 0)
+            yield Slip("formula", "the terms are q q / r in place of q q / f", bare.sum(1))
+            wrong = products / np.sqrt(r**2 + radii[:, None] * radii[None])
+            yield Slip("formula", "the exponential of f is left out", wrong.sum(1))
+
+        values = dict(n_atoms=n, factor=factor, atoms=np.column_stack([positions, charges]), radii=radii)
+        name = f"{n:,} atom{'s' * (n > 1)}{', charges all zero' * uncharged}"
+        scale = np.ones(n) if uncharged else np.abs(terms).sum(1)
+        return Case(name, values, terms.sum(1), scale, slips, is_simulated=n == min(group + 1, 37))
+
+    return [*map(case, _sizes(group)), case(13, uncharged=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _List:
+    """Pairs of a case. pulls : (pairs, 3) gradient of each pair's first atom, kcal/mol/A"""
+
+    pairs: NDArray[np.int32]
+    energies: Floats
+    lennard_jones: Floats
+    coulomb: Floats
+    pulls: Floats
+    values: dict[str, Any]
+    name: str
+
+
+@cache
+def _lists(group: int) -> tuple[_List, ...]:
+    """Lists of pairs of all sizes; no charge at all; atoms at one place whose pair is excluded."""
+    small = [_list(n, max(2, min(n, 101))) for n in (1, group - 1, group, group + 1, 257) if n > 0]
+    odd = _list(101, 37, uncharged=True), _list(101, 37, at_one_place=True)
+    return *small, *odd, _list(MANY_PAIRS, LARGE)
+
+
+def _list(n_pairs: int, n_atoms: int, uncharged: bool = False, at_one_place: bool = False) -> _List:
+    rng = np.random.default_rng(SEED + n_pairs)
+    n_pairs = min(n_pairs, n_atoms * (n_atoms - 1) // 2 - at_one_place)
+    positions, charges = _atoms(n_atoms), np.zeros(n_atoms) if uncharged else _charges(n_atoms)
+    if at_one_place:
+        positions[1] = positions[0]
+    every = np.column_stack(np.triu_indices(n_atoms, 1))
+    every = every[1:] if at_one_place else every  # the first pair is that of atoms 0 and 1
+    pairs = np.ascontiguousarray(every[np.sort(rng.permutation(len(every))[:n_pairs])], np.int32)
+    sigma, epsilon = _single(rng.uniform(1.0, 1.6, n_atoms)), _single(rng.uniform(0.02, 0.2, n_atoms))
+    atoms = Atoms(positions=positions, charges=charges / np.sqrt(COULOMB_KCAL_A), lj_sigma=sigma, lj_epsilon=epsilon)
+    (lennard_jones, slopes), (coulomb, more) = pair_terms(atoms, *pairs.T)
+    pulls = (slopes + more)[:, None] * (positions[pairs[:, 0]] - positions[pairs[:, 1]])
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    both = both[np.lexsort((both[:, 1], both[:, 0]))]
+    starts = np.searchsorted(both[:, 0], np.arange(n_atoms + 1)).astype(np.int32)
+    values = dict(
+        n_atoms=n_atoms, n_pairs=len(pairs), pairs=pairs, atoms=np.column_stack([positions, charges]), sigma=sigma,
+        epsilon=epsilon, starts=starts, partners=np.ascontiguousarray(both[:, 1], np.int32),
+    )  # fmt: skip
+    name = f"{len(pairs):,} pair{'s' * (len(pairs) > 1)} of {n_atoms} atoms{', charges all zero' * uncharged}"
+    name += ", two atoms at one place, excluded" * at_one_place
+    return _List(pairs, lennard_jones + coulomb, lennard_jones, coulomb, pulls, values, name)
+
+
+@cache
+def pair_cases(group: int) -> Sequence[Case]:
+    """Energies of pairs."""
+
+    def case(of: _List) -> Case:
+        def slips() -> Iterator[Slip]:
+            yield Slip("sign", "the sign of the energy is wrong: it is minus what it should be", -of.energies)
+            yield Slip("sign", "the sign of the Coulomb energy is wrong", of.lennard_jones - of.coulomb)
+            yield Slip("sign", "the sign of the Lennard-Jones energy is wrong", of.coulomb - of.lennard_jones)
+            yield Slip("formula", "the Coulomb energy is left out", of.lennard_jones)
+            yield Slip("formula", "the Lennard-Jones energy is left out", of.coulomb)
+            yield Slip("factor", "the 4 of Lennard-Jones is left out", of.lennard_jones / 4 + of.coulomb)
+            yield Slip("factor", "the energy is twice what it should be", 2 * of.energies)
+            yield Slip("factor", "the energy is half of what it should be", of.energies / 2)
+
+        scale = np.abs(of.lennard_jones) + np.abs(of.coulomb) + 0.01
+        return Case(of.name, of.values, of.energies, scale, slips, is_simulated=len(of.pairs) == group + 1)
+
+    return [case(each) for each in _lists(group)]
+
+
+@cache
+def nonbond_cases(group: int) -> Sequence[Case]:
+    """Gradients over pairs."""
+
+    def case(of: _List) -> Case:
+        n = of.values["n_atoms"]
+        first, second = of.pairs.T
+
+        def added(to_first: Floats, to_second: Floats) -> Floats:
+            gradient = np.zeros((n, 3))
+            np.add.at(gradient, first, to_first)
+            np.add.at(gradient, second, to_second)
+            return gradient.ravel()
+
+        def slips() -> Iterator[Slip]:
+            both = added(of.pulls, -of.pulls)
+            yield Slip("sign", "the sign is wrong: these are forces, minus the gradient", -both)
+            alike = "both atoms of a pair get the same gradient: the second one gets minus that of the first"
+            yield Slip("sign", alike, added(of.pulls, of.pulls))
+            lacks = "the second atom of each pair gets nothing: it gets minus the gradient of the first"
+            yield Slip("formula", lacks, added(of.pulls, 0 * of.pulls))
+            yield Slip("factor", "the gradient is twice what it should be: is each pair counted twice?", 2 * both)
+            yield Slip("factor", "the gradient is half of what it should be", both / 2)
+
+        scale = added(np.abs(of.pulls), np.abs(of.pulls)) + 0.1
+        return Case(
+            of.name, of.values, added(of.pulls, -of.pulls), scale, slips,
+            is_simulated=len(of.pairs) == group + 1,
+        )  # fmt: skip
+
+    return [case(each) for each in _lists(group)]

@@ -1,0 +1,162 @@
+"""Check of a kernel in processes of its own, so that one that crashes or never ends harms nobody."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..arguments import choice, flag, text, whole_number
+from ..errors import InputError
+from ..opencl import Device, get_device
+from .compiling import compiled
+from .diagnosis import examined
+from .findings import CaseResult, CheckResult, Finding, merged
+from .quantities import QUANTITIES, Quantity
+from .running import Launch, Runner
+from .simulator import findings_of, simulated, simulator
+from .timing import timed
+
+MOST_SECONDS = 120.0
+MOST_ITEMS = 4096
+POINTS_PER_ITEM = r"\bPOINTS *= *(\d+)"  # as a kernel's `enum { POINTS = 4 };` says it
+
+
+def in_this_process(request: dict[str, Any], device: Device) -> CheckResult:
+    """Check a kernel here; request : of `check_kernel`, as JSON has it, with `is_simulated`."""
+    quantity, is_simulated = QUANTITIES[request["quantity"]], request["is_simulated"]
+    found, findings = compiled(request["source"], quantity, device, request["kernel"])
+    if found is None:
+        return CheckResult(quantity.name, request["kernel"], str(device), None, tuple(findings))
+    if found.precision == "float64" and not device.has_float64:
+        lacks = Finding("compile", f"{device} has no double; use float")
+        return CheckResult(quantity.name, found.kernel, str(device), found.precision, (lacks,))
+    launch = _launch(request, quantity, found.group)
+    runner = Runner(device, found, quantity, launch, is_guarded=not is_simulated)
+    cases = quantity.cases(launch.size)
+    if is_simulated:
+        for case in cases:
+            if case.is_simulated:
+                runner.outcome(case)
+        return CheckResult(quantity.name, found.kernel, str(device), found.precision, ())
+    wrong, results = examined(runner, cases)
+    rungs = () if wrong or not request["is_timed"] else tuple(timed(runner, cases))
+    return CheckResult(quantity.name, found.kernel, str(device), found.precision, wrong, results, rungs)
+
+
+def _launch(request: dict[str, Any], quantity: Quantity, asked: tuple[int, ...] | None) -> Launch:
+    """Find how to launch a kernel: as the request says, else as the kernel, else as the quantity."""
+    name = request["launch"] or next(iter(quantity.launches))
+    group = (1,) if name == "one" else quantity.group if name in ("point", "plane") else (64,)
+    said = re.search(POINTS_PER_ITEM, request["source"])
+    points = request["points_per_item"] or (int(said[1]) if said else 1)
+    return Launch(quantity.launches[name], tuple(request["group"] or asked or group), points)
+
+
+def check_kernel(
+    source: str, quantity: str, *, kernel: str | None = None, launch: str | None = None,
+    group: Sequence[int] | None = None, points_per_item: int | None = None, device: str | int | None = None,
+    timing: bool = True,
+) -> CheckResult:  # fmt: skip
+    """Check a kernel of your own against the reference, and time it beside our variants.
+
+    source : the text of a file in OpenCL C; docs/check.md has the arguments that a kernel may take
+    quantity : "sum", "potmap", "born", "solvent", "pair-energy" or "nonbond"
+    kernel : its name; not needed if the file has but one
+    launch : owner of a work-item: "atom", "pair", "point", "number", or a point of one "plane". "one" has a single
+        work-item, "group" a work-group for each atom. By default it is the first that docs/check.md lists
+    group : work-items of a group along each axis; by default as the kernel has it, or 64
+    points_per_item : points along x, or elements, that a work-item computes; by default as the kernel's constant
+        POINTS says, else 1
+    device : by its number in `list_devices()`, or by part of its name
+    timing : whether a right kernel is timed
+
+    It runs on awkward sizes in a process of its own. If oclgrind is installed, that looks for races and invalid
+    accesses, too. Raises InputError for an unknown quantity or launch, DeviceError.
+    """
+    choice("quantity", quantity, QUANTITIES)
+    if launch is not None:
+        choice("launch", launch, QUANTITIES[quantity].launches)
+    sizes = None if group is None else list(group) if isinstance(group, tuple | list) else [group]
+    chosen = get_device(device)
+    request = dict(
+        source=text("source", source), quantity=quantity, kernel=None if kernel is None else text("kernel", kernel),
+        launch=launch, group=None if sizes is None else [_items("group", each) for each in sizes],
+        points_per_item=None if points_per_item is None else _items("points_per_item", points_per_item),
+        is_timed=flag("timing", timing),
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "report"
+        plain = _started(request | {"is_simulated": False}, str(chosen.index), None)
+        watched = None if simulator() is None else _started(request | {"is_simulated": True}, None, str(log))
+        result = _result(plain, request, str(chosen))
+        if watched is None:
+            return result
+        _output(watched)
+        more = findings_of(log.read_text() if log.exists() else "")
+    if {each.kind for each in result.findings} & {"compile", "signature"}:
+        more = []
+    return replace(result, findings=_together(more, result.findings), simulator=simulator())
+
+
+def _items(name: str, value: object) -> int:
+    """Check a number of work-items or of points."""
+    return whole_number(name, value, least=1, most=MOST_ITEMS)
+
+
+def _started(request: dict[str, Any], device: str | None, log: str | None) -> subprocess.Popen[str]:
+    """Start a process that checks; log : of the simulator that it runs under."""
+    command = [sys.executable, "-m", "pele_ocl.checking", *([device] if device else [])]
+    command, environment = (command, None) if log is None else simulated(command, log)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(request))
+    process.stdin.close()
+    process.stdin = None
+    return process
+
+
+def _output(process: subprocess.Popen[str]) -> tuple[str, str, bool]:
+    """Wait for a process: its output, its complaints, and if it ended in time."""
+    try:
+        return *process.communicate(timeout=MOST_SECONDS), True
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return *process.communicate(), False
+
+
+def _result(process: subprocess.Popen[str], request: dict[str, Any], device: str) -> CheckResult:
+    """Read the result of a process, or say that the kernel ended it."""
+    output, complaints, in_time = _output(process)
+    try:
+        answer = json.loads(output.splitlines()[-1])
+    except (IndexError, ValueError):
+        reason = (
+            f"it does not end within {MOST_SECONDS:.0f} s: a loop without end, or a barrier that not all come to"
+            if not in_time
+            else "it ends the process that runs it: it reads or writes far outside its arrays"
+            if process.returncode < 0
+            else f"it cannot be run: {' '.join(complaints.split())[-300:]}"
+        )
+        return CheckResult(request["quantity"], request["kernel"], device, None, (Finding("crash", reason),))
+    if "error" in answer:
+        raise InputError(answer["error"])
+    return CheckResult.from_dict(answer)
+
+
+def _together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Put findings with lines first, and leave out what follows from them: faults without a name, or of one size."""
+    follows = {"wrong", "not-a-number", "race", "out-of-bounds", "not-written", "partial-group"}
+    left = [each for each in computed if not simulated or (each.kind not in follows and len(each.cases) != 1)]
+    return merged([*simulated, *left])
+
+
+__all__ = ["CaseResult", "CheckResult", "Finding", "check_kernel", "in_this_process"]

@@ -1,0 +1,143 @@
+"""Kernels of a student's file: compiled, with the compiler's messages in plain words, and with the right arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..errors import KernelBuildError
+from ..opencl import Device
+from ..opencl.building import get_program, named_source
+from ..opencl.signature import Parameter
+from .findings import Finding
+from .quantities import Given, Quantity
+
+# Of clang, `file:7:5: error: ...`; of PoCL, `error: file:7:5: ...`.
+MESSAGE = re.compile(r"(?:error: [\w.-]*|[\w.<>-]*):(\d+):(\d+): (?!warning|note)(?:fatal )?(?:error: )?(.*)")
+MOST_MESSAGES = 5  # later ones are mostly consequences of the first
+
+# Compilers' messages -> what they say in plain words.
+PLAIN = [
+    (r"use of undeclared identifier '(\w+)'", "`{0}` is used, but no such variable was declared; is it misspelt?"),
+    (r"expected ';'.*", "a semicolon is missing here, or at the end of the line before"),
+    (r"expected '\)'", "a closing parenthesis is missing"),
+    (r"expected '}'", "a closing brace is missing: some { has no }"),
+    (r"extraneous closing brace.*", "there is one closing brace too many"),
+    (r"unknown type name '(\w+)'", "`{0}` is no type; OpenCL C has int, float, float4, double and their like"),
+    (r"implicit declaration of function '(\w+)'.*", "there is no function `{0}`; is it misspelt?"),
+    (r"no matching function for call to '(\w+)'", "`{0}` takes arguments of other types, or another number of them"),
+    (r"call to '(\w+)' is ambiguous", "`{0}` is there for several types; write a cast, such as (float)x"),
+    (r"redefinition of '(\w+)'", "`{0}` is declared twice"),
+    (r"cannot assign to variable '(\w+)' with const.*", "`{0}` is const: it can be read, but not changed"),
+    (r"read-only variable is not assignable", "this is const: it can be read, but not changed"),
+    (r"too (few|many) arguments to function call.*", "too {0} arguments in this call"),
+    (r"no member named '(\w+)' in.*", "there is no member `{0}`; a float4 has .x, .y, .z and .w"),
+    (r"member reference base type '([^']+)'.*", "a {0} has no members such as .x"),
+    (r"subscripted value is not an array, pointer, or vector", "only arrays have elements in brackets [ ]"),
+    (r"(?:kernel )?[Pp]ointer (?:arguments|argument).*(?:address space|global).*|.*must be .*global.*constant.*",
+     "an array that a kernel takes needs `global` before its type: `global const float *`"),
+    (r"kernel must have void return type", "a kernel gives nothing back: write `kernel void`"),
+    (r"use of type '?\"?double.*|.*cl_khr_fp64.*", "this device has no double; use float"),
+    (r"variable.*address space.*must.*kernel.*|.*non-kernel function variable cannot be declared in local.*",
+     "`local` arrays are declared at the top of the kernel itself, not in a loop, branch or helper"),
+    (r"'([^']+)' file not found", "there is no file {0} to include; write all in one file"),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel that compiles and takes what the quantity gives.
+
+    file : the name by which its source can be built; group : as the source asks for it, or None
+    """
+
+    file: str
+    kernel: str
+    parameters: tuple[Parameter, ...]
+    precision: str
+    group: tuple[int, ...] | None
+
+
+def compiled(
+    source: str, quantity: Quantity, device: Device, kernel: str | None
+) -> tuple[Compiled | None, list[Finding]]:
+    """Compile a source, and find the kernel in it. kernel : its name; None if there is but one"""
+    file = named_source(source)
+    try:
+        signatures = get_program(device, file, "float32", 1, False, {}).all_signatures()
+    except KernelBuildError as error:
+        return None, list(plain_words(str(error)))
+    if not re.search(r"\bkernel\b", source):
+        return None, [Finding("compile", "there is no kernel in the file; a kernel begins with `kernel void name(`")]
+    if kernel is None and len(signatures) == 1:
+        (kernel,) = signatures
+    if kernel not in signatures:
+        names = ", ".join(sorted(signatures))
+        which = "the file has several kernels" if kernel is None else f"the file has no kernel `{kernel}`"
+        return None, [Finding("signature", f"{which}; choose one with --kernel: {names}")]
+    parameters = signatures[kernel]
+    findings = list(_wrong_arguments(source, parameters, quantity))
+    if findings:
+        return None, findings
+    precision = "float64" if any(of.type.startswith("double") for of in parameters) else "float32"
+    asked = re.search(r"reqd_work_group_size\s*\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)", source)
+    group = None if asked is None else tuple(map(int, asked.groups()))
+    return Compiled(file, kernel, parameters, precision, group), []
+
+
+def plain_words(text: str) -> Iterator[Finding]:
+    """Yield a compiler's messages in plain words, each with its line."""
+    seen = set[tuple[int, str]]()
+    for line, _, message in MESSAGE.findall(text):
+        plain = next(
+            (say.format(*found.groups()) for pattern, say in PLAIN if (found := re.match(pattern, message))),
+            f"the compiler says: {message}",
+        )
+        if (int(line), plain) not in seen and len(seen) < MOST_MESSAGES:
+            seen.add((int(line), plain))
+            yield Finding("compile", plain, int(line))
+    if not seen:
+        yield Finding("compile", f"the compiler says: {' '.join(text.split())[-400:]}")
+
+
+def _wrong_arguments(source: str, parameters: tuple[Parameter, ...], quantity: Quantity) -> Iterator[Finding]:
+    """Yield what is wrong with the arguments of a kernel."""
+    given = {of.name: of for of in quantity.given}
+    for of in parameters:
+        line = _line_of(source, of.name)
+        if of.name not in given:
+            names = ", ".join(given)
+            yield Finding("signature", f"`{quantity.name}` gives no argument `{of.name}`; it gives {names}", line)
+        elif not _fits(of, given[of.name], of.name == quantity.output):
+            yield Finding("signature", f"`{of.name}` is {_type(of)}; it must be {_wanted(given[of.name])}", line)
+        elif of.name == quantity.output and of.is_const:
+            yield Finding("signature", f"`{of.name}` is const, but the kernel is to fill it", line)
+    if quantity.output not in {of.name for of in parameters}:
+        yield Finding("signature", f"the kernel has no argument `{quantity.output}`, where its results go")
+
+
+def _fits(of: Parameter, given: Given, is_output: bool) -> bool:
+    """Tell if a parameter can take what is given; arrays of vectors may be taken as arrays of numbers."""
+    numbers = {"real": ("float", "double"), "int": ("int", "uint")}
+    base = given.kind.rstrip("24")
+    vectors = [given.kind.replace(base, name) for name in numbers[base]]
+    if not given.is_array:
+        return not of.is_array and of.type in vectors
+    bits = ("int", "uint") if is_output else ()  # of floats, for atomic additions
+    return of.is_array and of.type in (*numbers[base], *vectors, *bits)
+
+
+def _type(of: Parameter) -> str:
+    return f"{of.type} *" if of.is_array else of.type
+
+
+def _wanted(given: Given) -> str:
+    base = given.kind.replace("real", "float")
+    return f"`global {base} *{given.name}`" if given.is_array else f"`{base} {given.name}`"
+
+
+def _line_of(source: str, name: str) -> int | None:
+    """Find the first line of a source that has a name."""
+    found = re.search(rf"\b{re.escape(name)}\b", source)
+    return None if found is None else source.count("\n", 0, found.start()) + 1

@@ -1,0 +1,187 @@
+"""Faults of a kernel, found from what it computes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from .cases import Case
+from .findings import CaseResult, Finding, merged
+from .running import Outcome, Runner
+
+# Largest error of a right kernel, relative to the sum of its terms' sizes; what float32 itself gives, at most.
+TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
+LOST_DIGITS = 2e-2
+EXACTLY = 3  # times the tolerance, within which a slip explains a result
+REPEATS = 2
+UNNAMED = ("wrong", "not-a-number")  # explanations that others are better than
+
+
+def examined(runner: Runner, cases: Sequence[Case]) -> tuple[tuple[Finding, ...], tuple[CaseResult, ...]]:
+    """Run a kernel on all cases: what is wrong, and how each went."""
+    certain, likely, results = list[Finding](), dict[str, list[Finding]](), list[CaseResult]()
+    for case in cases:
+        faults, explanations, error = _of_case(runner, case)
+        certain += faults
+        likely |= {case.name: explanations} if explanations else {}
+        results.append(CaseResult(case.name, not faults + explanations, error if np.isfinite(error) else None))
+    if any(each.kind == "out-of-bounds" for each in certain):
+        certain = [each for each in certain if each.kind != "race"]
+    chosen = [each for each in _fewest(likely) if not certain or each.kind not in UNNAMED]
+    return merged([*certain, *chosen]), tuple(results)
+
+
+def _fewest(likely: Mapping[str, Sequence[Finding]]) -> Iterator[Finding]:
+    """Choose explanations that cover all cases, the one that covers most of them first."""
+    left = dict(likely)
+    while left:
+        counts = Counter((each.kind, each.sentence) for explanations in left.values() for each in explanations)
+        kind, sentence = max(counts, key=lambda each: (each[0] not in UNNAMED, counts[each]))
+        covered = [name for name, found in left.items() if Finding(kind, sentence) in found]
+        if kind in UNNAMED:  # each case has a sentence of its own: the first one is enough
+            kind, sentence = [(each.kind, each.sentence) for each in next(iter(left.values()))][-1]
+            covered = list(left)
+        yield Finding(kind, sentence, None, tuple(covered))
+        for name in covered:
+            del left[name]
+
+
+def _of_case(runner: Runner, case: Case) -> tuple[list[Finding], list[Finding], float]:
+    """Find faults that are certain in one case, the likely explanations of wrong results, and the error."""
+    outcomes = [runner.outcome(case) for _ in range(REPEATS)]
+    first, tolerance = outcomes[0], TOLERANCE[runner.compiled.precision]
+    guard = f"work-items beyond the last {runner.quantity.element} must do nothing, by `if (i >= n) return;`"
+    faults = [
+        Finding("out-of-bounds", f"it writes beyond the end of `{name}`: {guard}", None, (case.name,))
+        for name in first.beyond
+    ]
+    faults += [Finding("writes-input", f"it changes its input `{name}`", None, (case.name,)) for name in first.changed]
+    error = _errors(first, case)
+    worst = float(np.max(error))
+    if any(_differ(first, each, case, tolerance) for each in outcomes[1:]):
+        differ = (
+            "it gives other numbers each time it runs: a race, in which work-items write one element at a time, or a "
+            "value that was never set"
+        )
+        return [*faults, Finding("race", differ, None, (case.name,))], [], worst
+    if worst <= tolerance:
+        return faults, [], worst
+    read = [
+        Finding("out-of-bounds", f"it reads beyond the end of `{name}`", None, (case.name,))
+        for name in _arrays(runner)
+        if _is_read_beyond(runner, case, first, name)
+    ]
+    if read:
+        return [*faults, *read], [], worst
+    return faults, list(_explained(runner, case, first, error > tolerance)), worst
+
+
+def _differ(first: Outcome, second: Outcome, case: Case, tolerance: float) -> bool:
+    """Tell if two runs gave different results."""
+    equal = np.array_equal(first.values, second.values, equal_nan=True)
+    return not equal and not np.nanmax(np.abs(first.values - second.values) / case.scale) <= tolerance
+
+
+def _errors(outcome: Outcome, case: Case) -> Floats:
+    errors: Floats = np.abs(outcome.values - case.exact) / case.scale
+    return np.where(np.isfinite(errors), errors, np.inf)
+
+
+def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.bool_]) -> Iterator[Finding]:
+    """Yield all explanations of wrong results that fit, and one that says where they are."""
+    tolerance, values = EXACTLY * TOLERANCE[runner.compiled.precision] * case.scale, first.values
+    with np.errstate(all="ignore"):
+        for slip in case.slips():
+            is_other = (np.abs(slip.values - case.exact) > tolerance) | ~np.isfinite(slip.values)
+            close = (np.abs(values - slip.values) <= tolerance) | (~np.isfinite(values) & ~np.isfinite(slip.values))
+            if is_other.any() and close.all():
+                yield Finding(slip.kind, slip.sentence)
+    errors, where = _errors(first, case), _named(np.flatnonzero(wrong), runner, case)
+    if runner.compiled.precision == "float64" and errors.max() < TOLERANCE["float32"]:
+        digits = "seven digits are right, as float has them: a variable is float, or a constant ends in f, for double"
+        yield Finding("precision", digits)
+    if errors.max() < LOST_DIGITS and _is_long(case):
+        yield Finding(
+            "precision", "digits are lost in one long sum in float: sum runs of some hundred terms, and these"
+        )
+    if not values.any():
+        yield Finding("not-written", f"`{runner.quantity.output}` stays zero: it is never written")
+    if _is_last_group(wrong, runner) and not values[wrong].any():
+        yield Finding("partial-group", "the last work-group, which is not full, writes nothing")
+    if _is_last_group(wrong, runner) and not wrong.all():
+        yield Finding(
+            "partial-group", f"the last {runner.quantity.element}s, of a work-group that is not full, are wrong"
+        )
+    factor = _factor(values, case)
+    if factor is not None:
+        yield Finding("factor", f"all results are {factor:.4g} times what they should be")
+    broken = np.flatnonzero(~np.isfinite(values))
+    if len(broken):
+        why = "a division by a distance of zero, or a root of less than zero"
+        yield Finding("not-a-number", f"{_named(broken, runner, case)}: infinite, or not a number: {why}")
+    elif not values[wrong].any():
+        yield Finding("not-written", f"{where}: never written")
+    else:
+        k = int(np.argmax(errors))
+        worst = f"{_named([k], runner, case)} is {values[k]:.6g} in place of {case.exact[k]:.6g}"
+        yield Finding("wrong", f"{where}: wrong; {worst}")
+
+
+def _arrays(runner: Runner) -> list[str]:
+    return [of.name for of in runner.compiled.parameters if of.is_array]
+
+
+def _is_read_beyond(runner: Runner, case: Case, first: Outcome, name: str) -> bool:
+    """Tell if results depend on what is beyond the end of an array."""
+    again, once_more = (runner.outcome(case, filled_again=name).values for _ in range(2))
+    repeats = np.array_equal(again, once_more, equal_nan=True) and np.array_equal(
+        first.values, runner.outcome(case).values, equal_nan=True
+    )
+    return repeats and not np.allclose(again, first.values, rtol=1e-4, atol=0, equal_nan=True)
+
+
+def _is_long(case: Case) -> bool:
+    """Tell if an element is a sum of very many terms."""
+    return case.added and case.values["n"] > 10**4
+
+
+def _is_last_group(wrong: NDArray[np.bool_], runner: Runner) -> bool:
+    """Tell if what is wrong is what the last group has, which is not full."""
+    n, group = len(wrong), runner.launch.size
+    whole = n // group * group
+    return n != whole and bool(wrong[whole:].all()) and not wrong[:whole].any()
+
+
+def _factor(values: Floats, case: Case) -> float | None:
+    """Find the constant factor of all results, if there is one."""
+    counted = np.abs(case.exact) > 1e-3 * case.scale
+    if counted.sum() < 2:
+        return None
+    ratios = values[counted] / case.exact[counted]
+    middle = float(np.median(ratios))
+    return middle if np.abs(ratios - middle).max() <= 1e-3 * abs(middle) and abs(middle - 1) > 1e-3 else None
+
+
+def _named(indices: Sequence[int] | NDArray[Any], runner: Runner, case: Case) -> str:
+    """Name elements of the output: `atoms 64 to 66 of 67`, `point (3, 0, 1)`, `atom 5, y`."""
+    n, element = len(case.exact), runner.quantity.element
+
+    def one(k: int) -> str:
+        if element == "point":
+            nx, ny = case.size("nx"), case.size("ny")
+            return f"({k % nx}, {k // nx % ny}, {k // (nx * ny)})"
+        return f"{k // 3} along {'xyz'[k % 3]}" if element == "component" else str(k)
+
+    word = "atom" if element == "component" else element
+    if len(indices) == 1:
+        return f"{word} {one(int(indices[0]))}"
+    if len(indices) == n:
+        return f"all {n:,} {element}s"
+    listed = ", ".join(one(int(k)) for k in indices[:4])
+    more = f" and {len(indices) - 4:,} more" if len(indices) > 4 else ""
+    return f"{word}s {listed}{more}, of {n:,} {element}s"

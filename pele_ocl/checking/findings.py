@@ -1,0 +1,120 @@
+"""Findings about a kernel, and the result of a check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+KINDS = {
+    "compile": "it does not compile",
+    "signature": "its arguments are not the quantity's",
+    "crash": "it ends the process that runs it, or does not end",
+    "out-of-bounds": "it reads or writes where no array is",
+    "race": "work-items write, or write and read, one element at a time",
+    "barrier": "a barrier is missing",
+    "divergence": "some work-items of a group do not come to a barrier",
+    "uninitialised": "a value is used before it is set",
+    "not-written": "elements of the output are never written",
+    "not-a-number": "results are infinite or no numbers",
+    "writes-input": "an input is changed",
+    "sign": "signs are wrong",
+    "factor": "a constant factor is wrong",
+    "off-by-one": "one too many, or one too few",
+    "partial-group": "the last work-group, which is not full, is wrong",
+    "own-pair": "an atom's pair with itself is wrong",
+    "axes": "axes are exchanged",
+    "not-added": "a value replaces a sum",
+    "absolute": "signs are lost",
+    "precision": "digits are lost: float for double, or one long sum in float",
+    "formula": "another formula",
+    "wrong": "wrong in a way that has no name",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault of a kernel.
+
+    kind : of KINDS; sentence : what is wrong, and what to do
+    line : of the kernel's file; None if no line is known
+    cases : names of the sizes that show it
+    """
+
+    kind: str
+    sentence: str
+    line: int | None = None
+    cases: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        at = "" if self.line is None else f"line {self.line}: "
+        shown = ", ".join(self.cases[:3]) + (f" and {len(self.cases) - 3} more" if len(self.cases) > 3 else "")
+        return f"{at}{self.sentence}{f' ({shown})' if shown else ''}"
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """A size that was tried. error : the worst of an element, relative to its terms; None if no number"""
+
+    name: str
+    is_right: bool
+    error: float | None
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A time. name : a variant of the ladder, or the kernel that was checked; work : in the same run, in words"""
+
+    name: str
+    seconds: float
+    work: str
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """Result of `check_kernel`.
+
+    quantity : of QUANTITIES; kernel : its name; device : where it ran; precision : float32 or float64
+    findings : what is wrong, none if the kernel is right
+    cases : the sizes that were tried
+    rungs : times, the kernel's own first; none if it is wrong
+    simulator : what looked for races and invalid accesses; None if none is installed
+    """
+
+    quantity: str
+    kernel: str | None
+    device: str
+    precision: str | None
+    findings: tuple[Finding, ...]
+    cases: tuple[CaseResult, ...] = ()
+    rungs: tuple[Rung, ...] = ()
+    simulator: str | None = None
+
+    @property
+    def is_right(self) -> bool:
+        """True if nothing was found."""
+        return not self.findings
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the result as JSON has it."""
+        return {**asdict(self), "is_right": self.is_right}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> CheckResult:
+        """Make a result from what `as_dict` gave."""
+        fields = {name: value for name, value in values.items() if name != "is_right"}
+        fields["findings"] = tuple(Finding(**{**each, "cases": tuple(each["cases"])}) for each in values["findings"])
+        fields["cases"] = tuple(CaseResult(**each) for each in values["cases"])
+        fields["rungs"] = tuple(Rung(**each) for each in values["rungs"])
+        return cls(**fields)
+
+
+def merged(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Join findings of one kind, line and sentence, with the sizes of all."""
+    joined: dict[tuple[str, int | None, str], Finding] = {}
+    for each in findings:
+        key = each.kind, each.line, each.sentence
+        before = joined[key].cases if key in joined else ()
+        cases = (*before, *(name for name in each.cases if name not in before))
+        joined[key] = Finding(each.kind, each.sentence, each.line, cases)
+    return tuple(joined.values())

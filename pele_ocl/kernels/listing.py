@@ -1,0 +1,152 @@
+"""Kernels of the ladders, by name, and a small run of each that shows how it is built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..energy import VARIANTS as ENERGY
+from ..energy import Energy
+from ..errors import DeviceError
+from ..grid import Grid
+from ..nonbond import VARIANTS as NONBOND
+from ..nonbond import Nonbond
+from ..opencl import Device
+from ..opencl.building import source_of
+from ..pairs import pairs_within
+from ..paths import shipped
+from ..potmap import VARIANTS as POTMAP
+from ..potmap import potmap
+from ..potmap.mesh.fft import FFT_VARIANTS, fft
+from ..reading import read
+from ..solvent import VARIANTS as SOLVENT
+from ..solvent import Solvent
+from ..variant import Variant
+
+FEW, MORE = 48, 256  # atoms; more for radii, whose groups have many work-items for an atom
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A kernel of a ladder. name : such as "potmap/gather"; file : in cl/; run : does it once, for a few atoms"""
+
+    name: str
+    file: str
+    kernel: str
+    summary: str
+    run: Callable[[Device], object]
+
+    def build(self, device: Device) -> Build:
+        """Find how it is built on a device for a few atoms. Raises DeviceError if the device cannot run it."""
+        fresh: Device = replace(device, programs={}, kernels={})
+        self.run(fresh)
+        builds = [Build.of(key) for key in fresh.programs]
+        own = [each for each in builds if each.file == self.file]
+        # On CPUs a variant may have a file for vectors, whose kernel has a longer name.
+        named = re.compile(rf"\b{self.kernel}\w*\(")
+        alike = [each for each in builds if named.search(source_of(each.file))]
+        for each in own + alike:
+            return each
+        raise DeviceError(f"{device} does not build {self.file} for so few atoms; choose another with --device")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A program as it was built. file : in cl/; width : reals in a vector; defines : macros that the host gives"""
+
+    file: str
+    precision: str
+    width: int
+    defines: dict[str, int]
+
+    @classmethod
+    def of(cls, key: Any) -> Build:
+        """Read a key of a device's programs."""
+        file, precision, width, _, _, defines = key
+        return cls(file, precision, width, dict(defines))
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """All macros, without what is written for one vendor's compiler."""
+        return {"REAL_BITS": int(self.precision[-2:]), "WIDTH": self.width, "PORTABLE": 1, **self.defines}
+
+
+@cache
+def _atoms(n: int = FEW) -> Atoms:
+    return read(shipped("data") / "structures" / ("hexapeptide.pdb" if n == FEW else "ubiquitin.pdb"))[:n]
+
+
+def _grid(atoms: Atoms) -> Grid:
+    """Points in whole blocks of all variants, so that none has padding."""
+    return Grid(atoms.positions.min(axis=0) - 3, 0.5, (32, 8, 8))
+
+
+def _map(name: str, method: str) -> Callable[[Device], object]:
+    def run(device: Device) -> None:
+        atoms = _atoms()
+        options: dict[str, Any] = dict(accuracy=1e-3) if method in ("msm", "mesh") else {}
+        options |= dict(cutoff=8.0) if method == "cutoff" else {}
+        potmap(
+            atoms,
+            _grid(atoms),
+            method=method,
+            variant=name,
+            precision="float32",
+            device=device,
+            min_distance=0,
+            **options,
+        )
+
+    return run
+
+
+def _solvent(name: str) -> Callable[[Device], object]:
+    return lambda device: Solvent(_atoms(MORE), variant=name, precision="float32", device=device).evaluate()
+
+
+def _nonbond(name: str) -> Callable[[Device], object]:
+    def run(device: Device) -> None:
+        atoms = _atoms()
+        pairs = pairs_within(atoms, 6.0)
+        plan = Nonbond(atoms, pairs, variant=name, precision="float32", device=device)
+        plan.evaluate(born_radii=atoms.gb_radii)
+
+    return run
+
+
+def _energy(name: str) -> Callable[[Device], object]:
+    return lambda device: Energy(_atoms(), variant=name, precision="float32", device=device).evaluate()
+
+
+def _fft(name: str) -> Callable[[Device], object]:
+    return lambda device: fft(np.ones((4, 4, 12)), variant=name, precision="float32", device=device)
+
+
+def _listed(folder: str, name: str, variant: Variant[Any], run: Callable[[Device], object]) -> Listed:
+    return Listed(f"{folder}/{name}", variant.file, variant.kernel, variant.summary, run)
+
+
+KERNELS = {
+    each.name: each
+    for each in (
+        *(_listed("potmap", name, variant, _map(name, variant.method)) for name, variant in POTMAP.items()),
+        *(_listed("fft", name, variant, _fft(name)) for name, variant in FFT_VARIANTS.items()),
+        *(_listed("solvent", name, variant, _solvent(name)) for name, variant in SOLVENT.items()),
+        *(_listed("nonbond", name, variant, _nonbond(name)) for name, variant in NONBOND.items()),
+        *(_listed("energy", name, variant, _energy(name)) for name, variant in ENERGY.items()),
+    )
+}
+
+
+def evaluations_of(name: str) -> int:
+    """Count the evaluations of a rung's small run: atoms times points, atoms squared, or pairs."""
+    atoms = _atoms()
+    if name.startswith("potmap/"):
+        return len(atoms) * len(_grid(atoms))
+    return len(pairs_within(atoms, 6.0)) if name.startswith("nonbond/") else MORE**2

@@ -1,0 +1,210 @@
+"""Check of kernels that others write: right ones pass, and what is wrong with 35 wrong ones is found and named.
+
+The first line of each kernel of tests/data/kernels says what it is checked as and what is to be found: a kind of
+finding, its line, and if the simulator alone finds it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from conftest import DEVICES
+
+from pele_ocl import InputError, check_kernel
+from pele_ocl.checking import KINDS, QUANTITIES, CheckResult
+from pele_ocl.checking.check import in_this_process
+from pele_ocl.checking.compiling import plain_words
+from pele_ocl.checking.simulator import findings_of, simulator
+from pele_ocl.cli import main
+from pele_ocl.cli.check import LAUNCHES, NAMES
+
+KERNELS = Path(__file__).parent / "data" / "kernels"
+HEAD = re.compile(r"// check: (\S+)(?: --launch (\w+))?(?: -> ([a-z-]+)(?: at line (\d+))?(, needs the simulator)?)?$")
+DEVICE = DEVICES[0]
+# Simulated in the ordinary suite, one of each kind; the others are slow, a second each.
+SIMULATED = {"gradient_race", "sum_no_barrier", "map_one_atom_more"}
+CRASHING = {"sum_far_away"}
+
+needs_simulator = pytest.mark.skipif(simulator() is None, reason="oclgrind is not installed")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A kernel with what its first line says."""
+
+    name: str
+    source: str
+    quantity: str
+    launch: str | None
+    kind: str | None
+    line: int | None
+    is_simulated: bool
+
+    @classmethod
+    def of(cls, path: Path) -> Example:
+        source = path.read_text()
+        quantity, launch, kind, line, simulated = HEAD.match(source.partition("\n")[0]).groups()
+        return cls(path.stem, source, quantity, launch, kind, line and int(line), bool(simulated))
+
+    def check(self) -> CheckResult:
+        """Check the kernel in this process."""
+        asked = dict(source=self.source, quantity=self.quantity, launch=self.launch)
+        without = dict.fromkeys(("kernel", "group", "points_per_item"))
+        return in_this_process(asked | without | {"is_timed": False, "is_simulated": False}, DEVICE)
+
+
+RIGHT = [Example.of(path) for path in sorted((KERNELS / "right").glob("*.cl"))]
+WRONG = [Example.of(path) for path in sorted((KERNELS / "wrong").glob("*.cl"))]
+COMPUTED = [each for each in WRONG if not each.is_simulated and each.name not in CRASHING]
+WATCHED = [
+    pytest.param(each, id=each.name, marks=[] if each.name in SIMULATED else [pytest.mark.slow])
+    for each in WRONG
+    if each.is_simulated
+]
+
+
+def of(*examples: Example) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("example", examples, ids=lambda example: example.name)
+
+
+def test_there_are_enough_of_every_kind():
+    assert len(WRONG) >= 20
+    assert {each.quantity for each in RIGHT} == set(QUANTITIES)
+    assert {each.kind for each in WRONG} <= set(KINDS)
+    assert len({each.kind for each in WRONG}) >= 15
+
+
+@of(*RIGHT)
+def test_right_kernels_pass(example):
+    result = example.check()
+    assert result.findings == ()
+    assert len(result.cases) >= 6
+    assert all(case.is_right for case in result.cases)
+
+
+@of(*COMPUTED)
+def test_wrong_kernels_are_found_and_named(example):
+    found = {each.kind: each for each in example.check().findings}
+    assert set(found) == {example.kind}
+    assert example.line in (None, found[example.kind].line)
+
+
+@needs_simulator
+@pytest.mark.parametrize("example", WATCHED)
+def test_the_simulator_finds_lines(example):
+    result = check_kernel(example.source, example.quantity, launch=example.launch, device=DEVICE.index, timing=False)
+    assert (example.kind, example.line) in {(each.kind, each.line) for each in result.findings}
+    assert result.simulator
+
+
+@needs_simulator
+@pytest.mark.slow
+@of(*RIGHT)
+def test_the_simulator_finds_nothing_in_right_kernels(example):
+    result = check_kernel(example.source, example.quantity, launch=example.launch, device=DEVICE.index)
+    assert result.is_right
+    assert result.rungs[0].seconds > 0
+
+
+@of(*(each for each in WRONG if each.name in CRASHING))
+def test_a_kernel_that_crashes_harms_nobody(example, monkeypatch):
+    monkeypatch.setattr("pele_ocl.checking.check.simulator", lambda: None)
+    result = check_kernel(example.source, example.quantity, launch=example.launch, device=DEVICE.index)
+    assert [each.kind for each in result.findings] == ["crash"]
+
+
+def test_a_right_kernel_stands_on_the_ladder(tmp_path, monkeypatch):
+    """By the command line, as text and as JSON, without a simulator, whose lack is told."""
+    monkeypatch.setattr("pele_ocl.checking.check.simulator", lambda: None)
+    path = KERNELS / "right" / "pair.cl"
+    done = CliRunner().invoke(main, ["check", str(path), "--as", "pair-energy", "--device", str(DEVICE.index)])
+    assert done.exit_code == 0, done.output
+    assert "Right." in done.output
+    assert "pair, yours" in done.output
+    assert "pele-ocl[teach]" in done.output
+    for rung in ("atomic", "rows", "offsets"):
+        assert re.search(rf"^{rung} .*\d", done.output, re.MULTILINE)
+
+
+def test_a_wrong_kernel_ends_with_exit_code_1(monkeypatch):
+    monkeypatch.setattr("pele_ocl.checking.check.simulator", lambda: None)
+    path = KERNELS / "wrong" / "pair_no_four.cl"
+    asked = ["check", str(path), "--as", "pair-energy", "--device", str(DEVICE.index), "--json"]
+    done = CliRunner().invoke(main, asked)
+    assert done.exit_code == 1
+    answer = json.loads(done.stdout)
+    assert not answer["is_right"]
+    assert [each["kind"] for each in answer["findings"]] == ["factor"]
+    assert "the 4 of Lennard-Jones is left out" in answer["findings"][0]["sentence"]
+    assert json.loads(json.dumps(CheckResult.from_dict(answer).as_dict())) == answer
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        ("<kernel>:7:5: error: use of undeclared identifier 'sun'", "`sun` is used, but no such variable"),
+        ("error: text-00b2.cl:7:18: expected ';' at end of declaration", "a semicolon is missing"),
+        ("t.cl:7:1: error: something unheard of", "the compiler says: something unheard of"),
+    ],
+)
+def test_compilers_are_read_in_plain_words(message, sentence):
+    (finding,) = plain_words(message)
+    assert (finding.kind, finding.line) == ("compile", 7)
+    assert sentence in finding.sentence
+
+
+REPORT = """
+Read-write data race at local memory address 0x1000000000040
+    Kernel: f
+
+    First entity:  Global(4,0,0) Local(4,0,0) Group(0,0,0)
+    At line 20 (column 9) of text.cl:
+      part[l] = sum;
+
+    Second entity: Global(0,0,0) Local(0,0,0) Group(0,0,0)
+    At line 23 (column 21) of text.cl:
+      part[l] += part[l + n];
+
+Uninitialized value written to local memory address 0x1000000000000
+    Kernel: f
+    At line 23 (column 13) of text.cl:
+      part[l] += part[l + n];
+"""
+
+
+def test_reports_of_the_simulator_are_read_without_consequences():
+    (finding,) = findings_of(REPORT)
+    assert (finding.kind, finding.line) == ("barrier", 20)
+    assert "with line 23" in finding.sentence
+
+
+def test_arguments_are_checked():
+    with pytest.raises(InputError, match="choose 'sum' or 'potmap'"):
+        check_kernel("kernel void f() {}", "energy")
+    with pytest.raises(InputError, match="choose 'atom' or 'group'"):
+        check_kernel("kernel void f() {}", "born", launch="pair")
+    with pytest.raises(InputError, match="group"):
+        check_kernel("kernel void f() {}", "born", group=(0,))
+
+
+def test_the_command_names_what_there_is():
+    assert tuple(QUANTITIES) == NAMES
+    assert {name for of in QUANTITIES.values() for name in of.launches} == set(LAUNCHES)
+
+
+def test_the_page_has_every_argument():
+    page = (Path(__file__).parent.parent / "docs" / "check.md").read_text()
+    for quantity in QUANTITIES.values():
+        section = page.partition(f"## `{quantity.name}`")[2].partition("\n## ")[0]
+        assert quantity.formula in section
+        for given in quantity.given:
+            assert f"| `{given.name}` |" in section
+            assert given.meaning in section
+        assert ", ".join(f"`{name}`" for name in quantity.launches) in section
+    for kind, meaning in KINDS.items():
+        assert f"| {kind} | {meaning} |" in page
