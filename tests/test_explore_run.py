@@ -120,7 +120,7 @@ def test_the_journal_has_a_record_a_step(whole):
     assert head["journal"] == "explore"
     assert [line["step"] for line in lines] == [0, 1, 2, 3, 4]
     assert lines[-1]["accepted"] == [len(read_report(whole / f"report_{k}")) - 1 for k in (1, 2)]
-    assert not (whole / "explore.state").exists()
+    assert (whole / "explore.state").stat().st_size < 10_000  # no positions are left there
 
 
 def test_an_explorer_is_alone(whole, control):
@@ -149,6 +149,28 @@ def test_an_interrupted_run_goes_on(whole, control):
     assert contents(folder) == contents(whole)
     lines = (folder / "explore.jsonl").read_text().splitlines()
     assert lines == (whole / "explore.jsonl").read_text().splitlines()
+
+
+def test_a_run_that_ended_stays_as_it_is(control):
+    folder = control.parent / "ended"
+    last = list(exploration(control, folder).run())[-1]
+    before = contents(folder)
+    (folder / "report_1").write_bytes(before["report_1"] + b"mine\n")
+    (again,) = exploration(control, folder).run(resume=True)
+    assert (again.step, again.energies.tolist()) == (last.step, last.energies.tolist())
+    assert (folder / "report_1").read_bytes() == before["report_1"] + b"mine\n"
+    with pytest.raises(FormatError, match=r"was made with other settings \(explorers\)"):
+        next(exploration(control, folder, explorers=1).run(resume=True))
+
+
+def test_a_seed_of_the_clock_goes_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path, settings(RandomGenerator=None))
+    first = exploration(Path("pele.conf"), Path("out"), 1, seed=11).run(state_seconds=0)
+    next(first), next(first)
+    first.close()
+    words = ("explore", "pele.conf", "-o", "out", "--precision", "float64", "--resume", "--json")
+    assert json.loads(run(*words).stdout)["seed"] == 11
 
 
 def test_other_settings_do_not_go_on(control):
@@ -251,6 +273,22 @@ def test_different_molecules_are_explored_one_after_the_other(tmp_path):
         json.loads(line).get("structure") for line in (tmp_path / "out" / "explore.jsonl").read_text().splitlines()
     ]
     assert names == [None, "step 0", "step 1", "molecule 2, step 0", "molecule 2, step 1"]
+
+
+def test_molecules_that_are_done_are_told_of_again(tmp_path):
+    control = write_run(tmp_path)
+    other = tmp_path / "other.pdb"
+    other.write_text("\n".join([line for line in complex_lines() if line[17:20] != "MET"]) + "\n")
+
+    def started() -> Exploration:
+        return exploration(control, tmp_path / "out", 2, complexes=[tmp_path / "complex.pdb", other], steps=1)
+
+    first = started().run(state_seconds=0)
+    for _ in range(3):  # all of the first molecule, and the other one's initial state
+        next(first)
+    first.close()
+    found = [(steps.numbers, steps.step) for steps in started().run(resume=True)]
+    assert found == [((1,), 1), ((2,), 0), ((2,), 1)]
 
 
 def test_constraints_hold_each_explorer_where_it_began(tmp_path):

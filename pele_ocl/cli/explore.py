@@ -15,7 +15,7 @@ from ..explore.control import read_simulation
 from ..forcefield.control import filled
 from ..inputfile import read_file
 from ..jobs import Record
-from ..jobs.explore import Exploration, Parameters, Steps
+from ..jobs.explore import Exploration, Files, Parameters, Steps, earlier_seed
 from ..jobs.facts import composition_as_json, settings
 from .clock import elapsed
 from .command import INPUT, EachOnce
@@ -92,6 +92,8 @@ def explore(
     with failing_as_record(path, as_json):
         all_words = {**_known_words(output, seed, steps), **words}
         simulation = read_simulation(path, all_words)
+        if resume and seed is None and simulation.seed is None:
+            seed = earlier_seed(Files.of(simulation, output))  # the one that was drawn by the clock
         run = Exploration(
             simulation, explorers or max(size - 1, 1), folder=output, seed=seed, steps=steps,
             parameters=Parameters(templates, obc, pele_data, fallback), complexes=complexes, precision=precision,
@@ -118,9 +120,9 @@ def _known_words(output: Path | None, seed: int | None, steps: int | None) -> di
 class ExploreLine(ProgressLine):
     """Progress line of explorers: steps an hour, acceptance, best energies, time left."""
 
-    def __init__(self, n_explorers: int) -> None:
+    def __init__(self) -> None:
         super().__init__("Exploring")
-        self.n_explorers, self.first = n_explorers, 0
+        self.first = 0
         self.last_steps: Steps | None = None
         self.best: dict[str, float] = {}
 
@@ -129,7 +131,7 @@ class ExploreLine(ProgressLine):
 
     def tell(self, steps: Steps) -> None:
         """Tell of a step."""
-        if self.last_steps is None:
+        if self.last_steps is None or self.last_steps.numbers != steps.numbers:
             self.first, self.start = steps.step, time.monotonic()
         self.last_steps = steps
         columns = {"energy": steps.energies, "binding": _column(steps, "Binding Energy")}
@@ -142,7 +144,7 @@ class ExploreLine(ProgressLine):
     def told(self, share: float, seconds: float) -> str:
         steps = self.last_steps
         assert steps is not None
-        done = (steps.step - self.first) * self.n_explorers
+        done = (steps.step - self.first) * len(steps.numbers)
         rate = 3600 * done / seconds
         accepted = steps.accepted.sum() / max(1, steps.step * len(steps.accepted))
         best = "".join(f", best {name} {value:.6g}" for name, value in self.best.items())
@@ -159,7 +161,7 @@ def _run(run: Exploration, resume: bool) -> dict[int, Steps]:
     """Run all steps; give the last ones of each group of explorers, by the first explorer's number."""
     found: dict[int, Steps] = {}
     told = set[str]()
-    with ExploreLine(len(run.numbers)) as line:
+    with ExploreLine() as line:
         for steps in run.run(resume):
             found[steps.numbers[0]] = steps
             line.tell(steps)

@@ -38,7 +38,7 @@ from ..reading import read
 from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
 from .facts import settings
-from .journal import Journal, make_folder
+from .journal import Journal, make_folder, read_journal
 from .records import Record
 
 JOURNAL, STATE = "explore.jsonl", "explore.state"
@@ -136,7 +136,7 @@ class Exploration:
     """Run of a control file.
 
     numbers : of the explorers, from 1; model : of the solvent; notes : sentences about what was read
-    groups : explorers of one molecule each
+    groups : explorers of one molecule each; done : the last steps of the groups that ran to their end
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Exploration:
         self.numbers = list(range(1, explorers + 1))
         control = simulation.energies
         self.model = SolventModel.like("pele", gb=control.gb, ionic_strength=control.ionic_strength)
-        self.files = Files.of(simulation, folder)
+        self.files, self.done = Files.of(simulation, folder), list[Steps]()
         paths = list(complexes) or _single_files(simulation)
         self.sources = [paths[k % len(paths)] for k in range(explorers)]
         self.groups = self._groups()
@@ -199,7 +199,8 @@ class Exploration:
     def run(self, resume: bool = False, state_seconds: float = STATE_SECONDS) -> Iterator[Steps]:
         """Run all steps, and give the explorers before the first and after each.
 
-        resume : whether to go on with an earlier run of the same settings, where one was interrupted
+        resume : whether to go on with an earlier run of the same settings, where one was interrupted; one that ended
+            gives its last states, and its files stay
         state_seconds : at least, between states that are written down
 
         Raises FormatError for a journal of other settings, and where files cannot be written.
@@ -208,6 +209,10 @@ class Exploration:
         state = self._earlier() if resume else None
         if state is None:
             self.files.state.unlink(missing_ok=True)
+        self.done = [] if state is None else state["done"]
+        yield from list(self.done)
+        if state is not None and state["group"] == len(self.groups):
+            return
         with Journal(self.files.journal, self.settings, kind="explore") as journal:
             if state is not None:
                 known = {_name(g, k) for g in range(state["group"]) for k in range(self.n_steps + 1)}
@@ -218,15 +223,22 @@ class Exploration:
                 if state is not None and number < state["group"]:
                     continue
                 own = state if state is not None and state["group"] == number else None
-                yield from group.run(journal, own, state_seconds)
-        self.files.state.unlink(missing_ok=True)
+                for steps in group.run(journal, own, state_seconds):
+                    yield steps
+                self.done.append(steps)
+        self.save({"group": len(self.groups)})
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write down where the run is, in place of an earlier state; the groups that are done go with it."""
+        with replacing(self.files.state) as temporary:
+            temporary.write_bytes(pickle.dumps({**state, "done": self.done}))
 
     def _earlier(self) -> dict[str, Any] | None:
-        """Read the state of an interrupted run, None if there is none. Raises FormatError for other settings."""
+        """Read the state of an earlier run, None if there is none. Raises FormatError for other settings."""
         path = self.files.state
+        Journal(self.files.journal, self.settings, kind="explore").resume()
         if not path.exists():
             return None
-        Journal(self.files.journal, self.settings, kind="explore").resume()
         try:
             found: dict[str, Any] = pickle.loads(path.read_bytes())
         except Exception as error:  # a damaged pickle may raise anything
@@ -391,8 +403,7 @@ class Group:
             "group": self._place, "step": step, "sizes": sizes, "sensors": self._now.state(), "blocks": self._blocks,
             "explorers": state_of(self._explorers), "ended": self._ended,
         }  # fmt: skip
-        with replacing(self._of.files.state) as temporary:
-            temporary.write_bytes(pickle.dumps(state))
+        self._of.save(state)
 
     def _record(self, step: int, accepted: NDArray[np.bool_], failures: dict[int, str]) -> Record:
         """Make the journal's record of a step."""
@@ -422,6 +433,11 @@ class Group:
 
     def _write_structure(self, path: Path, k: int, positions: Floats) -> None:
         _write_text(path, PelePdb(self.sources[k], self.atoms).structure(positions) + END)
+
+
+def earlier_seed(files: Files) -> int | None:
+    """Read the seed of an earlier run from its journal, None if there is none. Raises FormatError for another file."""
+    return int(read_journal(files.journal).settings["seed"]) if files.journal.exists() else None
 
 
 def _write_text(path: Path, text: str) -> None:
