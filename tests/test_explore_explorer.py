@@ -200,12 +200,35 @@ class Turn(Move):
             walk.ensemble.positions[row] = walk.ensemble.positions[row] @ [[c, s, 0], [-s, c, 0], [0, 0, 1]] + 0.3
 
 
+class TurnLigand(Move):
+    """Move the ligand away."""
+
+    name: ClassVar[str] = "turn_ligand"
+
+    def apply(self, walk, rows):
+        for row in rows:
+            x = walk.ensemble.positions[row]
+            x[walk.ligand] += 0.5
+            walk.ensemble.positions[row] = x
+
+
 def test_complexes_are_moved_back(device):
     stays = explorer(device, 1, [Turn()], temperature=1e6)
     (step,) = stays.step()
     np.testing.assert_allclose(step.positions, ATOMS.positions, atol=1e-9)
     drifts = explorer(device, 1, [Turn()], temperature=1e6, removes_bulk=False)
     assert np.abs(drifts.step()[0].positions - ATOMS.positions).max() > 0.5
+
+
+def test_complexes_are_moved_back_to_where_each_began(device):
+    """A peptide that is the ligand has alpha carbons, too; they count for nothing."""
+    positions = np.stack([ATOMS.positions, ATOMS.positions + 7.0])
+    positions[1, LIGAND] += (4.0, 0.0, 0.0)
+    of = explorer(device, 2, [Turn()], temperature=1e6, positions=positions)
+    for step, start in zip(of.step(), positions, strict=True):
+        np.testing.assert_allclose(step.positions, start, atol=1e-9)
+    ligand = explorer(device, 1, [TurnLigand()], temperature=1e6, settings={"com_constant": 0.0})
+    np.testing.assert_allclose(ligand.step()[0].positions[RECEPTOR], ATOMS.positions[RECEPTOR], atol=1e-9)
 
 
 def test_stages_and_watchers(device):
