@@ -291,6 +291,31 @@ def test_molecules_that_are_done_are_told_of_again(tmp_path):
     assert found == [((1,), 1), ((2,), 0), ((2,), 1)]
 
 
+def test_boxes_are_about_each_complex(tmp_path):
+    whole = settings()
+    whole["commands"][0]["Perturbation"]["Box"] = {
+        "type": "sphericalBox", "radius": 0.5, "selectionOfAtomsForCOM": {"chains": {"names": ["L"]}},
+    }  # fmt: skip
+    control = write_run(tmp_path, whole)
+    paths = [write_complex(tmp_path / f"complex_{k}.pdb", shift) for k, shift in enumerate((0.0, 4.0))]
+    found = exploration(control, tmp_path / "out", 2, complexes=paths, steps=1)
+    list(found.run())
+    walk = found.groups[0]._explorers.walk
+    centers = [walk.center(start) for start in found.groups[0].starts]
+    for own, center in zip(walk.settings, centers, strict=True):
+        assert own.box.center == pytest.approx(center, abs=1e-9)
+    assert found.notes == ()
+
+
+def test_a_ligand_outside_of_its_box_is_told_of(tmp_path):
+    whole = settings()
+    whole["commands"][0]["Perturbation"]["Box"]["fixedCenter"] = [100.0, 0.0, 0.0]
+    (note,) = exploration(write_run(tmp_path, whole), tmp_path / "out").notes
+    assert note.endswith(
+        "complex.pdb: the ligand's centre begins outside of the box; no step is kept that leaves it there"
+    )
+
+
 def test_constraints_hold_each_explorer_where_it_began(tmp_path):
     held = {"type": "constrainAtomToPosition", "springConstant": 5.0, "constrainThisAtom": "L:2:_CA_"}
     control = write_run(tmp_path, settings(constraints=[held]))

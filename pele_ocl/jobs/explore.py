@@ -168,7 +168,8 @@ class Exploration:
         paths = list(complexes) or _single_files(simulation)
         self.sources = [paths[k % len(paths)] for k in range(explorers)]
         self.groups = self._groups()
-        self.notes = (*simulation.notes, *dict.fromkeys(note for group in self.groups for note in group.atoms.notes))
+        of_groups = (note for group in self.groups for note in (*group.atoms.notes, *group.notes))
+        self.notes = (*simulation.notes, *dict.fromkeys(of_groups))
 
     @cached_property
     def forcefield(self) -> ForceField:
@@ -283,14 +284,25 @@ class Group:
         of = self._of
         maker = MetricMaker(of.simulation.path, self.atoms, of.model, of.precision, of.device)
         self._sensors = [Sensor(block, maker.make(block)) for block in of.task.metrics]
-        self._box = box_of(of.simulation.path, of.task.box, self.atoms)
+        self._boxes = [box_of(of.simulation.path, of.task.box, self.atoms.moved(start)) for start in self.starts]
         self._explorers = of.make(
             of.simulation, of.task, self.atoms, ligand_of(of.simulation, self.atoms), self.numbers,
-            np.stack(self.starts), seed=of.seed, box=self._box, folders=of.data, model=of.model,
+            np.stack(self.starts), seed=of.seed, box=self._boxes[0], folders=of.data, model=of.model,
             precision=of.precision, device=of.device,
         )  # fmt: skip
         self._blocks = [changing_blocks(of.task) for _ in self.numbers]
+        self.notes = self._outside()
         self._ended = set[int]()  # rows whose explorers met a condition to exit
+
+    def _outside(self) -> list[str]:
+        """Tell of complexes whose ligand begins outside of its box."""
+        walk, found = self._explorers.walk, dict[str, None]()
+        for source, start, box in zip(self.sources, self.starts, self._boxes, strict=True):
+            if box is not None and not box.contains(walk.center(start)):
+                found[
+                    f"{source}: the ligand's centre begins outside of the box; no step is kept that leaves it there"
+                ] = None
+        return list(found)
 
     def run(self, journal: Journal, state: dict[str, Any] | None, state_seconds: float) -> Iterator[Steps]:
         """Run the steps that are left, and give the explorers after each. state : of an interrupted run"""
@@ -343,7 +355,7 @@ class Group:
             if any_holds(task.exit_conditions, values):
                 self._ended.add(k)
             self._blocks[k] = changed(self._blocks[k], task.changes, values)
-            self._explorers.walk.settings[k] = settings_of(self._of.task, self._blocks[k], self._box)
+            self._explorers.walk.settings[k] = settings_of(self._of.task, self._blocks[k], self._boxes[k])
 
     def _states(self, rows: Sequence[int], step: int) -> States:
         """Give the states of rows, before a step."""
