@@ -197,6 +197,42 @@ def test_changes_that_no_explorer_can_have_are_refused(tmp_path):
     ]
 
 
+def test_changes_that_nothing_would_come_of_are_refused(tmp_path):
+    def refused(**changes):
+        change = {"ifAnyIsTrue": ["rand > 0"], "doThesechanges": {"Pele::parameters": changes}}
+        parameters = {"waterPerturbationFrequency": 0, "conformationPerturbationFrequency": 0}
+        own = settings(task_parametersChanges=[change], PELE_Parameters=parameters, WaterPerturbation={"a": 1})
+        return read_simulation(write_run(tmp_path, own)).refused
+
+    assert refused(waterPerturbationFrequency=0, temperature=300) == ()
+    assert refused(waterPerturbationFrequency=1) == ("WaterPerturbation (by a change of its frequency)",)
+    in_task = settings(
+        PELE_Parameters={"waterPerturbationFrequency": 0}, WaterPerturbation={"a": 1},
+        task_PELE_Parameters={"waterPerturbationFrequency": 1},
+    )  # fmt: skip
+    assert "WaterPerturbation" in read_simulation(write_run(tmp_path, in_task)).refused[0]
+    (steps,) = refused(numberOfPeleSteps=9)
+    assert steps.endswith("a change of number_of_pele_steps")
+
+
+def test_what_has_no_effect_is_told_of(tmp_path):
+    parameters = {"minimizationRegionRadius": 10, "numberOfPeleSteps": 20}
+    anm = {"algorithm": "ALPHACARBONS", "parameters": {"eigenUpdateFrequency": 10}}
+    output = {"reportPath": "out/report", "controllerEventsLogPath": "out/events"}
+
+    def notes(**changes):
+        own = settings(task_PELE_Parameters=parameters, **changes)
+        return [note.split(": ", 1)[1] for note in read_simulation(write_run(tmp_path, own)).notes]
+
+    assert notes(ANM=anm, PELE_Output=output) == [
+        "PELE_Output.controllerEventsLogPath is not followed; there is no controller",
+        "minimizationRegionRadius limits nothing, because includeInMinimization is all, PELE's default; select the "
+        "ligand there, say",
+        "ANM.parameters.eigenUpdateFrequency is not followed; the first modes stay",
+    ]
+    assert notes(includeInMinimization={"chains": {"names": ["L"]}}) == []
+
+
 def test_selections_are_the_manual_s(molecule):
     def names(given):
         mask = selected(molecule, given, "here")

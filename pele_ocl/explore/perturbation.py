@@ -170,4 +170,6 @@ def _require_free(atoms: Atoms, ligand: Ints) -> None:
     crossing = pairs[np.isin(pairs, ligand).sum(axis=1) == 1]
     if len(crossing):
         words = [str(i) if atoms.labels is None else atoms.labels.atom(int(i)) for i in crossing[0]]
-        raise InputError(f"the ligand is bonded to the receptor, {words[0]} to {words[1]}; a rigid move would tear that")
+        raise InputError(
+            f"the ligand is bonded to the receptor, {words[0]} to {words[1]}; a rigid move would tear that"
+        )
