@@ -302,7 +302,7 @@ def test_steering_lasts_its_steps_and_ends_outside_the_box(device):
 def test_a_ligand_that_is_bonded_to_the_receptor_is_refused(device):
     atoms, _ = small_complex()
     walk = Walk.of(atoms, atoms.labels.residue_index == 0, device=device)
-    with pytest.raises(InputError, match="the ligand is bonded to the receptor, .*MET1:C to .*LYS2:N"):
+    with pytest.raises(InputError, match=r"the ligand is bonded to the receptor, .*MET1:C to .*LYS2:N"):
         Perturbation().prepare(walk)
 
 
