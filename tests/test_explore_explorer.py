@@ -123,6 +123,23 @@ def test_failures_are_records_and_others_go_on(device):
     assert [step.step for step in of.step()] == [2] * 4
 
 
+class Lose(Move):
+    """Put the first row nowhere."""
+
+    name: ClassVar[str] = "lose"
+
+    def apply(self, walk, rows):
+        walk.ensemble.positions[rows[0]] = np.full(ATOMS.positions.shape, np.nan)
+
+
+def test_a_row_that_is_lost_says_so_and_no_other(device):
+    still = Minimization(Region(omit=np.ones(len(ATOMS), bool)), **QUICK)
+    lost, frozen = explorer(device, 2, [Lose(), still], settings={"near_only": False}).step()
+    assert "finite" in lost.reason
+    assert frozen.reason.startswith("all atoms are frozen")
+    np.testing.assert_array_equal(lost.positions, ATOMS.positions)
+
+
 def test_nothing_leaves_the_box(device):
     x = ATOMS.positions[LIGAND]
     masses = ATOMS.masses[LIGAND]
