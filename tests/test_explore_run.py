@@ -240,6 +240,7 @@ def test_explorers_exit_by_conditions(tmp_path):
     found = list(exploration(control, tmp_path / "out", 2).run())
     logs = [(tmp_path / "out" / f"log_{number}.txt").read_text().splitlines()[1:] for number in (1, 2)]
     assert found[-1].step == max(map(len, logs)) <= 3
+    assert found[-1].tried.tolist() == list(map(len, logs))
     for number, lines in enumerate(logs, 1):
         assert [": accepted" in line or "; accepted" in line for line in lines][:-1] == [False] * (len(lines) - 1)
         assert "; accepted" in lines[-1] or len(lines) == 3
@@ -338,6 +339,8 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert [one["explorer"] for one in record["explorers"]] == [1, 2]
     assert set(record["explorers"][0]["metrics"]) == NAMES
     assert record["is_search"] is True
+    assert record["explorers"][0]["steps"] == 1
+    assert record["device"] in run(*words).stdout
     assert (tmp_path / "out" / "report_2").exists()
     text = run(*words, "-o", "elsewhere").stdout
     assert "2 explorers of 129 atoms, seed 7" in text

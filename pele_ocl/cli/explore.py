@@ -17,6 +17,7 @@ from ..inputfile import read_file
 from ..jobs import Record
 from ..jobs.explore import Exploration, Files, Parameters, Steps, earlier_seed
 from ..jobs.facts import composition_as_json, settings
+from ..opencl.device import get_device
 from .clock import elapsed
 from .command import INPUT, EachOnce
 from .launchers import launched
@@ -146,7 +147,7 @@ class ExploreLine(ProgressLine):
         assert steps is not None
         done = (steps.step - self.first) * len(steps.numbers)
         rate = 3600 * done / seconds
-        accepted = steps.accepted.sum() / max(1, steps.step * len(steps.accepted))
+        accepted = steps.accepted.sum() / max(1, steps.tried.sum())
         best = "".join(f", best {name} {value:.6g}" for name, value in self.best.items())
         left = duration(seconds * (1 - share) / share)
         begin = f"step {steps.step} of {steps.n_steps}, {rate:,.0f} steps/h, {accepted:.0%} accepted"
@@ -184,19 +185,19 @@ def _text(run: Exploration, path: Path, last: Mapping[int, Steps]) -> str:
     columns = rows[0][1].columns
     heads = ["explorer", "accepted", "energy", *columns]
     cells = [
-        [str(number), f"{steps.accepted[k]} of {steps.step}", f"{steps.energies[k]:.6g}"]
+        [str(number), f"{steps.accepted[k]} of {steps.tried[k]}", f"{steps.energies[k]:.6g}"]
         + [f"{value:.6g}" for value in steps.values[k]]
         for number, steps, k in rows[:_SHOWN]
     ]
     atoms = run.groups[0].atoms
     first = f"{path}: {counted(len(run.numbers), 'explorer')} of {counted(len(atoms), 'atom')}, seed {run.seed}"
     taken = sum(int(steps.accepted.sum()) for steps in last.values())
-    tried = sum(steps.step * len(steps.numbers) for steps in last.values())
+    tried = sum(int(steps.tried.sum()) for steps in last.values())
     lines = [first, *physics_lines(run.model, atoms), "", table(heads, cells, ">" * len(heads))]
     lines += [f"and {len(rows) - _SHOWN} more explorers"] if len(rows) > _SHOWN else []
     lines += ["", f"{taken:,} of {tried:,} steps accepted; reports are {run.files.report}_N. The walk is a search:"]
     lines += ["its states are no Boltzmann sample, and their averages no free energies."]
-    lines += [f"{run.precision}, in all {duration(elapsed())}"]
+    lines += [f"{run.precision}, on {get_device(run.device)}: in all {duration(elapsed())}"]
     return "\n".join(lines)
 
 
@@ -205,7 +206,7 @@ def _record(run: Exploration, path: Path, last: Mapping[int, Steps]) -> Record:
     atoms = run.groups[0].atoms
     explorers = [
         {
-            "explorer": number, "steps": steps.step, "accepted": int(steps.accepted[k]),
+            "explorer": number, "steps": int(steps.tried[k]), "accepted": int(steps.accepted[k]),
             "energy": float(steps.energies[k]),
             "metrics": {name: _finite(value) for name, value in zip(steps.columns, steps.values[k], strict=True)},
         }
@@ -213,7 +214,7 @@ def _record(run: Exploration, path: Path, last: Mapping[int, Steps]) -> Record:
     ]  # fmt: skip
     result = {
         "n_atoms": len(atoms), "composition": composition_as_json(atoms), "seed": run.seed,
-        "precision": run.precision, "settings": settings(run.model, atoms), "is_search": True,
+        "precision": run.precision, "device": str(get_device(run.device)), "settings": settings(run.model, atoms), "is_search": True,
         "report": str(run.files.report), "trajectory": str(run.files.trajectory), "explorers": explorers,
         "notes": list(run.notes),
     }  # fmt: skip

@@ -64,7 +64,7 @@ class Steps:
     """Explorers of one molecule after a step.
 
     step, n_steps : the step, 0 for the initial states, and how many there are
-    numbers : (n,) of the explorers; accepted : (n,) accepted steps; energies : (n,) kcal/mol
+    numbers : (n,) of the explorers; tried, accepted : (n,) steps, fewer than `step` where one ended; energies : (n,) kcal/mol
     columns : names of the metrics in reports; values : (n, n_columns)
     is_new : (n,) True where this step was accepted; failures : sentences about explorers that failed in it, by number
     """
@@ -72,6 +72,7 @@ class Steps:
     step: int
     n_steps: int
     numbers: tuple[int, ...]
+    tried: NDArray[np.int64]
     accepted: NDArray[np.int64]
     energies: Floats
     columns: tuple[str, ...]
@@ -431,8 +432,8 @@ class Group:
         now = self._now
         values = np.array([now.row(k, step) for k in range(len(self.numbers))]).reshape(len(self.numbers), -1)
         return Steps(
-            step, self._of.n_steps, tuple(self.numbers), now.accepted.copy(), now.energies.copy(), tuple(now.columns),
-            values, accepted.copy(), failures,
+            step, self._of.n_steps, tuple(self.numbers), self._explorers.walk.steps.copy(), now.accepted.copy(),
+            now.energies.copy(), tuple(now.columns), values, accepted.copy(), failures,
         )  # fmt: skip
 
     def _write_final(self) -> None:
