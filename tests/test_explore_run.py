@@ -317,6 +317,15 @@ def test_a_ligand_outside_of_its_box_is_told_of(tmp_path):
     )
 
 
+def test_a_native_structure_that_lacks_atoms_is_told_of(tmp_path):
+    metric = {"type": "rmsd", "tag": "r", "Native": {"path": "native.pdb"}, "selection": {"chains": {"names": ["L"]}}}
+    control = write_run(tmp_path, settings(task_metrics=[metric], task_parametersChanges=None))
+    lines = [line for line in complex_lines() if line[21:22] != "L" or line[12:16].strip() in ("N", "CA", "C")]
+    (tmp_path / "native.pdb").write_text("\n".join([*lines, "END", ""]))
+    (note,) = exploration(control, tmp_path / "out", 1).notes
+    assert re.search(r"metrics\[0\] is of 9 of the 16 atoms that it selects, because native.pdb has no others", note)
+
+
 def test_constraints_hold_each_explorer_where_it_began(tmp_path):
     held = {"type": "constrainAtomToPosition", "springConstant": 5.0, "constrainThisAtom": "L:2:_CA_"}
     control = write_run(tmp_path, settings(constraints=[held]))

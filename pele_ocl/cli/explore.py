@@ -214,9 +214,9 @@ def _record(run: Exploration, path: Path, last: Mapping[int, Steps]) -> Record:
     ]  # fmt: skip
     result = {
         "n_atoms": len(atoms), "composition": composition_as_json(atoms), "seed": run.seed,
-        "precision": run.precision, "device": str(get_device(run.device)), "settings": settings(run.model, atoms), "is_search": True,
-        "report": str(run.files.report), "trajectory": str(run.files.trajectory), "explorers": explorers,
-        "notes": list(run.notes),
+        "precision": run.precision, "device": str(get_device(run.device)), "settings": settings(run.model, atoms),
+        "is_search": True, "report": str(run.files.report), "trajectory": str(run.files.trajectory),
+        "explorers": explorers, "notes": list(run.notes),
     }  # fmt: skip
     return Record(str(path), read_file(path).sha256, timed(result))
 

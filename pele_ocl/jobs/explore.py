@@ -64,7 +64,8 @@ class Steps:
     """Explorers of one molecule after a step.
 
     step, n_steps : the step, 0 for the initial states, and how many there are
-    numbers : (n,) of the explorers; tried, accepted : (n,) steps, fewer than `step` where one ended; energies : (n,) kcal/mol
+    numbers : (n,) of the explorers; energies : (n,) kcal/mol
+    tried, accepted : (n,) steps; an explorer that ended has tried fewer than `step`
     columns : names of the metrics in reports; values : (n, n_columns)
     is_new : (n,) True where this step was accepted; failures : sentences about explorers that failed in it, by number
     """
@@ -292,7 +293,7 @@ class Group:
             precision=of.precision, device=of.device,
         )  # fmt: skip
         self._blocks = [changing_blocks(of.task) for _ in self.numbers]
-        self.notes = self._outside()
+        self.notes = [*maker.notes, *self._outside()]
         self._ended = set[int]()  # rows whose explorers met a condition to exit
 
     def _outside(self) -> list[str]:

@@ -329,6 +329,9 @@ class _Reader:
             edges = found.point("x_y_z")
         else:
             self.refuse(True, f"{found.place}.type {kind}")
+        if radii and not radii[-1] > (radii[0] if len(radii) > 1 else 0):
+            name = "radius" if len(radii) == 1 else "outerRadius"
+            raise found.fault(name, radii[-1], "a positive radius, of a shell more than innerRadius,")
         if not (radii or edges) and kind == "prismaticBox":
             raise found.fault("x_y_z", None, "a list of three numbers")
         box = BoxBlock(kind, radii, edges, found.point("fixedCenter"), found.take("selectionOfAtomsForCOM"))
