@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -180,6 +181,12 @@ def test_other_settings_do_not_go_on(control):
     first.close()
     with pytest.raises(FormatError, match=r"was made with other settings \(seed\)"):
         next(exploration(control, folder, seed=8).run(resume=True))
+    other = exploration(control, folder)
+    charges = other.groups[0].atoms.charges.copy()
+    charges[0] += 0.01
+    other.groups[0].atoms = replace(other.groups[0].atoms, charges=charges)
+    with pytest.raises(FormatError, match=r"was made with other settings \(parameters\)"):
+        next(other.run(resume=True))
     (folder / "report_2").write_text("nothing\n")
     with pytest.raises(FormatError, match=r"report_2: is not what the interrupted run left"):
         next(exploration(control, folder).run(resume=True))

@@ -194,6 +194,7 @@ class Exploration:
         sources = {str(source): read_file(source).sha256 for source in self.sources}
         task = replace(self.task, changes=(), exit_conditions=())
         return {
+            "parameters": sha256_of([_parameters(group.atoms) for group in self.groups]),
             "control file": sha256_of(self.text or repr(task)), "complexes": sha256_of(sorted(sources.items())),
             "explorers": str(len(self.numbers)), "seed": str(self.seed), "steps": str(self.n_steps),
             "precision": self.precision, "solvent": repr(sorted(settings(self.model, self.groups[0].atoms).items())),
@@ -462,6 +463,12 @@ def _write_text(path: Path, text: str) -> None:
 def _name(group: int, step: int) -> str:
     """Name the record of a step."""
     return f"step {step}" if not group else f"molecule {group + 1}, step {step}"
+
+
+def _parameters(atoms: Atoms) -> list[object]:
+    """List what templates give atoms: charges, Lennard-Jones parameters, and torsions."""
+    found: list[object] = [np.asarray(of).tolist() for of in (atoms.charges, atoms.lj_sigma, atoms.lj_epsilon)]
+    return found + ([] if atoms.bonded is None else [atoms.bonded.torsions.parameters.tolist()])
 
 
 def _is_same_molecule(one: Atoms, other: Atoms) -> bool:
