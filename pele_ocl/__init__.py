@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms.selection import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
+    from .binding import PBSolvent as PBSolvent
     from .energy import CenterRestraint as CenterRestraint
     from .energy import DistanceRestraint as DistanceRestraint
     from .energy import Energy as Energy
@@ -107,7 +108,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
     "atoms.selection": ("selection",),
-    "binding": ("Binding", "BindingEnergies"),
+    "binding": ("Binding", "BindingEnergies", "PBSolvent"),
     "energy": (
         "CenterRestraint", "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint",
         "TorsionRestraint",

@@ -205,6 +205,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.Minimizer: lambda: pele_ocl.Minimizer(ATOMS, device=DEVICE, variant="rows", max_iterations=1),
     pele_ocl.PBIon: lambda: pele_ocl.PBIon(1, 0.1),
     pele_ocl.PBModel: pele_ocl.PBModel,
+    pele_ocl.PBSolvent: pele_ocl.PBSolvent,
     pele_ocl.PoissonBoltzmann: lambda: pele_ocl.PoissonBoltzmann(ATOMS, spacing=2.0, device=DEVICE),
     pele_ocl.Relaxer: lambda: pele_ocl.Relaxer(device=DEVICE),
     pele_ocl.Binding: lambda: pele_ocl.Binding(ATOMS, "index 6:11", device=DEVICE),

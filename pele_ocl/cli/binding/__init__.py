@@ -51,7 +51,7 @@ from ..report import counted, provenance
 from ..several import Several, only_one, structures_argument
 from ..terminal import note, say
 from .frames import SoluteFrame, check_output, conformations_for, energies_for, is_stripped, opened_frames, separate_for
-from .options import BindingOptions, binding_options
+from .options import BindingOptions, binding_options, constants_of
 from .report import BindingReport, as_json, notes_of
 from .text import as_text
 
@@ -118,7 +118,7 @@ def binding(
     """Compute the binding energy of the complex in IN: its energy less the energies of receptor and ligand.
 
     Each has Born radii of its own: MM/GBSA over the frames of a trajectory (-t), over poses, or of one structure;
-    docs/binding.md. The parts share the positions of the complex, unless they have trajectories of their own. Energies
+    docs/binding.md. --pb is MM/PBSA. The parts share the positions of the complex, unless they have trajectories of their own. Energies
     in kcal/mol.
     """
     several = Several.of(path, output, trajectory, as_json, {_FILES: wanted.files})
@@ -130,7 +130,7 @@ def binding(
     spec = BindingSpec(
         reading=read_atoms, wanted=wanted, cutoff=cutoff, one_four=one_four, models=models,
         trajectory=trajectory if several is None else replace(trajectory, resume=False), variant=variant,
-        precision=precision, device=device, model=constants, like=like, strict=strict,
+        precision=precision, device=device, model=constants_of(wanted, constants), like=like, strict=strict,
     )  # fmt: skip
     if several is not None:
         replace(trajectory, resume=False).require_alone(models_all=models == "all", poses=wanted.poses is not None)
@@ -219,7 +219,7 @@ class BindingSpec(StructureSpec):
         return Binding(
             atoms, ligand, receptor, model=self.model, one_four=self.one_four, cutoff=self.cutoff,
             idecomp=self.wanted.scheme, precision=self.precision, variant=self.variant, device=self.device,
-            strip=strip, strip_like=self.like,
+            strip=strip, strip_like=self.like, pb=self.wanted.pb,
         )  # fmt: skip
 
     def _found(self, plan: Binding, molecule: Molecule, output: Path | None, ligand: str) -> BindingReport:

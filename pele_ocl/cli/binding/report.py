@@ -174,8 +174,11 @@ def _plain(values: Sequence[float]) -> list[float | None]:
 
 def _settings(found: BindingReport) -> dict[str, object]:
     binding = found.binding
+    constants = settings(binding.model, binding.atoms)
+    of_pb = {} if binding.pb is None else {"gb": None, "pb": vars(binding.pb)}
     return {
-        **settings(binding.model, binding.atoms),
+        **constants,
+        **of_pb,
         "ligand": found.ligand,
         "receptor": found.receptor,
         "like": found.like,
