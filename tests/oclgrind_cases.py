@@ -438,6 +438,10 @@ CASES = {
 if __name__ == "__main__":
     simulator, bound, bind = get_device("oclgrind"), set[tuple[str, ...]](), Run.bind
     Run.bind = lambda self, file, name, *rest, **more: bound.add((file, name)) or bind(self, file, name, *rest, **more)
+    prepare = Launching.prepare  # of more kernels than the device keeps
+    Launching.prepare = lambda self, file, name, *rest, **more: (
+        bound.add((file, name)) or prepare(self, file, name, *rest, **more)
+    )
     CASES[sys.argv[1]](simulator)
     print("kernels:", *sorted({f"{file}:{name}" for file, name, *_ in bound | set(simulator.kernels)}))
     print("all cases ran")

@@ -16,7 +16,7 @@ from .charges import NodeCharges, NodeWeights
 from .energies import energy_terms, ions_in_potential, pressure, total_energy
 from .equation import Convergence, Equation, PotentialsAtAtoms, solve
 from .launching import Launching
-from .probes import probe_points
+from .probes import Probes, probe_points
 from .reaction import SingularPart
 from .result import PBLevelResult
 from .surface import find_coefficients
@@ -85,7 +85,7 @@ class Level:
     """
 
     def __init__(
-        self, launching: Launching, problem: PBProblem, grid: Grid, reaction: bool, probes: Floats,
+        self, launching: Launching, problem: PBProblem, grid: Grid, reaction: bool, probes: Probes,
         parent: Parent | None, seconds: MutableMapping[str, float],
     ) -> None:  # fmt: skip
         begun = time.perf_counter()
