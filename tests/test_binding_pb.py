@@ -69,12 +69,12 @@ def test_what_a_plan_is_made_of_goes_through_a_pickle(plan: Binding) -> None:
 
 
 def test_separate_trajectories(plan: Binding, tmp_path: Path) -> None:
-    topology, _, trajectory = write_complex(tmp_path, 1)
+    trajectory = write_complex(tmp_path, 1)[2]
     whole = {name: plan.plans[name].atoms for name in ("complex", "receptor", "ligand")}
     chosen = {"complex": None, "receptor": np.arange(N), "ligand": np.arange(N, 2 * N)}
     over = {name: Trajectory(trajectory, complex_atoms(), None, of) for name, of in chosen.items()}
     found = separate_energies(plan, over, whole).systems["ligand"]
-    own = PoissonBoltzmann(whole["ligand"].moved(frames(1)[0][N:]), COARSE.model(SALTY), spacing=2.0)
+    own = PoissonBoltzmann(whole["ligand"].moved(frames(1)[0][N:]), COARSE.with_constants(SALTY), spacing=2.0)
     assert found.terms.pb[0] == pytest.approx(own.solve(grid_error=False).energy, rel=1e-5)
 
 

@@ -1,6 +1,6 @@
 // Lists of the spheres and of the probes near each block of nodes. A work-item does a block: it counts, and once the
 // counts are added up it writes.
-#include "pb/cells.clh"
+#include "common/real.clh"
 #include "pb/spheres.clh"
 
 // A block with the edges that lead from it.

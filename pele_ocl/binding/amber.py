@@ -15,9 +15,10 @@ _NAMES = {
     "lennard_jones": "VDWAALS", "coulomb": "EEL", "lennard_jones_14": "1-4 VDW", "coulomb_14": "1-4 EEL",
     "gb_pair": "EGB", "gb_self": "EGB", "pb": "EPB", "nonpolar": "ESURF",
 }  # fmt: skip
-ORDER = ("BOND", "ANGLE", "UB", "DIHED", "CMAP", "VDWAALS", "EEL", "1-4 VDW", "1-4 EEL", "EGB", "ESURF", "EPB", "ENPOLAR",
-         GAS, SOLVENT)  # fmt: skip
 OF_SOLVENT = ("EGB", "ESURF", "EPB", "ENPOLAR")
+ORDER = (
+    "BOND", "ANGLE", "UB", "DIHED", "CMAP", "VDWAALS", "EEL", "1-4 VDW", "1-4 EEL", *OF_SOLVENT, GAS, SOLVENT,
+)  # fmt: skip
 
 
 def amber_terms(terms: Terms) -> dict[str, Floats]:

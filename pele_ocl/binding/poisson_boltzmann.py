@@ -19,6 +19,7 @@ from ..pb import SOLVERS, PBIon, PBModel, PoissonBoltzmann
 from ..pb_model import EQUATIONS, SURFACES, PBSolute, grid_around
 from ..results import Terms
 from ..solvent_model import SolventModel
+from ..trajectories.files import Positions
 from ..variant import Progress
 
 TERM = "pb"  # name of the energy of the reaction field
@@ -29,8 +30,8 @@ _OF_GB = ("gb_pair", "gb_self")
 class PBSolvent:
     """Poisson-Boltzmann solvent of binding energies: the equation, its grid and its solver.
 
-    Dielectric constants, ionic strength (of a 1:1 salt), temperature and probe are those of the SolventModel beside it;
-    the spheres are the atoms' GB radii.
+    Dielectric constants, ionic strength (of a 1:1 salt), temperature and probe are the SolventModel's beside it. The
+    spheres have the atoms' GB radii.
 
     equation, surface : of PBModel
     ion_radius : A, >= 0
@@ -56,8 +57,9 @@ class PBSolvent:
         arguments.number("padding", self.padding, "a number of A, 1 to 10,000,", least=1, most=1e4)
         arguments.number("tolerance", self.tolerance, "a number, 1e-14 to 0.1,", least=1e-14, most=0.1)
 
-    def model(self, constants: SolventModel) -> PBModel:
+    def with_constants(self, model: SolventModel) -> PBModel:
         """Make the PBModel with the constants of a SolventModel."""
+        constants = arguments.instance("model", model, SolventModel, "a SolventModel")
         strength = constants.ionic_strength
         ions = [PBIon(sign, strength, self.ion_radius) for sign in (1, -1)] if strength else []
         return PBModel(
@@ -69,7 +71,7 @@ class PBSolvent:
 def default_model(model: SolventModel | None) -> SolventModel:
     """Take the constants beside a PBSolvent: by default with LCPO's surface.
 
-    Raises InputError for a GB model with a surface of its own, no solvent, or a nonpolar term of Born radii.
+    Raises InputError for no solvent, a GB model of the surface, and a nonpolar term of Born radii.
     """
     if model is None:
         return SolventModel(surface="lcpo")
@@ -81,7 +83,7 @@ def default_model(model: SolventModel | None) -> SolventModel:
 
 
 class PBEnergy(Energy):
-    """Energy of a system in a Poisson-Boltzmann solvent: the term "pb" stands in place of those of GB.
+    """Energy of a system in a Poisson-Boltzmann solvent: the term "pb" takes the place of the GB terms.
 
     solvent : PBSolvent; other parameters as of Energy
     """
@@ -92,7 +94,7 @@ class PBEnergy(Energy):
             atoms, gradient=False, model=model, only_terms=[name for name in there if name not in _OF_GB], **choices
         )
         self.solvent, self._pb_choices = solvent, choices
-        self._pb_model = solvent.model(model)
+        self._pb_model = solvent.with_constants(model)
         self._sphere_radii = PBSolute.of(atoms).radii
         place = self.names.index("nonpolar") if "nonpolar" in self.names else len(self.names)
         self.names = (*self.names[:place], TERM, *self.names[place:])
@@ -101,7 +103,7 @@ class PBEnergy(Energy):
     def _described(self) -> dict[str, Any]:
         return {**self._pb_choices, "solvent": self.solvent, "model": self.model}
 
-    def grids(self, conformations: Floats) -> list[Grid]:
+    def grids(self, conformations: Positions) -> list[Grid]:
         """Make the grid around each of the conformations (m, n, 3) A."""
         charges = self.atoms.charges
         return [

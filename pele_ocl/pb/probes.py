@@ -67,8 +67,8 @@ def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Prob
     cells, points = Cells.of(launching, solute.positions, radii), launching.vectors(sphere)
     exposed = run.empty(count * len(sphere), np.uint8)
     launching.prepare(
-        "pb/probes.cl", "find_exposed", (-(-len(sphere) // POINTS), count), (16, 1), {}, n_points=len(sphere), **cells.arguments,
-        sphere=points, exposed=exposed,
+        "pb/probes.cl", "find_exposed", (-(-len(sphere) // POINTS), count), (16, 1), {}, n_points=len(sphere),
+        **cells.arguments, sphere=points, exposed=exposed,
     )()  # fmt: skip
     common: dict[str, Any] = {"n_atoms": count, "n_points": len(sphere), "exposed": exposed}
     counts, has_points = run.empty(count, np.int32), run.upload(solute.radii >= SMALL, np.uint8)

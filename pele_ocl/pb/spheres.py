@@ -45,7 +45,7 @@ class SpheresOfBlocks:
 
     @classmethod
     def of_probes(cls, launching: Launching, grid: Grid, probes: Probes) -> SpheresOfBlocks:
-        """Probes that touch a block of nodes or an edge that leads from it, found among the ones of atoms near it."""
+        """Probes that touch a block of nodes or an edge that leads from it, by the atoms near it."""
         if not probes.count:
             return cls.none(launching, grid)
         atoms = cls.of(launching, grid, probes.positions, probes.radii, probes.radius)

@@ -31,8 +31,9 @@ def decomposition_text(
     run: Results, decomp: Decomp, atoms: Atoms, is_ligand: NDArray[np.bool_] | None, of_gromacs: bool, first_line: str
 ) -> str:  # fmt: skip
     """FINAL_DECOMP_MMPBSA.dat, as text or as CSV."""
+    solvent = METHODS[run.method].title()
     out = [f"|{first_line}\n", f"idecomp = {decomp.idecomp}: {_SCHEMES[decomp.idecomp]}\n",
-           f"Energy Decomposition Analysis (All units kcal/mol): {METHODS[run.method].title()} solvent\n\n"]  # fmt: skip
+           f"Energy Decomposition Analysis (All units kcal/mol): {solvent} solvent\n\n"]  # fmt: skip
     tables = _Tables(run, ResidueNames(atoms, is_ligand, of_gromacs))
     for system in tables.systems(decomp):
         out.append("DELTAS:\n" if system == "delta" else f"{system.capitalize()}:\n")

@@ -121,7 +121,7 @@ class MmpbsaInput:
     gb_radii : of gmx_MMPBSA's topologies; strip_mask, masks : of MMPBSA.py, masks None where not given
     decomp, alanine, entropies : None where not asked for; keeps_files : whether intermediate files stay
     notes : sentences about what is left out
-    pb : solvent of &pb where model is its; None of &gb; further : &pb beside &gb, which is done behind it
+    pb : solvent of &pb where model is its; None of &gb; further : &pb beside &gb, which is done after it
     """
 
     text: tuple[str, ...]
@@ -359,13 +359,13 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
         raise InputError(f"{source}: scale={scale:g}, accept={accept:g} of &pb; both must be above 0")
     nonlinear = pb.whole("npbopt", 0)
     if nonlinear not in (0, 1):
-        raise InputError(f"{source}: npbopt={nonlinear} of &pb; choose 0, the linear equation, or 1, the nonlinear one")
+        raise InputError(f"{source}: npbopt={nonlinear} of &pb; choose 0, the linear equation, or 1, the other")
     solvent = PBSolvent(
         EQUATIONS[nonlinear], ion_radius=pb.number("iprob", 2.0), spacing=1 / scale,
         tolerance=max(1e-14, min(PBSolvent.tolerance, accept)),
     )  # fmt: skip
     notes.append(
-        f"EPB is solved as pele-ocl pb does, on one grid of the three that ends {solvent.padding:g} A from the complex; "
+        f"EPB is solved as pele-ocl pb does, on one grid that ends {solvent.padding:g} A from the complex; "
         "pbsa's own settings of grid, surface and solver play no part"
     )
     if inp:
@@ -374,7 +374,7 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
 
 
 def _for_areas(tension: float, offset: float) -> tuple[float, float]:
-    """Constants of inp=1: pbsa takes others in place of those that belong to inp=2."""
+    """Constants of inp=1: pbsa takes others in place of the defaults, which belong to inp=2."""
     return 0.005 if tension == _OF_VOLUMES[0] else tension, 0.0 if offset == _OF_VOLUMES[1] else offset
 
 

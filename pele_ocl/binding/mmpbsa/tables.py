@@ -65,20 +65,21 @@ def wild_of(run: Results, runs: Sequence[Results]) -> Results | None:
 def _entropy_tables(run: Results, wanted: Entropies) -> Iterator[str]:
     """-T dS of a run."""
     gas = run.delta()["GGAS"]
+    method = f"{run.method.upper():16s}"
     whose = f"{run.label} Mutant" if run.label else "Normal"
     first = f"{'Energy Method':16s} {'Entropy':>13s} {'σ(Int. Energy)':>13s}"  # noqa: RUF001
     if wanted.interaction:
         of = interaction_entropy_of(gas, wanted)
         yield f"{whose} [ -TΔS ]\nENTROPY RESULTS (INTERACTION ENTROPY):\n"
         yield f"{first} {'Average':>10s} {'SD':>12s} {'SEM':>10s}\n{_RULE}\n"
-        yield f"{run.method.upper():16s} {'IE':>13s} {of.sigma:13.2f} {of.mean:10.2f} {of.sd:12.2f} {of.sd / sqrt(of.n):10.2f}\n\n"
+        yield f"{method} {'IE':>13s} {of.sigma:13.2f} {of.mean:10.2f} {of.sd:12.2f} {of.sd / sqrt(of.n):10.2f}\n\n"
     if wanted.c2:
         c2 = c2_entropy_of(gas, wanted)
         low, high = c2.interval
         yield f"{whose} [ -TΔS ]\nENTROPY RESULTS (C2 ENTROPY):\n"
         yield f"{first} {'C2 Value':>10s} {'SD':>8s} {'C.Inter.(95%)':>14s}\n{_RULE}\n"
         interval = f"{low:.2f}-{high:.2f}"
-        yield f"{run.method.upper():16s} {'C2':>13s} {c2.sigma:13.2f} {c2.value:10.2f} {c2.sd:8.2f} {interval:>14s}\n\n"
+        yield f"{method} {'C2':>13s} {c2.sigma:13.2f} {c2.value:10.2f} {c2.sd:8.2f} {interval:>14s}\n\n"
     warning = warning_of(float(gas.std()))
     if warning:
         yield f"WARNING: {warning}\n\n"

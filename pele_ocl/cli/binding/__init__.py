@@ -118,8 +118,8 @@ def binding(
     """Compute the binding energy of the complex in IN: its energy less the energies of receptor and ligand.
 
     Each has Born radii of its own: MM/GBSA over the frames of a trajectory (-t), over poses, or of one structure;
-    docs/binding.md. --pb is MM/PBSA. The parts share the positions of the complex, unless they have trajectories of their own. Energies
-    in kcal/mol.
+    docs/binding.md. --pb is MM/PBSA. The parts share the positions of the complex, unless they have trajectories of
+    their own. Energies in kcal/mol.
     """
     several = Several.of(path, output, trajectory, as_json, {_FILES: wanted.files})
     wanted.check(trajectory, output, cluster_options_of(click.get_current_context()))

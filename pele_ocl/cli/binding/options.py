@@ -119,7 +119,7 @@ def binding_options(command: Command) -> Command:
     def gathered(*, ligand: tuple[str, ...], idecomp: str | None, **others: object) -> object:
         names = [name for name in BindingOptions.__dataclass_fields__ if name not in ("ligands", "idecomp", "pb")]
         given = {name: others.pop(name) for name in names} | {"idecomp": None if idecomp is None else int(idecomp)}
-        given["pb"] = _pb_solvent(**{name: others.pop(name) for name in ("pb", *_OF_PB)})
+        given["pb"] = _pb_solvent(**{name: others.pop(name) for name in ("pb", *_OF_PB)})  # type: ignore[arg-type]
         return command(wanted=BindingOptions(ligand, **given), **others)  # type: ignore[arg-type]
 
     decorated: Command = gathered

@@ -85,8 +85,8 @@ def _method_line(wanted: MmpbsaInput) -> str:
         )
     area = f"cavity_surften {model.surface_tension:g}, LCPO areas" if model.surface == "lcpo" else "no surface"
     return (
-        f"Poisson-Boltzmann, {pb.equation}, exdi {model.solvent_dielectric:g}, indi {model.solute_dielectric:g}, istrng "
-        f"{model.ionic_strength:g} M, scale {1 / pb.spacing:g}, surface {pb.surface}, {area}"
+        f"Poisson-Boltzmann, {pb.equation}, exdi {model.solvent_dielectric:g}, indi {model.solute_dielectric:g}, "
+        f"istrng {model.ionic_strength:g} M, scale {1 / pb.spacing:g}, surface {pb.surface}, {area}"
     )
 
 
@@ -138,7 +138,9 @@ def say_runs(
         mean, sd = _rows(run)["TOTAL"]
         what = "binding energy" if run.has_parts else "energy of the complex"
         which = f"{run.method.upper()}: " if len(wanted.methods) > 1 else ""
-        texts.append(f"{which}{f'{run.label}: ' if run.label else ''}{what} {mean:.4f} +- {sd:.4f} kcal/mol over {n} frames")
+        texts.append(
+            f"{which}{f'{run.label}: ' if run.label else ''}{what} {mean:.4f} +- {sd:.4f} kcal/mol over {n} frames"
+        )
         texts += [f"{name}: -T dS {of['mean']:.4f} +- {of['sd']:.4f} kcal/mol" for name, of in _entropies(run, wanted)]
     say("\n".join([*texts, f"Written: {', '.join(map(str, written))}"]))
 
