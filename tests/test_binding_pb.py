@@ -13,7 +13,7 @@ from binding_helpers import LIGAND, N, complex_atoms, frames, write_complex
 from click.testing import CliRunner
 from mmpbsa_helpers import call, parts, rows_of, write_files
 
-from pele_ocl import Binding, Energy, InputError, PBSolvent, PoissonBoltzmann, SolventModel
+from pele_ocl import Binding, Energy, Grid, InputError, PBSolvent, PoissonBoltzmann, SolventModel
 from pele_ocl.binding.amber import amber_terms
 from pele_ocl.binding.separate import separate_energies
 from pele_ocl.cli import main
@@ -63,6 +63,20 @@ def test_shares_of_residues_add_up(plan: Binding) -> None:
     assert polar == pytest.approx(found.delta.pb.mean(), rel=1e-9)
 
 
+def test_what_twice_the_spacing_changes(plan: Binding) -> None:
+    x = complex_atoms()
+    grid = PoissonBoltzmann(x, COARSE.with_constants(SALTY), spacing=2.0).grids[0]
+    energies = []
+    for spacing, points in ((2.0, grid.shape), (4.0, [(n - 1) // 2 + 1 for n in grid.shape])):
+        run = PoissonBoltzmann(x, COARSE.with_constants(SALTY), grids=Grid(grid.origin, spacing, points))
+        energies.append(run.solve(grid_error=False).energy)
+    errors = plan.grid_errors()
+    assert errors["complex"] == pytest.approx(abs(energies[0] - energies[1]), rel=1e-6)
+    assert 0 < errors["delta"] < errors["complex"]
+    with pytest.raises(InputError, match="no grid with Generalized Born"):
+        Binding(x, LIGAND).grid_errors()
+
+
 def test_what_a_plan_is_made_of_goes_through_a_pickle(plan: Binding) -> None:
     again = pickle.loads(pickle.dumps(plan))
     assert (again.pb, again.model, again.names) == (plan.pb, plan.model, plan.names)
@@ -101,6 +115,7 @@ def test_the_command_goes_on_where_it_stopped_and_says_its_solvent(tmp_path: Pat
     assert run.exit_code == 0, run.output
     report = json.loads(run.stdout)
     assert (report["settings"]["gb"], report["settings"]["pb"]["spacing"]) == (None, 2.0)
+    assert set(report["grid_errors"]) == {"complex", "receptor", "ligand", "delta"}
     assert report["amber"]["delta"]["EPB"]["mean"] == report["delta"]["pb"]["mean"]
     whole = record.read_text()
     record.write_text("".join(whole.splitlines(keepends=True)[:-1]))
@@ -108,6 +123,7 @@ def test_the_command_goes_on_where_it_stopped_and_says_its_solvent(tmp_path: Pat
     assert again.exit_code == 0, again.output
     assert record.read_text() == whole
     assert "Poisson-Boltzmann (linear)" in again.stdout
+    assert "Twice the spacing changes EPB" in again.stdout
     other = CliRunner().invoke(main, [str(word) for word in [*words[:-3], "3", *words[-2:], "-o", record, "--resume"]])
     assert other.exit_code == 1
     assert "pb.spacing" in other.output

@@ -143,6 +143,12 @@ class PBEnergy(Energy):
             batch, terms=Terms(self.names, values), per_atom=per_atom, errors=dict(sorted(failed.items()))
         )  # fmt: skip
 
+    def energy_on_coarse_grid(self, grid: Grid) -> float:
+        """Energy of the reaction field at the atoms' own positions with twice a grid's spacing, kcal/mol."""
+        shape = [(n - 1) // 2 + 1 for n in grid.shape]
+        energy, _ = self._solved(self.atoms.positions, Grid(grid.origin, 2 * grid.spacing, shape))
+        return energy
+
     def _solved(self, positions: Floats, grid: Grid) -> tuple[float, Floats]:
         """Energy of the reaction field, kcal/mol, and the shares of the atoms, (n,)."""
         plan = PoissonBoltzmann(

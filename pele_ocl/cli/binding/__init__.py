@@ -238,8 +238,12 @@ class BindingSpec(StructureSpec):
         scan = None if wanted.alanine is None else _scan(plan, molecule, trajectory, wanted.alanine, self.reading)
         several = bool(trajectory.paths) or wanted.poses is not None
         kind: Kind | None = "model" if molecule.numbers else "frame" if several else None
+        errors = None if plan.pb is None else plan.grid_errors(energies[0] if kind is None else None)
         return _compared(
-            BindingReport(plan, energies, ligand, wanted.receptor, self.like, entropy, scan, kind=kind), wanted
+            BindingReport(
+                plan, energies, ligand, wanted.receptor, self.like, entropy, scan, kind=kind, grid_errors=errors
+            ),
+            wanted,
         )
 
 
