@@ -140,6 +140,7 @@ RIGHT: dict[str, Any] = {
     "PBIon.concentration": 0.1,
     "PBModel.charges": "spl0",
     "PBModel.ions": (),
+    "PoissonBoltzmann.solve_states.charges": [ATOMS.charges],
     "PBSolvent.with_constants.model": pele_ocl.SolventModel(),
     "read_map.path": "map.dx",
     "write_map.path": "out.dx",

@@ -160,26 +160,6 @@ class Binding:
             found = self.evaluate_batch(numbers("positions", positions)[np.newaxis])
         return replace(found[0], decomposition=found.decomposition, seconds=found.seconds)
 
-    def grid_errors(self, energies: BindingEnergies | None = None) -> dict[str, float]:
-        """Measure how twice the spacing changes Poisson-Boltzmann energies, kcal/mol, of all systems and "delta".
-
-        An upper estimate of the error of the grid, as of `PoissonBoltzmann`, at the atoms' own positions.
-
-        energies : of `evaluate` at these positions, if they are there already
-
-        Raises InputError for a plan with Generalized Born.
-        """
-        whole = self.plans["complex"]
-        if not isinstance(whole, PBEnergy):
-            raise InputError("there is no grid with Generalized Born; make the Binding with pb=PBSolvent()")
-        fine = self._of_positions(self.atoms.positions[np.newaxis])[0] if energies is None else energies
-        grid = whole.grids(self.atoms.positions[np.newaxis])[0]
-        coarse = {
-            name: plan.energy_on_coarse_grid(grid) for name, plan in self.plans.items() if isinstance(plan, PBEnergy)
-        }
-        coarse["delta"] = coarse["complex"] - coarse["receptor"] - coarse["ligand"]
-        return {name: abs(float(terms.pb) - coarse[name]) for name, terms in fine.systems().items()}
-
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *,
         errors: Literal["raise", "record"] = "raise",

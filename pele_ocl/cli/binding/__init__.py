@@ -16,6 +16,7 @@ from ...binding import Binding, BindingEnergies
 from ...binding.amber import interaction
 from ...binding.comparing import compare, read_report
 from ...binding.entropy import entropy_of
+from ...binding.grid_errors import grid_errors
 from ...binding.parts import Chosen, Parts
 from ...binding.pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from ...binding.scan import AlanineScan, alanine_scan
@@ -238,7 +239,7 @@ class BindingSpec(StructureSpec):
         scan = None if wanted.alanine is None else _scan(plan, molecule, trajectory, wanted.alanine, self.reading)
         several = bool(trajectory.paths) or wanted.poses is not None
         kind: Kind | None = "model" if molecule.numbers else "frame" if several else None
-        errors = None if plan.pb is None else plan.grid_errors(energies[0] if kind is None else None)
+        errors = None if plan.pb is None else grid_errors(plan, energies[0] if kind is None else None)
         return _compared(
             BindingReport(
                 plan, energies, ligand, wanted.receptor, self.like, entropy, scan, kind=kind, grid_errors=errors

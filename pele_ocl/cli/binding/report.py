@@ -30,7 +30,7 @@ class BindingReport:
     """All that was found of one ligand.
 
     ligand, receptor, like : as they were given; kind : of conformations, None for the structure alone
-    grid_errors : of Binding.grid_errors with --pb, None without
+    grid_errors : of the function of that name with --pb, None without
     """
 
     binding: Binding
