@@ -124,7 +124,7 @@ def test_the_command_goes_on_where_it_stopped_and_says_its_solvent(tmp_path: Pat
     assert again.exit_code == 0, again.output
     assert record.read_text() == whole
     assert "Poisson-Boltzmann (linear)" in again.stdout
-    assert "Twice the spacing changes EPB" in again.stdout
+    assert "Twice the spacing changes the Poisson-Boltzmann energy" in again.stdout
     other = CliRunner().invoke(main, [str(word) for word in [*words[:-3], "3", *words[-2:], "-o", record, "--resume"]])
     assert other.exit_code == 1
     assert "pb.spacing" in other.output

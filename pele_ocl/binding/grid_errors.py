@@ -11,7 +11,8 @@ from .poisson_boltzmann import PBEnergy
 def grid_errors(binding: Binding, energies: BindingEnergies | None = None) -> dict[str, float]:
     """Measure how twice the spacing changes Poisson-Boltzmann energies, kcal/mol, of all systems and "delta".
 
-    An upper estimate of the error of the grid, as of `PoissonBoltzmann`, at the atoms' own positions.
+    An upper estimate of the error of the grid in each system, at the atoms' own positions. In "delta" most of it
+    cancels, and the change is of the size of the error that is left.
 
     energies : of `Binding.evaluate` at these positions, if they are there already
 

@@ -34,8 +34,8 @@ def as_text(source: InputFile, found: BindingReport) -> str:
     lines += energy_lines(statistics, total.n)
     if found.grid_errors is not None:
         of = found.grid_errors
-        lines += [f"Twice the spacing changes EPB of the first positions by {of[DELTA]:,.3f}, of the complex by "
-                  f"{of['complex']:,.3f} kcal/mol: upper estimates of the grid's error"]  # fmt: skip
+        lines += [f"Twice the spacing changes the Poisson-Boltzmann energy of the complex by {of['complex']:,.3f}, the "
+                  f"difference by {of[DELTA]:,.3f} kcal/mol (first positions)"]  # fmt: skip
     lines += [finding.text for finding in found.imaged()]
     if isinstance(energies, BindingEnergies) and len(energies) > 1:
         lines += ["", _independence(total, len(energies), len(energies.errors))]
