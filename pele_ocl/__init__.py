@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms.selection import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
+    from .binding import PBSolvent as PBSolvent
     from .checking import CheckResult as CheckResult
     from .checking import check_kernel as check_kernel
     from .energy import CenterRestraint as CenterRestraint
@@ -112,7 +113,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
     "atoms.selection": ("selection",),
-    "binding": ("Binding", "BindingEnergies"),
+    "binding": ("Binding", "BindingEnergies", "PBSolvent"),
     "checking": ("CheckResult", "check_kernel"),
     "energy": (
         "CenterRestraint", "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint",
