@@ -94,7 +94,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         for addend in self.contents.addends:
             sizes |= addend.sizes(self.context)
         self.allocate(sizes, most, TYPES)
-        self.launches = self.uncut = [*self._passes(), *self._after_passes()]
+        self.launches = self.uncut = [*self._passes(), *self._after_passes]
         self.most_uncut = self.run.most_uncut(self.launches)
 
     @classmethod
@@ -122,7 +122,9 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Bind the launches of the passes after radii are known."""
         return [*self._pairs(), *(self._chain() if self.options.chain else ()), *self._finish()]
 
+    @cached_property
     def _after_passes(self) -> list[BoundLaunch]:
+        """Launches after the passes, bound once: rows write values of restraints into their buffers."""
         contents = self.contents
         return [*self._surface(), *self._of_addends(contents.grouped), *self._of_addends(contents.further)]
 
@@ -130,7 +132,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     def apart_at_radii(self) -> tuple[list[BoundLaunch], list[BoundLaunch]]:
         """Launches that find Born radii alone, which stay in the buffers RADII; and of an evaluation with them."""
         first, radii = self._first(), self._radii()
-        return [*first, *radii], [*first, *self._from_radii(), *self._after_passes()]
+        return [*first, *radii], [*first, *self._from_radii(), *self._after_passes]
 
     @property
     def first_frozen(self) -> np.int32:
