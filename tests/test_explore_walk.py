@@ -89,6 +89,9 @@ def test_wrong_walks_are_refused(device):
     for options in ({"explorers": 0}, {"explorers": [1, 1]}, {"seed": -1}, {"seed": 2**32}, {"settings": 3}):
         with pytest.raises(InputError):
             Walk.of(PEPTIDE, [0], device=device, **options)
+    for wrong in ({"trials": 0}, {"steric_trials": 1 << 16}, {"anm_frequency": -1}, {"overlap_factor": np.nan}):
+        with pytest.raises(InputError):
+            Settings(**wrong)
     walk = Walk.of(PEPTIDE, [0], 2, settings=Settings(temperature=5.0), device=device)
     walk.settings[0].temperature = 7.0
     assert walk.settings[1].temperature == 5.0

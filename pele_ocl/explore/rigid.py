@@ -9,7 +9,7 @@ import numpy as np
 
 from ..atoms import Floats, Ints
 from .philox import Words, normals, uniform
-from .walk import Settings, Stage, Walk
+from .walk import MOST_TRIES, Stage, Walk
 
 SPREAD = np.deg2rad(20.0)  # of directions around a steering vector, one standard deviation; ours, PELE's is not public
 SMALL = 0.02  # rotation factor of angles that were not chosen
@@ -36,10 +36,13 @@ def drawn_moves(
     kind : of the range of lengths, "centered" on it or "spherical", up to it
     """
     settings = walk.settings[row]
-    trials = range(settings.trials)
-    words = np.stack([walk.random([row], Stage.TRANSLATION, trial, tries)[0] for trial in trials])
+    index = (MOST_TRIES + 1) * np.arange(settings.trials, dtype=np.int64)[:, None] + tries
+    words = walk.random([row], Stage.TRANSLATION, 0, index)[0]
+    first, second, third = (walk.random([row], Stage.ROTATION, draw, index)[0] for draw in range(3))
     directions = random_directions(words) if steering is None else directions_about(steering, words)
-    rotations = np.stack([_rotations(walk, row, settings, trial, tries) for trial in trials])
+    frames = random_frames(third)
+    turns = rotations_of(euler_angles(first, second, settings.rotation_scaling, settings.rotation_range))
+    rotations = frames @ turns @ np.swapaxes(frames, -1, -2)
     return RigidMoves(rotations, lengths(uniform(words[..., 3]), settings.translation_range, kind) * directions)
 
 
@@ -67,15 +70,6 @@ def directions_about(steering: Floats, words: Words) -> Floats:
     beside = np.cos(turn)[..., None] * first + np.sin(turn)[..., None] * second
     directions: Floats = np.cos(angle)[..., None] * steering + np.sin(angle)[..., None] * beside
     return directions
-
-
-def _rotations(walk: Walk, row: int, settings: Settings, trial: int, tries: Ints) -> Floats:
-    """Draw the rotations (n_tries, 3, 3) of a trial."""
-    first, second, third = (walk.random([row], Stage.ROTATION, 3 * trial + k, tries)[0] for k in range(3))
-    angles = euler_angles(first, second, settings.rotation_scaling, settings.rotation_range)
-    frames = random_frames(third)
-    rotations: Floats = frames @ rotations_of(angles) @ np.swapaxes(frames, -1, -2)
-    return rotations
 
 
 def euler_angles(first: Words, second: Words, scaling: float, spread: float) -> Floats:

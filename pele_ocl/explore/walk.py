@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import array, instance, whole_number
+from ..arguments import array, flag, instance, number, whole_number
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..energy import Term
 from ..ensemble import Ensemble
 from ..errors import InputError
 from ..paths import shipped
+from .box import Box
 from .philox import Words, philox, uniform
 
 if TYPE_CHECKING:
     from ..ensemble import DriverKernel
     from ..opencl.memory import Buffer
-    from .box import Box
 
 MOST_SEED = (1 << 32) - 1
+MOST_TRIES = (1 << 16) - 1  # of a trial, so that each try has random numbers of its own
 
 
 class Stage(IntEnum):
@@ -58,6 +59,8 @@ class Settings:
     side_chain_radius, minimization_radius : A around the ligand
     near_only, proximity_distance : stages after the perturbation are left out if no receptor atom is so near, A
     box : of the ligand's centre, None for none
+
+    Raises InputError for numbers that cannot be.
     """
 
     temperature: float = 1000.0
@@ -78,6 +81,19 @@ class Settings:
     near_only: bool = True
     proximity_distance: float = 5.0
     box: Box | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if name in ("trials", "steric_trials"):
+                whole_number(name, value, least=1, most=MOST_TRIES)
+            elif name.endswith("_frequency"):
+                whole_number(name, value)
+            elif name == "near_only":
+                flag(name, value)
+            elif name != "box":
+                number(name, value, "a number, 0 or more,", least=0)
+            elif value is not None:
+                instance(name, value, Box, "a box")
 
 
 class Move:
@@ -237,12 +253,11 @@ class Walk:
     def random(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Words:
         """Give four words of 32 bits for each row, (n_rows, 4), by the step under way.
 
-        draw, index : whole numbers that tell the draws of a stage apart; index (m,) gives (n_rows, m, 4)
+        draw, index : whole numbers that tell the draws of a stage apart; an array of indices gives (n_rows, ..., 4)
         """
-        chosen = np.array(rows, np.int64)
-        explorers, steps, indices = self.explorers[chosen], self.steps[chosen], np.asarray(index, np.int64)
-        if indices.ndim:
-            explorers, steps = explorers[:, None], steps[:, None]
+        indices = np.asarray(index, np.int64)
+        chosen = np.array(rows, np.int64).reshape(-1, *(1,) * indices.ndim)
+        explorers, steps = self.explorers[chosen], self.steps[chosen]
         return philox((self.seed, explorers), (steps, int(stage), draw, indices))
 
     def uniform(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Floats:
