@@ -17,6 +17,7 @@ from conftest import DEVICES
 from explore_run_helpers import complex_lines, settings, write_complex, write_run
 from forcefield_helpers import SAMPLES, needs_samples
 from test_cli import error_of, on_the_chosen_device, run
+from test_records import CHECK
 
 import pele_ocl
 from pele_ocl.binding.pele import find_run, read_report
@@ -258,7 +259,7 @@ def test_constraints_hold_each_explorer_where_it_began(tmp_path):
     control = write_run(tmp_path, settings(constraints=[held]))
     paths = [write_complex(tmp_path / f"complex_{k}.pdb", shift) for k, shift in enumerate((0.0, 4.0))]
     found = exploration(control, tmp_path / "out", 2, complexes=paths, steps=0)
-    walk = found.groups[0]._explorers.walk
+    walk = found.groups[0].explorers.walk
     terms = walk.ensemble.terms([0, 1]).columns()
     assert terms["constraints_5"].tolist() == [0, 0]
 
@@ -275,6 +276,7 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert [one["explorer"] for one in record["explorers"]] == [1, 2]
     assert set(record["explorers"][0]["metrics"]) == NAMES
     assert record["is_search"] is True
+    CHECK.validate(record)
     assert (tmp_path / "out" / "report_2").exists()
     text = run(*words, "-o", "elsewhere").stdout
     assert "2 explorers of 129 atoms, seed 7" in text
