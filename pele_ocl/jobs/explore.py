@@ -193,7 +193,7 @@ class Exploration:
     @property
     def settings(self) -> dict[str, str]:
         """Settings by which an interrupted run is known again."""
-        sources = {str(source): read_file(source).sha256 for source in self.sources}
+        sources = {str(source): read_file(source).sha256 for source in set(self.sources)}
         task = replace(self.task, changes=(), exit_conditions=())
         return {
             "control file": sha256_of(self.text or repr(task)), "complexes": sha256_of(sorted(sources.items())),
@@ -227,11 +227,16 @@ class Exploration:
         self.files.state.unlink(missing_ok=True)
 
     def _earlier(self) -> dict[str, Any] | None:
-        """Read the state of an interrupted run, None if there is none. Raises FormatError for other settings."""
+        """Read the state of an interrupted run, None if there is none.
+
+        Raises FormatError for other settings, InputError for a run that came to its end.
+        """
         path = self.files.state
+        records = Journal(self.files.journal, self.settings, kind="explore").resume()
         if not path.exists():
+            if len(records) > 1:  # a state is written down before the first step
+                raise InputError(f"{self.files.journal}: this run came to its end; nothing is left to go on with")
             return None
-        Journal(self.files.journal, self.settings, kind="explore").resume()
         try:
             found: dict[str, Any] = pickle.loads(path.read_bytes())
         except Exception as error:  # a damaged pickle may raise anything
