@@ -320,3 +320,14 @@ def test_radii_are_kept_where_one_asks(device, variant):
         Ensemble(atoms, device=device).evaluate(keep_radii=True)
     with pytest.raises(InputError, match="never evaluated"):
         Ensemble(atoms, fixed_radii=True, device=device).evaluate(keep_radii=True)
+
+
+def test_restraints_of_rows_count_at_radii_that_are_kept_too(device):
+    """One buffer of references for both ways of evaluating."""
+    ensemble = Ensemble(PEPTIDE, terms=[PositionalRestraint(2.0, atoms=[0])], fixed_radii=True, device=device)
+    before = float(ensemble.evaluate().energies[0])
+    away = PEPTIDE.positions.copy()
+    away[0, 0] += 1.5
+    ensemble.references("restraint")[0] = away
+    for keeps in (False, True):
+        assert ensemble.evaluate(keep_radii=keeps).energies - before == pytest.approx([4.5], abs=1e-3)
