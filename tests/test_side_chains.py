@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 from functools import cache
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -19,9 +20,11 @@ from pele_ocl.explore import (
     SideChains,
     predict_side_chains,
     read_side_file,
+    side_chain_tables,
 )
 from pele_ocl.explore.rotations import RotamerChain, side_chains_of, torsions_at
 from pele_ocl.explore.side_chains import Work
+from pele_ocl.pairs.dielectric import inverse_dielectrics
 from pele_ocl.paths import shipped
 
 VACUUM = SolventModel(gb="none")
@@ -139,31 +142,62 @@ def placed(atoms: Atoms, of: RotamerChain, by: np.ndarray, step: int) -> np.ndar
 
 
 def gb_pairs(atoms: Atoms, x: np.ndarray, born: np.ndarray, model: SolventModel) -> float:
-    """GB energy of pairs at radii that are held; eqs. 7 and 8 of docs/theory/solvent.md."""
-    q = atoms.charges * np.sqrt(model.coulomb_factor)
+    """GB energy of pairs at radii that are held; eqs. 7 and 8 of docs/theory/solvent.md, 3 of docs/theory/sgb.md."""
+    q, inverse = atoms.charges * np.sqrt(model.coulomb_factor), inverse_dielectrics(atoms, model)
     r2 = ((x[:, None] - x) ** 2).sum(axis=2)
-    product = np.outer(born, born)
+    product, shield = np.outer(born, born), np.minimum.outer(inverse, inverse)
     f = np.sqrt(r2 + product * np.exp(-r2 / (4 * product)))
-    return float(-(np.outer(q, q) / f * (1 - model.outside * np.exp(-model.kappa * f))).sum() / 2)
+    energies = -np.outer(q, q) * shield / f * (1 - model.outside * np.exp(-model.kappa * f))
+    return float(energies.sum() / 2)
 
 
-@pytest.mark.parametrize("model", [VACUUM, SolventModel(ionic_strength=0.1)], ids=["vacuum", "obc, ions"])
-@pytest.mark.parametrize("name", ["LYS", "THR", "TYR"])
+MODELS = {
+    "vacuum": VACUUM,
+    "obc, ions": SolventModel(ionic_strength=0.1),
+    "dielectrics of atoms": SolventModel(gb="vdgbnp", ionic_strength=0.1),
+}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("name", ["LYS", "PHE", "ASP"])
 def test_candidates_have_the_energies_of_the_force_field(name, model, device):
-    atoms = structure("ubiquitin")
+    check_candidates("hexapeptide", name, model, device)
+
+
+def test_polar_candidates_have_the_energies_of_the_force_field(device):
+    check_candidates("ubiquitin", "THR", VACUUM, device)
+
+
+def check_candidates(file: str, name: str, model: SolventModel, device):
+    """Differences of the energies of three candidates against those of whole molecules."""
+    atoms = structure(file)
+    surface = np.column_stack([atoms.gb_radii, np.full((len(atoms), 3), [1.7, 0.005, 0.0])])
+    atoms = replace(atoms, sgb=surface)
     chains = side_chains_of(atoms)
     number = next(k for k, of in enumerate(chains) if of.name == name)
-    ensemble = Ensemble(atoms, precision="float64", model=model, gradient=False, device=device)
-    ensemble.evaluate()
+    options = dict(precision="float64", model=model, fixed_radii=True, device=device)
+    ensemble = Ensemble(atoms, **options).evaluate()
     turns, energies, steps = candidate_energies(ensemble, atoms, chains, number)
-    whole = pele_ocl.Energy(atoms, precision="float64", model=VACUUM, gradient=False, device=device)
+    whole = pele_ocl.Energy(atoms, **options)
     chosen = [0, 1, len(turns) - 1]
     expected = []
     for k in chosen:
         x = placed(atoms, chains[number], turns[k], int(steps[k]))
+        terms = whole.evaluate(x).terms
+        of_radii = sum(getattr(terms, name) for name in ("gb_pair", "gb_self", "nonpolar") if name in terms.names)
         solvent = 0.0 if model is VACUUM else gb_pairs(atoms, x, ensemble.born_radii[0], model)
-        expected.append(whole.evaluate(x).total + solvent)
+        expected.append(terms.values.sum() - of_radii + solvent)
     np.testing.assert_allclose(energies[chosen] - energies[0], np.array(expected) - expected[0], rtol=1e-9, atol=1e-8)
+
+
+def test_vectors_give_the_energies_of_single_atoms(device):
+    """GPUs take one atom after the other, CPUs vectors of them."""
+    atoms, found = structure("hexapeptide"), []
+    for width in (1, device.vector_width("float64")):
+        with patch.object(side_chain_tables, "vector_width", lambda _: width):  # noqa: B023
+            ensemble = Ensemble(atoms, precision="float64", gradient=False, device=device).evaluate()
+            found.append(candidate_energies(ensemble, atoms, side_chains_of(atoms), 1)[1])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-10)
 
 
 def test_polar_hydrogens_take_their_best_place(device):

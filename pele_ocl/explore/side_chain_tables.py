@@ -24,6 +24,13 @@ _MOST_MOVED = 24  # atoms of amino acids' side chains, and some more, so that al
 _PAIR_COLUMNS = 4  # Coulomb charges, sigma, well, and if a pair counts for clashes
 
 
+def vector_width(ensemble: Ensemble) -> int:
+    """Give how many atoms the kernels take at a time: a vector on CPUs, one on GPUs."""
+    if ensemble.device.kind != "CPU":
+        return 1
+    return min(ensemble.device.vector_width(ensemble.precision), SIDE_CHAIN_BLOCK)
+
+
 class Pairwise:
     """Parameters of pairs of atoms as the ensemble's energy has them.
 
@@ -142,8 +149,7 @@ class SideChainTables:
             series=run.upload(np.array(lists["series"] or [[0.0] * 4]), fine),
         )
         self.traits = self.buffers["traits"]
-        width = min(ensemble.device.vector_width(ensemble.precision), SIDE_CHAIN_BLOCK)
-        self.width = width if ensemble.device.kind == "CPU" else 1
+        self.width = vector_width(ensemble)
         self.macros = dict(
             MOST_MOVED=max(_MOST_MOVED, self.most_moved), HAS_GB=int(self.has_gb),
             GEOMETRIC=int(atoms.combining == "geometric"), SCREENED=int(model.kappa > 0),
