@@ -17,16 +17,18 @@ from conftest import DEVICES
 from explore_run_helpers import complex_lines, settings, write_complex, write_run
 from forcefield_helpers import SAMPLES, needs_samples
 from test_cli import error_of, on_the_chosen_device, run
+from test_records import CHECK
 
 import pele_ocl
 from pele_ocl.binding.pele import find_run, read_report
+from pele_ocl.cli.explore import ExploreLine
 from pele_ocl.cli.launchers import launched
-from pele_ocl.errors import FormatError
+from pele_ocl.errors import FormatError, InputError
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.explore.reports import numbered, report_head, report_row
 from pele_ocl.explore.trajectory import PelePdb
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs.explore import Exploration
+from pele_ocl.jobs.explore import Exploration, Steps
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -151,6 +153,13 @@ def test_an_interrupted_run_goes_on(whole, control):
     assert lines == (whole / "explore.jsonl").read_text().splitlines()
 
 
+def test_a_run_that_ended_is_not_overwritten(whole, control):
+    before = contents(whole)
+    with pytest.raises(InputError, match="this run came to its end"):
+        next(exploration(control, whole).run(resume=True))
+    assert contents(whole) == before
+
+
 def test_other_settings_do_not_go_on(control):
     folder = control.parent / "other"
     first = exploration(control, folder).run(state_seconds=0)
@@ -258,7 +267,7 @@ def test_constraints_hold_each_explorer_where_it_began(tmp_path):
     control = write_run(tmp_path, settings(constraints=[held]))
     paths = [write_complex(tmp_path / f"complex_{k}.pdb", shift) for k, shift in enumerate((0.0, 4.0))]
     found = exploration(control, tmp_path / "out", 2, complexes=paths, steps=0)
-    walk = found.groups[0]._explorers.walk
+    walk = found.groups[0].explorers.walk
     terms = walk.ensemble.terms([0, 1]).columns()
     assert terms["constraints_5"].tolist() == [0, 0]
 
@@ -275,6 +284,7 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert [one["explorer"] for one in record["explorers"]] == [1, 2]
     assert set(record["explorers"][0]["metrics"]) == NAMES
     assert record["is_search"] is True
+    CHECK.validate(record)
     assert (tmp_path / "out" / "report_2").exists()
     text = run(*words, "-o", "elsewhere").stdout
     assert "2 explorers of 129 atoms, seed 7" in text
@@ -309,6 +319,21 @@ def test_refusals_come_before_any_step(tmp_path, monkeypatch, changes, words, me
     write_run(tmp_path, settings(**changes))
     assert re.search(message, error_of("explore", "pele.conf", *words))
     assert not (tmp_path / "out").exists()
+
+
+def test_progress_tells_what_matters(monkeypatch):
+    seconds = iter([0.0, 0.0, 0.0, 36.0, 36.0, 36.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(seconds, 36.0))
+    line = ExploreLine(2)
+    columns = ("Binding Energy",)
+    energies, binding = np.array([-5.0, -7.5]), np.array([[-1.0], [2.0]])
+    for step, accepted in ((0, [0, 0]), (2, [1, 2])):
+        is_new = np.zeros(2, bool)
+        line.tell(Steps(step, 8, (1, 2), np.array(accepted), energies, columns, binding, is_new, {}))
+    assert (
+        line.told(0.25, 36.0)
+        == "step 2 of 8, 400 steps/h, 75% accepted, best energy -7.5, best binding -1, 108.00 s left"
+    )
 
 
 def test_names_of_files():

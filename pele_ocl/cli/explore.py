@@ -194,7 +194,7 @@ def _text(run: Exploration, path: Path, last: Mapping[int, Steps]) -> str:
     lines += [f"and {len(rows) - _SHOWN} more explorers"] if len(rows) > _SHOWN else []
     lines += ["", f"{taken:,} of {tried:,} steps accepted; reports are {run.files.report}_N. The walk is a search:"]
     lines += ["its states are no Boltzmann sample, and their averages no free energies."]
-    lines += [f"{run.precision}, in all {duration(elapsed())}"]
+    lines += [f"{run.precision}, on {run.device_name}: in all {duration(elapsed())}"]
     return "\n".join(lines)
 
 
@@ -211,7 +211,8 @@ def _record(run: Exploration, path: Path, last: Mapping[int, Steps]) -> Record:
     ]  # fmt: skip
     result = {
         "n_atoms": len(atoms), "composition": composition_as_json(atoms), "seed": run.seed,
-        "precision": run.precision, "settings": settings(run.model, atoms), "is_search": True,
+        "device": run.device_name, "precision": run.precision, "settings": settings(run.model, atoms),
+        "is_search": True,
         "report": str(run.files.report), "trajectory": str(run.files.trajectory), "explorers": explorers,
         "notes": list(run.notes),
     }  # fmt: skip

@@ -170,6 +170,11 @@ class Exploration:
         self.groups = self._groups()
         self.notes = (*simulation.notes, *dict.fromkeys(note for group in self.groups for note in group.atoms.notes))
 
+    @property
+    def device_name(self) -> str:
+        """Name of the device that the explorers are on."""
+        return str(self.groups[0].explorers.walk.ensemble.device)
+
     @cached_property
     def forcefield(self) -> ForceField:
         """Force field of the complexes."""
@@ -188,7 +193,7 @@ class Exploration:
     @property
     def settings(self) -> dict[str, str]:
         """Settings by which an interrupted run is known again."""
-        sources = {str(source): read_file(source).sha256 for source in self.sources}
+        sources = {str(source): read_file(source).sha256 for source in set(self.sources)}
         task = replace(self.task, changes=(), exit_conditions=())
         return {
             "control file": sha256_of(self.text or repr(task)), "complexes": sha256_of(sorted(sources.items())),
@@ -222,11 +227,16 @@ class Exploration:
         self.files.state.unlink(missing_ok=True)
 
     def _earlier(self) -> dict[str, Any] | None:
-        """Read the state of an interrupted run, None if there is none. Raises FormatError for other settings."""
+        """Read the state of an interrupted run, None if there is none.
+
+        Raises FormatError for other settings, InputError for a run that came to its end.
+        """
         path = self.files.state
+        records = Journal(self.files.journal, self.settings, kind="explore").resume()
         if not path.exists():
+            if len(records) > 1:  # a state is written down before the first step
+                raise InputError(f"{self.files.journal}: this run came to its end; nothing is left to go on with")
             return None
-        Journal(self.files.journal, self.settings, kind="explore").resume()
         try:
             found: dict[str, Any] = pickle.loads(path.read_bytes())
         except Exception as error:  # a damaged pickle may raise anything
@@ -258,6 +268,7 @@ class Group:
     """Explorers of one molecule, a row each.
 
     numbers, sources, starts : of each explorer, its number, file and first positions (n_atoms, 3) A
+    explorers : the Explorer of all
     """
 
     def __init__(self, of: Exploration, atoms: Atoms, place: int) -> None:
@@ -272,7 +283,7 @@ class Group:
         maker = MetricMaker(of.simulation.path, self.atoms, of.model, of.precision, of.device)
         self._sensors = [Sensor(block, maker.make(block)) for block in of.task.metrics]
         self._box = box_of(of.simulation.path, of.task.box, self.atoms)
-        self._explorers = of.make(
+        self.explorers = of.make(
             of.simulation, of.task, self.atoms, ligand_of(of.simulation, self.atoms), self.numbers,
             np.stack(self.starts), seed=of.seed, box=self._box, folders=of.data, model=of.model,
             precision=of.precision, device=of.device,
@@ -282,7 +293,7 @@ class Group:
 
     def run(self, journal: Journal, state: dict[str, Any] | None, state_seconds: float) -> Iterator[Steps]:
         """Run the steps that are left, and give the explorers after each. state : of an interrupted run"""
-        of, explorers, rows = self._of, self._explorers, list(range(len(self.numbers)))
+        of, explorers, rows = self._of, self.explorers, list(range(len(self.numbers)))
         sensors = self._now = Sensors(self._sensors, explorers.energies)
         first = 0
         with ExitStack() as stack:
@@ -305,7 +316,7 @@ class Group:
                 walking = [k for k in rows if k not in self._ended]
                 if not walking:
                     break
-                made = self._explorers.step(walking)
+                made = self.explorers.step(walking)
                 accepted = np.zeros(len(rows), bool)
                 accepted[[own.row for own in made]] = [own.accepted for own in made]
                 failures = {own.explorer: own.reason for own in made if own.made and not np.isfinite(own.proposed)}
@@ -331,11 +342,11 @@ class Group:
             if any_holds(task.exit_conditions, values):
                 self._ended.add(k)
             self._blocks[k] = changed(self._blocks[k], task.changes, values)
-            self._explorers.walk.settings[k] = settings_of(self._of.task, self._blocks[k], self._box)
+            self.explorers.walk.settings[k] = settings_of(self._of.task, self._blocks[k], self._box)
 
     def _states(self, rows: Sequence[int], step: int) -> States:
         """Give the states of rows, before a step."""
-        ensemble = self._explorers.walk.ensemble
+        ensemble = self.explorers.walk.ensemble
         positions = np.stack([ensemble.positions[k] for k in rows]) if len(rows) else np.empty((0, len(self.atoms), 3))
         numbers = np.array([self.numbers[k] for k in rows], np.int64)
         return States(positions, numbers, np.full(len(rows), step, np.int64), self._of.seed)
@@ -370,7 +381,7 @@ class Group:
             accepted = int(now.accepted[k])
             self._reports[k].append(report_row(TASK, step, accepted, float(now.energies[k]), now.row(k, step)))
             if accepted % every == 0:
-                self._trajectories[k].append(accepted // every + 1, self._explorers.walk.ensemble.positions[k])
+                self._trajectories[k].append(accepted // every + 1, self.explorers.walk.ensemble.positions[k])
 
     def _log(self, made: Sequence[Step]) -> None:
         """Write what became of a step."""
@@ -389,7 +400,7 @@ class Group:
             own["log"] = log.size
         state = {
             "group": self._place, "step": step, "sizes": sizes, "sensors": self._now.state(), "blocks": self._blocks,
-            "explorers": state_of(self._explorers), "ended": self._ended,
+            "explorers": state_of(self.explorers), "ended": self._ended,
         }  # fmt: skip
         with replacing(self._of.files.state) as temporary:
             temporary.write_bytes(pickle.dumps(state))
@@ -417,7 +428,7 @@ class Group:
         files = self._of.files
         for k, number in enumerate(self.numbers):
             if files.final is not None:
-                positions = self._explorers.walk.ensemble.positions[k]
+                positions = self.explorers.walk.ensemble.positions[k]
                 self._write_structure(numbered(files.final, number), k, positions)
 
     def _write_structure(self, path: Path, k: int, positions: Floats) -> None:
