@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms.selection import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
+    from .dynamics import Simulation as Simulation
     from .energy import CenterRestraint as CenterRestraint
     from .energy import DistanceRestraint as DistanceRestraint
     from .energy import Energy as Energy
@@ -108,6 +109,7 @@ _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
     "atoms.selection": ("selection",),
     "binding": ("Binding", "BindingEnergies"),
+    "dynamics": ("Simulation",),
     "energy": (
         "CenterRestraint", "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint",
         "TorsionRestraint",

@@ -40,6 +40,7 @@ FLOORS = [
     "ase engine jax torch trajectories",
     "binding minimize",
     "bench ensemble relax",
+    "dynamics",
     "jobs",
     "cli",
     "__main__",
