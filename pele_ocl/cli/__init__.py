@@ -33,6 +33,7 @@ COMMANDS = {
     "prepare": "Write the structure in IN with all its atoms as OUT, ready for the other commands.",
     "relax": "Relax predicted models as AlphaFold does, and report what was wrong before and after.",
     "sample": "Interpolate values of MAP at POINTS, linearly.",
+    "simulate": "Simulate many replicas of the structures in IN at once, in implicit solvent.",
     "solvent": "Compute Born radii and implicit-solvent energy of the molecule in IN.",
     "tune": "Measure which variants and tile sizes are best on a device, and remember them for `auto`.",
     "view": "Show the molecule in IN as a page or a picture: its surface coloured by a potential or by residues.",

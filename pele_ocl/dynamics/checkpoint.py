@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .simulation import Simulation
 
 
-def save(simulation: Simulation, path: str | PathLike[str]) -> None:
-    """Write the checkpoint of a simulation."""
+def save(simulation: Simulation, path: str | PathLike[str], **more: NDArray[Any]) -> None:
+    """Write the checkpoint of a simulation, and further arrays with it."""
     target = file_path(path)
     if target.suffix.lower() != ".npz":
         raise FormatError(f"{target}: checkpoints end in .npz; name the file so")
@@ -31,12 +31,13 @@ def save(simulation: Simulation, path: str | PathLike[str]) -> None:
     arrays["offsets"] = ensemble._offsets
     arrays["steps"] = np.array(simulation.steps)
     arrays["what"] = np.array(_described(simulation))
+    arrays |= more
     with replacing(target) as temporary, open(temporary, "wb") as stream:
         np.savez(stream, **arrays)  # type: ignore[arg-type]
 
 
-def restore(simulation: Simulation, path: str | PathLike[str]) -> None:
-    """Set a simulation to a checkpoint."""
+def restore(simulation: Simulation, path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
+    """Set a simulation to a checkpoint, and give the further arrays that are in it."""
     source = file_path(path)
     try:
         with open(source, "rb") as stream, np.load(stream, allow_pickle=False) as file:
@@ -62,6 +63,7 @@ def restore(simulation: Simulation, path: str | PathLike[str]) -> None:
         [k for k in range(len(ensemble)) if k not in ensemble._failed and not stopped[k]], np.int64
     )
     simulation._evaluate()
+    return {name: array for name, array in arrays.items() if name not in needed}
 
 
 def _encoded(simulation: Simulation, k: int) -> NDArray[Any]:

@@ -23,6 +23,7 @@ from .settings import MOST_STEPS, Settings
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
 
+LONGEST_STEP = 1.0  # fs that free bonds to hydrogen of common mass bear
 STEPS_AT_ONCE = 256  # that are started before the host waits
 _WHY = {
     Halt.FORCES: "the force on {} is no number",
@@ -169,6 +170,11 @@ class Simulation:
             notes.append(f"hydrogens weigh {self.settings.hydrogen_mass:g} Da, which their neighbours lack")
         if held:
             notes.append(f"{held:,} bonds to hydrogen keep the lengths of the force field")
+        elif self.settings.timestep > LONGEST_STEP and self.settings.hydrogen_mass is None:
+            notes.append(
+                f"bonds to hydrogen vibrate too fast for steps of {self.settings.timestep:g} fs; hold them by "
+                "constraints"
+            )
         if self.removes_motion:
             notes.append("the centre of mass is kept at rest")
         self.notes = tuple(notes)
