@@ -326,3 +326,22 @@ def test_what_cannot_be_is_refused(options, sentence):
 def test_bonds_without_lengths_are_refused():
     with pytest.raises(InputError, match="lengths of bonds"):
         Simulation(replace(PEPTIDE, bonded=None), constraints="hbonds", only_terms=["nonbonded"])
+
+
+def test_random_numbers_are_philoxs(device):
+    """Numbers of Random123's own test of Philox4x32-10 for counters and keys of zeros and of ones."""
+    source = """
+        #include "common/real.clh"
+        #include "common/philox.clh"
+        #include "engine/rows.clh"
+        kernel void draw(ENSEMBLE, global uint *restrict found, const uint all) {
+            if (get_global_id(0)) return;
+            vstore4(philox((uint2)(all, all), (uint4)(all, all, all, all)), 0, found);
+        }
+    """
+    ensemble = Ensemble(START, device=device)
+    found = ensemble.array("row", 4, np.uint32)
+    known = {0: "6627e8d5 e169c58d bc57ac4c 9b00dbd8", 2**32 - 1: "408f276d 41c83b0e a20bc7c6 6d5451fd"}
+    for bits, numbers in known.items():
+        ensemble.kernel(source, "draw")(found=found, all=bits)
+        assert " ".join(f"{number:08x}" for number in found.read()[0]) == numbers

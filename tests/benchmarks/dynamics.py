@@ -1,7 +1,7 @@
 """Dynamics beside OpenMM: speed, drift of the energy, populations of alanine dipeptide.
 
 python tests/benchmarks/dynamics.py speed [--device D] [--platform CPU] [--cases ubiquitin:1,hexapeptide:64]
-python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--picoseconds 20]
+python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases hexapeptide] [--picoseconds 20]
 python tests/benchmarks/dynamics.py dipeptide [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 64]
 
 All use Amber99SB with OBC2, all pairs, bonds to hydrogen held in `speed` and `dipeptide`. `speed` prints steps a second
@@ -130,7 +130,7 @@ def speed(options: argparse.Namespace) -> None:
 
 def drift(options: argparse.Namespace) -> None:
     """Print drift and deviations of the total energy of Verlet's integrator."""
-    for name in ("hexapeptide", "ubiquitin"):
+    for name in (case.split(":")[0] for case in options.cases.split(",")):
         text = structure(name)
         atoms = pele_ocl.minimize(read(text), tolerance=0.5, device=options.device).atoms
         for timestep in (0.5, 1.0):
