@@ -1,13 +1,14 @@
 """Dynamics beside OpenMM: speed, drift of the energy, populations of alanine dipeptide.
 
 python tests/benchmarks/dynamics.py speed [--device D] [--platform CPU] [--cases ubiquitin:1,hexapeptide:64]
-python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases hexapeptide] [--picoseconds 20]
-python tests/benchmarks/dynamics.py dipeptide [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 64]
+python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases hexapeptide] [--picoseconds 10]
+    [--replicas 16] [--openmm-runs 4]
+python tests/benchmarks/dynamics.py dipeptide [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 16]
 
 All use Amber99SB with OBC2, all pairs, bonds to hydrogen held in `speed` and `dipeptide`. `speed` prints steps a second
-of one replica of OpenMM's and of all of ours, in turns, the fastest of each. `drift` prints the slope of a line through
-the total energy and the deviations from it. `dipeptide` prints the shares of the basins of phi and psi with errors from
-blocks; 0 nanoseconds of OpenMM's leave it out.
+of one replica of OpenMM's and of all of ours, in turns, the fastest of each. `drift` prints the slopes of lines through
+the total energy of several runs, with the error of their mean, and the deviations from them. `dipeptide` prints the
+shares of the basins of phi and psi with errors from blocks; 0 nanoseconds of OpenMM's leave it out.
 """
 
 from __future__ import annotations
@@ -129,50 +130,54 @@ def speed(options: argparse.Namespace) -> None:
 
 
 def drift(options: argparse.Namespace) -> None:
-    """Print drift and deviations of the total energy of Verlet's integrator."""
+    """Print drift and deviations of the total energy of Verlet's integrator, from starts at 300 K."""
     for name in (case.split(":")[0] for case in options.cases.split(",")):
         text = structure(name)
         atoms = pele_ocl.minimize(read(text), tolerance=0.5, device=options.device).atoms
+        start = pele_ocl.Simulation(atoms, options.replicas, timestep=1.0, friction=10.0, device=options.device)
+        start.run(1000)
         for timestep in (0.5, 1.0):
-            start = pele_ocl.Simulation(atoms, timestep=1.0, friction=10.0, constraints=None, device=options.device)
-            start.run(500)
-            found = {}
+            every, n = round(20 / timestep), round(options.picoseconds / 0.02)
             for precision in ("float32", "float64"):
                 ours = pele_ocl.Simulation(
-                    atoms, integrator="verlet", timestep=timestep, device=options.device, precision=precision
-                )
-                ours.positions[0] = start.positions[0]
+                    atoms, options.replicas, integrator="verlet", timestep=timestep, device=options.device,
+                    precision=precision,
+                )  # fmt: skip
+                ours.positions[:] = list(start.positions[:])
                 ours.ensemble.evaluate()
-                ours.velocities[0] = start.velocities[0]
-                found[f"ours, {precision}"] = (
-                    ours.run,
-                    lambda ours=ours: float((ours.potential_energies + ours.kinetic_energies)[0]),
-                )
-            theirs = OpenMM(
-                text,
-                options.platform,
-                False,
-                lambda openmm, timestep=timestep: openmm.VerletIntegrator(timestep / 1000),
-            )
-            theirs.context.setPositions(start.positions[0] / 10)
-            theirs.context.setVelocities(start.velocities[0] / 10)
-            found[f"OpenMM, {options.platform}"] = theirs.integrator.step, theirs.total
-            every = round(20 / timestep)
-            for who, (step, total) in found.items():
+                ours.velocities[:] = list(start.velocities[:])
                 energies = []
-                for _ in range(round(options.picoseconds / 0.02)):
-                    step(every)
-                    energies.append(total())
-                times = 0.02 * np.arange(len(energies))
-                line, covariance = np.polyfit(times, energies, 1, cov=True)
-                freedom = 3 * len(atoms) - 3
-                deviation = (np.array(energies) - np.polyval(line, times)).std()
-                print(
-                    f"{name}, {timestep:g} fs, {who}: slope {1000 * line[0]:+.2f} +- "
-                    f"{1000 * np.sqrt(covariance[0, 0]):.2f} kcal/mol/ns, of a degree of freedom "
-                    f"{1000 * line[0] / freedom:+.1e}; rms deviation {deviation:.4f} kcal/mol",
-                    flush=True,
+                for _ in range(n):
+                    ours.run(every)
+                    energies.append(ours.potential_energies + ours.kinetic_energies)
+                told_drift(f"{name}, {timestep:g} fs, ours, {precision}", np.array(energies))
+            runs = []
+            for k in range(min(options.replicas, options.openmm_runs)):
+                theirs = OpenMM(
+                    text, options.platform, False, lambda openmm, dt=timestep: openmm.VerletIntegrator(dt / 1000)
                 )
+                theirs.context.setPositions(start.positions[k] / 10)
+                theirs.context.setVelocities(start.velocities[k] / 10)
+                energies = []
+                for _ in range(n):
+                    theirs.integrator.step(every)
+                    energies.append(theirs.total())
+                runs.append(energies)
+            if runs:
+                told_drift(f"{name}, {timestep:g} fs, OpenMM, {options.platform}", np.array(runs).T)
+
+
+def told_drift(who: str, energies: np.ndarray) -> None:
+    """Print slopes of lines through energies (n_times, n_runs), with the error of their mean, and deviations."""
+    times = 0.02e-3 * np.arange(len(energies))
+    lines = np.polyfit(times, energies, 1)
+    deviation = (energies - times[:, None] * lines[0] - lines[1]).std()
+    n = energies.shape[1]
+    print(
+        f"{who}: slope {lines[0].mean():+.2f} +- {lines[0].std(ddof=1) / np.sqrt(n):.2f} kcal/mol/ns ({n} runs); "
+        f"rms deviation {deviation:.4f} kcal/mol",
+        flush=True,
+    )
 
 
 def torsions(positions: np.ndarray) -> np.ndarray:
@@ -245,10 +250,11 @@ def main() -> None:
     parser.add_argument("--device")
     parser.add_argument("--platform", default="CPU")
     parser.add_argument("--cases", default="ubiquitin:1,hexapeptide:64")
-    parser.add_argument("--picoseconds", type=float, default=20.0)
+    parser.add_argument("--picoseconds", type=float, default=10.0)
+    parser.add_argument("--openmm-runs", type=int, default=4)
     parser.add_argument("--nanoseconds", type=float, default=4.0)
     parser.add_argument("--openmm", type=float, default=1.0, help="nanoseconds of OpenMM's")
-    parser.add_argument("--replicas", type=int, default=64)
+    parser.add_argument("--replicas", type=int, default=16)
     options = parser.parse_args()
     {"speed": speed, "drift": drift, "dipeptide": dipeptide}[options.what](options)
 
