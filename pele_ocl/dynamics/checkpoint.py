@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+from collections.abc import Iterator
 from dataclasses import asdict
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from ..errors import FormatError, InputError
 from ..formats.writing import replacing
 
 if TYPE_CHECKING:
+    from ..engine.system import System
     from .simulation import Simulation
 
 
@@ -27,7 +29,7 @@ def save(simulation: Simulation, path: str | PathLike[str], **more: NDArray[Any]
         raise FormatError(f"{target}: checkpoints end in .npz; name the file so")
     ensemble, motion = simulation.ensemble, simulation._motion
     arrays: dict[str, NDArray[Any]] = {name: motion.read(name) for name in motion.state}
-    arrays["positions"] = np.concatenate([_encoded(simulation, k) for k in ensemble._resident.there.tolist()])
+    arrays["positions"] = _encoded(simulation)
     arrays["offsets"] = ensemble._offsets
     arrays["steps"] = np.array(simulation.steps)
     arrays["what"] = np.array(_described(simulation))
@@ -51,11 +53,8 @@ def restore(simulation: Simulation, path: str | PathLike[str]) -> dict[str, NDAr
     _require_same(json.loads(str(arrays["what"])), json.loads(_described(simulation)), str(source))
     for name in motion.state:
         motion.write(name, arrays[name])
-    first = 0
-    for k in ensemble._resident.there.tolist():
-        size = 3 * len(ensemble.atoms[k])
-        ensemble._resident.write([k], "positions", arrays["positions"][None, first : first + size])
-        first += size
+    for rows, places in _places(simulation):
+        ensemble._resident.write(rows, "positions", arrays["positions"][places])
     ensemble._offsets[:] = arrays["offsets"]
     simulation.steps = int(arrays["steps"])
     stopped = arrays["stopped"]
@@ -66,11 +65,24 @@ def restore(simulation: Simulation, path: str | PathLike[str]) -> dict[str, NDAr
     return {name: array for name, array in arrays.items() if name not in needed}
 
 
-def _encoded(simulation: Simulation, k: int) -> NDArray[Any]:
-    """Read the positions of a row as they are on the device, every bit."""
+def _encoded(simulation: Simulation) -> NDArray[Any]:
+    """Read the positions of all rows as they are on the device, every bit, (3 n,) of all n atoms."""
     resident = simulation.ensemble._resident
-    found: NDArray[Any] = resident.read([k], "positions", resident.coordinate)[0]
+    found = np.zeros(3 * int(resident.first_atoms[-1]), resident.coordinate)
+    for rows, places in _places(simulation):
+        found[places] = resident.read(rows, "positions", resident.coordinate)
     return found
+
+
+def _places(simulation: Simulation) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
+    """Give the rows of each molecule, and where each one's coordinates stand among all rows', (n_rows, 3 n_atoms)."""
+    resident = simulation.ensemble._resident
+    by_system: dict[System, list[int]] = {}
+    for k in resident.there.tolist():
+        by_system.setdefault(resident.system(k), []).append(k)
+    for rows in by_system.values():
+        firsts = 3 * resident.first_atoms[rows]
+        yield rows, firsts[:, None] + np.arange(3 * resident.n_atoms[rows[0]])
 
 
 def _described(simulation: Simulation) -> str:

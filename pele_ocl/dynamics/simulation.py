@@ -181,10 +181,15 @@ class Simulation:
 
     def _place(self) -> None:
         """Bring bonds that are held to their lengths."""
+        rows_of: dict[Body, list[int]] = {}
         for k in self._rows.tolist():
             body = self._bodies[k]
-            if body is not None and body.constraints is not None:
-                self.ensemble.positions[k] = body.constraints.placed(np.array(self.ensemble.positions[k])[None])[0]
+            if body is not None:
+                rows_of.setdefault(body, []).append(k)
+        for body, rows in rows_of.items():
+            if body.constraints is not None:
+                placed = body.constraints.placed(np.stack(self.ensemble._read_positions(rows)))
+                self.ensemble.positions[rows] = list(placed)
 
     def minimize(self, **options: object) -> MinimizeBatch:
         """Minimise all replicas from where they are, and draw velocities anew. options : as of Ensemble.minimize"""
