@@ -9,12 +9,12 @@ from typing import Any, Literal
 import click
 from click.core import ParameterSource
 
-from ...atoms import Atoms
 from ...contract import of_structure
 from ...dynamics import Simulation
 from ...dynamics.settings import INTEGRATORS
+from ...errors import InputError
 from ...formats.trajectory_files import TRAJECTORY_FORMATS
-from ...inputfile import InputFile, read_file
+from ...inputfile import read_file
 from ...jobs.checks import Checks
 from ...solvent_model import SolventModel
 from ..command import EachOnce
@@ -30,10 +30,11 @@ from ..options import (
     surface_options,
 )
 from ..plan_options import listed, pair_options, require_near, variant_option
+from ..records import failing_as_record
 from ..terminal import note
 from .amounts import annealing_of, steps_of, temperatures_of
 from .recording import Recorder, names_of
-from .report import report
+from .report import Molecule, report
 from .running import run
 
 __all__ = ["simulate"]
@@ -131,8 +132,8 @@ def simulate(
     if len(paths) > 1 and (held.restraints or held.freeze is not None):
         raise click.UsageError("restraints and frozen atoms are of one structure; give one IN")
     names = names_of(paths)
-    molecules = list(_molecules(paths, read_atoms, strict))
-    holding = held.referring(read_atoms).of(molecules[0][1])
+    molecules = [_molecule(path, read_atoms, strict, as_json) for path in paths]
+    holding = held.referring(read_atoms).of(molecules[0].atoms)
     options: dict[str, Any] = {
         "temperature": baths, "timestep": timestep, "friction": friction, "seed": seed, "integrator": integrator,
         "constraints": held.constraints, "hydrogen_mass": hydrogen_mass, "exchange_every": exchange_every,
@@ -141,26 +142,33 @@ def simulate(
         "terms": holding["terms"] if len(paths) == 1 else [], "one_four": one_four, "cutoff": cutoff,
         "only_terms": listed(terms), "variant": variant, "precision": precision, "device": device, "model": constants,
     }  # fmt: skip
-    simulation = Simulation([atoms for _, atoms in molecules], replicas, **options)
+    with failing_as_record(paths[0], as_json):
+        simulation = Simulation([molecule.atoms for molecule in molecules], replicas, **options)
+        _require_starts(simulation, paths, replicas)
     for sentence in simulation.notes:
         note(f"Note: {sentence}")
     recorder = Recorder(
         simulation, output, names, form, by_temperature=of == "temperature", every=report_every, n_steps=n_steps,
-        sources=[source for source, _ in molecules], minimized=minimizes,
+        sources=[molecule.source for molecule in molecules], minimized=minimizes,
     )  # fmt: skip
     seconds = run(simulation, recorder, n_steps, report_every, minimizes, resume)
-    report(simulation, recorder, molecules, n_steps, seconds, constants, as_json, verbose)
+    report(simulation, recorder, molecules, seconds, constants, as_json, verbose)
 
 
-def _molecules(paths: Sequence[Path], read_atoms: ReadAtoms, strict: bool) -> list[tuple[InputFile, Atoms]]:
-    """Read the structures, and tell what is found in them."""
-    found = []
-    for path in paths:
+def _molecule(path: Path, read_atoms: ReadAtoms, strict: bool, as_json: bool) -> Molecule:
+    """Read a structure, and tell what is found in it."""
+    with failing_as_record(path, as_json):
         source = read_file(path)
         atoms = read_atoms(source)
-        Checks(path, strict).add(*of_structure(atoms))
-        found.append((source, atoms))
-    return found
+        checks = Checks(path, strict)
+        checks.add(*of_structure(atoms))
+    return Molecule(source, atoms, checks.as_json())
+
+
+def _require_starts(simulation: Simulation, paths: Sequence[Path], replicas: int) -> None:
+    """Raise InputError for a structure that cannot be computed where it is."""
+    for k, reason in simulation.errors.items():
+        raise InputError(f"{paths[k // replicas]}: {reason}")
 
 
 def _given_temperature(constants: SolventModel) -> float | None:

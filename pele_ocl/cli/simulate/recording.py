@@ -51,7 +51,7 @@ class Recorder:
     ) -> None:  # fmt: skip
         """names, sources : of the structures; form : of TRAJECTORY_FORMATS, or "none" """
         self.folder, self._simulation, self._by_temperature = folder, simulation, by_temperature
-        self._names, self._sources = names, sources
+        self.names, self._sources = names, sources
         self._what = json.dumps([form, by_temperature, every, n_steps, minimized])
         rows = simulation.ensemble.atoms
         numbers = {id(atoms): k for k, atoms in enumerate(dict.fromkeys(rows))}
@@ -84,7 +84,7 @@ class Recorder:
         made = TRAJECTORY_FORMATS[form]
         return {
             name: made(Content(self._atoms(k), n_frames, name, attributes=attributes))
-            for k, name in enumerate(self._names)
+            for k, name in enumerate(self.names)
         }
 
     def _atoms(self, k: int) -> Atoms:
@@ -125,7 +125,7 @@ class Recorder:
 
     def write_structures(self) -> None:
         """Write each structure as its first replica begins, for programs that want names, and empty tables."""
-        for k, (name, source) in enumerate(zip(self._names, self._sources, strict=True)):
+        for k, (name, source) in enumerate(zip(self.names, self._sources, strict=True)):
             row = self.structures.index(name)
             atoms = self._atoms(k)
             if atoms.labels is not None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import click
@@ -12,29 +12,42 @@ import numpy as np
 from ...atoms import Atoms
 from ...dynamics import Simulation
 from ...inputfile import InputFile
-from ...jobs import SCHEMA
-from ...jobs.facts import settings
+from ...jobs import Record
+from ...jobs.facts import composition_as_json, settings
 from ...solvent_model import SolventModel
 from ..physics import physics_lines
-from ..records import timed
+from ..records import say_records, timed
 from ..report import counted, duration, headline
-from ..terminal import note, one_line, say, say_json
+from ..terminal import note, one_line, say
 from .recording import Recorder
 from .running import rate
 
 NAMED = 5  # replicas that stopped, told one by one
+_OF_ALL = ("step", "time_ps", "structure")  # columns that all rows of a record share
+
+
+@dataclass(frozen=True)
+class Molecule:
+    """A structure as it was read; findings : as JSON has them"""
+
+    source: InputFile
+    atoms: Atoms
+    findings: list[dict[str, object]]
+
+
+Pace = tuple[float, int]  # seconds, and the steps that were made in them
 
 
 def report(
-    simulation: Simulation, recorder: Recorder, molecules: Sequence[tuple[InputFile, Atoms]], n_steps: int,
-    pace: tuple[float, int], constants: SolventModel, as_json: bool, verbose: bool,
+    simulation: Simulation, recorder: Recorder, molecules: Sequence[Molecule], pace: Pace, constants: SolventModel,
+    as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
-    """Print what a run came to; exit with 1 where replicas stopped. pace : seconds, and steps made in them"""
+    """Print what a run came to; exit with 1 where replicas stopped."""
     errors = simulation.errors
     for k in list(errors)[: None if verbose else NAMED]:
         note(f"{recorder.structures[k]}, replica {recorder.replicas[k]}: {errors[k]}")
     if as_json:
-        say_json(_as_json(simulation, recorder, molecules, pace, constants))
+        say_records(_records(simulation, recorder, molecules, pace, constants))
     else:
         say("\n".join(_lines(simulation, recorder, molecules, pace, constants)))
     if errors:
@@ -52,44 +65,39 @@ def _exchanges(simulation: Simulation) -> list[dict[str, Any]]:
     ]
 
 
-def _as_json(
-    simulation: Simulation, recorder: Recorder, molecules: Sequence[tuple[InputFile, Atoms]],
-    pace: tuple[float, int], constants: SolventModel,
-) -> dict[str, Any]:  # fmt: skip
-    errors, rows = simulation.errors, recorder.table()
-    speed = rate(simulation, pace[1], pace[0])
-    return {
-        "schema": SCHEMA,
-        **timed(
-            {
-                "simulation": str(recorder.folder),
-                "structures": [
-                    {"structure": str(source), "sha256": source.sha256, "n_atoms": len(atoms),
-                     "notes": list(atoms.notes), "settings": settings(constants, atoms)}
-                    for source, atoms in molecules
-                ],
-                "dynamics": asdict(simulation.settings),
-                "notes": list(simulation.notes),
-                "device": str(simulation.ensemble.device),
-                "precision": simulation.ensemble.precision,
-                "steps": simulation.steps,
-                "time_ps": round(simulation.time, 6),
-                "ns_per_day": {"all": speed * len(simulation), "replica": speed},
-                "exchanges": _exchanges(simulation),
-                "replicas": rows,
-                "n_stopped": len(errors),
-                "seconds": {"steps": pace[0]},
-            }
-        ),
-    }  # fmt: skip
+def _records(
+    simulation: Simulation, recorder: Recorder, molecules: Sequence[Molecule], pace: Pace, constants: SolventModel
+) -> Iterator[Record]:
+    """Make the record of each structure, with its replicas."""
+    table, speed = recorder.table(), rate(simulation, pace[1], pace[0])
+    for molecule, name in zip(molecules, recorder.names, strict=True):
+        rows = [row for row in table if row["structure"] == name]
+        result = {
+            "n_atoms": len(molecule.atoms),
+            "composition": composition_as_json(molecule.atoms),
+            "device": str(simulation.ensemble.device),
+            "precision": simulation.ensemble.precision,
+            "settings": settings(constants, molecule.atoms),
+            "dynamics": asdict(simulation.settings),
+            "folder": str(recorder.folder),
+            "steps": simulation.steps,
+            "time_ps": round(simulation.time, 6),
+            "ns_per_day": {"all": speed * len(simulation), "replica": speed},
+            "exchanges": _exchanges(simulation),
+            "replicas": [{key: value for key, value in row.items() if key not in _OF_ALL} for row in rows],
+            "n_failed": sum(row["error"] is not None for row in rows),
+            "notes": [*molecule.atoms.notes, *simulation.notes],
+            "findings": molecule.findings,
+            "seconds": {"steps": pace[0]},
+        }
+        yield Record(str(molecule.source), molecule.source.sha256, timed(result))
 
 
 def _lines(
-    simulation: Simulation, recorder: Recorder, molecules: Sequence[tuple[InputFile, Atoms]],
-    pace: tuple[float, int], constants: SolventModel,
-) -> list[str]:  # fmt: skip
-    lines = [headline(source, atoms) for source, atoms in molecules]
-    lines += physics_lines(constants, molecules[0][1], cutoff=simulation.ensemble._options["cutoff"])
+    simulation: Simulation, recorder: Recorder, molecules: Sequence[Molecule], pace: Pace, constants: SolventModel
+) -> list[str]:
+    lines = [headline(of.source, of.atoms) for of in molecules]
+    lines += physics_lines(constants, molecules[0].atoms, cutoff=simulation.ensemble._options["cutoff"])
     going = ~np.isnan(simulation.potential_energies)
     own = simulation.settings
     how = "Langevin" if own.integrator == "langevin" else "velocity Verlet"
