@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .binding import PBSolvent as PBSolvent
     from .checking import CheckResult as CheckResult
     from .checking import check_kernel as check_kernel
+    from .dynamics import Simulation as Simulation
     from .energy import CenterRestraint as CenterRestraint
     from .energy import DistanceRestraint as DistanceRestraint
     from .energy import Energy as Energy
@@ -115,6 +116,7 @@ _HOMES = {
     "atoms.selection": ("selection",),
     "binding": ("Binding", "BindingEnergies", "PBSolvent"),
     "checking": ("CheckResult", "check_kernel"),
+    "dynamics": ("Simulation",),
     "energy": (
         "CenterRestraint", "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint",
         "TorsionRestraint",

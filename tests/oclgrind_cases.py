@@ -28,6 +28,7 @@ from pele_ocl import (
     PBIon,
     PBModel,
     PoissonBoltzmann,
+    Simulation,
     SolventModel,
     minimize_many,
     place_ions,
@@ -35,7 +36,7 @@ from pele_ocl import (
     read,
     solvent,
 )
-from pele_ocl.atoms import Bonded, LennardJonesPairs
+from pele_ocl.atoms import Bonded, Bonds, LennardJonesPairs
 from pele_ocl.binding.pele import PoseEvaluator
 from pele_ocl.energy import (
     CenterRestraint,
@@ -432,6 +433,27 @@ def explore_cases(device: Device) -> None:
     move._screen.take({row: int(tries.argmax()) for row, tries in found.items()})
     assert np.isfinite(walk.ensemble.positions[:]).all()
     side_chain_cases(device)
+def dynamics_cases(device: Device) -> None:
+    """Bonds held or none, groups of GPUs and of CPUs, frozen atoms, ladders of three temperatures, a row that stops."""
+    methane = Atoms(
+        [[0, 0, 0], [0.63, 0.63, 0.63], [-0.63, -0.63, 0.63], [-0.63, 0.63, -0.63], [0.63, -0.63, -0.63]],
+        [-0.4, 0.1, 0.1, 0.1, 0.1], lj_sigma=np.full(5, 3.0), lj_epsilon=np.full(5, 0.1),
+        gb_radii=np.full(5, 1.5), gb_scales=np.full(5, 0.8), labels=labels_of_elements(["C", *"HHHH"]),
+        bonded=Bonded(
+            bonds=Bonds([[0, k] for k in range(1, 5)], np.tile([340.0, 1.09], (4, 1))),
+            excluded=np.array([[i, j] for i in range(5) for j in range(i + 1, 5)]),
+        ),
+    )  # fmt: skip
+    ladder = dict(temperature=[300.0, 310.0, 320.0], exchange_every=2)
+    with patch.object(Device, "kind", "GPU"):
+        simulation = Simulation(methane, 3, constraints="hbonds", hydrogen_mass=2.0, device=device, **ladder).run(3)
+        assert np.isfinite(simulation.kinetic_temperatures).all()
+    clash = methane.positions.copy()
+    clash[1] = 1e-3
+    rows = Ensemble([methane] * 2, device=device)
+    rows.positions[0] = clash
+    rows.frozen[1] = [0]
+    assert list(Simulation(rows, anneal=[[0, 300.0], [1, 0.0]]).run(2).errors) == [0]
 
 
 def pb_cases(device: Device) -> None:
@@ -475,6 +497,7 @@ def side_chain_cases(device: Device) -> None:
 
 CASES = {
     "engine": ensemble_cases,
+    "dynamics": dynamics_cases,
     "binding": binding_cases,
     "joined": joined_cases,
     "solvent": solvent_cases,
