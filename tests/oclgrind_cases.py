@@ -433,6 +433,8 @@ def explore_cases(device: Device) -> None:
     move._screen.take({row: int(tries.argmax()) for row, tries in found.items()})
     assert np.isfinite(walk.ensemble.positions[:]).all()
     side_chain_cases(device)
+
+
 def dynamics_cases(device: Device) -> None:
     """Bonds held or none, groups of GPUs and of CPUs, frozen atoms, ladders of three temperatures, a row that stops."""
     methane = Atoms(
