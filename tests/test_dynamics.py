@@ -11,6 +11,7 @@ from conftest import labels_of_elements, require
 from test_minimize import PEPTIDE, VACUUM
 
 from pele_ocl import Atoms, Ensemble, FormatError, InputError, PositionalRestraint, Simulation, minimize
+from pele_ocl.opencl import Device
 from pele_ocl.units import BOLTZMANN_KCAL
 
 START = minimize(PEPTIDE, tolerance=0.5).atoms
@@ -271,6 +272,21 @@ def test_a_replica_that_explodes_stops_and_says_why(device):
     assert np.isnan(simulation.potential_energies[1])
     alone = Simulation(START, constraints="hbonds", seed=6, device=device).run(40)
     np.testing.assert_array_equal(simulation.positions[0], alone.positions[0])
+
+
+def test_devices_without_float64_hold_bonds_and_energy(device, monkeypatch):
+    """Fixed-point positions and float32 velocities."""
+    monkeypatch.setattr(Device, "has_float64", False)
+    held = Simulation(START, 2, constraints="hbonds", device=device, seed=5).run(50)
+    assert not held.errors
+    assert held._motion.arrays["velocities"].dtype == np.float32
+    bonds = held._bodies[0].constraints
+    owners = np.repeat(bonds.heavy, np.diff(bonds.starts))
+    lengths = np.linalg.norm(held.positions[0][bonds.hydrogens] - held.positions[0][owners], axis=1)
+    np.testing.assert_allclose(lengths, bonds.lengths, atol=1e-5)
+    verlet = Simulation(START, integrator="verlet", timestep=0.5, device=device)
+    before = total(verlet)
+    np.testing.assert_allclose(total(verlet.run(100)), before, atol=0.3)
 
 
 def test_frozen_atoms_and_restraints_hold(device):
