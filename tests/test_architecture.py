@@ -40,7 +40,7 @@ FLOORS = [
     "ase engine jax torch trajectories",
     "binding minimize",
     "bench ensemble kernels relax",
-    "explore",
+    "dynamics explore",
     "refine",
     "checking jobs",
     "cli",

@@ -18,16 +18,18 @@ from conftest import DEVICES
 from explore_run_helpers import complex_lines, settings, write_complex, write_run
 from forcefield_helpers import SAMPLES, needs_samples
 from test_cli import error_of, on_the_chosen_device, run
+from test_records import CHECK
 
 import pele_ocl
 from pele_ocl.binding.pele import find_run, read_report
+from pele_ocl.cli.explore import ExploreLine
 from pele_ocl.cli.launchers import launched
-from pele_ocl.errors import FormatError
+from pele_ocl.errors import FormatError, InputError
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.explore.reports import numbered, report_head, report_row
 from pele_ocl.explore.trajectory import PelePdb
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs.explore import Exploration
+from pele_ocl.jobs.explore import Exploration, Steps
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -121,7 +123,7 @@ def test_the_journal_has_a_record_a_step(whole):
     assert head["journal"] == "explore"
     assert [line["step"] for line in lines] == [0, 1, 2, 3, 4]
     assert lines[-1]["accepted"] == [len(read_report(whole / f"report_{k}")) - 1 for k in (1, 2)]
-    assert (whole / "explore.state").stat().st_size < 10_000  # no positions are left there
+    assert not (whole / "explore.state").exists()
 
 
 def test_an_explorer_is_alone(whole, control):
@@ -152,16 +154,13 @@ def test_an_interrupted_run_goes_on(whole, control):
     assert lines == (whole / "explore.jsonl").read_text().splitlines()
 
 
-def test_a_run_that_ended_stays_as_it_is(control):
-    folder = control.parent / "ended"
-    last = list(exploration(control, folder).run())[-1]
-    before = contents(folder)
-    (folder / "report_1").write_bytes(before["report_1"] + b"mine\n")
-    (again,) = exploration(control, folder).run(resume=True)
-    assert (again.step, again.energies.tolist()) == (last.step, last.energies.tolist())
-    assert (folder / "report_1").read_bytes() == before["report_1"] + b"mine\n"
+def test_a_run_that_ended_is_not_overwritten(whole, control):
+    before = contents(whole)
+    with pytest.raises(InputError, match="this run came to its end"):
+        next(exploration(control, whole).run(resume=True))
     with pytest.raises(FormatError, match=r"was made with other settings \(explorers\)"):
-        next(exploration(control, folder, explorers=1).run(resume=True))
+        next(exploration(control, whole, explorers=1).run(resume=True))
+    assert contents(whole) == before
 
 
 def test_a_seed_of_the_clock_goes_on(tmp_path, monkeypatch):
@@ -308,7 +307,7 @@ def test_boxes_are_about_each_complex(tmp_path):
     paths = [write_complex(tmp_path / f"complex_{k}.pdb", shift) for k, shift in enumerate((0.0, 4.0))]
     found = exploration(control, tmp_path / "out", 2, complexes=paths, steps=1)
     list(found.run())
-    walk = found.groups[0]._explorers.walk
+    walk = found.groups[0].explorers.walk
     centers = [walk.center(start) for start in found.groups[0].starts]
     for own, center in zip(walk.settings, centers, strict=True):
         assert own.box.center == pytest.approx(center, abs=1e-9)
@@ -338,7 +337,7 @@ def test_constraints_hold_each_explorer_where_it_began(tmp_path):
     control = write_run(tmp_path, settings(constraints=[held]))
     paths = [write_complex(tmp_path / f"complex_{k}.pdb", shift) for k, shift in enumerate((0.0, 4.0))]
     found = exploration(control, tmp_path / "out", 2, complexes=paths, steps=0)
-    walk = found.groups[0]._explorers.walk
+    walk = found.groups[0].explorers.walk
     terms = walk.ensemble.terms([0, 1]).columns()
     assert terms["constraints_5"].tolist() == [0, 0]
 
@@ -357,6 +356,7 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert record["is_search"] is True
     assert record["explorers"][0]["steps"] == 1
     assert record["device"] in run(*words).stdout
+    CHECK.validate(record)
     assert (tmp_path / "out" / "report_2").exists()
     text = run(*words, "-o", "elsewhere").stdout
     assert "2 explorers of 129 atoms, seed 7" in text
@@ -391,6 +391,23 @@ def test_refusals_come_before_any_step(tmp_path, monkeypatch, changes, words, me
     write_run(tmp_path, settings(**changes))
     assert re.search(message, error_of("explore", "pele.conf", *words))
     assert not (tmp_path / "out").exists()
+
+
+def test_progress_tells_what_matters(monkeypatch):
+    seconds = iter([0.0, 0.0, 0.0, 36.0, 36.0, 36.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(seconds, 36.0))
+    line = ExploreLine()
+    columns = ("Binding Energy",)
+    energies, binding = np.array([-5.0, -7.5]), np.array([[-1.0], [2.0]])
+    for step, accepted in ((0, [0, 0]), (2, [1, 2])):
+        is_new = np.zeros(2, bool)
+        line.tell(
+            Steps(step, 8, (1, 2), np.array([step, step]), np.array(accepted), energies, columns, binding, is_new, {})
+        )
+    assert (
+        line.told(0.25, 36.0)
+        == "step 2 of 8, 400 steps/h, 75% accepted, best energy -7.5, best binding -1, 108.00 s left"
+    )
 
 
 def test_names_of_files():

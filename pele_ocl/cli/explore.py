@@ -17,7 +17,6 @@ from ..inputfile import read_file
 from ..jobs import Record
 from ..jobs.explore import Exploration, Files, Parameters, Steps, earlier_seed
 from ..jobs.facts import composition_as_json, settings
-from ..opencl.device import get_device
 from .clock import elapsed
 from .command import INPUT, EachOnce
 from .launchers import launched
@@ -197,7 +196,7 @@ def _text(run: Exploration, path: Path, last: Mapping[int, Steps]) -> str:
     lines += [f"and {len(rows) - _SHOWN} more explorers"] if len(rows) > _SHOWN else []
     lines += ["", f"{taken:,} of {tried:,} steps accepted; reports are {run.files.report}_N. The walk is a search:"]
     lines += ["its states are no Boltzmann sample, and their averages no free energies."]
-    lines += [f"{run.precision}, on {get_device(run.device)}: in all {duration(elapsed())}"]
+    lines += [f"{run.precision}, on {run.device_name}: in all {duration(elapsed())}"]
     return "\n".join(lines)
 
 
@@ -214,9 +213,10 @@ def _record(run: Exploration, path: Path, last: Mapping[int, Steps]) -> Record:
     ]  # fmt: skip
     result = {
         "n_atoms": len(atoms), "composition": composition_as_json(atoms), "seed": run.seed,
-        "precision": run.precision, "device": str(get_device(run.device)), "settings": settings(run.model, atoms),
-        "is_search": True, "report": str(run.files.report), "trajectory": str(run.files.trajectory),
-        "explorers": explorers, "notes": list(run.notes),
+        "device": run.device_name, "precision": run.precision, "settings": settings(run.model, atoms),
+        "is_search": True,
+        "report": str(run.files.report), "trajectory": str(run.files.trajectory), "explorers": explorers,
+        "notes": list(run.notes),
     }  # fmt: skip
     return Record(str(path), read_file(path).sha256, timed(result))
 

@@ -40,6 +40,8 @@ def solvent_text(facts: Facts, terms: Sequence[str] | None = None) -> str:
     inside = f"inside {_inside(facts)}"
     coulomb = float(facts["coulomb_constant"])
     constant = [] if coulomb == COULOMB_KCAL_A else [f"Coulomb {coulomb:.7g}"]
+    if facts.get("pb") is not None:
+        return ", ".join([*_poisson_boltzmann(facts), *constant, _surface(facts)])
     if GB_MODELS[facts["gb"]].vacuum:
         return ", ".join(["none (vacuum)", inside, *constant])
     if terms is not None and not set(_GB_TERMS) & set(terms):
@@ -50,6 +52,16 @@ def solvent_text(facts: Facts, terms: Sequence[str] | None = None) -> str:
     parts += constant
     parts += [_surface(facts)] if terms is None or "nonpolar" in terms or facts["surface"] == "none" else []
     return ", ".join(parts)
+
+
+def _poisson_boltzmann(facts: Facts) -> list[str]:
+    """Say a PBSolvent with its constants."""
+    pb = facts["pb"]
+    return [
+        f"Poisson-Boltzmann ({pb.equation})", f"radii {radii_words(facts['gb_radii_set'] or '')}",
+        f"water {facts['solvent_dielectric']:g}", f"inside {facts['solute_dielectric']:g}", _salt(facts),
+        f"grid of {pb.spacing:g} A to {pb.padding:g} A around the complex", f"{pb.surface} surface",
+    ]  # fmt: skip
 
 
 def pairs_text(facts: Facts) -> str:

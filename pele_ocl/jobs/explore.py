@@ -173,6 +173,11 @@ class Exploration:
         of_groups = (note for group in self.groups for note in (*group.atoms.notes, *group.notes))
         self.notes = (*simulation.notes, *dict.fromkeys(of_groups))
 
+    @property
+    def device_name(self) -> str:
+        """Name of the device that the explorers are on."""
+        return str(self.groups[0].explorers.walk.ensemble.device)
+
     @cached_property
     def forcefield(self) -> ForceField:
         """Force field of the complexes."""
@@ -191,7 +196,7 @@ class Exploration:
     @property
     def settings(self) -> dict[str, str]:
         """Settings by which an interrupted run is known again."""
-        sources = {str(source): read_file(source).sha256 for source in self.sources}
+        sources = {str(source): read_file(source).sha256 for source in set(self.sources)}
         task = replace(self.task, changes=(), exit_conditions=())
         return {
             "parameters": sha256_of([_parameters(group.atoms) for group in self.groups]),
@@ -203,11 +208,11 @@ class Exploration:
     def run(self, resume: bool = False, state_seconds: float = STATE_SECONDS) -> Iterator[Steps]:
         """Run all steps, and give the explorers before the first and after each.
 
-        resume : whether to go on with an earlier run of the same settings, where one was interrupted; one that ended
-            gives its last states, and its files stay
+        resume : whether to go on with an earlier run of the same settings, where one was interrupted
         state_seconds : at least, between states that are written down
 
-        Raises FormatError for a journal of other settings, and where files cannot be written.
+        Raises FormatError for a journal of other settings, and where files cannot be written; InputError for an earlier
+        run that came to its end.
         """
         self.files.make_folders()
         state = self._earlier() if resume else None
@@ -215,8 +220,6 @@ class Exploration:
             self.files.state.unlink(missing_ok=True)
         self.done = [] if state is None else state["done"]
         yield from list(self.done)
-        if state is not None and state["group"] == len(self.groups):
-            return
         with Journal(self.files.journal, self.settings, kind="explore") as journal:
             if state is not None:
                 known = {_name(g, k) for g in range(state["group"]) for k in range(self.n_steps + 1)}
@@ -230,7 +233,7 @@ class Exploration:
                 for steps in group.run(journal, own, state_seconds):
                     yield steps
                 self.done.append(steps)
-        self.save({"group": len(self.groups)})
+        self.files.state.unlink(missing_ok=True)
 
     def save(self, state: dict[str, Any]) -> None:
         """Write down where the run is, in place of an earlier state; the groups that are done go with it."""
@@ -238,10 +241,15 @@ class Exploration:
             temporary.write_bytes(pickle.dumps({**state, "done": self.done}))
 
     def _earlier(self) -> dict[str, Any] | None:
-        """Read the state of an earlier run, None if there is none. Raises FormatError for other settings."""
+        """Read the state of an interrupted run, None if there is none.
+
+        Raises FormatError for other settings, InputError for a run that came to its end.
+        """
         path = self.files.state
-        Journal(self.files.journal, self.settings, kind="explore").resume()
+        records = Journal(self.files.journal, self.settings, kind="explore").resume()
         if not path.exists():
+            if len(records) > 1:  # a state is written down before the first step
+                raise InputError(f"{self.files.journal}: this run came to its end; nothing is left to go on with")
             return None
         try:
             found: dict[str, Any] = pickle.loads(path.read_bytes())
@@ -274,6 +282,7 @@ class Group:
     """Explorers of one molecule, a row each.
 
     numbers, sources, starts : of each explorer, its number, file and first positions (n_atoms, 3) A
+    explorers : the Explorer of all
     """
 
     def __init__(self, of: Exploration, atoms: Atoms, place: int) -> None:
@@ -288,7 +297,7 @@ class Group:
         maker = MetricMaker(of.simulation.path, self.atoms, of.model, of.precision, of.device)
         self._sensors = [Sensor(block, maker.make(block)) for block in of.task.metrics]
         self._boxes = [box_of(of.simulation.path, of.task.box, self.atoms.moved(start)) for start in self.starts]
-        self._explorers = of.make(
+        self.explorers = of.make(
             of.simulation, of.task, self.atoms, ligand_of(of.simulation, self.atoms), self.numbers,
             np.stack(self.starts), seed=of.seed, box=self._boxes[0], folders=of.data, model=of.model,
             precision=of.precision, device=of.device,
@@ -299,7 +308,7 @@ class Group:
 
     def _outside(self) -> list[str]:
         """Tell of complexes whose ligand begins outside of its box."""
-        walk, found = self._explorers.walk, dict[str, None]()
+        walk, found = self.explorers.walk, dict[str, None]()
         for source, start, box in zip(self.sources, self.starts, self._boxes, strict=True):
             if box is not None and not box.contains(walk.center(start)):
                 found[
@@ -309,7 +318,7 @@ class Group:
 
     def run(self, journal: Journal, state: dict[str, Any] | None, state_seconds: float) -> Iterator[Steps]:
         """Run the steps that are left, and give the explorers after each. state : of an interrupted run"""
-        of, explorers, rows = self._of, self._explorers, list(range(len(self.numbers)))
+        of, explorers, rows = self._of, self.explorers, list(range(len(self.numbers)))
         sensors = self._now = Sensors(self._sensors, explorers.energies)
         first = 0
         with ExitStack() as stack:
@@ -332,7 +341,7 @@ class Group:
                 walking = [k for k in rows if k not in self._ended]
                 if not walking:
                     break
-                made = self._explorers.step(walking)
+                made = self.explorers.step(walking)
                 accepted = np.zeros(len(rows), bool)
                 accepted[[own.row for own in made]] = [own.accepted for own in made]
                 failures = {own.explorer: own.reason for own in made if own.made and not np.isfinite(own.proposed)}
@@ -358,11 +367,11 @@ class Group:
             if any_holds(task.exit_conditions, values):
                 self._ended.add(k)
             self._blocks[k] = changed(self._blocks[k], task.changes, values)
-            self._explorers.walk.settings[k] = settings_of(self._of.task, self._blocks[k], self._boxes[k])
+            self.explorers.walk.settings[k] = settings_of(self._of.task, self._blocks[k], self._boxes[k])
 
     def _states(self, rows: Sequence[int], step: int) -> States:
         """Give the states of rows, before a step."""
-        ensemble = self._explorers.walk.ensemble
+        ensemble = self.explorers.walk.ensemble
         positions = np.stack([ensemble.positions[k] for k in rows]) if len(rows) else np.empty((0, len(self.atoms), 3))
         numbers = np.array([self.numbers[k] for k in rows], np.int64)
         return States(positions, numbers, np.full(len(rows), step, np.int64), self._of.seed)
@@ -397,7 +406,7 @@ class Group:
             accepted = int(now.accepted[k])
             self._reports[k].append(report_row(TASK, step, accepted, float(now.energies[k]), now.row(k, step)))
             if accepted % every == 0:
-                self._trajectories[k].append(accepted // every + 1, self._explorers.walk.ensemble.positions[k])
+                self._trajectories[k].append(accepted // every + 1, self.explorers.walk.ensemble.positions[k])
 
     def _log(self, made: Sequence[Step]) -> None:
         """Write what became of a step."""
@@ -416,7 +425,7 @@ class Group:
             own["log"] = log.size
         state = {
             "group": self._place, "step": step, "sizes": sizes, "sensors": self._now.state(), "blocks": self._blocks,
-            "explorers": state_of(self._explorers), "ended": self._ended,
+            "explorers": state_of(self.explorers), "ended": self._ended,
         }  # fmt: skip
         self._of.save(state)
 
@@ -434,7 +443,7 @@ class Group:
         now = self._now
         values = np.array([now.row(k, step) for k in range(len(self.numbers))]).reshape(len(self.numbers), -1)
         return Steps(
-            step, self._of.n_steps, tuple(self.numbers), self._explorers.walk.steps.copy(), now.accepted.copy(),
+            step, self._of.n_steps, tuple(self.numbers), self.explorers.walk.steps.copy(), now.accepted.copy(),
             now.energies.copy(), tuple(now.columns), values, accepted.copy(), failures,
         )  # fmt: skip
 
@@ -443,7 +452,7 @@ class Group:
         files = self._of.files
         for k, number in enumerate(self.numbers):
             if files.final is not None:
-                positions = self._explorers.walk.ensemble.positions[k]
+                positions = self.explorers.walk.ensemble.positions[k]
                 self._write_structure(numbered(files.final, number), k, positions)
 
     def _write_structure(self, path: Path, k: int, positions: Floats) -> None:
