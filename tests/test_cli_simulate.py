@@ -66,6 +66,8 @@ def test_other_programs_read_the_trajectories(tmp_path, form):
     netcdf4 = pytest.importorskip("netCDF4")
     with netcdf4.Dataset(tmp_path / "nc" / "hexapeptide-00000.nc") as file:
         expected = file["coordinates"][:].data
+        assert file["time"].units == "picosecond"
+        np.testing.assert_allclose(file["time"][:], [0, 0.04, 0.08, 0.12], atol=1e-6)
     path = tmp_path / form / f"hexapeptide-00000.{form}"
     own = pele_ocl.trajectory(path)
     assert len(own) == 4
@@ -77,7 +79,8 @@ def test_other_programs_read_the_trajectories(tmp_path, form):
         mda = pytest.importorskip("MDAnalysis")
         universe = mda.Universe(str(tmp_path / form / "hexapeptide.pdb"), str(path))
         positions = np.array([frame.positions.copy() for frame in universe.trajectory])
-        assert universe.trajectory.dt == pytest.approx(0.04, rel=1e-4)
+        times = [frame.time for frame in universe.trajectory]
+        np.testing.assert_allclose(times, [0, 0.04, 0.08, 0.12], atol=1e-5)
     np.testing.assert_allclose(positions, expected, atol=0.006 if form == "xtc" else 1e-5)
 
 

@@ -99,7 +99,7 @@ class Simulation:
         )
         self.velocities = Column(self.ensemble, self._read_velocities, self._write_velocities)
         self._note()
-        self._place()
+        self._place(self._rows)
         self.draw_velocities()
 
     def __len__(self) -> int:
@@ -179,10 +179,10 @@ class Simulation:
             notes.append("the centre of mass is kept at rest")
         self.notes = tuple(notes)
 
-    def _place(self) -> None:
-        """Bring bonds that are held to their lengths."""
+    def _place(self, chosen: Rows) -> None:
+        """Bring bonds of rows that are held to their lengths."""
         rows_of: dict[Body, list[int]] = {}
-        for k in self._rows.tolist():
+        for k in chosen.tolist():
             body = self._bodies[k]
             if body is not None:
                 rows_of.setdefault(body, []).append(k)
@@ -195,7 +195,7 @@ class Simulation:
         """Minimise all replicas from where they are, and draw velocities anew. options : as of Ensemble.minimize"""
         options = {"constraints": self.settings.constraints, **options}
         batch = self.ensemble.minimize(self._rows, **options)
-        self._place()
+        self._place(self._rows)
         self.draw_velocities()
         return batch
 
@@ -218,6 +218,7 @@ class Simulation:
     def run(self, steps: int) -> Simulation:
         """Make so many steps of all replicas, with the exchanges that fall due. Returns the simulation."""
         whole_number("steps", steps, most=MOST_STEPS - self.steps)
+        self._catch_up()
         every, resident = self.settings.exchange_every, self.ensemble._resident
         end = self.steps + steps
         while self.steps < end and len(self._rows):
@@ -233,6 +234,13 @@ class Simulation:
         resident.add_up(self._rows)
         self._mark_evaluated()
         return self
+
+    def _catch_up(self) -> None:
+        """Hold bonds and compute forces of rows whose positions or restraints were written."""
+        rows = self._rows[~self.ensemble._evaluated[self._rows]]
+        if len(rows):
+            self._place(rows)
+            self.ensemble.evaluate(rows)
 
     def _mark_evaluated(self) -> None:
         """Let the ensemble know that its rows were evaluated where they are."""
