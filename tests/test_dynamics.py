@@ -390,12 +390,23 @@ def test_replicas_are_minimised_first(device):
         ({"anneal": [[1.0, 300.0], [0.5, 200.0]]}, "must rise"),
         ({"anneal": [[0.0, 300.0]], "temperature": [1.0, 2.0]}, "give one temperature"),
         ({"seed": -1}, "seed is -1"),
+        ({"fixed_radii": True}, "none of the energy"),
         ({"temperature": "warm"}, "temperature"),
     ],
 )
 def test_what_cannot_be_is_refused(options, sentence):
     with pytest.raises(InputError, match=sentence):
         Simulation(PEPTIDE, **options)
+
+
+def test_notes_tell_of_steps_that_are_too_long(device):
+    def notes(**options) -> str:
+        return " ".join(Simulation(START, device=device, **options).notes)
+
+    assert "bonds to hydrogen vibrate too fast for steps of 2 fs" in notes()
+    assert "too fast" not in notes(constraints="hbonds")
+    assert "angles of hydrogens vibrate too fast for steps of 4 fs" in notes(constraints="hbonds", timestep=4.0)
+    assert "too fast" not in notes(constraints="hbonds", timestep=4.0, hydrogen_mass=3.0)
 
 
 def test_bonds_without_lengths_are_refused():

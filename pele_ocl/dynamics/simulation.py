@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
 
 LONGEST_STEP = 1.0  # fs that free bonds to hydrogen of common mass bear
+LONGEST_HELD_STEP = 3.0  # fs that its angles bear if bonds are held
 STEPS_AT_ONCE = 256  # that are started before the host waits
 _WHY = {
     Halt.FORCES: "the force on {} is no number",
@@ -170,6 +171,11 @@ class Simulation:
             notes.append(f"hydrogens weigh {self.settings.hydrogen_mass:g} Da, which their neighbours lack")
         if held:
             notes.append(f"{held:,} bonds to hydrogen keep the lengths of the force field")
+            if self.settings.timestep > LONGEST_HELD_STEP and self.settings.hydrogen_mass is None:
+                notes.append(
+                    f"angles of hydrogens vibrate too fast for steps of {self.settings.timestep:g} fs; give them a "
+                    "hydrogen_mass of 3"
+                )
         elif self.settings.timestep > LONGEST_STEP and self.settings.hydrogen_mass is None:
             notes.append(
                 f"bonds to hydrogen vibrate too fast for steps of {self.settings.timestep:g} fs; hold them by "
@@ -367,10 +373,19 @@ class Simulation:
 def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, options: dict[str, Any]) -> Ensemble:
     """Take an ensemble, or make one of so many replicas of each molecule."""
     if not isinstance(molecules, Ensemble):
-        return Ensemble(molecules, replicas, **options)
+        made = Ensemble(molecules, replicas, **options)
+        _require_whole_gradient(made)
+        return made
     if replicas != 1 or options:
         given = "replicas" if replicas != 1 else next(iter(options))
         raise InputError(f"{given} is the ensemble's own; leave it out")
     if not molecules._options["gradient"]:
         raise InputError("dynamics need gradients; the ensemble was made with gradient=False")
+    _require_whole_gradient(molecules)
     return molecules
+
+
+def _require_whole_gradient(ensemble: Ensemble) -> None:
+    """Raise InputError where Born radii are fixed in the gradient, which is then none of the energy."""
+    if ensemble._options["fixed_radii"]:
+        raise InputError("fixed_radii makes a gradient that is none of the energy; leave it out of dynamics")
