@@ -22,8 +22,12 @@ FENCED = re.compile(r"^```c\n(// .*?)^```$", re.DOTALL | re.MULTILINE)
 WRONG = {
     "atoms_outside": [("dz2 = dz * dz", "dz2 = dz"), ("dy * dy + dz2", "dy * dy"), ("+= atom.w", "-= atom.w")],
     "gather": [("i >= nx ||", "i > nx ||"), ("(k * ny + j) * nx + i", "(k * nx + j) * ny + i"), ("|| k >= nz", "")],
-    "atomic": [("as_float(expected) + value", "value"), ("seen != expected", "0"), ("-slope * d.z", "slope * d.z")],
-    "segments": [("k = offsets[i]", "k = 0"), ("k < offsets[i + 1]", "k <= offsets[i + 1]"), ("index[k]", "k")],
+    "atomic": [("as_float(expected) + value", "value"), ("seen != expected", "0"), ("-slope * d.z", "slope * d.z"),
+               ("if (p >= n_pairs) return;", "")],
+    "segments": [
+        ("if (i >= n_atoms) return;", ""), ("k = offsets[i]", "k = 0"), ("k < offsets[i + 1]", "k <= offsets[i + 1]"),
+        ("index[k]", "k"),
+    ],
     "sum_tree": [("global_size(0)", "global_size(0) - 1"), ("+ half_size", "+ 1"), ("[get_group_id(0)]", "[0]")],
     "born8": [("3.0f / 7", "3.0f / 5"), ("r2 < far * far", "r2 > far * far"), ("fmax(4 * s, rho + s)", "s")],
     "gather8": [("1, 2, 3, 4", "1, 2, 4, 3"), (" && i + c < nx", ""), ("x - atoms[a].x", "x - atoms[a].y")],

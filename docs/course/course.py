@@ -401,7 +401,8 @@ def main(words: list[str]) -> int:
         return 0
     if len(words) == 3 and words[0] in ("check", "check-here"):
         if words[1] not in EXERCISES or not Path(words[2]).is_file():
-            print(f"there is no exercise {words[1]}" if words[1] not in EXERCISES else f"there is no file {words[2]}")
+            unknown = f"there is no exercise {words[1]}; there are {', '.join(EXERCISES)}"
+            print(unknown if words[1] not in EXERCISES else f"there is no file {words[2]}")
             return 2
         if words[1] in QUANTITIES:
             asked = ["check", words[2], *QUANTITIES[words[1]]]
