@@ -25,8 +25,10 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms.selection import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
+    from .binding import PBSolvent as PBSolvent
     from .checking import CheckResult as CheckResult
     from .checking import check_kernel as check_kernel
+    from .dynamics import Simulation as Simulation
     from .energy import CenterRestraint as CenterRestraint
     from .energy import DistanceRestraint as DistanceRestraint
     from .energy import Energy as Energy
@@ -112,8 +114,9 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
     "atoms.selection": ("selection",),
-    "binding": ("Binding", "BindingEnergies"),
+    "binding": ("Binding", "BindingEnergies", "PBSolvent"),
     "checking": ("CheckResult", "check_kernel"),
+    "dynamics": ("Simulation",),
     "energy": (
         "CenterRestraint", "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint",
         "TorsionRestraint",

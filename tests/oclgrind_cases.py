@@ -28,6 +28,7 @@ from pele_ocl import (
     PBIon,
     PBModel,
     PoissonBoltzmann,
+    Simulation,
     SolventModel,
     minimize_many,
     place_ions,
@@ -35,7 +36,7 @@ from pele_ocl import (
     read,
     solvent,
 )
-from pele_ocl.atoms import Bonded, LennardJonesPairs
+from pele_ocl.atoms import Bonded, Bonds, LennardJonesPairs
 from pele_ocl.binding.pele import PoseEvaluator
 from pele_ocl.energy import (
     CenterRestraint,
@@ -434,6 +435,29 @@ def explore_cases(device: Device) -> None:
     side_chain_cases(device)
 
 
+def dynamics_cases(device: Device) -> None:
+    """Bonds held or none, groups of GPUs and of CPUs, frozen atoms, ladders of three temperatures, a row that stops."""
+    methane = Atoms(
+        [[0, 0, 0], [0.63, 0.63, 0.63], [-0.63, -0.63, 0.63], [-0.63, 0.63, -0.63], [0.63, -0.63, -0.63]],
+        [-0.4, 0.1, 0.1, 0.1, 0.1], lj_sigma=np.full(5, 3.0), lj_epsilon=np.full(5, 0.1),
+        gb_radii=np.full(5, 1.5), gb_scales=np.full(5, 0.8), labels=labels_of_elements(["C", *"HHHH"]),
+        bonded=Bonded(
+            bonds=Bonds([[0, k] for k in range(1, 5)], np.tile([340.0, 1.09], (4, 1))),
+            excluded=np.array([[i, j] for i in range(5) for j in range(i + 1, 5)]),
+        ),
+    )  # fmt: skip
+    ladder = dict(temperature=[300.0, 310.0, 320.0], exchange_every=2)
+    with patch.object(Device, "kind", "GPU"):
+        simulation = Simulation(methane, 3, constraints="hbonds", hydrogen_mass=2.0, device=device, **ladder).run(3)
+        assert np.isfinite(simulation.kinetic_temperatures).all()
+    clash = methane.positions.copy()
+    clash[1] = 1e-3
+    rows = Ensemble([methane] * 2, device=device)
+    rows.positions[0] = clash
+    rows.frozen[1] = [0]
+    assert list(Simulation(rows, anneal=[[0, 300.0], [1, 0.0]]).run(2).errors) == [0]
+
+
 def pb_cases(device: Device) -> None:
     """Groups of GPUs and planes of CPUs, codes and splines, salt or none; a grid in the tail and one before it."""
     atoms = random_atoms(5)
@@ -475,6 +499,7 @@ def side_chain_cases(device: Device) -> None:
 
 CASES = {
     "engine": ensemble_cases,
+    "dynamics": dynamics_cases,
     "binding": binding_cases,
     "joined": joined_cases,
     "solvent": solvent_cases,
@@ -493,6 +518,10 @@ if __name__ == "__main__":
     Run.bind = lambda self, file, name, *rest, **more: bound.add((file, name)) or bind(self, file, name, *rest, **more)
     for (place, name), value in MINIMIZING.items():
         setattr(place, name, value)
+    prepare = Launching.prepare  # of more kernels than the device keeps
+    Launching.prepare = lambda self, file, name, *rest, **more: (
+        bound.add((file, name)) or prepare(self, file, name, *rest, **more)
+    )
     CASES[sys.argv[1]](simulator)
     print("kernels:", *sorted({f"{file}:{name}" for file, name, *_ in bound | set(simulator.kernels)}))
     print("all cases ran")

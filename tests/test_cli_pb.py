@@ -228,3 +228,18 @@ def test_sections_that_must_be_there(folder):
     assert "no molecule is read" in error_of("pb", "apbs.in")
     (folder / "apbs.in").write_text("read mol pqr 'two ions.pqr' end quit")
     assert "there is no ELEC section" in error_of("pb", "apbs.in")
+
+
+def test_a_structure_becomes_a_pqr_file_that_has_its_energy(tmp_path):
+    target = tmp_path / "x.pqr"
+    words = ("pb", HEXAPEPTIDE, "--spacing", 2, "--json")
+    first = json.loads(run(*words, "--pqr", target).stdout)
+    second = json.loads(run("pb", target, "--spacing", 2, "--json").stdout)
+    assert second["energy"]["solvation"] == pytest.approx(first["energy"]["solvation"], rel=1e-5)
+    atoms, again = read(HEXAPEPTIDE), read(target)
+    assert np.abs(again.positions - atoms.positions).max() < 6e-5
+    assert np.abs(again.charges - atoms.charges).max() < 6e-7
+    assert np.array_equal(again.labels.names, atoms.labels.names)
+    assert [str(residue) for residue in again.labels.residues] == [str(residue) for residue in atoms.labels.residues]
+    assert "--pqr writes .pqr files" in error_of("pb", HEXAPEPTIDE, "--pqr", tmp_path / "x.pdb")
+    assert not (tmp_path / "x.pdb").exists()

@@ -82,6 +82,7 @@ RUNNING = {
     "docs/maps.md": _map,
     "docs/pictures.md": _protein("hexapeptide"),
     "docs/selection.md": _protein("ubiquitin"),
+    "docs/simulating.md": _protein("hexapeptide"),
     "docs/start.md": _protein("ubiquitin"),
     "docs/trajectories.md": _frames,
 }

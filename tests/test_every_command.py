@@ -29,6 +29,7 @@ COMMANDS = {
     "nonbond": [HEXAPEPTIDE, "--json"],
     "binding": [HEXAPEPTIDE, "--ligand", "resid 1", "--json"],
     "minimize": [HEXAPEPTIDE, "--max-iterations", 20, "-o", "{}/minimized.pdb", "--json"],
+    "simulate": [HEXAPEPTIDE, "--steps", 5, "-o", "{}/simulated", "--json"],
     "relax": [HEXAPEPTIDE, "-o", "{}/relaxed.pdb"],
     "potmap": [HEXAPEPTIDE, "--spacing", 1.5, "--method", "auto", "-o", "{}/map.dx", "--json"],
     "pb": [HEXAPEPTIDE, "--spacing", 1.5, "-o", "{}/pb.dx", "--json"],

@@ -274,6 +274,9 @@ made by hand
 &gb
    igb=5, saltcon=0.150, surften=0.0072, surfoff=0.0,
 /
+&pb
+   istrng=0.150, indi=1.0, exdi=80.0, scale=2, inp=1, radiopt=0, npbopt=1,
+/
 &decomp
    idecomp=1, dec_verbose=3, print_res="1-10; 40"
 /

@@ -141,7 +141,12 @@ def test_decomposition_as_text_has_the_numbers_of_the_csv(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ("&general\n/\n&pb\n istrng=0.1\n/\n", "&pb (Poisson-Boltzmann) is not done here"),
+        ("&general\n/\n", "it has no &gb and no &pb"),
+        ("&general\n/\n&pb\n radiopt=1\n/\n", "radiopt=1 of &pb is not done here"),
+        ("&general\n/\n&pb\n inp=2\n/\n", "inp=2 of &pb is not done here"),
+        ("&general\n/\n&pb\n sander_apbs=1\n/\n", "sander_apbs=1 of &pb is not done here"),
+        ("&general\n/\n&pb\n memopt=1\n/\n", "memopt=1 of &pb is not done here"),
+        ("&general\n/\n&pb\n scale=0\n/\n", "both must be above 0"),
         ("&general\n/\n&nmode\n/\n", "&nmode (normal modes) is not done here"),
         (GB.replace("igb=5", "igb=6"), "igb=6 is not done here"),
         (GB.replace("igb=5", "igb=5, ifqnt=1"), "ifqnt=1 of &gb is not done here"),
@@ -166,11 +171,11 @@ def test_what_is_not_done_is_refused_by_name(folder: Path, given: str, sentence:
 
 
 def test_results_that_are_only_additional_are_left_out_with_a_note(folder: Path) -> None:
-    given = GB.replace("&general\n", "&general\n entropy=1,\n") + "&pb\n istrng=0.1\n/\n&nmode\n maxcyc=5\n/\n"
+    given = GB.replace("&general\n", "&general\n entropy=1,\n") + "&rism\n/\n&nmode\n maxcyc=5\n/\n"
     done = call(folder, given, *parts(folder), "--json")
     assert done.exit_code == 0
     text = (folder / "o.dat").read_text()
-    for sentence in ("&pb (Poisson-Boltzmann) is not done here, and its results are left out", "&nmode", "entropy:"):
+    for sentence in ("&rism (3D-RISM) is not done here, and its results are left out", "&nmode", "entropy:"):
         assert sentence in text
         assert sentence in done.output
 

@@ -43,7 +43,8 @@ ON_NVIDIA = {"minimize/iterate.cl:iterate"}  # waits as they do, on one vendor's
 
 
 @pytest.mark.parametrize(
-    "cases", ["solvent", "nonbond", "energy", "engine", "binding", "minimize", "potmap", "ions", "pb", "explore"]
+    "cases",
+    ["solvent", "nonbond", "energy", "engine", "dynamics", "binding", "minimize", "potmap", "ions", "pb", "explore"],
 )
 def test_no_race_and_no_invalid_access(cases):
     report = report_of(cases, "--data-races")

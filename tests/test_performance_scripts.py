@@ -30,6 +30,7 @@ SCRIPTS = ROOT / "tests" / "benchmarks"
         "mixed",
         "shared_launches",
         "pair_energy",
+        "pb",
         "preconditioner",
         "prepare",
         "tree_energy",

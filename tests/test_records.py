@@ -30,7 +30,8 @@ COARSE = ("--spacing", "2")
 # Options of each command that reads structures; {} is the folder of what it writes.
 OF_ONE = {
     "energy": ("--per-residue",), "solvent": (), "nonbond": (), "binding": LIGAND, "minimize": (*FEW, "-o", "{}/m.pdb"),
-    "relax": (*FEW, "-o", "{}/r.pdb"), "potmap": COARSE, "ions": (*COARSE, "--ion", "NA:1", "-o", "{}/ions.pdb"),
+    "simulate": ("--steps", "4", "-o", "{}/s"), "relax": (*FEW, "-o", "{}/r.pdb"),
+    "potmap": COARSE, "ions": (*COARSE, "--ion", "NA:1", "-o", "{}/ions.pdb"),
     "view": ("-o", "{}/page.html"), "prepare": ("-o", "{}/ready.pdb"), "pb": (*COARSE, "--per-residue"),
     "refine": (*LIGAND, *FEW, "-o", "{}/refined"),
 }  # fmt: skip
@@ -97,7 +98,7 @@ def test_two_structures_are_two_records_whether_they_fail_or_not(command, tmp_pa
     assert one.keys() == records_of(tmp_path, command, good, *OF_SEVERAL[command])[0].keys()
 
 
-@pytest.mark.parametrize("command", [*OF_SEVERAL, "ions", "pb", "view", "prepare"])
+@pytest.mark.parametrize("command", [*OF_SEVERAL, "simulate", "ions", "pb", "view", "prepare"])
 def test_one_structure_that_fails_is_a_record_and_a_sentence_with_its_name(command, tmp_path):
     if command in ("view", "prepare"):
         pytest.importorskip({"view": "plotly", "prepare": "pdbfixer"}[command])

@@ -73,6 +73,7 @@ RIGHT: dict[str, Any] = {
     "conformations": ATOMS.positions[None],
     "molecules": [ATOMS],
     "max_iterations": 1,
+    "steps": 1,
     "cutoff": 5.0,
     "n_atoms": len(ATOMS),
     "ions": {"NA": 1},
@@ -143,6 +144,10 @@ RIGHT: dict[str, Any] = {
     "PBIon.concentration": 0.1,
     "PBModel.charges": "spl0",
     "PBModel.ions": (),
+    "PoissonBoltzmann.solve_states.charges": [ATOMS.charges],
+    "PBSolvent.with_constants.model": pele_ocl.SolventModel(),
+    "Simulation.restore.path": "checkpoint.npz",
+    "Simulation.save.path": "out.npz",
     "read_map.path": "map.dx",
     "write_map.path": "out.dx",
     "write_conformations.path": "out.pdb",
@@ -201,6 +206,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.Ensemble: lambda: pele_ocl.Ensemble(
         ATOMS, 2, terms=[pele_ocl.PositionalRestraint(1.0), pele_ocl.CenterRestraint([0, 1], 1.0)], device=DEVICE
     ).evaluate(),
+    pele_ocl.Simulation: lambda: pele_ocl.Simulation(ATOMS, device=DEVICE),
     pele_ocl.PositionalRestraint: lambda: pele_ocl.PositionalRestraint(1.0),
     pele_ocl.CenterRestraint: lambda: pele_ocl.CenterRestraint([0, 1], 1.0),
     pele_ocl.DistanceRestraint: lambda: pele_ocl.DistanceRestraint([[0, 1]], 1.0, 1.0),
@@ -208,6 +214,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.Minimizer: lambda: pele_ocl.Minimizer(ATOMS, device=DEVICE, variant="rows", max_iterations=1),
     pele_ocl.PBIon: lambda: pele_ocl.PBIon(1, 0.1),
     pele_ocl.PBModel: pele_ocl.PBModel,
+    pele_ocl.PBSolvent: pele_ocl.PBSolvent,
     pele_ocl.PoissonBoltzmann: lambda: pele_ocl.PoissonBoltzmann(ATOMS, spacing=2.0, device=DEVICE),
     pele_ocl.Relaxer: lambda: pele_ocl.Relaxer(device=DEVICE),
     pele_ocl.Explorer: lambda: pele_ocl.Explorer(ATOMS, [0, 1, 2], [], device=DEVICE),
@@ -259,6 +266,7 @@ def _folder(tmp_path, monkeypatch):
     """A folder to read from and write to."""
     monkeypatch.chdir(tmp_path)
     pele_ocl.write_map("map.dx", MAP)
+    pele_ocl.Simulation(ATOMS, device=DEVICE).save("checkpoint.npz")
     pele_ocl.write_pairs("pairs.txt", PAIRS)
 
 

@@ -1,46 +1,83 @@
 // Probes that touch an atom and overlap no other.
 #include "common/real.clh"
-#include "common/total.clh"
+#include "pb/cells.clh"
 #pragma OPENCL FP_CONTRACT OFF
 
-#if DOUBLES
-typedef double4 total4;
-#else
-typedef real4 total4;
-#endif
+// Point of the sphere around an atom.
+INLINE total4 point_of(total4 atom, total4 towards) {
+    const total4 point = {
+        atom.w * towards.x + atom.x, atom.w * towards.y + atom.y, atom.w * towards.z + atom.z, 0};
+    return point;
+}
 
-// A work-item a point of the sphere around an atom. Atoms are in cells as long as the largest radius, or longer.
-kernel void find_exposed(
-    const int n_atoms,
-    const int n_points,
-    global const total4 *restrict atoms,   // (n_atoms) x, y, z, radius with the probe's [A]
-    global const total4 *restrict sphere,  // (n_points) of radius 1
-    global const int *restrict starts,     // (cells + 1) of the atoms of a cell among `members`
-    global const int *restrict members,
-    const int4 cells,                      // along x, y, z
-    const total corner_x,                  // of the first cell [A]
-    const total corner_y,
-    const total corner_z,
-    const total edge,                      // of a cell [A]
-    global uchar *restrict exposed)        // (n_atoms, n_points)
-{
-    const int p = get_global_id(0), a = get_global_id(1);
-    if (p >= n_points || a >= n_atoms) return;
-    const total4 own = atoms[a], towards = sphere[p];
-    const total px = own.w * towards.x + own.x, py = own.w * towards.y + own.y, pz = own.w * towards.z + own.z;
-    const int ci = (int)((px - corner_x) / edge), cj = (int)((py - corner_y) / edge);
-    const int ck = (int)((pz - corner_z) / edge);
-    int is_free = 1;
-    for (int k = max(ck - 1, 0); is_free && k <= min(ck + 1, cells.z - 1); ++k) {
-        for (int j = max(cj - 1, 0); is_free && j <= min(cj + 1, cells.y - 1); ++j) {
+#define POINTS 16  // that a work-item does: pele_ocl/pb/probes.py
+
+// Tells if a sphere holds a point, its surface left out.
+INLINE int holds(total4 sphere, total4 point) {
+    const total x = point.x - sphere.x, y = point.y - sphere.y, z = point.z - sphere.z;
+    return x * x + y * y + z * z < sphere.w * sphere.w;
+}
+
+// Finds another atom than `own` that holds a point, or -1.
+INLINE int holder_of(total4 point, int own, CELLS_TAKEN) {
+    const int4 at = cell_of(point.xyz, cells, place);
+    for (int k = max(at.z - 1, 0); k <= min(at.z + 1, cells.z - 1); ++k) {
+        for (int j = max(at.y - 1, 0); j <= min(at.y + 1, cells.y - 1); ++j) {
             const int row = (k * cells.y + j) * cells.x;
-            const int end = starts[row + min(ci + 1, cells.x - 1) + 1];
-            for (int t = starts[row + max(ci - 1, 0)]; is_free && t < end; ++t) {
-                const int b = members[t];
-                const total x = px - atoms[b].x, y = py - atoms[b].y, z = pz - atoms[b].z;
-                is_free = b == a || x * x + y * y + z * z >= atoms[b].w * atoms[b].w;
+            const int end = cell_starts[row + min(at.x + 1, cells.x - 1) + 1];
+            for (int t = cell_starts[row + max(at.x - 1, 0)]; t < end; ++t) {
+                if (cell_members[t] != own && holds(cell_spheres[cell_members[t]], point)) return cell_members[t];
             }
         }
     }
-    exposed[(size_t)a * n_points + p] = is_free;
+    return -1;
+}
+
+// Marks the points that no other atom holds. A work-item does some points of the sphere around an atom; the atom that
+// holds one holds its neighbours, too, as a rule. Atoms have radii with the probe's.
+kernel void find_exposed(
+    const int n_points,
+    CELLS,
+    global const total4 *restrict sphere,  // (n_points) of radius 1
+    global uchar *restrict exposed)        // (atoms, n_points)
+{
+    const int first = POINTS * get_global_id(0), a = get_global_id(1);
+    if (first >= n_points || a >= cells.w) return;
+    int holder = -1;
+    for (int p = first; p < min(first + POINTS, n_points); ++p) {
+        const total4 point = point_of(cell_spheres[a], sphere[p]);
+        if (holder < 0 || !holds(cell_spheres[holder], point)) holder = holder_of(point, a, CELLS_PASSED);
+        exposed[(size_t)a * n_points + p] = holder < 0;
+    }
+}
+
+// Counts the exposed points of each atom that has any. A work-item an atom.
+kernel void count_exposed(
+    const int n_atoms, const int n_points, global const uchar *restrict has_points, global const uchar *restrict exposed,
+    global int *restrict counts)
+{
+    const int a = get_global_id(0);
+    if (a >= n_atoms) return;
+    int count = 0;
+    if (has_points[a]) {
+        for (int p = 0; p < n_points; ++p) count += exposed[(size_t)a * n_points + p];
+    }
+    counts[a] = count;
+}
+
+// Writes the probes of each atom, which begin at starts[a], in the order of the points.
+kernel void list_exposed(
+    const int n_atoms, const int n_points, global const total4 *restrict atoms, global const total4 *restrict sphere,
+    global const uchar *restrict exposed, global const int *restrict starts, const total probe,
+    global total4 *restrict probes)
+{
+    const int a = get_global_id(0);
+    if (a >= n_atoms || starts[a] == starts[a + 1]) return;
+    int at = starts[a];
+    for (int p = 0; p < n_points; ++p) {
+        if (!exposed[(size_t)a * n_points + p]) continue;
+        total4 point = point_of(atoms[a], sphere[p]);
+        point.w = probe;
+        probes[at++] = point;
+    }
 }

@@ -31,6 +31,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "explore": (0, 0.9, "explore", "moves, Metropolis' rule"),
     "relax": (1, 0.9, "relax", "predicted models"),
     "ensemble": (2, 0.9, "ensemble", "rows that live on a device"),
+    "dynamics": (3, 0.9, "dynamics", "replicas that move in time"),
     "minimize": (1, 0.9, "minimize", "structures relaxed"),
     "engine": (1, 0.9, "engine", "rows that share launches"),
     "nonbond": (1, 0.9, "nonbond", "over a pair list"),

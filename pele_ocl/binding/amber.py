@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..atoms import Floats
@@ -11,30 +13,34 @@ GAS, SOLVENT = "GGAS", "GSOLV"
 _NAMES = {
     "bond": "BOND", "angle": "ANGLE", "urey_bradley": "UB", "torsion": "DIHED", "improper": "DIHED", "cmap": "CMAP",
     "lennard_jones": "VDWAALS", "coulomb": "EEL", "lennard_jones_14": "1-4 VDW", "coulomb_14": "1-4 EEL",
-    "gb_pair": "EGB", "gb_self": "EGB", "nonpolar": "ESURF",
+    "gb_pair": "EGB", "gb_self": "EGB", "pb": "EPB", "nonpolar": "ESURF",
 }  # fmt: skip
-ORDER = ("BOND", "ANGLE", "UB", "DIHED", "CMAP", "VDWAALS", "EEL", "1-4 VDW", "1-4 EEL", "EGB", "ESURF", GAS, SOLVENT)
-_OF_SOLVENT = ("EGB", "ESURF")
+OF_SOLVENT = ("EGB", "ESURF", "EPB", "ENPOLAR")
+ORDER = (
+    "BOND", "ANGLE", "UB", "DIHED", "CMAP", "VDWAALS", "EEL", "1-4 VDW", "1-4 EEL", *OF_SOLVENT, GAS, SOLVENT,
+)  # fmt: skip
 
 
 def amber_terms(terms: Terms) -> dict[str, Floats]:
     """Return the terms (...,) by AMBER's names, then GGAS, GSOLV and TOTAL; missing terms are left out.
 
-    DIHED holds impropers, EGB the self energies.
+    DIHED holds impropers, EGB the self energies. The surface is ESURF, or ENPOLAR beside EPB.
     """
     found: dict[str, Floats] = {}
     for name in terms.names:
-        amber = amber_name(name)
+        amber = amber_name(name, terms.names)
         found[amber] = found.get(amber, 0.0) + getattr(terms, name)
     zero = np.zeros(terms.values.shape[:-1])
-    found[GAS] = sum((of for name, of in found.items() if name not in _OF_SOLVENT), zero)
-    found[SOLVENT] = sum((found[name] for name in _OF_SOLVENT if name in found), zero)
+    found[GAS] = sum((of for name, of in found.items() if name not in OF_SOLVENT), zero)
+    found[SOLVENT] = sum((found[name] for name in OF_SOLVENT if name in found), zero)
     ordered = {name: found[name] for name in ORDER if name in found}
     return {**ordered, **{k: v for k, v in found.items() if k not in ordered}, "TOTAL": found[GAS] + found[SOLVENT]}
 
 
-def amber_name(term: str) -> str:
-    """AMBER's name of a term."""
+def amber_name(term: str, terms: Sequence[str]) -> str:
+    """AMBER's name of a term of an energy, whose surface energy has another name with Poisson-Boltzmann."""
+    if term == "nonpolar" and "pb" in terms:
+        return "ENPOLAR"
     return _NAMES.get(term, term.upper())
 
 

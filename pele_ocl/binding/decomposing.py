@@ -46,6 +46,9 @@ class Decomposer:
         self.idecomp = whole_number("idecomp", idecomp, least=1, most=4)
         if binding.model.gb_model.of_surface:
             raise InputError(f"energies of {binding.model.gb} are not decomposed; take another GB model")
+        if binding.pb is not None and (self.idecomp > 2 or binding.pb.equation != "linear"):
+            what = "shares of pairs" if self.idecomp > 2 else "shares of residues in the nonlinear equation"
+            raise InputError(f"Poisson-Boltzmann energies have no {what}; take idecomp 1 or 2 of the linear equation")
         labels, plan = binding.atoms.labels, binding.plans["complex"]
         if labels is None:
             raise InputError("a decomposition needs residues, which these atoms lack")

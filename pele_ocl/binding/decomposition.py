@@ -17,7 +17,7 @@ SPLITS = ("total", "sidechain", "backbone")  # of the atoms of a residue
 
 _GROUP_OF = {
     **dict.fromkeys(BONDED_TERMS, "internal"),
-    "lennard_jones": "van_der_waals", "coulomb": "electrostatic", "gb_pair": "polar", "gb_self": "polar",
+    "lennard_jones": "van_der_waals", "coulomb": "electrostatic", "gb_pair": "polar", "gb_self": "polar", "pb": "polar",
     "nonpolar": "nonpolar",
 }  # fmt: skip
 _OF_ONE_FOUR = {"lennard_jones_14": "van_der_waals", "coulomb_14": "electrostatic"}

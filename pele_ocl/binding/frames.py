@@ -52,6 +52,7 @@ def binding_settings(binding: Binding) -> dict[str, object]:
         "quantity": binding.quantity,
         "terms_of_systems": list(binding.names),
         "options": asdict(binding.options),
+        **({} if binding.pb is None else {"pb": asdict(binding.pb)}),
         "parts_sha256": sha256_of([parts.complex, parts.receptor, parts.ligand]),
     }
 

@@ -57,6 +57,7 @@ class Naming:
 
     def _name(self, term: str) -> str:
         """Name the column of a term."""
-        if not self.is_amber or Counter(map(amber_name, self.terms))[amber_name(term)] > 1:
+        if not self.is_amber:
             return term
-        return amber_name(term)
+        names = {each: amber_name(each, self.terms) for each in self.terms}
+        return term if Counter(names.values())[names[term]] > 1 else names[term]

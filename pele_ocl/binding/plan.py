@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import numbers
+from ..arguments import instance, numbers
 from ..atoms import Atoms, Floats, require_atoms
 from ..atoms.lcpo import lcpo_notes
 from ..contract import Image
-from ..energy import Energy, EnergyBatch
+from ..energy import EnergyBatch
 from ..errors import InputError
 from ..plan.conformations import as_conformations
 from ..results import Terms
@@ -33,6 +33,7 @@ from .decomposing import Decomposer
 from .energies import PARTS, TOO_LARGE, BindingEnergies, is_large
 from .frames import energies_over
 from .parts import Chosen, Parts, run_of
+from .poisson_boltzmann import PBEnergy, PBSolvent, default_model, plan_in
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -49,6 +50,7 @@ class Binding:
     plans : the Energy of each part, by name; "receptor" and "ligand" take their atoms of the complex
     names : of the terms; n_atoms : of `given`; idecomp : of the decomposition, None without
     model, precision, variant, device, options : of the complex's plan; quantity : "binding"
+    pb : PBSolvent, None with Generalized Born
 
     It pickles by its atoms and options, as plans do.
     """
@@ -71,6 +73,7 @@ class Binding:
         device: Device | int | str | None = None,
         strip: Chosen | None = None,
         strip_like: str | None = None,
+        pb: PBSolvent | None = None,
     ) -> None:
         """Prepare a complex.
 
@@ -83,6 +86,8 @@ class Binding:
         one_four, cutoff, precision, variant, device : as in `energy`
         idecomp : to have results with a `decomposition`, as sander numbers them: 1 and 2 by residue; 3 and 4 by pairs
             of residues, too. 1-4 pairs are internal with 1 and 3, else van der Waals and electrostatic
+        pb : PBSolvent, to solve the Poisson-Boltzmann equation in place of Generalized Born: MM/PBSA. All three are put
+            on the complex's grid, so that errors of the grid cancel. The surface is by default "lcpo"
 
         Raises InputError for parts that hold no atom or share one, and as `energy` does.
         """
@@ -100,6 +105,10 @@ class Binding:
             dict(ligand=ligand, receptor=receptor, strip=strip, strip_like=strip_like or like)
         )
         self.model = SolventModel.or_default(model) if like is None else SolventModel.like(like)
+        self.pb = pb
+        if pb is not None:
+            instance("pb", pb, PBSolvent, "a PBSolvent")
+            self.model = default_model(None if model is None and like is None else self.model)
         require_atoms(atoms)
         self.given, self.n_atoms, self.idecomp = atoms, len(atoms), idecomp
         self.parts = Parts.of(atoms, ligand, receptor, strip, strip_like or like)
@@ -113,14 +122,8 @@ class Binding:
             "receptor": self.atoms[self.parts.receptor],
             "ligand": self.atoms[self.parts.ligand],
         }
-        self.plans = {
-            name: Energy(
-                of, gradient=False, one_four=one_four, cutoff=cutoff, per_atom=idecomp is not None, precision=precision,
-                variant=variant, device=device, model=self.model,
-                born="pairs",  # small differences of large energies
-            )
-            for name, of in of_parts.items()
-        }  # fmt: skip
+        choices = {**self._choices, "per_atom": idecomp is not None}
+        self.plans = {name: plan_in(pb, of, self.model, **choices) for name, of in of_parts.items()}
         self.precision, self.names = precision, self.plans["complex"].names
         self._in_float64: Binding | None = None  # made for the first conformation that needs it
         self.device, self.variant = self.plans["complex"].device, self.plans["complex"].variant
@@ -135,13 +138,16 @@ class Binding:
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         """Pickle by atoms, options and the device's title: a pickle makes the plans anew on a device like it."""
         options = {**self._choices, "variant": self.variant, "device": self.device}
-        return partial(type(self), model=self.model, idecomp=self.idecomp, **self._chosen, **options), (self.given,)
+        return (
+            partial(type(self), model=self.model, idecomp=self.idecomp, pb=self.pb, **self._chosen, **options),
+            (self.given,),
+        )
 
     def _alike(self, atoms: Atoms, ligand: Chosen, receptor: Chosen, precision: str | None = None) -> Binding:
         """A Binding of other atoms with the options of this one; a decomposition only with another precision."""
         choices = self._choices if precision is None else {**self._choices, "precision": precision, "variant": "auto"}
         idecomp = None if precision is None else self.idecomp
-        return Binding(atoms, ligand, receptor, model=self.model, idecomp=idecomp, **choices)
+        return Binding(atoms, ligand, receptor, model=self.model, idecomp=idecomp, pb=self.pb, **choices)
 
     def evaluate(self, positions: ArrayLike | None = None) -> BindingEnergies:
         """Compute the energies at positions (n, 3) A of all atoms that were given, by default their own; shape ().
@@ -221,6 +227,10 @@ class Binding:
             "ligand": positions[:, run_of(self.parts.ligand)],
         }
 
+        whole = self.plans["complex"]
+        if isinstance(whole, PBEnergy):
+            return self._precise(self._on_one_grid(whole, chosen, progress, errors), positions, errors)
+
         def batch(name: str) -> EnergyBatch:
             return self.plans[name].evaluate_batch(chosen[name], progress if name == PARTS[0] else None, errors=errors)
 
@@ -230,6 +240,19 @@ class Binding:
             with ThreadPoolExecutor(len(PARTS)) as pool:  # a GPU would wait while the host begins and ends each
                 found = dict(zip(PARTS, pool.map(batch, PARTS), strict=True))
         return self._precise(found, positions, errors)
+
+    def _on_one_grid(
+        self, whole: PBEnergy, chosen: Mapping[str, Positions], progress: Progress | None,
+        errors: Literal["raise", "record"],
+    ) -> dict[str, EnergyBatch]:  # fmt: skip
+        """Evaluate each part with its equation on the complex's grid, one after the other: a grid is large."""
+        grids, found = whole.grids(chosen["complex"]), dict[str, EnergyBatch]()
+        for done, name in enumerate(PARTS):
+            plan = self.plans[name]
+            assert isinstance(plan, PBEnergy)
+            tell = None if progress is None else lambda share, done=done: progress((done + share) / len(PARTS))
+            found[name] = plan.evaluate_batch(chosen[name], tell, errors=errors, grids=grids)
+        return found
 
     def _precise(
         self, batches: Mapping[str, EnergyBatch], positions: Positions, errors: Literal["raise", "record"] = "raise"

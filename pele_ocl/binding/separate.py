@@ -18,6 +18,7 @@ from ..trajectories.energies import evaluate_with
 from ..trajectories.streaming import evaluated
 from ..variant import Progress
 from .energies import DELTA, PARTS, TOO_LARGE, is_large
+from .poisson_boltzmann import plan_in
 from .statistics import Spread, spread_of
 
 if TYPE_CHECKING:
@@ -109,9 +110,9 @@ def _precise(binding: Binding, atoms: Atoms, energies: FrameEnergies, trajectory
 def plan_like(binding: Binding, atoms: Atoms, precision: str | None = None) -> Energy:
     """Plan the energy of other atoms with the options of a Binding; in another precision if it is named."""
     options = binding.options
-    return Energy(
-        atoms, gradient=False, one_four=options.one_four, cutoff=options.cutoff,
-        precision=precision or binding.precision, device=binding.device, model=binding.model, born="pairs",
+    return plan_in(
+        binding.pb, atoms, binding.model, one_four=options.one_four, cutoff=options.cutoff,
+        precision=precision or binding.precision, device=binding.device,
     )  # fmt: skip
 
 

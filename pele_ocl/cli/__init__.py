@@ -37,6 +37,7 @@ COMMANDS = {
     "refine": "Relax poses of a ligand, and the receptor near them, and rank them.",
     "relax": "Relax predicted models as AlphaFold does, and report what was wrong before and after.",
     "sample": "Interpolate values of MAP at POINTS, linearly.",
+    "simulate": "Simulate many replicas of the structures in IN at once, in implicit solvent.",
     "solvent": "Compute Born radii and implicit-solvent energy of the molecule in IN.",
     "tune": "Measure which variants and tile sizes are best on a device, and remember them for `auto`.",
     "view": "Show the molecule in IN as a page or a picture: its surface coloured by a potential or by residues.",

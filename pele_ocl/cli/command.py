@@ -61,6 +61,9 @@ GROUPS = {
     "Parts of the complex": "ligand receptor strip receptor_trajectory ligand_trajectory receptor_structure "
     "ligand_structure poses",
     "Analysis": "idecomp decomposition bars heat_map running_mean coloured entropy alanine compare",
+    "Dynamics": "replicas first_replica steps length temperatures timestep friction seed integrator hydrogen_mass "
+    "exchange_every anneal minimizes keep_motion",
+    "Output": "report_every form of",
     "Stopping": "tolerance largest energy_change max_iterations max_seconds rounds",
     "Holding atoms": "restrain distance torsion reference freeze constraints no_restore",
     "Computation": "method terms cutoff no_cutoff split_cutoffs one_four fixed_radii no_gradient no_energy variant "

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
-from ..errors import InputError
-from ..formats import replacing, require_map_suffix, write_map
+from ..errors import FormatError, InputError
+from ..formats import refuse_target, replacing, require_map_suffix, write_map, write_pqr
 from ..grid import Grid, Map
 from ..inputfile import InputFile, read_file
 from ..jobs.checks import Checks
 from ..jobs.facts import notes_of, residue_names
 from ..pb import SOLVERS, PBIon, PBModel, PBResult, PoissonBoltzmann
 from ..pb.apbs import WRITTEN, ApbsCalculation, ApbsInput, read_apbs
-from ..pb_model import BOUNDARIES, SPREADINGS, SURFACES
+from ..pb_model import BOUNDARIES, LIKE_APBS, SPREADINGS, SURFACES
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .options import ReadAtoms, report_options, strict_option, structure_options
@@ -32,8 +32,6 @@ from .terminal import note, say
 
 APBS = "apbs"
 DEFAULTS = PBModel()
-# What `--like apbs` takes in place of the defaults, as PyMOL's and pdb2pqr's input files have it.
-LIKE_APBS = {"surface": "smol", "charges": "spl2", "boundary": "sdh"}
 RULE = "-" * 40
 
 
@@ -56,6 +54,9 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
 @click.argument("path", metavar="IN", type=INPUT)
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="MAP", help="Write the potential, kT/e: .dx, .mrc, .cube, .h5, ..."
+)
+@click.option(
+    "--pqr", type=OUTPUT, metavar="FILE", help="Write the atoms with the charges and radii that count, as a .pqr file."
 )
 @click.option("--spacing", type=float, default=0.5, show_default=True, help="Spacing of the grid, Angstrom.")
 @click.option(
@@ -149,8 +150,8 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
 @structure_options
 @report_options
 def pb(
-    path: Path, output: Path | None, spacing: float, padding: float, nonlinear: bool, ionic_strength: float,
-    ions: tuple[PBIon, ...], like: str | None, solver: str, tolerance: float, extrapolate: bool,
+    path: Path, output: Path | None, pqr: Path | None, spacing: float, padding: float, nonlinear: bool,
+    ionic_strength: float, ions: tuple[PBIon, ...], like: str | None, solver: str, tolerance: float, extrapolate: bool,
     shifts: int, per_residue: bool, device: str | None, read_atoms: ReadAtoms, strict: bool,
     as_json: bool, verbose: bool, **constants: Any,
 ) -> None:  # fmt: skip
@@ -168,6 +169,8 @@ def pb(
         return
     if output is not None:
         require_map_suffix(output)
+    if pqr is not None and pqr.suffix.lower() != ".pqr":
+        raise FormatError(f"{pqr}: --pqr writes .pqr files; name it so")
     if ions and ionic_strength:
         raise click.UsageError("choose one of --ionic-strength and --ion")
     if like and (extrapolate or shifts):
@@ -184,6 +187,8 @@ def pb(
         checks = Checks(path, strict)
         atoms = read_atoms(source)
         checks.add(*_findings(atoms))
+        if pqr is not None:
+            refuse_target(pqr, [path])
         plan = PoissonBoltzmann(
             atoms, model, spacing=spacing, padding=padding, reaction=like is None, solver=solver, tolerance=tolerance,
             device=device,
@@ -193,6 +198,8 @@ def pb(
             progress=progress,
         )  # fmt: skip
         alone = None if like is None else _in_the_solute(plan).solve(keep_map=False)
+    if pqr is not None:
+        write_pqr(pqr, atoms)
     if output is not None and result.map is not None:
         with ProgressLine(f"Writing {output}") as progress:
             write_map(output, result.map, atoms=atoms, attributes=provenance(source), progress=progress)

@@ -8,6 +8,7 @@ from typing import Any
 from ..atoms import Atoms
 from ..gb_models import GB_MODELS, radii_words
 from ..jobs.facts import settings
+from ..pb_model import PBModel
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
 from .terminal import one_line
@@ -40,6 +41,8 @@ def solvent_text(facts: Facts, terms: Sequence[str] | None = None) -> str:
     inside = f"inside {_inside(facts)}"
     coulomb = float(facts["coulomb_constant"])
     constant = [] if coulomb == COULOMB_KCAL_A else [f"Coulomb {coulomb:.7g}"]
+    if facts.get("pb") is not None:
+        return ", ".join([*_poisson_boltzmann(facts), *constant, _surface(facts)])
     if GB_MODELS[facts["gb"]].vacuum:
         return ", ".join(["none (vacuum)", inside, *constant])
     if terms is not None and not set(_GB_TERMS) & set(terms):
@@ -50,6 +53,16 @@ def solvent_text(facts: Facts, terms: Sequence[str] | None = None) -> str:
     parts += constant
     parts += [_surface(facts)] if terms is None or "nonpolar" in terms or facts["surface"] == "none" else []
     return ", ".join(parts)
+
+
+def _poisson_boltzmann(facts: Facts) -> list[str]:
+    """Say a PBSolvent with its constants."""
+    pb = facts["pb"]
+    return [
+        f"Poisson-Boltzmann ({pb.equation})", f"radii {radii_words(facts['gb_radii_set'] or '')}",
+        f"water {facts['solvent_dielectric']:g}", f"inside {facts['solute_dielectric']:g}", _salt(facts),
+        f"grid of {pb.spacing:g} A to {pb.padding:g} A around the complex", f"{pb.surface} surface",
+    ]  # fmt: skip
 
 
 def pairs_text(facts: Facts) -> str:
@@ -78,7 +91,9 @@ def _surface(facts: Facts) -> str:
 
 
 def medium_facts(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what a Coulomb potential depends on, as JSON has it; options : of pele_ocl.potmap"""
+    """Give what a potential depends on, as JSON has it; options : of pele_ocl.potmap"""
+    if options.get("pb") is not None:
+        return pb_facts(atoms, options["pb"])
     method = options.get("method", "direct")
     return {
         "forcefield": atoms.forcefield,
@@ -92,8 +107,28 @@ def medium_facts(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def pb_facts(atoms: Atoms, model: PBModel) -> dict[str, Any]:
+    """Give what a Poisson-Boltzmann potential depends on, as JSON has it."""
+    names = (
+        "equation", "solute_dielectric", "solvent_dielectric", "ionic_strength", "temperature", "surface", "probe",
+        "charges", "boundary",
+    )  # fmt: skip
+    facts = {name: getattr(model, name) for name in names}
+    return {"forcefield": atoms.forcefield, **facts, "radii_set": atoms.gb_radii_set}
+
+
+def _pb_lines(facts: Facts) -> list[str]:
+    """Say what a Poisson-Boltzmann potential depends on; facts : as pb_facts gives them"""
+    dielectrics = f"dielectrics {facts['solute_dielectric']:g} and {facts['solvent_dielectric']:g}"
+    surface = f"{facts['surface']} surface, probe {facts['probe']:g} A, radii {radii_words(facts['radii_set'])}"
+    found = [forcefield_line(facts["forcefield"])] if facts["forcefield"] else []
+    return [*found, f"Medium        {facts['equation']} Poisson-Boltzmann, {dielectrics}, {_salt(facts)}; {surface}"]
+
+
 def medium_lines(facts: Facts) -> list[str]:
-    """Say what a Coulomb potential depends on; facts : as medium_facts gives them"""
+    """Say what a potential depends on; facts : as medium_facts or pb_facts gives them"""
+    if "solute_dielectric" in facts:
+        return _pb_lines(facts)
     dielectric = f"dielectric {facts['dielectric']:g}{' r' if facts['distance_dependent'] else ''}"
     parts = [dielectric, _salt(facts)]
     parts += [f"points within {facts['min_distance']:g} A as at it"] if facts["min_distance"] else []

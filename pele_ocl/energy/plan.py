@@ -207,7 +207,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         )
 
     def _outputs(self, m: int) -> Outputs:
-        n, n_terms, options = len(self.atoms.positions), len(self.names), self.options
+        n, n_terms, options = len(self.atoms.positions), len(self._contents.names), self.options
         return Outputs(
             np.empty((m, n_terms)),
             gradients=np.empty((m, n, 3)) if options.gradient else None,
@@ -235,8 +235,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             error, seconds = self._check.first_error(atoms.positions[np.newaxis], radii, (), seconds)
         return EnergyResult._unchecked(
             atoms=atoms,
-            terms=Terms._unchecked(self.names, found.energies[0]),
-            per_atom=None if found.per_atom is None else Terms._unchecked(self.names, found.per_atom[0]),
+            terms=Terms._unchecked(self._contents.names, found.energies[0]),
+            per_atom=None if found.per_atom is None else Terms._unchecked(self._contents.names, found.per_atom[0]),
             model=self.model,
             gradient=None if found.gradients is None else found.gradients[0],
             born_radii=radii[0],
@@ -258,8 +258,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return EnergyBatch(
             atoms=self.atoms,
             positions=positions,
-            terms=Terms(self.names, found.energies),
-            per_atom=None if found.per_atom is None else Terms(self.names, found.per_atom),
+            terms=Terms(self._contents.names, found.energies),
+            per_atom=None if found.per_atom is None else Terms(self._contents.names, found.per_atom),
             model=self.model,
             gradients=found.gradients,
             born_radii=radii,

@@ -142,6 +142,12 @@ class ResidentRows:
 
         keep_radii : at the Born radii of the evaluation before, if radii are held
         """
+        self.launch(rows, keep_radii)
+        self.add_up(rows)
+        self.run.submit()
+
+    def launch(self, rows: Rows, keep_radii: bool = False) -> None:
+        """Start an evaluation of rows that have a molecule: their terms and gradients, no sums."""
         wanted = np.zeros(len(self.systems), bool)
         wanted[rows] = True
         for group in self.groups:
@@ -151,15 +157,13 @@ class ResidentRows:
                 group.listed = slots
             for first, count in self.parts(len(slots)):
                 group.tables.launch((keep_radii and group.at_radii) or group.launches, count, first)
-        self._add_up(rows)
-        self.run.submit()
 
     @staticmethod
     def parts(n: int) -> Iterator[tuple[int, int]]:
         """First row and number of rows of each launch that n rows take."""
         return ((first, min(MOST_ROWS, n - first)) for first in range(0, n, MOST_ROWS))
 
-    def _add_up(self, rows: Rows) -> None:
+    def add_up(self, rows: Rows) -> None:
         """Start the sums of energies."""
         run = self.run
         items = ITEMS if run.device.kind == "GPU" else 1

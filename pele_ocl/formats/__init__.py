@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .maps.pictures import draw_slices, require_png
     from .pdb_writing import Ion, write_pdb_with_ions
     from .pqr import read_pqr
+    from .pqr_writing import write_pqr
 
 __all__ = [
     "CONFORMATION_FORMATS",
@@ -96,6 +97,7 @@ __all__ = [
     "write_conformations",
     "write_map",
     "write_pdb_with_ions",
+    "write_pqr",
     "write_table",
 ]
 
@@ -122,6 +124,7 @@ _HOMES = {
         "write_pdb_with_ions",
     ),
     "pqr": ("read_pqr",),
+    "pqr_writing": ("write_pqr",),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 

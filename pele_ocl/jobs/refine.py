@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..binding.poses import read_poses
+from ..binding.poses import read_poses, require_order
 from ..contract import of_energy, of_structure, require
 from ..errors import InputError, PeleError
 from ..formats import read_conformations
@@ -98,6 +98,7 @@ class RefineSpec(Spec[int]):
         if path.suffix.lower() not in (".sdf", ".sd", ".mol"):
             positions = read_conformations(path)[1]
             if positions.shape[1] == len(self.given) != len(refiner.ligand):
+                require_order(path, self.given)
                 return refiner.complexes(positions[:, refiner.binding.parts.complex])
         return refiner.complexes(read_poses(path, refiner.atoms[refiner.ligand]))
 

@@ -65,8 +65,8 @@ _kept: list[list[object]] = []
 def _count_fork() -> None:
     """Count a fork, so that no call asks the system which process this is.
 
-    Objects of OpenCL that are freed in a forked process may wait for ever for a lock, because a thread of the parent
-    held it. So all objects of the parent are kept.
+    All objects of the parent are kept. To free one of OpenCL's could wait for ever for a lock that a thread of the
+    parent held.
     """
     global _forks
     _forks += 1

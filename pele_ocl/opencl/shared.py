@@ -160,6 +160,14 @@ class Stop(IntEnum):
     TIME = 6
 
 
+class Halt(IntEnum):
+    """Reasons why a row of a simulation stops; 0 while it goes on."""
+
+    FORCES = 1  # that are no numbers
+    BONDS = 2  # that cannot be held
+    SPEED = 3  # of an atom that goes too far in a step
+
+
 class Descent(IntEnum):
     """Method that finds directions."""
 
@@ -321,5 +329,6 @@ HEADERS = {header: struct.in_c() for header, struct in STRUCTS.items()} | {
     "step_state": _listed(StepState) + "\n" + _defined({"N_STATE": N_STATE}),
     "stop": "\n".join(f"#define STOP_{reason.name} {reason.value}" for reason in Stop),
     "descent": _listed(Descent),
+    "halt": "\n".join(f"#define HALT_{reason.name} {reason.value}" for reason in Halt),
     "one_four": f"#define ONE_FOUR {ONE_FOUR:#x}u",
 }

@@ -81,6 +81,12 @@ class Equation:
             **self._salt_arguments, potential=self.potential, salt=self.salt,
         )  # fmt: skip
 
+    def multigrid(self) -> Multigrid:
+        """Make the coarser grids of the linear equation."""
+        if self.coefficients.has_salt:
+            self.linearise(True)()
+        return Multigrid(self.launching, self.coefficients, self.salt)
+
     def correct(self, correction: Buffer, share: float) -> None:
         """Add a share of a correction to the potential."""
         self.launching.over_nodes(
@@ -131,20 +137,18 @@ class Convergence:
 
 
 def solve(
-    equation: Equation, solver_name: str, tolerance: float, most_iterations: int,
+    equation: Equation, multigrid: Multigrid, solver_name: str, tolerance: float, most_iterations: int,
     watch: Callable[[], None] = lambda: None,
 ) -> Convergence:  # fmt: skip
     """Solve an equation until the residual is at most a share, `tolerance`, of the given potential's.
 
+    multigrid : of equation.multigrid, or of another linear equation with the same coefficients
     watch : called after each correction
 
     Raises PeleError where the solver does not get there.
     """
     launching, run, done = equation.launching, equation.launching.run, Convergence()
-    has_salt, is_nonlinear = equation.coefficients.has_salt, equation.model.is_nonlinear
-    if has_salt:
-        equation.linearise(True)()
-    multigrid = Multigrid(launching, equation.coefficients, equation.salt)
+    is_nonlinear = equation.model.is_nonlinear
     solver = SOLVERS[solver_name][1](launching, multigrid)
     measure = solver.vectors.square(solver.residual)
     run.clear(solver.residual)

@@ -16,10 +16,11 @@ from .charges import NodeCharges, NodeWeights
 from .energies import energy_terms, ions_in_potential, pressure, total_energy
 from .equation import Convergence, Equation, PotentialsAtAtoms, solve
 from .launching import Launching
-from .probes import probe_points
+from .multigrid import Multigrid
+from .probes import Probes, probe_points
 from .reaction import SingularPart
 from .result import PBLevelResult
-from .surface import find_coefficients
+from .surface import Coefficients, find_coefficients
 
 Parent = tuple[Grid, Floats]  # a grid and the potential on it
 
@@ -39,6 +40,21 @@ class SolverChoice:
 
 
 @dataclass(eq=False)
+class Geometry:
+    """Atoms on the grids, which charges do not change.
+
+    is_kept : whether further charges of the same atoms at the same places come: then grids keep their memory
+    coefficients, multigrids : of the grids by number, as far as they are kept
+    """
+
+    launching: Launching
+    is_kept: bool = False
+    probes: Probes | None = None
+    coefficients: dict[int, Coefficients] = field(default_factory=dict)
+    multigrids: dict[int, Multigrid] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
 class Solution:
     """Solution on the finest grid.
 
@@ -55,19 +71,21 @@ class Solution:
 
 
 def solve_grids(
-    launching: Launching, problem: PBProblem, choice: SolverChoice, seconds: MutableMapping[str, float], keep: bool
+    geometry: Geometry, problem: PBProblem, choice: SolverChoice, seconds: MutableMapping[str, float], keep: bool
 ) -> Solution:
     """Solve the equation on each grid, whose border has the values of the grid before it.
 
+    geometry : new, or of other charges of the same atoms, grids and model; it keeps what further ones need
     seconds : of steps, to which these are added; keep : if the potential of the finest grid is wanted
     """
     begun = time.perf_counter()
-    probes = probe_points(launching, problem.solute, problem.model)
+    if geometry.probes is None:
+        geometry.probes = probe_points(geometry.launching, problem.solute, problem.model)
     seconds["surface"] = seconds.get("surface", 0) + time.perf_counter() - begun
     around, levels = np.zeros(3), list[PBLevelResult]()
     parent: Parent | None = None
     for number, grid in enumerate(problem.grids):
-        level = Level(launching, problem, grid, choice.reaction, probes, parent, seconds)
+        level = Level(geometry, problem, number, choice.reaction, parent, seconds)
         level.solve(choice, seconds)
         levels.append(level.result(level.energy(around)))
         if number + 1 < len(problem.grids):
@@ -81,16 +99,19 @@ def solve_grids(
 class Level:
     """Equation of a problem on one of its grids.
 
-    probes : of probe_points; parent : the grid around this one, or None; seconds : of steps, which are added to
+    geometry : with probes; number : of the grid; parent : the grid around this one, or None
+    seconds : of steps, which are added to
     """
 
     def __init__(
-        self, launching: Launching, problem: PBProblem, grid: Grid, reaction: bool, probes: Floats,
-        parent: Parent | None, seconds: MutableMapping[str, float],
+        self, geometry: Geometry, problem: PBProblem, number: int, reaction: bool, parent: Parent | None,
+        seconds: MutableMapping[str, float],
     ) -> None:  # fmt: skip
-        begun = time.perf_counter()
+        begun, launching, grid = time.perf_counter(), geometry.launching, problem.grids[number]
+        assert geometry.probes is not None
         self.problem, self.grid, self.model = problem, grid, problem.model
-        self.coefficients = find_coefficients(launching, problem, grid, probes)
+        kept = geometry.coefficients.get(number)
+        self.coefficients = find_coefficients(launching, problem, grid, geometry.probes) if kept is None else kept
         launching.run.finish()
         surface = time.perf_counter()
         inside = NodeWeights.of(problem, grid)
@@ -110,12 +131,20 @@ class Level:
         self._done, self._history = Convergence(), list[float]()
         self._read: Floats | None = None
         seconds["surface"] = seconds.get("surface", 0) + surface - begun
+        kept_grids = geometry.multigrids.get(number)
+        self._multigrid = self.equation.multigrid() if kept_grids is None else kept_grids
+        if geometry.is_kept:
+            geometry.coefficients[number] = self.coefficients
+            if not self.model.is_nonlinear:  # whose coarser grids' salt goes with the potential
+                geometry.multigrids[number] = self._multigrid
         seconds["equation"] = seconds.get("equation", 0) + time.perf_counter() - surface
 
     def solve(self, choice: SolverChoice, seconds: MutableMapping[str, float]) -> None:
         """Find the potential."""
         begun = time.perf_counter()
-        self._done = solve(self.equation, choice.solver, choice.tolerance, choice.max_iterations, self._watch)
+        self._done = solve(
+            self.equation, self._multigrid, choice.solver, choice.tolerance, choice.max_iterations, self._watch
+        )
         self.potentials = np.full(len(self.problem.solute.positions), np.nan)
         self.potentials[self._weights.atoms] = self._at_atoms.read()
         seconds["solver"] = seconds.get("solver", 0) + time.perf_counter() - begun

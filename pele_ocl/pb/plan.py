@@ -18,7 +18,7 @@ from ..pb_model import PBModel, PBProblem, PBSolute, grid_around
 from ..variant import Progress
 from .charges import NodeCharges, NodeWeights
 from .launching import Launching
-from .levels import Solution, SolverChoice, solve_grids
+from .levels import Geometry, Solution, SolverChoice, solve_grids
 from .probes import probe_points
 from .reaction import require_room
 from .result import PBErrors, PBResult
@@ -133,6 +133,43 @@ class PoissonBoltzmann:
             self.solver, str(self.device), dict(seconds),
         )  # fmt: skip
 
+    def solve_states(
+        self, charges: ArrayLike, positions: ArrayLike | None = None, *, progress: Progress | None = None
+    ) -> list[PBResult]:
+        """Solve the equation for charge states of one conformation, such as a residue with and without a proton.
+
+        The surface, its coefficients and the coarser grids are made once. Results have no map and no error of the grid.
+
+        charges : (s, n) e, of each state; positions : (n, 3) A, by default the atoms' own
+        progress : called with the share done, 0 to 1
+
+        Returns s results of PBResult. Raises InputError for another shape, else as `solve` does.
+        """
+        from ..opencl.run import Run
+
+        states = arguments.numbers("charges", charges)
+        if states.ndim != 2 or states.shape[1] != len(self.atoms) or not np.isfinite(states).all():
+            raise InputError(f"charges have shape {states.shape}; (s, {len(self.atoms)}) finite numbers are needed")
+        arguments.callback("progress", progress)
+        moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
+        problem = self._problem(moved)
+        geometry = Geometry(Launching(Run(self.device, "float32", profile=False)), is_kept=True)
+        results = []
+        for number, of_state in enumerate(states, 1):
+            begun, seconds = time.perf_counter(), dict[str, float]()
+            own = replace(problem, solute=replace(problem.solute, charges=of_state))
+            solved = self._solved(own, seconds, False, geometry)
+            seconds["total"] = time.perf_counter() - begun
+            atoms = replace(self.atoms, positions=moved, charges=of_state)
+            errors = PBErrors(solved.solver_error * self.model.kcal_per_kt)
+            results.append(PBResult(
+                atoms, self.model, self.reaction, solved.energy, solved.potentials, None, tuple(solved.levels), errors,
+                self.solver, str(self.device), seconds,
+            ))  # fmt: skip
+            if progress is not None:
+                progress(number / len(states))
+        return results
+
     def maps(self, positions: ArrayLike | None = None) -> dict[str, Map]:
         """Make maps of the equation's parts on the finest grid; nothing is solved.
 
@@ -179,13 +216,15 @@ class PoissonBoltzmann:
             raise InputError("no atom lies inside the outermost grid; give a grid around the molecule")
         return problem
 
-    def _solved(self, problem: PBProblem, seconds: dict[str, float], keep: bool) -> Solution:
-        """Solve a problem on a run of its own."""
+    def _solved(
+        self, problem: PBProblem, seconds: dict[str, float], keep: bool, geometry: Geometry | None = None
+    ) -> Solution:
+        """Solve a problem, by default on a run of its own. geometry : of other charges"""
         from ..opencl.run import Run
 
-        launching = Launching(Run(self.device, "float32", profile=False))
+        own = Geometry(Launching(Run(self.device, "float32", profile=False))) if geometry is None else geometry
         choice = SolverChoice(self.reaction, self.solver, self.tolerance, self.max_iterations)
-        return solve_grids(launching, problem, choice, seconds, keep)
+        return solve_grids(own, problem, choice, seconds, keep)
 
     def _errors(
         self, problem: PBProblem, solved: Solution, with_grid: bool, extrapolate: bool, shifts: int, seed: int,

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..atoms import Floats
 from ..pb_model import SMALL, PBModel, PBSolute
+from .cells import Cells
 from .launching import Launching
 
-MOST_CELLS = 1 << 24
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+
+POINTS = 16  # of a sphere that a work-item does: cl/pb/probes.cl
 
 
 def sphere_of_points(wanted: float) -> Floats:
@@ -27,38 +32,52 @@ def sphere_of_points(wanted: float) -> Floats:
     return np.concatenate(rings)
 
 
-def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Floats:
-    """Centres of probes that touch an atom and overlap none, (m, 3) A, in the order of the atoms."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Probes:
+    """Probes on a device that touch an atom and overlap none, in the order of the atoms.
+
+    count : of all; radius : A; positions, radii : (n, 3) and (n,) A of the atoms, radii with the probe's
+    centres : (count) vectors of centre and radius, A; starts : (n + 1) of each atom's among them
+    """
+
+    launching: Launching
+    count: int
+    radius: float
+    positions: Floats
+    radii: Floats
+    centres: Buffer
+    starts: Buffer
+
+    def on_host(self) -> Floats:
+        """Read the centres, (count, 3) A."""
+        run, wide = self.launching.run, self.launching.wide
+        values = run.download(self.centres, 4 * max(1, self.count), wide).reshape(-1, 4)
+        return values[: self.count, :3].astype(np.float64)
+
+
+def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Probes:
+    """Find the probes that touch an atom and overlap none."""
+    run, count = launching.run, len(solute.radii)
+    radii = solute.radii + model.probe
     if model.probe < SMALL or model.surface == "spl2" or model.is_uniform:
-        return np.empty((0, 3))
-    run = launching.run
+        nothing = launching.vectors(np.zeros((1, 4)))
+        return Probes(launching, 0, model.probe, solute.positions, radii, nothing, run.zeros(count + 1, np.int32))
     reach = solute.radii.max() + max(model.probe, model.ion_radius) + 0.5
     sphere = sphere_of_points(math.ceil(4 * math.pi * reach**2 * model.density))
-    radii = solute.radii + model.probe
-    edge = float(radii.max()) + 1e-6
-    while True:
-        corner = solute.positions.min(axis=0) - 2 * edge
-        cell = np.floor((solute.positions - corner) / edge).astype(np.int64)
-        cells = cell.max(axis=0) + 3
-        if float(np.prod(cells.astype(float))) <= MOST_CELLS:
-            break
-        edge *= 2  # atoms far apart
-    number = (cell[:, 2] * cells[1] + cell[:, 1]) * cells[0] + cell[:, 0]
-    order = np.argsort(number, kind="stable")
-    starts = np.searchsorted(number[order], np.arange(int(cells.prod()) + 1))
-    atoms = launching.vectors(np.column_stack([solute.positions, radii]))
-    buffers: dict[str, Any] = {
-        "atoms": atoms, "sphere": launching.vectors(sphere), "starts": run.upload(starts, np.int32),
-        "members": run.upload(order, np.int32),
-    }  # fmt: skip
-    exposed = run.empty(len(radii) * len(sphere), np.uint8)
+    cells, points = Cells.of(launching, solute.positions, radii), launching.vectors(sphere)
+    exposed = run.empty(count * len(sphere), np.uint8)
     launching.prepare(
-        "pb/probes.cl", "find_exposed", (len(sphere), len(radii)), (64, 1), {}, **buffers, n_atoms=len(radii),
-        n_points=len(sphere), cells=run.int4(*cells.tolist()), corner_x=corner[0], corner_y=corner[1],
-        corner_z=corner[2], edge=edge, exposed=exposed,
+        "pb/probes.cl", "find_exposed", (-(-len(sphere) // POINTS), count), (16, 1), {}, n_points=len(sphere),
+        **cells.arguments, sphere=points, exposed=exposed,
     )()  # fmt: skip
-    flags = run.download(exposed, len(radii) * len(sphere), np.uint8).reshape(len(radii), -1)
-    flags[solute.radii < SMALL] = 0
-    atom, point = np.nonzero(flags)
-    found: Floats = radii[atom][:, None] * sphere[point] + solute.positions[atom]
-    return found
+    common: dict[str, Any] = {"n_atoms": count, "n_points": len(sphere), "exposed": exposed}
+    counts, has_points = run.empty(count, np.int32), run.upload(solute.radii >= SMALL, np.uint8)
+    launching.over_list("pb/probes.cl", "count_exposed", count, {}, **common, has_points=has_points, counts=counts)()
+    ends = np.cumsum(run.download(counts, count, np.int32), dtype=np.int64)
+    starts = run.upload(np.concatenate([[0], ends]), np.int32)
+    centres = run.empty(4 * max(1, int(ends[-1])), launching.wide)
+    launching.over_list(
+        "pb/probes.cl", "list_exposed", count, {}, **common, atoms=cells.spheres, sphere=points, starts=starts,
+        probe=model.probe, probes=centres,
+    )()  # fmt: skip
+    return Probes(launching, int(ends[-1]), model.probe, solute.positions, radii, centres, starts)

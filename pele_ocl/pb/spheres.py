@@ -1,58 +1,99 @@
-"""Lists of the spheres near each block of nodes."""
+"""Lists of the spheres near each block of nodes, made on the device."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..atoms import Floats, Ints
+from ..atoms import Floats
+from ..errors import InputError
 from ..grid import Grid
+from .cells import Cells
 from .launching import BLOCK, Launching
 
-SLACK = 1e-6  # A: rounding leaves out no sphere that touches a block
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+    from .probes import Probes
+
+MOST_LISTED = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
 class SpheresOfBlocks:
-    """Spheres of each block: members[starts[b]:starts[b + 1]], in their order. Spheres that touch none are left out."""
+    """Spheres of each block: members[starts[b]:starts[b + 1]]. Spheres that touch none are left out."""
 
-    starts: Ints
-    members: Ints
-    spheres: Floats
+    starts: Buffer
+    members: Buffer
+    spheres: Buffer
 
     @classmethod
-    def of(cls, grid: Grid, centres: Floats, radii: Floats, reach: float = 0.0) -> SpheresOfBlocks:
-        """Spheres that touch a block of nodes or an edge that leads from it.
+    def of(
+        cls, launching: Launching, grid: Grid, centres: Floats, radii: Floats, reach: float = 0.0
+    ) -> SpheresOfBlocks:
+        """Spheres that touch a block of nodes or an edge that leads from it, by cells.
 
         centres : (n, 3) A; radii : (n,) A; reach : A, how much farther a sphere counts
         """
-        blocks = np.array([-(-n // BLOCK) for n in grid.shape])
-        size = BLOCK * grid.spacing
-        far = radii + reach + SLACK
-        first = np.clip(np.floor((centres - far[:, None] - grid.origin) / size).astype(int), 0, None)
-        end = np.minimum(blocks, np.floor((centres + far[:, None] - grid.origin) / size).astype(int) + 1)
-        counts = np.maximum(end - first, 0)
-        per_sphere = counts.prod(axis=1)
-        member = np.repeat(np.arange(len(centres)), per_sphere)
-        place = np.arange(len(member)) - np.repeat(np.cumsum(per_sphere) - per_sphere, per_sphere)
-        nx, ny = counts[member, 0], counts[member, 1]
-        index = first[member] + np.stack([place % nx, place // nx % ny, place // nx // ny], axis=1)
-        low = grid.origin + index * size
-        apart = np.maximum(0, np.maximum(low - centres[member], centres[member] - (low + size)))
-        touches = (apart**2).sum(axis=1) <= far[member] ** 2
-        member, index = member[touches], index[touches]
-        number = (index[:, 2] * blocks[1] + index[:, 1]) * blocks[0] + index[:, 0]
-        order = np.argsort(number, kind="stable")
-        starts = np.searchsorted(number[order], np.arange(int(blocks.prod()) + 1))
-        return cls(starts.astype(np.int32), member[order].astype(np.int32), np.column_stack([centres, radii]))
+        if not len(centres):
+            return cls.none(launching, grid)
+        cells = Cells.of(launching, centres, radii)
+        common = {**_blocks(launching, grid), "reach": reach + _slack(launching), **cells.arguments}
+        return cls(*_listed(launching, "spheres", common), cells.spheres)
 
-    def arguments(self, launching: Launching, name: str) -> dict[str, Any]:
-        """Arguments of a kernel for these lists. name : "atom" or "probe" """
+    @classmethod
+    def of_probes(cls, launching: Launching, grid: Grid, probes: Probes) -> SpheresOfBlocks:
+        """Probes that touch a block of nodes or an edge that leads from it, by the atoms near it."""
+        if not probes.count:
+            return cls.none(launching, grid)
+        atoms = cls.of(launching, grid, probes.positions, probes.radii, probes.radius)
+        common = {
+            **_blocks(launching, grid), "far": probes.radius + _slack(launching), **atoms.arguments("atom"),
+            "probe_starts": probes.starts, "probes": probes.centres,
+        }  # fmt: skip
+        return cls(*_listed(launching, "probes", common), probes.centres)
+
+    @classmethod
+    def none(cls, launching: Launching, grid: Grid) -> SpheresOfBlocks:
+        """Lists without a sphere."""
         run = launching.run
-        return {
-            f"{name}_starts": run.upload(self.starts, np.int32),
-            f"{name}_members": run.upload(self.members, np.int32),
-            f"{name}_spheres": launching.vectors(self.spheres),
-        }
+        starts = run.zeros(_blocks(launching, grid)["n_blocks"] + 1, np.int32)
+        return cls(starts, run.zeros(1, np.int32), launching.vectors(np.zeros((1, 4))))
+
+    def arguments(self, name: str) -> dict[str, Any]:
+        """Arguments of a kernel for these lists. name : "atom" or "probe" """
+        return {f"{name}_starts": self.starts, f"{name}_members": self.members, f"{name}_spheres": self.spheres}
+
+
+def _slack(launching: Launching) -> float:
+    """Distance, A, by which rounding may not leave out a sphere that touches a block."""
+    return 1e-6 if launching.run.device.has_float64 else 1e-3
+
+
+def _blocks(launching: Launching, grid: Grid) -> dict[str, Any]:
+    """Arguments of a kernel over the blocks of a grid."""
+    blocks = [-(-n // BLOCK) for n in grid.shape]
+    return {
+        "n_blocks": int(np.prod(blocks)), "blocks": launching.run.int4(*blocks),
+        "origin": launching.vectors(grid.origin[None]), "spacing": launching.vectors(grid.spacing[None]),
+    }  # fmt: skip
+
+
+def _listed(launching: Launching, what: str, common: dict[str, Any]) -> tuple[Buffer, Buffer]:
+    """Starts and members of the lists of all blocks: counted, added up, and written. what : "spheres" or "probes" """
+    run, n_blocks = launching.run, common["n_blocks"]
+
+    def over(kernel: str, **values: Any) -> Callable[[], None]:
+        return launching.over_list("pb/near.cl", f"{kernel}_{what}", n_blocks, {}, **common, **values)
+
+    counts = run.empty(n_blocks, np.int32)
+    over("count", counts=counts)()
+    ends = np.cumsum(run.download(counts, n_blocks, np.int32), dtype=np.int64)
+    if ends[-1] > MOST_LISTED:
+        raise InputError(f"{what} near nodes are too many; choose a larger spacing or a smaller density of the surface")
+    starts = run.upload(np.concatenate([[0], ends]), np.int32)
+    listed = run.empty(max(1, int(ends[-1])), np.int32)
+    over("list", list_starts=starts, listed=listed)()
+    return starts, listed

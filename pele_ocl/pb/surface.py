@@ -13,6 +13,7 @@ from ..grid import Grid
 from ..pb_model import SMALL, PBModel, PBProblem
 from .colours import Colours
 from .launching import Launching
+from .probes import Probes
 from .spheres import SpheresOfBlocks
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def codes_table(model: PBModel) -> Floats:
     return constants
 
 
-def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, probes: Floats) -> Coefficients:
+def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, probes: Probes) -> Coefficients:
     """Put the molecule on a grid. probes : of probe_points"""
     model, run, colours = problem.model, launching.run, Colours(grid.shape)
     factors = float(np.prod(grid.spacing)) / grid.spacing**2
@@ -146,19 +147,19 @@ def _is_strictly_inside(problem: PBProblem, grid: Grid) -> NDArray[np.bool_]:
 
 
 def _find_codes(
-    launching: Launching, problem: PBProblem, grid: Grid, colours: Colours, probes: Floats, codes: tuple[Buffer, ...]
+    launching: Launching, problem: PBProblem, grid: Grid, colours: Colours, probes: Probes, codes: tuple[Buffer, ...]
 ) -> None:
     """Codes of edges by their middles, or by how many of their pieces lie in solvent."""
     solute, model = problem.solute, problem.model
     cuts = model.surface == "edges"
     taken = solute.radii > SMALL if cuts else _is_strictly_inside(problem, grid)
-    atoms = SpheresOfBlocks.of(grid, solute.positions[taken], solute.radii[taken] + model.probe)
-    covering = SpheresOfBlocks.of(grid, probes, np.full(len(probes), model.probe))
+    atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], solute.radii[taken] + model.probe)
+    covering = SpheresOfBlocks.of_probes(launching, grid, probes)
     launching.over_blocks(
         "pb/surface.cl", "cut_edges" if cuts else "mark_middles", colours, {}, grid=colours,
         origins=launching.vectors(grid.origin[None] if cuts else _origins(grid)),
-        spacing=launching.vectors(grid.spacing[None]), **atoms.arguments(launching, "atom"),
-        **covering.arguments(launching, "probe"), **_by_axis("codes", codes),
+        spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
+        **covering.arguments("probe"), **_by_axis("codes", codes),
     )()  # fmt: skip
 
 
@@ -171,12 +172,12 @@ def _spline_edges(
 ) -> tuple[Buffer, ...]:
     solute, model, run = problem.solute, problem.model, launching.run
     taken = _is_strictly_inside(problem, grid)
-    atoms = SpheresOfBlocks.of(grid, solute.positions[taken], solute.radii[taken], model.window)
+    atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], solute.radii[taken], model.window)
     edges = tuple(run.zeros(colours.size, launching.wide) for _ in range(3))
     constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
     launching.over_blocks(
         "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vectors(_origins(grid)),
-        spacing=launching.vectors(grid.spacing[None]), **atoms.arguments(launching, "atom"),
+        spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
         windows=launching.vectors(_windows(model)), constants=run.upload(constants, launching.wide),
         **_by_axis("edges", edges),
     )()  # fmt: skip
@@ -190,19 +191,19 @@ def _accesses(launching: Launching, problem: PBProblem, grid: Grid, colours: Col
     place = dict(origins=launching.vectors(grid.origin[None]), spacing=launching.vectors(grid.spacing[None]))
     if model.surface == "spl2":
         taken = _is_strictly_inside(problem, grid)
-        atoms = SpheresOfBlocks.of(grid, solute.positions[taken], reach[taken], model.window)
+        atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken], model.window)
         accesses = run.zeros(colours.size, launching.wide)
         launching.over_blocks(
-            "pb/surface.cl", "spline_access", colours, {}, grid=colours, **place, **atoms.arguments(launching, "atom"),
+            "pb/surface.cl", "spline_access", colours, {}, grid=colours, **place, **atoms.arguments("atom"),
             windows=launching.vectors(_windows(model)), accesses=accesses,
         )()  # fmt: skip
         return accesses
     near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
     taken = (solute.radii > SMALL) & near.all(axis=1)
-    atoms = SpheresOfBlocks.of(grid, solute.positions[taken], reach[taken])
+    atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken])
     accesses = run.zeros(colours.size, np.uint8)
     launching.over_blocks(
-        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **place, **atoms.arguments(launching, "atom"),
+        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **place, **atoms.arguments("atom"),
         accesses=accesses,
     )()  # fmt: skip
     return accesses

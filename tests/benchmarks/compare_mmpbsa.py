@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from math import floor, log10
 from pathlib import Path
 
-TESTS = ("01_Generalized_Born", "03_Alanine_Scanning", "04_Per_Residue_Decomp", "05_Pairwise_Decomp",
-         "07_Comprehensive", "08_Stability")  # fmt: skip
+TESTS = ("01_Generalized_Born", "02_Poisson_Boltzmann", "03_Alanine_Scanning", "04_Per_Residue_Decomp",
+         "05_Pairwise_Decomp", "07_Comprehensive", "08_Stability")  # fmt: skip
 SYSTEMS = {"Complex:": "complex", "Receptor:": "receptor", "Ligand:": "ligand", "DELTAS:": "delta",
            "Differences (Complex - Receptor - Ligand):": "delta"}  # fmt: skip
 HEADS = ("Internal", "van der Waals", "Electrostatic", "Polar Solvation", "Non-Polar Solv.", "TOTAL")
@@ -65,6 +65,21 @@ def tables(text: str) -> Rows:
         scan = re.match(r"RESULT OF ALANINE SCANNING: \((\w+)\) DELTA DELTA G .*?= *(-?[\d.]+) +\+/- *([\d.]+)", line)
         if scan and (scan[1], "delta", "scan") not in found:  # the first is of GB
             found[scan[1], "delta", "scan"] = [float(scan[2]), float(scan[3])]
+    return found
+
+
+def reaction_energies(text: str) -> dict[str, float]:
+    """Mean EPB of each system of the wild type of FINAL_RESULTS_MMPBSA.dat."""
+    found: dict[str, float] = {}
+    system = method = ""
+    for line in text.splitlines():
+        if line.strip() in ("GENERALIZED BORN:", "POISSON BOLTZMANN:"):
+            method = line.strip()
+        elif line in SYSTEMS:
+            system = SYSTEMS[line]
+        row = re.fullmatch(r"EPB\s{2,}(-?\d+\.\d+)\s+.*", line)
+        if row and method == "POISSON BOLTZMANN:":
+            found.setdefault(system, float(row[1]))
     return found
 
 
@@ -257,6 +272,9 @@ def main() -> None:
                 tests += run_mutant(copy, options.precision)
             for title, ours, theirs in tests:
                 title, _, kind = title.rpartition("-")
+                both = [reaction_energies(path.read_text()) for path in (ours, theirs)] if kind == "o" else [{}, {}]
+                for system in both[0].keys() & both[1].keys():
+                    print(f"{title}: EPB of the {system} {both[0][system]:.2f}, MMPBSA.py {both[1][system]:.2f}")
                 for group, found in sorted(compared(f"-{kind}", ours, theirs).items()):
                     cells = [
                         title,

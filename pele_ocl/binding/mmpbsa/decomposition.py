@@ -15,7 +15,7 @@ from ...atoms import Atoms, Floats
 from ..decomposition import SPLITS
 from .namelists import Decomp
 from .naming import HEADS, ResidueNames
-from .runs import Pairs, Results
+from .runs import METHODS, Pairs, Results
 
 _STATISTICS = ("Avg.", "Std. Dev.", "Std. Err. of Mean")
 _TITLES = {"total": "Total", "sidechain": "Sidechain", "backbone": "Backbone"}
@@ -31,8 +31,9 @@ def decomposition_text(
     run: Results, decomp: Decomp, atoms: Atoms, is_ligand: NDArray[np.bool_] | None, of_gromacs: bool, first_line: str
 ) -> str:  # fmt: skip
     """FINAL_DECOMP_MMPBSA.dat, as text or as CSV."""
+    solvent = METHODS[run.method].title()
     out = [f"|{first_line}\n", f"idecomp = {decomp.idecomp}: {_SCHEMES[decomp.idecomp]}\n",
-           "Energy Decomposition Analysis (All units kcal/mol): Generalized Born solvent\n\n"]  # fmt: skip
+           f"Energy Decomposition Analysis (All units kcal/mol): {solvent} solvent\n\n"]  # fmt: skip
     tables = _Tables(run, ResidueNames(atoms, is_ligand, of_gromacs))
     for system in tables.systems(decomp):
         out.append("DELTAS:\n" if system == "delta" else f"{system.capitalize()}:\n")
@@ -49,7 +50,7 @@ def frame_shares_csv(
     Separate trajectories have no differences, as their frames do not belong together.
     """
     out = io.StringIO()
-    out.write("Generalized Born Decomposition Energies\n")
+    out.write(f"{METHODS[run.method].title()} Decomposition Energies\n")
     table = csv.writer(out, lineterminator="\n")
     tables = _Tables(run, ResidueNames(atoms, is_ligand, of_gromacs))
     names = tables.names

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...atoms import Floats
-from .runs import Results
+from .runs import METHODS, Results
 from .tables import SUMS, shown_terms
 
 
@@ -18,7 +18,7 @@ def frames_csv(runs: Sequence[Results], verbose: int, of_gromacs: bool) -> str:
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     for run in runs:
-        table.writerow([f"{run.label} MUTANT" if run.label else "GENERALIZED BORN:"])
+        table.writerow([f"{run.label} MUTANT" if run.label else f"{METHODS[run.method]}:"])
         shown = Results(shown_terms(run, verbose, of_gromacs), run.is_single)
         systems: dict[str, Mapping[str, Floats]] = {name.capitalize(): of for name, of in shown.energies.items()}
         if run.is_single and run.has_parts:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite, nan
 
 from ...errors import FormatError, InputError
 from ...inputfile import InputFile
+from ...pb_model import EQUATIONS
 from ...solvent_model import SolventModel
 from ...textfiles import lines, quoted
+from ..poisson_boltzmann import PBSolvent
 
 STRIP_MASK = ":WAT,Cl*,CIO,Cs+,IB,K*,Li+,MG*,Na+,Rb+,CS,RB,NA,F,CL"  # MMPBSA.py's default
 _GB = {1: "hct", 2: "obc1", 5: "obc2", 7: "gbn", 8: "gbn2"}
 _RADII = {1: "bondi", 2: "mbondi", 3: "mbondi2", 4: "mbondi3"}
 _OTHERS = {
-    "pb": "Poisson-Boltzmann", "nmode": "normal modes", "rism": "3D-RISM", "gbnsr6": "GBNSR6",
+    "nmode": "normal modes", "rism": "3D-RISM", "gbnsr6": "GBNSR6",
 }  # fmt: skip
 
 # Variables by namelist. "used" ones are; those of None change no result; others have the one value that is done.
@@ -41,6 +43,20 @@ _OF_GB: Mapping[str, object] = {
     ),
     "ifqnt": 0, "alpb": 0,
 }  # fmt: skip
+_OF_PB: Mapping[str, object] = {
+    **dict.fromkeys(
+        ("istrng", "indi", "exdi", "prbrad", "iprob", "scale", "inp", "radiopt", "npbopt", "accept", "cavity_surften",
+         "cavity_offset"),
+        _USED,
+    ),
+    # Of pbsa's own grid, surface and solver, and of inp=2.
+    **dict.fromkeys(
+        ("fillratio", "linit", "smoothopt", "solvopt", "nbuffer", "nfocus", "fscale", "bcopt", "eneopt", "frcopt",
+         "scalec", "cutfd", "cutnb", "arcres", "sprob", "vprob", "rhow_effect", "use_rmin", "use_sav", "maxsph",
+         "maxarcdot", "npbverb", "decompopt", "emem", "mthick", "mctrdz", "poretype", "npbgrid"),
+    ),
+    "ipb": 2, "sasopt": 0, "memopt": 0, "sander_apbs": 0,
+}  # fmt: skip
 _OF_DECOMP: Mapping[str, object] = dict.fromkeys(("idecomp", "dec_verbose", "print_res", "csv_format"), _USED)
 _OF_ALANINE: Mapping[str, object] = {
     **dict.fromkeys(
@@ -50,10 +66,11 @@ _OF_ALANINE: Mapping[str, object] = {
     ),
     "mutant": "ALA",
 }  # fmt: skip
-_KNOWN = {"general": _GENERAL, "gb": _OF_GB, "decomp": _OF_DECOMP, "alanine_scanning": _OF_ALANINE}
+_KNOWN = {"general": _GENERAL, "gb": _OF_GB, "pb": _OF_PB, "decomp": _OF_DECOMP, "alanine_scanning": _OF_ALANINE}
 _NAMELIST = re.compile(r"&(\w+)\s*(.*)")
 _END = re.compile(r"(^|[\s,])(/|&end)\s*$", re.IGNORECASE)
 _VALUE = re.compile(r"""(\w+)\s*=\s*("[^"]*"|'[^']*'|.*?)(?=[\s,]*\b\w+\s*=|[\s,]*$)""", re.DOTALL)
+_OF_VOLUMES = 0.0378, -0.5692  # cavity_surften and cavity_offset of inp=2, the defaults whatever inp is
 _SHORTEST = 4  # letters that name a variable
 
 
@@ -87,6 +104,15 @@ class Entropies:
 
 
 @dataclass(frozen=True)
+class PBMethod:
+    """&pb: constants, kcal/mol that are added to each surface energy, and the solvent."""
+
+    model: SolventModel
+    surface_offset: float
+    solvent: PBSolvent
+
+
+@dataclass(frozen=True)
 class MmpbsaInput:
     """Content of an input file.
 
@@ -95,6 +121,7 @@ class MmpbsaInput:
     gb_radii : of gmx_MMPBSA's topologies; strip_mask, masks : of MMPBSA.py, masks None where not given
     decomp, alanine, entropies : None where not asked for; keeps_files : whether intermediate files stay
     notes : sentences about what is left out
+    pb : solvent of &pb where model is its; None of &gb; further : &pb beside &gb, which is done after it
     """
 
     text: tuple[str, ...]
@@ -110,6 +137,24 @@ class MmpbsaInput:
     entropies: Entropies | None
     keeps_files: bool
     notes: tuple[str, ...] = field(default=())
+    pb: PBSolvent | None = None
+    further: PBMethod | None = None
+
+    @property
+    def methods(self) -> tuple[MmpbsaInput, ...]:
+        """Inputs of one method each: of &gb, of &pb."""
+        if self.further is None:
+            return (self._without_pairs(),)
+        of = self.further
+        other = replace(
+            self, model=of.model, surface_offset=of.surface_offset, pb=of.solvent, further=None
+        )._without_pairs()  # fmt: skip
+        return replace(self, further=None), other
+
+    def _without_pairs(self) -> MmpbsaInput:
+        """Input without a decomposition by pairs, which energies of Poisson-Boltzmann have none of."""
+        has_pairs = self.pb is not None and self.decomp is not None and self.decomp.idecomp > 2
+        return replace(self, decomp=None) if has_pairs else self
 
 
 def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
@@ -123,14 +168,14 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
     found = _namelists(source, text)
     notes = list[str]()
     others = [name for name in found if name in _OTHERS]
-    if "gb" not in found:
-        asked = f"&{others[0]} ({_OTHERS[others[0]]}) is not done here" if others else "it has no &gb"
-        raise InputError(f"{source}: {asked}; MM/GBSA needs the namelist &gb")
+    if not {"gb", "pb"} & set(found):
+        asked = f"&{others[0]} ({_OTHERS[others[0]]}) is not done here" if others else "it has no &gb and no &pb"
+        raise InputError(f"{source}: {asked}; MM/GBSA needs the namelist &gb, MM/PBSA &pb")
     for name in others:
         notes.append(f"&{name} ({_OTHERS[name]}) is not done here, and its results are left out")
     for name, values in found.items():
         _refuse_values(source, name, values)
-    general, gb = _Values(source, found.get("general", {})), _Values(source, found["gb"])
+    general, gb = _Values(source, found.get("general", {})), _Values(source, found.get("gb", {}))
     entropies = _entropies(source, general, of_gromacs)
     quasi = "qh_entropy" if general.whole("qh_entropy", 0) else "entropy"
     if general.whole(quasi, 0) == 1:
@@ -145,6 +190,9 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
     # Where sander computes the energies inside MMPBSA.py, its dielectric constant of water is another.
     by_sander = decomp is not None or bool(general.whole("use_sander", 0))
     program = "gmx" if of_gromacs else "sander" if by_sander else "mmpbsa.py"
+    pb = _pb_method(_Values(source, found["pb"]), of_gromacs, notes) if "pb" in found else None
+    if pb is not None and decomp is not None and decomp.idecomp > 2:
+        notes.append("Poisson-Boltzmann energies have no shares of pairs; idecomp=1 and 2 have residues' shares")
     mask = general.text("receptor_mask"), general.text("ligand_mask")
     if (mask[0] is None) != (mask[1] is None):
         raise InputError(f"{source}: receptor_mask and ligand_mask go together; give both or none")
@@ -155,12 +203,16 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
     radii = general.whole("pbradii", 3)
     if of_gromacs and radii not in _RADII:
         raise InputError(f"{source}: PBRadii={radii} is not done here; choose 1 to 4")
+    method = PBMethod(_model(source, gb, program), gb.number("surfoff", 0.0), PBSolvent()) if pb is None else pb
+    if "gb" in found:
+        method = replace(method, model=_model(source, gb, program), surface_offset=gb.number("surfoff", 0.0))
     return MmpbsaInput(
-        tuple(text), f"{start - 1}:{end}:{step}", general.whole("verbose", 1), _model(source, gb, program),
-        gb.number("surfoff", 0.0), _RADII.get(radii, ""), general.text("strip_mask") or STRIP_MASK,
+        tuple(text), f"{start - 1}:{end}:{step}", general.whole("verbose", 1), method.model,
+        method.surface_offset, _RADII.get(radii, ""), general.text("strip_mask") or STRIP_MASK,
         None if mask[0] is None or mask[1] is None else (mask[0], mask[1]),
         decomp, _alanine(source, found["alanine_scanning"]) if "alanine_scanning" in found else None, entropies,
-        general.whole("keep_files", 1) > 0, tuple(notes),
+        general.whole("keep_files", 1) > 0, tuple(notes), method.solvent if "gb" not in found else None,
+        pb if "gb" in found else None,
     )  # fmt: skip
 
 
@@ -277,6 +329,53 @@ def _model(source: InputFile, gb: _Values, program: str) -> SolventModel:
             if value < 0 or (value == 0 and name.endswith("diel")):
                 raise InputError(f"{source}: {name}={value:g}; it cannot be negative, nor a dielectric constant 0")
     return SolventModel.like(program, **changes)
+
+
+def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
+    """Constants and solvent of &pb; notes : sentences, to which its own are added.
+
+    Raises InputError, with the name, for radii and nonpolar terms that are not done.
+    """
+    source = pb.source
+    for name, done, what in (("radiopt", (0,), "the radii of the topologies"), ("inp", (0, 1), "surface areas")):
+        if name in pb.of and pb.whole(name, 0) not in done:
+            able = " and ".join(f"{name}={value}" for value in done)
+            raise InputError(f"{source}: {name}={pb.of[name]} of &pb is not done here; {able} ({what}) can be done")
+        if name not in pb.of and not of_gromacs:
+            notes.append(f"{name}={done[-1]} ({what}) stands in for MMPBSA.py's default, which is not done here")
+    inp = pb.whole("inp", 1)
+    tension, offset = pb.number("cavity_surften", _OF_VOLUMES[0]), pb.number("cavity_offset", _OF_VOLUMES[1])
+    if inp and (tension, offset) != (of := _for_areas(tension, offset)):
+        tension, offset = of
+        notes.append(f"cavity_surften={tension:g} and cavity_offset={offset:g}, which pbsa, too, takes with inp=1")
+    constants = {
+        "istrng": ("ionic_strength", 0.0), "indi": ("solute_dielectric", 1.0),
+        "exdi": ("solvent_dielectric", 78.5 if of_gromacs else 80.0), "prbrad": ("probe_radius", 1.4),
+    }  # fmt: skip
+    changes: dict[str, float | str | None] = {ours: pb.number(name, of) for name, (ours, of) in constants.items()}
+    changes |= {"surface": "lcpo", "surface_tension": tension} if inp else {"surface": "none"}
+    scale, accept = pb.number("scale", 2.0), pb.number("accept", 1e-3)
+    if scale <= 0 or accept <= 0:
+        raise InputError(f"{source}: scale={scale:g}, accept={accept:g} of &pb; both must be above 0")
+    nonlinear = pb.whole("npbopt", 0)
+    if nonlinear not in (0, 1):
+        raise InputError(f"{source}: npbopt={nonlinear} of &pb; choose 0, the linear equation, or 1, the other")
+    solvent = PBSolvent(
+        EQUATIONS[nonlinear], ion_radius=pb.number("iprob", 2.0), spacing=1 / scale,
+        tolerance=max(1e-14, min(PBSolvent.tolerance, accept)),
+    )  # fmt: skip
+    notes.append(
+        f"EPB is solved as pele-ocl pb does, on one grid that ends {solvent.padding:g} A from the complex; "
+        "pbsa's own settings of grid, surface and solver play no part"
+    )
+    if inp:
+        notes.append("ENPOLAR is of LCPO areas, where pbsa takes its own")
+    return PBMethod(SolventModel.like("mmpbsa.py", **changes), offset if inp else 0.0, solvent)
+
+
+def _for_areas(tension: float, offset: float) -> tuple[float, float]:
+    """Constants of inp=1: pbsa takes others in place of the defaults, which belong to inp=2."""
+    return 0.005 if tension == _OF_VOLUMES[0] else tension, 0.0 if offset == _OF_VOLUMES[1] else offset
 
 
 def _decomp(source: InputFile, values: Mapping[str, str], of_gromacs: bool) -> Decomp:

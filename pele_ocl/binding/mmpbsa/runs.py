@@ -27,10 +27,12 @@ from ..decomposition import GROUPS, SPLITS, Decomposition, grouping
 from ..energies import PARTS, TOO_LARGE, is_large
 from ..frames import binding_settings
 from ..plan import Binding, with_rows
+from ..poisson_boltzmann import plan_in
 from .namelists import Decomp, MmpbsaInput
 from .residues import backbone, starts_of
 from .sources import Source
 
+METHODS = {"gb": "GENERALIZED BORN", "pb": "POISSON BOLTZMANN"}  # as the tables name them
 _MOST_BYTES = 1 << 30  # of the pairs of residues of all frames, where they are written frame by frame
 
 
@@ -63,7 +65,7 @@ class Results:
     energies : of "complex", "receptor", "ligand" the terms (m,) by AMBER's names; without parts the complex's alone
     is_single : whether the parts are cut from frames of the complex; shares : of residues by system, where asked for
     pairs : of "single" trajectories one for all systems, else one for each system of more than one residue
-    frames : the numbers of the frames by trajectory, from 1
+    frames : the numbers of the frames by trajectory, from 1; method : key of METHODS
     """
 
     energies: Mapping[str, Mapping[str, Floats]]
@@ -73,6 +75,7 @@ class Results:
     label: str = ""
     n_imaged: int = 0
     frames: Mapping[str, NDArray[np.int64]] | None = None
+    method: str = "gb"
 
     @property
     def has_parts(self) -> bool:
@@ -137,13 +140,14 @@ class OpenedWork:
         side = work.is_ligand[self._kept]
         return Binding(
             self.atoms, side, ~side, model=work.wanted.model, device=work.device, precision=work.precision,
-            idecomp=None if decomp is None else decomp.idecomp,
+            idecomp=None if decomp is None else decomp.idecomp, pb=work.wanted.pb,
         )  # fmt: skip
 
     def _energy(self, precision: str) -> Energy:
-        return Energy(
-            self.atoms, gradient=False, per_atom=self._decomp is not None, precision=precision,
-            device=self.work.device, model=self.work.wanted.model, born="pairs",
+        wanted = self.work.wanted
+        return plan_in(
+            wanted.pb, self.atoms, wanted.model, per_atom=self._decomp is not None, precision=precision,
+            device=self.work.device,
         )  # fmt: skip
 
     @cached_property
@@ -179,7 +183,9 @@ class OpenedWork:
         """All that decides on the results, as texts by name."""
         plan = self.plan
         own = binding_settings(plan) if isinstance(plan, Binding) else plan_settings(plan)
-        more = {"system": self.work.name, "mutant": self.work.mutant is not None}
+        more: dict[str, object] = {"system": self.work.name, "mutant": self.work.mutant is not None}
+        if self.work.wanted.pb is not None:
+            more["pb"] = asdict(self.work.wanted.pb)
         return settings_of(plan, self.frames, {**more, **own, "solvent": asdict(plan.model)})
 
     @property
@@ -328,7 +334,8 @@ def results_of(computed: Sequence[Computed], wanted: MmpbsaInput, label: str = "
         if found is not None:
             pairs["single" if is_single else of.work.systems[0]] = found
     n_imaged = sum(of.n_imaged for of in computed)
-    return Results(energies, is_single, shares or None, pairs or None, label, n_imaged, frames)
+    method = "gb" if wanted.pb is None else "pb"
+    return Results(energies, is_single, shares or None, pairs or None, label, n_imaged, frames, method)
 
 
 def _amber(

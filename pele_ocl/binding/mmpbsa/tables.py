@@ -8,15 +8,15 @@ from math import hypot, sqrt
 
 from ...atoms import Floats
 from ...errors import printable
+from ..amber import OF_SOLVENT
 from ..energies import PARTS
 from .entropies import c2_entropy_of, interaction_entropy_of, warning_of
 from .namelists import Entropies
-from .runs import Results
+from .runs import METHODS, Results
 
 _RULE = "-" * 79
 SUMS = {"GGAS": "G gas", "GSOLV": "G solv"}
 _BONDED = ("BOND", "ANGLE", "UB", "DIHED", "CMAP", "1-4 VDW", "1-4 EEL")
-_OF_SUM = {"GSOLV": ("EGB", "ESURF")}
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,14 @@ def results_text(
         if entropies is not None:
             out += _entropy_tables(run, entropies)
     for run in runs:
-        out.append(f"{run.label} MUTANT:\nGENERALIZED BORN:\n\n" if run.label else "\nGENERALIZED BORN:\n\n")
+        out.append(f"{run.label} MUTANT:" if run.label else "")
+        out.append(f"\n{METHODS[run.method]}:\n\n")
         out += (_gromacs_tables if of_gromacs else _amber_tables)(run, verbose)
         if entropies is not None:
             out += _with_entropy(run, entropies)
         out.append(f"{_RULE}\n{_RULE}\n")
-    wild = next((run for run in runs if not run.label), None)
     for run in runs:
+        wild = wild_of(run, runs)
         if run.label and wild is not None and run.has_parts:
             mean, sd = scan_change(wild, run)
             if of_gromacs:  # whose sign is the other one
@@ -56,23 +57,29 @@ def results_text(
     return "".join(out)
 
 
+def wild_of(run: Results, runs: Sequence[Results]) -> Results | None:
+    """Wild type of a run by the same method, if it is there."""
+    return next((of for of in runs if not of.label and of.method == run.method), None)
+
+
 def _entropy_tables(run: Results, wanted: Entropies) -> Iterator[str]:
     """-T dS of a run."""
     gas = run.delta()["GGAS"]
+    method = f"{run.method.upper():16s}"
     whose = f"{run.label} Mutant" if run.label else "Normal"
     first = f"{'Energy Method':16s} {'Entropy':>13s} {'σ(Int. Energy)':>13s}"  # noqa: RUF001
     if wanted.interaction:
         of = interaction_entropy_of(gas, wanted)
         yield f"{whose} [ -TΔS ]\nENTROPY RESULTS (INTERACTION ENTROPY):\n"
         yield f"{first} {'Average':>10s} {'SD':>12s} {'SEM':>10s}\n{_RULE}\n"
-        yield f"{'GB':16s} {'IE':>13s} {of.sigma:13.2f} {of.mean:10.2f} {of.sd:12.2f} {of.sd / sqrt(of.n):10.2f}\n\n"
+        yield f"{method} {'IE':>13s} {of.sigma:13.2f} {of.mean:10.2f} {of.sd:12.2f} {of.sd / sqrt(of.n):10.2f}\n\n"
     if wanted.c2:
         c2 = c2_entropy_of(gas, wanted)
         low, high = c2.interval
         yield f"{whose} [ -TΔS ]\nENTROPY RESULTS (C2 ENTROPY):\n"
         yield f"{first} {'C2 Value':>10s} {'SD':>8s} {'C.Inter.(95%)':>14s}\n{_RULE}\n"
         interval = f"{low:.2f}-{high:.2f}"
-        yield f"{'GB':16s} {'C2':>13s} {c2.sigma:13.2f} {c2.value:10.2f} {c2.sd:8.2f} {interval:>14s}\n\n"
+        yield f"{method} {'C2':>13s} {c2.sigma:13.2f} {c2.value:10.2f} {c2.sd:8.2f} {interval:>14s}\n\n"
     warning = warning_of(float(gas.std()))
     if warning:
         yield f"WARNING: {warning}\n\n"
@@ -174,8 +181,8 @@ def _gromacs_tables(run: Results, verbose: int) -> Iterator[str]:
 def _propagated(sds: Mapping[str, float]) -> dict[str, float]:
     """Standard deviations; a sum has the root of the sum of squares."""
     single = {term: sd for term, sd in sds.items() if term not in ("GGAS", "GSOLV", "TOTAL")}
-    gas = sqrt(sum(sd**2 for term, sd in single.items() if term not in _OF_SUM["GSOLV"]))
-    solvent = sqrt(sum(sd**2 for term, sd in single.items() if term in _OF_SUM["GSOLV"]))
+    gas = sqrt(sum(sd**2 for term, sd in single.items() if term not in OF_SOLVENT))
+    solvent = sqrt(sum(sd**2 for term, sd in single.items() if term in OF_SOLVENT))
     return {**single, "GGAS": gas, "GSOLV": solvent, "TOTAL": sqrt(gas**2 + solvent**2)}
 
 

@@ -16,6 +16,7 @@ from ...binding import Binding, BindingEnergies
 from ...binding.amber import interaction
 from ...binding.comparing import compare, read_report
 from ...binding.entropy import entropy_of
+from ...binding.grid_errors import grid_errors
 from ...binding.parts import Chosen, Parts
 from ...binding.pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from ...binding.scan import AlanineScan, alanine_scan
@@ -51,7 +52,7 @@ from ..report import counted, provenance
 from ..several import Several, only_one, structures_argument
 from ..terminal import note, say
 from .frames import SoluteFrame, check_output, conformations_for, energies_for, is_stripped, opened_frames, separate_for
-from .options import BindingOptions, binding_options
+from .options import BindingOptions, binding_options, constants_of
 from .report import BindingReport, as_json, notes_of
 from .text import as_text
 
@@ -118,8 +119,8 @@ def binding(
     """Compute the binding energy of the complex in IN: its energy less the energies of receptor and ligand.
 
     Each has Born radii of its own: MM/GBSA over the frames of a trajectory (-t), over poses, or of one structure;
-    docs/binding.md. The parts share the positions of the complex, unless they have trajectories of their own. Energies
-    in kcal/mol.
+    docs/binding.md. --pb is MM/PBSA. The parts share the positions of the complex, unless they have trajectories of
+    their own. Energies in kcal/mol.
     """
     several = Several.of(path, output, trajectory, as_json, {_FILES: wanted.files})
     wanted.check(trajectory, output, cluster_options_of(click.get_current_context()))
@@ -130,7 +131,7 @@ def binding(
     spec = BindingSpec(
         reading=read_atoms, wanted=wanted, cutoff=cutoff, one_four=one_four, models=models,
         trajectory=trajectory if several is None else replace(trajectory, resume=False), variant=variant,
-        precision=precision, device=device, model=constants, like=like, strict=strict,
+        precision=precision, device=device, model=constants_of(wanted, constants), like=like, strict=strict,
     )  # fmt: skip
     if several is not None:
         replace(trajectory, resume=False).require_alone(models_all=models == "all", poses=wanted.poses is not None)
@@ -219,7 +220,7 @@ class BindingSpec(StructureSpec):
         return Binding(
             atoms, ligand, receptor, model=self.model, one_four=self.one_four, cutoff=self.cutoff,
             idecomp=self.wanted.scheme, precision=self.precision, variant=self.variant, device=self.device,
-            strip=strip, strip_like=self.like,
+            strip=strip, strip_like=self.like, pb=self.wanted.pb,
         )  # fmt: skip
 
     def _found(self, plan: Binding, molecule: Molecule, output: Path | None, ligand: str) -> BindingReport:
@@ -238,8 +239,12 @@ class BindingSpec(StructureSpec):
         scan = None if wanted.alanine is None else _scan(plan, molecule, trajectory, wanted.alanine, self.reading)
         several = bool(trajectory.paths) or wanted.poses is not None
         kind: Kind | None = "model" if molecule.numbers else "frame" if several else None
+        errors = None if plan.pb is None else grid_errors(plan, energies[0] if kind is None else None)
         return _compared(
-            BindingReport(plan, energies, ligand, wanted.receptor, self.like, entropy, scan, kind=kind), wanted
+            BindingReport(
+                plan, energies, ligand, wanted.receptor, self.like, entropy, scan, kind=kind, grid_errors=errors
+            ),
+            wanted,
         )
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 
 import click
 
+from ...binding.poisson_boltzmann import PBSolvent
 from ...binding.tables import require_decomposition_suffix
 from ...errors import InputError
 from ...formats.maps.pictures import require_png
+from ...pb_model import SURFACES as PB_SURFACES
+from ...solvent_model import SURFACES, SolventModel
 from ..cluster import ClusterOptions
 from ..command import INPUT, OUTPUT
 from ..frames import FrameOptions
-from ..options import Command
+from ..options import Command, given_options
 
 DEFAULT_IDECOMP = 2
 OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # constants whose users know the terms by AMBER's names
@@ -30,6 +33,7 @@ class BindingOptions:
     poses : file of the ligand's positions
     idecomp : of the decomposition, None for none; decomposition, pictures : files of it
     entropy : True for entropies; alanine : the sites of a scan; compare : a report of another run
+    pb : PBSolvent of MM/PBSA, None for Generalized Born
     """
 
     ligands: tuple[str, ...]
@@ -49,6 +53,7 @@ class BindingOptions:
     entropy: bool
     alanine: str | None
     compare: Path | None
+    pb: PBSolvent | None
 
     @property
     def is_separate(self) -> bool:
@@ -112,8 +117,9 @@ def binding_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(*, ligand: tuple[str, ...], idecomp: str | None, **others: object) -> object:
-        names = [name for name in BindingOptions.__dataclass_fields__ if name not in ("ligands", "idecomp")]
+        names = [name for name in BindingOptions.__dataclass_fields__ if name not in ("ligands", "idecomp", "pb")]
         given = {name: others.pop(name) for name in names} | {"idecomp": None if idecomp is None else int(idecomp)}
+        given["pb"] = _pb_solvent(**{name: others.pop(name) for name in ("pb", *_OF_PB)})  # type: ignore[arg-type]
         return command(wanted=BindingOptions(ligand, **given), **others)  # type: ignore[arg-type]
 
     decorated: Command = gathered
@@ -122,6 +128,24 @@ def binding_options(command: Command) -> Command:
     return decorated
 
 
+def _pb_solvent(pb: bool, nonlinear: bool, pb_surface: str, spacing: float, padding: float) -> PBSolvent | None:
+    """Make the solvent of --pb. Raises UsageError for options about it without --pb, and for --gb beside it."""
+    given = given_options("gb" if pb else "pb", *(() if pb else _OF_PB))
+    if given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise click.UsageError(f"--pb takes the place of {names}" if pb else f"{names} needs --pb")
+    return PBSolvent("nonlinear" if nonlinear else "linear", pb_surface, 2.0, spacing, padding) if pb else None
+
+
+def constants_of(wanted: BindingOptions, constants: SolventModel) -> SolventModel:
+    """Constants of the solvent, with LCPO's surface beside --pb unless another one was asked for."""
+    if wanted.pb is None or constants.surface != "ace" or given_options("surface"):
+        return constants
+    tension = constants.surface_tension if given_options("surface_tension") else SURFACES["lcpo"]
+    return replace(constants, surface="lcpo", surface_tension=tension)
+
+
+_OF_PB = ("nonlinear", "pb_surface", "spacing", "padding")
 _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--ligand", multiple=True, required=True, metavar="EXPR",
@@ -174,6 +198,23 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
         "--alanine", metavar="EXPR",
         help="Alanine scan of the residues that a selection names; interface: all within 5 A of the other part. Mutant "
         "less wild type, as in gmx_MMPBSA; MMPBSA.py prints the reverse sign.",
+    ),
+    click.option(
+        "--pb", is_flag=True,
+        help="MM/PBSA: solve the Poisson-Boltzmann equation in place of Generalized Born, for all three systems on the "
+        "grid of the complex. The nonpolar term is then lcpo by default.",
+    ),
+    click.option(
+        "--spacing", type=float, default=PBSolvent.spacing, show_default=True, help="With --pb: of the grid, Angstrom."
+    ),
+    click.option(
+        "--padding", type=float, default=PBSolvent.padding, show_default=True,
+        help="With --pb: from the complex to the border of the grid, Angstrom.",
+    ),
+    click.option("--nonlinear", is_flag=True, help="With --pb: solve the nonlinear equation."),
+    click.option(
+        "--pb-surface", type=click.Choice(PB_SURFACES), default=PBSolvent.surface, show_default=True,
+        help="With --pb: border of solute and solvent, as --surface of pele-ocl pb.",
     ),
     click.option(
         "--compare", type=INPUT, metavar="JSON", help="Report the difference from what another run printed with --json."

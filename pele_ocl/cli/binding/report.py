@@ -30,6 +30,7 @@ class BindingReport:
     """All that was found of one ligand.
 
     ligand, receptor, like : as they were given; kind : of conformations, None for the structure alone
+    grid_errors : of the function of that name with --pb, None without
     """
 
     binding: Binding
@@ -41,6 +42,7 @@ class BindingReport:
     scan: AlanineScan | None = None
     comparison: Mapping[str, Difference] | None = None
     kind: Kind | None = None
+    grid_errors: Mapping[str, float] | None = None
 
     def imaged(self) -> list[Finding]:
         """Give the finding that frames were imaged."""
@@ -94,6 +96,7 @@ def as_json(found: BindingReport) -> dict[str, object]:
         report |= {"n_frames": found.n_frames, "n_failed": found.n_failed, "trajectories": counts}
     elif found.kind is not None:
         report |= entries(found.kind, _conformations(energies))
+    report |= {} if found.grid_errors is None else {"grid_errors": dict(found.grid_errors)}
     report |= {} if found.decomposition is None else _residues(found.decomposition)
     report |= {} if found.entropy is None else {"entropy": found.entropy.as_json()}
     report |= {} if found.scan is None else {"alanine": alanine_as_json(found.scan)}
@@ -174,8 +177,11 @@ def _plain(values: Sequence[float]) -> list[float | None]:
 
 def _settings(found: BindingReport) -> dict[str, object]:
     binding = found.binding
+    constants = settings(binding.model, binding.atoms)
+    of_pb = {} if binding.pb is None else {"gb": None, "pb": vars(binding.pb)}
     return {
-        **settings(binding.model, binding.atoms),
+        **constants,
+        **of_pb,
         "ligand": found.ligand,
         "receptor": found.receptor,
         "like": found.like,

@@ -12,8 +12,8 @@ from ...binding.scan import AlanineScan
 from ...binding.statistics import Spread
 from ...inputfile import InputFile
 from ..clock import elapsed
-from ..physics import physics_lines
-from ..report import counted, duration, headline
+from ..physics import lines_of, physics_lines
+from ..report import counted, duration, headline, settings
 from ..tables import table
 from .options import OF_AMBER
 from .report import BindingReport, amber_statistics
@@ -29,9 +29,13 @@ def as_text(source: InputFile, found: BindingReport) -> str:
     statistics = own if amber is None else amber
     total = own[DELTA]["total"]
     parts = f"receptor {len(binding.parts.receptor):,} atoms, ligand {len(binding.parts.ligand):,}: {found.ligand}"
-    physics = physics_lines(binding.model, binding.atoms, binding.names, binding.options.cutoff)
+    physics = _physics(found)
     lines = [headline(source, binding.atoms), parts, *physics, ""]
     lines += energy_lines(statistics, total.n)
+    if found.grid_errors is not None:
+        of = found.grid_errors
+        lines += [f"Twice the spacing changes the Poisson-Boltzmann energy of the complex by {of['complex']:,.3f}, the "
+                  f"difference by {of[DELTA]:,.3f} kcal/mol (first positions)"]  # fmt: skip
     lines += [finding.text for finding in found.imaged()]
     if isinstance(energies, BindingEnergies) and len(energies) > 1:
         lines += ["", _independence(total, len(energies), len(energies.errors))]
@@ -50,6 +54,15 @@ def as_text(source: InputFile, found: BindingReport) -> str:
         lines += ["", "Difference from the other run, kcal/mol", table(heads, rows, "<>>>")]
     how = f"{binding.variant}, {binding.precision}, on {binding.device}: in all {duration(elapsed())}"
     return "\n".join([*lines, "", how])
+
+
+def _physics(found: BindingReport) -> list[str]:
+    """Say the force field and the solvent."""
+    binding = found.binding
+    if binding.pb is None:
+        return physics_lines(binding.model, binding.atoms, binding.names, binding.options.cutoff)
+    facts = {**settings(binding.model, binding.atoms), "cutoff": binding.options.cutoff, "pb": binding.pb}
+    return lines_of(facts, binding.names)
 
 
 def energy_lines(statistics: Mapping[str, Mapping[str, Spread]], n: int) -> list[str]:

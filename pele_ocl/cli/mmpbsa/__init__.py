@@ -135,8 +135,9 @@ def mmpbsa(
 ) -> None:  # fmt: skip
     """A run of MMPBSA.py or gmx_MMPBSA from its mmpbsa.in, with the options of these programs.
 
-    Energies are of MM/GBSA: &general, &gb, &decomp and &alanine_scanning; other namelists beside &gb are left out, with
-    a note. FINAL_RESULTS_MMPBSA.dat and FINAL_DECOMP_MMPBSA.dat are written in their layouts. docs/coming-from-amber.md
+    Energies are of MM/GBSA (&gb) and MM/PBSA (&pb), with &general, &decomp and &alanine_scanning; other namelists are
+    left out, with a note. FINAL_RESULTS_MMPBSA.dat and FINAL_DECOMP_MMPBSA.dat are written in their layouts.
+    docs/coming-from-amber.md
     """
     paths = gromacs_trajectories or trajectories
     if complex_topology is None:

@@ -36,11 +36,12 @@ class Records:
     keeps: bool
     written: list[Path] = field(default_factory=list)
 
-    def path(self, label: str, system: str) -> Path | None:
+    def path(self, wanted: MmpbsaInput, label: str, system: str) -> Path | None:
         """File of a system; None where none is wanted."""
         if not self.resume:
             return None
-        self.written.append(Path(f"{self.prefix}{f'{label}_' if label else ''}{system}.h5"))
+        method = "" if wanted.pb is None else "pb_"
+        self.written.append(Path(f"{self.prefix}{method}{f'{label}_' if label else ''}{system}.h5"))
         return self.written[-1]
 
     def clean(self) -> None:
@@ -62,10 +63,20 @@ def computed_runs(
     systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, Path], device: str | None, precision: str,
     records: Records, by_frame: bool,
 ) -> list[Results]:  # fmt: skip
-    """Wild type, unless mutants alone are wanted, and each mutant of an alanine scan.
+    """Wild type, unless mutants alone are wanted, and each mutant of an alanine scan, by one method after the other.
 
     topologies : of the mutant, by system; by_frame : whether shares of pairs of residues are kept by frame
     """
+    runs = list[Results]()
+    for method in wanted.methods:
+        runs += _runs_of(systems, method, topologies, device, precision, records, by_frame)
+    return runs
+
+
+def _runs_of(
+    systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, Path], device: str | None, precision: str,
+    records: Records, by_frame: bool,
+) -> list[Results]:  # fmt: skip
     mutations = _mutations(systems, wanted, topologies)
     runs = list[Results]()
     own = mutations[0].wanted if mutations else wanted  # with cas_intdiel the wild type has the mutant's constant
@@ -90,7 +101,7 @@ def _run(
             None if printed is None else _own(printed, systems, name), by_frame,
         )  # fmt: skip
         what = "Binding energy" if is_single else f"Energy of the {name}"
-        found.append(_computed(work, records.path(label, name), f"{label}: {what}" if label else what))
+        found.append(_computed(work, records.path(wanted, label, name), f"{label}: {what}" if label else what))
     return results_of(found, wanted, label)
 
 

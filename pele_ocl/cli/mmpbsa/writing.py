@@ -19,7 +19,7 @@ from ...binding.mmpbsa.files import Systems
 from ...binding.mmpbsa.frames import frames_csv
 from ...binding.mmpbsa.namelists import MmpbsaInput
 from ...binding.mmpbsa.runs import Results
-from ...binding.mmpbsa.tables import Heading, difference, results_text, scan_change
+from ...binding.mmpbsa.tables import Heading, difference, results_text, scan_change, wild_of
 from ...formats import replacing
 from ...inputfile import InputFile
 from ..records import say_record
@@ -55,7 +55,6 @@ def headed(
     """Lines above the tables: the input, the files, the parts and the model."""
     program = "gmx_MMPBSA" if of_gromacs else "MMPBSA.py"
     n = len(next(iter(runs[0].energies["complex"].values())))
-    model = wanted.model
     lines = [
         f" Run on {time.strftime('%a %b %d %H:%M:%S %Y')}", "", "Input file:", "-" * 62, *wanted.text, "-" * 62,
         f"pele-ocl Version={__version__}, in the layout of {program}",
@@ -70,11 +69,25 @@ def headed(
         lines.append("")
     lines += [
         f"Calculations performed using {n} complex frames.",
-        f"GB model {model.gb}, extdiel {model.solvent_dielectric:g}, intdiel {model.solute_dielectric:g}, saltcon "
-        f"{model.ionic_strength:g} M, surften {model.surface_tension:g}, LCPO areas",
+        *(_method_line(of) for of in wanted.methods),
         *(f"Note: {sentence}" for sentence in notes), "", "All units are reported in kcal/mole.",
     ]  # fmt: skip
     return Heading(tuple(lines))
+
+
+def _method_line(wanted: MmpbsaInput) -> str:
+    """Say the model of a method, by the names of its namelist."""
+    model, pb = wanted.model, wanted.pb
+    if pb is None:
+        return (
+            f"GB model {model.gb}, extdiel {model.solvent_dielectric:g}, intdiel {model.solute_dielectric:g}, saltcon "
+            f"{model.ionic_strength:g} M, surften {model.surface_tension:g}, LCPO areas"
+        )
+    area = f"cavity_surften {model.surface_tension:g}, LCPO areas" if model.surface == "lcpo" else "no surface"
+    return (
+        f"Poisson-Boltzmann, {pb.equation}, exdi {model.solvent_dielectric:g}, indi {model.solute_dielectric:g}, "
+        f"istrng {model.ionic_strength:g} M, scale {1 / pb.spacing:g}, surface {pb.surface}, {area}"
+    )
 
 
 def _ranges(numbers: np.ndarray[Any, np.dtype[np.intp]]) -> str:
@@ -89,15 +102,18 @@ def write_outputs(
 ) -> list[Path]:  # fmt: skip
     """Write the files, all of them or none where one cannot be written."""
     texts = {outputs.results: results_text(heading, runs, wanted.verbose, of_gromacs, wanted.entropies)}
-    run, atoms = runs[0], systems.sources["complex"].atoms
-    if wanted.decomp is not None and run.shares is not None:
+    decomp, atoms = wanted.decomp, systems.sources["complex"].atoms
+    decomposed = [run for run in runs if run.shares is not None and not run.label]
+    if decomp is not None and decomposed:
         if outputs.decomposition is not None:
-            texts[outputs.decomposition] = decomposition_text(
-                run, wanted.decomp, atoms, systems.is_ligand, of_gromacs,
-                f" Run on {time.strftime('%a %b %d %H:%M:%S %Y')}",
-            )  # fmt: skip
+            now = f" Run on {time.strftime('%a %b %d %H:%M:%S %Y')}"
+            texts[outputs.decomposition] = "".join(
+                decomposition_text(run, decomp, atoms, systems.is_ligand, of_gromacs, now) for run in decomposed
+            )
         if outputs.shares is not None:
-            texts[outputs.shares] = frame_shares_csv(run, wanted.decomp, atoms, systems.is_ligand, of_gromacs)
+            texts[outputs.shares] = "".join(
+                frame_shares_csv(run, decomp, atoms, systems.is_ligand, of_gromacs) for run in decomposed
+            )
     if outputs.frames is not None:
         texts[outputs.frames] = frames_csv(runs, wanted.verbose, of_gromacs)
     with ExitStack() as stack:  # names are given when all are whole
@@ -121,7 +137,10 @@ def say_runs(
         n = len(run.energies["complex"]["TOTAL"])
         mean, sd = _rows(run)["TOTAL"]
         what = "binding energy" if run.has_parts else "energy of the complex"
-        texts.append(f"{f'{run.label}: ' if run.label else ''}{what} {mean:.4f} +- {sd:.4f} kcal/mol over {n} frames")
+        which = f"{run.method.upper()}: " if len(wanted.methods) > 1 else ""
+        texts.append(
+            f"{which}{f'{run.label}: ' if run.label else ''}{what} {mean:.4f} +- {sd:.4f} kcal/mol over {n} frames"
+        )
         texts += [f"{name}: -T dS {of['mean']:.4f} +- {of['sd']:.4f} kcal/mol" for name, of in _entropies(run, wanted)]
     say("\n".join([*texts, f"Written: {', '.join(map(str, written))}"]))
 
@@ -149,8 +168,9 @@ def _entropies(run: Results, wanted: MmpbsaInput) -> list[tuple[str, dict[str, f
 
 def _as_json(run: Results, runs: Sequence[Results], wanted: MmpbsaInput) -> dict[str, object]:
     """A run's terms; `change` : of a mutant, wild type less mutant as MMPBSA.py has it."""
-    wild = next((of for of in runs if not of.label), None)
+    wild = wild_of(run, runs)
     report: dict[str, object] = {
+        "method": run.method,
         "mutant": run.label or None,
         "of": "delta" if run.has_parts else "complex",
         "n_frames": len(run.energies["complex"]["TOTAL"]),

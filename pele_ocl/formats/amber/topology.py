@@ -18,6 +18,7 @@ from .sections import Counts, Sections, read_counts, read_sections
 from .terms import combining_rule, read_bonded, read_pair_types, read_types
 
 _HEAVIEST = 118
+_HEAVY_HYDROGEN = 1.5  # u
 _SAME_MASS = 0.1  # u; hydrogens that were made heavier are no other element then
 
 
@@ -141,6 +142,7 @@ def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
     left_out = np.concatenate([bonded.excluded, bonded.one_four.atoms])
     bonded = replace(bonded, lj_pairs=pairs_of_types(types, astray, pairs.sigma, pairs.epsilon, left_out))
     radii, scales, radii_set = _radii(sections, counts)
+    labels = read_labels(sections, counts)
     return Atoms(
         positions=np.zeros((counts.atoms, 3)),
         charges=charges,
@@ -148,15 +150,28 @@ def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
         lj_epsilon=pairs.epsilon.diagonal()[types],
         gb_radii=radii,
         gb_scales=scales,
-        labels=read_labels(sections, counts),
+        labels=labels,
         bonds=bonded.bonds.atoms,
         combining=combining,
-        notes=(*notes, *more, *pairs_note(bonded.lj_pairs)),
+        notes=(*notes, *more, *pairs_note(bonded.lj_pairs), *_mass_notes(sections, counts, labels.elements)),
         bonded=bonded,
         types=sections.optional_texts("AMBER_ATOM_TYPE", counts.atoms),
         gb_radii_set=radii_set,
         cell_angles=_cell_angles(sections),
         type_family="" if "FORCE_FIELD_TYPE" in sections else "amber",  # that section is of CHARMM's force field
+    )
+
+
+def _mass_notes(sections: Sections, counts: Counts, elements: Strings) -> tuple[str, ...]:
+    """Say that hydrogens were made heavier, which masses by element are not."""
+    if "MASS" not in sections:
+        return ()
+    heaviest = float(sections.numbers("MASS", counts.atoms)[elements == "H"].max(initial=0.0))
+    if heaviest < _HEAVY_HYDROGEN:
+        return ()
+    return (
+        f"{sections.file}: its hydrogens weigh up to {heaviest:.4g} Da; masses are taken of the elements, and dynamics "
+        "take heavy hydrogens by hydrogen_mass",
     )
 
 

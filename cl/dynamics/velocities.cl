@@ -1,0 +1,83 @@
+// Velocities at the beginning, at a report and after an exchange. A work-item a cluster.
+#include "common/real.clh"
+#include "dynamics/constraints.clh"
+
+// Draw velocities of the Maxwell-Boltzmann distribution at each row's temperature.
+kernel void draw_velocities(
+    ENSEMBLE,
+    BODIES(restrict),
+    global fine *restrict velocities,          // (n_atoms, 3) [A/ps]
+    global const uint *restrict replicas,      // (n_rows) by which random numbers are drawn
+    global const uint *restrict molecules,     // (n_rows) the same of different molecules
+    global const uint *restrict done,          // (n_rows) steps made
+    global const real *restrict temperatures,  // (n_rows) [K]
+    const uint seed)
+{
+    const Structure own = row_here(ENSEMBLE_PASSED);
+    Cluster cluster;
+    find_cluster(&cluster, own.number, BODIES_PASSED);
+    if (!cluster.count) return;
+    const fine kt = KCAL * BOLTZMANN * temperatures[own.number];
+    const Stream stream = {seed, replicas[own.number], molecules[own.number], done[own.number]};
+    Vector v[MOST_MEMBERS];
+    for (int k = 0; k < cluster.count; ++k) {
+        const fine thermal = sqrt(kt * cluster.inverse_masses[k]);
+        v[k] = normal_vector(stream, cluster.atoms[k], VELOCITIES, thermal);
+    }
+#if MOST_MEMBERS > 1
+    Vector bonds[MOST_MEMBERS];
+    find_bonds(bonds, &own, &cluster);
+    hold_velocities(v, bonds, &cluster);
+#endif
+    for (int k = 0; k < cluster.count; ++k) put_vector(velocities, own.first_atom + cluster.atoms[k], v[k]);
+}
+
+// Find the velocities at the positions if the arrays' are half a step late.
+kernel void present_velocities(
+    ENSEMBLE,
+    BODIES(restrict),
+    global const fine *restrict velocities,  // (n_atoms, 3) [A/ps]
+    global const int *restrict begins,       // (n_rows) if velocities are those at the positions already
+    global fine *restrict present,           // (n_atoms, 3) [A/ps]
+    const fine late)                         // time that they are late [ps]
+{
+    const Structure own = row_here(ENSEMBLE_PASSED);
+    Cluster cluster;
+    find_cluster(&cluster, own.number, BODIES_PASSED);
+    if (!cluster.count) return;
+    const fine kick = begins[own.number] ? 0 : late;
+    Vector v[MOST_MEMBERS];
+    for (int k = 0; k < cluster.count; ++k) {
+        v[k] = vector_at(velocities, own.first_atom + cluster.atoms[k]);
+        if (kick > 0) v[k] = combined(1, v[k], kick, acceleration(&own, cluster.atoms[k], cluster.inverse_masses[k]));
+    }
+#if MOST_MEMBERS > 1
+    Vector bonds[MOST_MEMBERS];
+    find_bonds(bonds, &own, &cluster);
+    hold_velocities(v, bonds, &cluster);
+#endif
+    for (int k = 0; k < cluster.count; ++k) put_vector(present, own.first_atom + cluster.atoms[k], v[k]);
+}
+
+// Bring velocities to the temperature that a row was given.
+kernel void rescale(
+    ENSEMBLE,
+    BODIES(restrict),
+    global fine *restrict velocities,         // (n_atoms, 3) [A/ps]
+    global fine *restrict center_velocities,  // (n_rows, 3) [A/ps]
+    global const real *restrict scales)       // (n_rows) of velocities
+{
+    const Structure own = row_here(ENSEMBLE_PASSED);
+    Cluster cluster;
+    find_cluster(&cluster, own.number, BODIES_PASSED);
+    const fine scale = scales[own.number];
+    if (get_global_id(0) == 0) {
+        const Vector center = vector_at(center_velocities, own.number);
+        put_vector(center_velocities, own.number, combined(scale, center, 0, center));
+    }
+    for (int k = 0; k < cluster.count; ++k) {
+        const size_t atom = own.first_atom + cluster.atoms[k];
+        const Vector v = vector_at(velocities, atom);
+        put_vector(velocities, atom, combined(scale, v, 0, v));
+    }
+}

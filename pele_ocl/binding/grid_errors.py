@@ -1,0 +1,31 @@
+"""Errors that the grid leaves in Poisson-Boltzmann energies of a complex and its parts."""
+
+from __future__ import annotations
+
+from ..errors import InputError
+from .energies import BindingEnergies
+from .plan import Binding
+from .poisson_boltzmann import PBEnergy
+
+
+def grid_errors(binding: Binding, energies: BindingEnergies | None = None) -> dict[str, float]:
+    """Measure how twice the spacing changes Poisson-Boltzmann energies, kcal/mol, of all systems and "delta".
+
+    An upper estimate of the error of the grid in each system, at the atoms' own positions. In "delta" most of it
+    cancels, and the change is of the size of the error that is left.
+
+    energies : of `Binding.evaluate` at these positions, if they are there already
+
+    Raises InputError for a plan with Generalized Born.
+    """
+    whole = binding.plans["complex"]
+    if not isinstance(whole, PBEnergy):
+        raise InputError("there is no grid with Generalized Born; make the Binding with pb=PBSolvent()")
+    positions = whole.atoms.positions[None]
+    fine = binding._of_positions(positions)[0] if energies is None else energies
+    grid = whole.grids(positions)[0]
+    coarse = {
+        name: plan.energy_on_coarse_grid(grid) for name, plan in binding.plans.items() if isinstance(plan, PBEnergy)
+    }
+    coarse["delta"] = coarse["complex"] - coarse["receptor"] - coarse["ligand"]
+    return {name: abs(float(terms.pb) - coarse[name]) for name, terms in fine.systems().items()}

@@ -1,0 +1,169 @@
+"""Energies with a Poisson-Boltzmann solvent in place of a Generalized Born one: MM/PBSA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import arguments
+from ..atoms import Atoms, Floats
+from ..energy import Energy, EnergyBatch
+from ..energy.term_set import terms_there
+from ..errors import InputError
+from ..grid import Grid
+from ..pb import SOLVERS, PBIon, PBModel, PoissonBoltzmann
+from ..pb_model import EQUATIONS, SURFACES, PBSolute, grid_around
+from ..results import Terms
+from ..solvent_model import SolventModel
+from ..trajectories.files import Positions
+from ..variant import Progress
+
+TERM = "pb"  # name of the energy of the reaction field
+_OF_GB = ("gb_pair", "gb_self")
+
+
+@dataclass(frozen=True)
+class PBSolvent:
+    """Poisson-Boltzmann solvent of binding energies: the equation, its grid and its solver.
+
+    Dielectric constants, ionic strength (of a 1:1 salt), temperature and probe are the SolventModel's beside it. The
+    spheres have the atoms' GB radii.
+
+    equation, surface : of PBModel
+    ion_radius : A, >= 0
+    spacing : of the grid, A; padding : from the complex to the border of the grid, A
+    solver, tolerance : of PoissonBoltzmann
+
+    Raises InputError for other values.
+    """
+
+    equation: str = "linear"
+    surface: str = "edges"
+    ion_radius: float = 2.0
+    spacing: float = 0.5
+    padding: float = 10.0
+    solver: str = "mgcg"
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        for name, choices in (("equation", EQUATIONS), ("surface", SURFACES), ("solver", tuple(SOLVERS))):
+            arguments.choice(name, getattr(self, name), choices)
+        arguments.number("ion_radius", self.ion_radius, "a number of A, 0 to 100,", least=0, most=100)
+        arguments.number("spacing", self.spacing, "a number of A, 0.01 to 100,", least=0.01, most=100)
+        arguments.number("padding", self.padding, "a number of A, 1 to 10,000,", least=1, most=1e4)
+        arguments.number("tolerance", self.tolerance, "a number, 1e-14 to 0.1,", least=1e-14, most=0.1)
+
+    def with_constants(self, model: SolventModel) -> PBModel:
+        """Make the PBModel with the constants of a SolventModel."""
+        constants = arguments.instance("model", model, SolventModel, "a SolventModel")
+        strength = constants.ionic_strength
+        ions = [PBIon(sign, strength, self.ion_radius) for sign in (1, -1)] if strength else []
+        return PBModel(
+            constants.solute_dielectric, constants.solvent_dielectric, ions, constants.temperature, self.equation,
+            self.surface, constants.probe_radius,
+        )  # fmt: skip
+
+
+def default_model(model: SolventModel | None) -> SolventModel:
+    """Take the constants beside a PBSolvent: by default with LCPO's surface.
+
+    Raises InputError for no solvent, a GB model of the surface, and a nonpolar term of Born radii.
+    """
+    if model is None:
+        return SolventModel(surface="lcpo")
+    if model.gb_model.vacuum or model.gb_model.of_surface:
+        raise InputError(f"Poisson-Boltzmann takes the place of a GB model; leave out gb={model.gb!r}")
+    if model.surface not in ("lcpo", "none"):
+        raise InputError(f"the surface {model.surface!r} needs Born radii; take lcpo or none with Poisson-Boltzmann")
+    return model
+
+
+class PBEnergy(Energy):
+    """Energy of a system in a Poisson-Boltzmann solvent: the term "pb" takes the place of the GB terms.
+
+    solvent : PBSolvent; other parameters as of Energy
+    """
+
+    def __init__(self, atoms: Atoms, solvent: PBSolvent, *, model: SolventModel, **choices: Any) -> None:
+        there = terms_there(atoms, model, choices.get("one_four", "scale") == "scale")
+        super().__init__(
+            atoms, gradient=False, model=model, only_terms=[name for name in there if name not in _OF_GB], **choices
+        )
+        self.solvent, self._pb_choices = solvent, choices
+        self._pb_model = solvent.with_constants(model)
+        self._sphere_radii = PBSolute.of(atoms).radii
+        place = self.names.index("nonpolar") if "nonpolar" in self.names else len(self.names)
+        self.names = (*self.names[:place], TERM, *self.names[place:])
+        self._place = place
+
+    def _described(self) -> dict[str, Any]:
+        return {**self._pb_choices, "solvent": self.solvent, "model": self.model}
+
+    def grids(self, conformations: Positions) -> list[Grid]:
+        """Make the grid around each of the conformations (m, n, 3) A."""
+        charges = self.atoms.charges
+        return [
+            grid_around(PBSolute(positions, charges, self._sphere_radii), self.solvent.spacing, self.solvent.padding)
+            for positions in np.asarray(conformations, np.float64)
+        ]
+
+    def evaluate_batch(
+        self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
+        errors: Literal["raise", "record"] = "raise", grids: Sequence[Grid] | None = None,
+    ) -> EnergyBatch:  # fmt: skip
+        """Evaluate conformations (m, n, 3) A as Energy does, and solve the equation for each.
+
+        grids : of the conformations; by default each around its own
+        """
+        batch = super().evaluate_batch(conformations, profile=profile, errors=errors)
+        positions, failed = np.asarray(batch.positions, np.float64), dict(batch.errors)
+        grids = self.grids(positions) if grids is None else grids
+        energies = np.full(len(positions), np.nan)
+        of_atoms = np.full(positions.shape[:2], np.nan)
+        for k, (own, grid) in enumerate(zip(positions, grids, strict=True)):
+            if k not in failed:
+                try:
+                    energies[k], of_atoms[k] = self._solved(own, grid)
+                except InputError as error:
+                    if errors == "raise":
+                        raise InputError(f"conformation {k + 1} of {len(positions)}: {error}") from None
+                    failed[k] = str(error)
+            if progress is not None:
+                progress((k + 1) / len(positions))
+        values = np.insert(batch.terms.values, self._place, energies, axis=-1)
+        values[list(failed)] = np.nan
+        per_atom = batch.per_atom
+        if per_atom is not None:
+            per_atom = Terms(self.names, np.insert(per_atom.values, self._place, of_atoms, axis=-1))
+        return replace(
+            batch, terms=Terms(self.names, values), per_atom=per_atom, errors=dict(sorted(failed.items()))
+        )  # fmt: skip
+
+    def energy_on_coarse_grid(self, grid: Grid) -> float:
+        """Energy of the reaction field at the atoms' own positions with twice a grid's spacing, kcal/mol."""
+        shape = [(n - 1) // 2 + 1 for n in grid.shape]
+        energy, _ = self._solved(self.atoms.positions, Grid(grid.origin, 2 * grid.spacing, shape))
+        return energy
+
+    def _solved(self, positions: Floats, grid: Grid) -> tuple[float, Floats]:
+        """Energy of the reaction field, kcal/mol, and the shares of the atoms, (n,)."""
+        plan = PoissonBoltzmann(
+            self.atoms.moved(positions), self._pb_model, grids=grid, solver=self.solvent.solver,
+            tolerance=self.solvent.tolerance, device=self.device,
+        )  # fmt: skip
+        found = plan.solve(keep_map=False, grid_error=False)
+        return found.energy, found.per_atom
+
+
+def plan_in(pb: PBSolvent | None, atoms: Atoms, model: SolventModel, **choices: Any) -> Energy:
+    """Plan the energy of a system with Generalized Born, or in a PBSolvent; choices : of Energy
+
+    Born radii are exact, because small differences of large energies are wanted.
+    """
+    if pb is None:
+        return Energy(atoms, gradient=False, model=model, born="pairs", **choices)
+    return PBEnergy(atoms, pb, model=model, born="pairs", **choices)

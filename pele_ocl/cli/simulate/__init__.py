@@ -1,0 +1,179 @@
+"""`pele-ocl simulate`: dynamics of many replicas at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from click.core import ParameterSource
+
+from ...contract import of_structure
+from ...dynamics import Simulation
+from ...dynamics.settings import INTEGRATORS
+from ...errors import InputError
+from ...formats.trajectory_files import TRAJECTORY_FORMATS
+from ...inputfile import read_file
+from ...jobs.checks import Checks
+from ...solvent_model import SolventModel
+from ..command import EachOnce
+from ..minimize.restraints import RestraintOptions, restraint_options
+from ..minimize.targets import TARGET, expanded
+from ..options import (
+    ReadAtoms,
+    model_options,
+    report_options,
+    run_options,
+    strict_option,
+    structure_options,
+    surface_options,
+)
+from ..plan_options import listed, pair_options, require_near, variant_option
+from ..records import failing_as_record
+from ..terminal import note
+from .amounts import annealing_of, steps_of, temperatures_of
+from .recording import Recorder, names_of
+from .report import Molecule, report
+from .running import run
+
+__all__ = ["simulate"]
+
+
+@click.command(cls=EachOnce)
+@click.argument("paths", metavar="IN...", type=TARGET.input, nargs=-1, required=True, callback=expanded)
+@click.option(
+    "-o", "--output", type=TARGET, metavar="DIR", required=True,
+    help="Folder for trajectories, the table of energies, the structure and the checkpoint.",
+)  # fmt: skip
+@click.option(
+    "--replicas", type=click.IntRange(min=1), default=1, show_default=True, help="Replicas of each structure."
+)
+@click.option(
+    "--first-replica", type=click.IntRange(min=0), default=0, show_default=True,
+    help="Number of the first replica, for runs that share the replicas of one.",
+)  # fmt: skip
+@click.option("--steps", type=click.IntRange(min=1), help="Number of time steps.")
+@click.option("--time", "length", metavar="T", help="Time to simulate, with its unit: 500ps, 10ns.")
+@click.option(
+    "--temperatures", metavar="T[,T...]",
+    help="Temperatures of the heat bath, K; replicas take them by turns. By default --temperature if given, else 300.",
+)  # fmt: skip
+@click.option("--timestep", type=float, default=2.0, show_default=True, help="Time step, fs.")
+@click.option("--friction", type=float, default=1.0, show_default=True, help="Friction of the heat bath, 1/ps.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of all random numbers.")
+@click.option(
+    "--integrator", type=click.Choice(INTEGRATORS), default="langevin", show_default=True,
+    help="Langevin dynamics, as OpenMM's LangevinMiddleIntegrator, or velocity Verlet at constant energy.",
+)  # fmt: skip
+@click.option(
+    "--hydrogen-mass", type=float, metavar="DA",
+    help="Mass of hydrogens, which their neighbours lack, Da; 3 to 4 allow steps of 4 fs.",
+)  # fmt: skip
+@click.option(
+    "--exchange-every", type=click.IntRange(min=1), metavar="N",
+    help="Exchange temperatures between replicas every N steps; as many replicas as --temperatures are a ladder.",
+)  # fmt: skip
+@click.option(
+    "--anneal", metavar="PS:K,PS:K...",
+    help="Temperature by time, linear between the points: 0:600,20:600,80:300.",
+)  # fmt: skip
+@click.option(
+    "--minimize", "minimizes", type=click.IntRange(min=0), default=200, show_default=True, metavar="N",
+    help="Iterations of a minimisation before the first step; 0 for none.",
+)  # fmt: skip
+@click.option(
+    "--keep-motion", is_flag=True, help="Let the centre of mass move, which otherwise rests unless atoms are held."
+)
+@click.option(
+    "--report-every", type=click.IntRange(min=1), default=1000, show_default=True, metavar="N",
+    help="Write frames and energies every N steps.",
+)  # fmt: skip
+@click.option(
+    "--trajectory", "form", type=click.Choice([*TRAJECTORY_FORMATS, "none"]), default="nc", show_default=True,
+    help="Format of the trajectories.",
+)  # fmt: skip
+@click.option(
+    "--trajectory-of", "of", type=click.Choice(["replica", "temperature"]), default="replica", show_default=True,
+    help="Write a trajectory of each replica, or of each temperature of a ladder.",
+)  # fmt: skip
+@click.option("--resume", is_flag=True, help="Go on with an interrupted run in DIR, with the same bits.")
+@restraint_options
+@pair_options
+@variant_option
+@run_options
+@structure_options
+@model_options
+@surface_options
+@strict_option
+@report_options
+def simulate(
+    paths: tuple[Path, ...], output: Path, replicas: int, first_replica: int, steps: int | None, length: str | None,
+    temperatures: str | None, timestep: float, friction: float, seed: int, integrator: str,
+    hydrogen_mass: float | None, exchange_every: int | None, anneal: str | None, minimizes: int, keep_motion: bool,
+    report_every: int, form: str, of: str, resume: bool, held: RestraintOptions, fixed_radii: bool,
+    cutoff: float | None, one_four: Literal["scale", "exclude"], terms: str | None, variant: str, precision: str,
+    device: str | None, read_atoms: ReadAtoms, constants: SolventModel, strict: bool, as_json: bool, verbose: bool,
+) -> None:  # fmt: skip
+    """Simulate many replicas of the structures in IN at once, in implicit solvent.
+
+    Each replica is a trajectory of its own. It depends on the structure, its number and the seed, not on the others.
+    DIR gets the trajectories, the structure as a PDB file, and tables, energies.csv and energies.jsonl. They have a row
+    for each replica and report. Energies in kcal/mol, times in ps, temperatures in K. A replica that explodes stops and
+    is named; the others go on, and the exit code is 1. --resume goes on with a run that was interrupted.
+    """
+    require_near(cutoff)
+    n_steps = steps_of(steps, length, timestep)
+    baths = temperatures_of(temperatures, _given_temperature(constants))
+    if fixed_radii:
+        raise click.UsageError("--fixed-radii makes a gradient that is none of the energy; leave it out of dynamics")
+    if constants.gb_model.of_surface:
+        raise click.UsageError(f"--gb {constants.gb} has no gradient of all its energy, which dynamics need; take obc2")
+    if of == "temperature" and exchange_every is None:
+        raise click.UsageError("--trajectory-of temperature is about a ladder; give --exchange-every, too")
+    if len(paths) > 1 and (held.restraints or held.freeze is not None):
+        raise click.UsageError("restraints and frozen atoms are of one structure; give one IN")
+    names = names_of(paths)
+    molecules = [_molecule(path, read_atoms, strict, as_json) for path in paths]
+    holding = held.referring(read_atoms).of(molecules[0].atoms)
+    options: dict[str, Any] = {
+        "temperature": baths, "timestep": timestep, "friction": friction, "seed": seed, "integrator": integrator,
+        "constraints": held.constraints, "hydrogen_mass": hydrogen_mass, "exchange_every": exchange_every,
+        "anneal": None if anneal is None else annealing_of(anneal), "remove_motion": False if keep_motion else None,
+        "first_replica": first_replica, "frozen": holding["frozen"] if len(paths) == 1 else None,
+        "terms": holding["terms"] if len(paths) == 1 else [], "one_four": one_four, "cutoff": cutoff,
+        "only_terms": listed(terms), "variant": variant, "precision": precision, "device": device, "model": constants,
+    }  # fmt: skip
+    with failing_as_record(paths[0], as_json):
+        simulation = Simulation([molecule.atoms for molecule in molecules], replicas, **options)
+        _require_starts(simulation, paths, replicas)
+    for sentence in simulation.notes:
+        note(f"Note: {sentence}")
+    recorder = Recorder(
+        simulation, output, names, form, by_temperature=of == "temperature", every=report_every, n_steps=n_steps,
+        sources=[molecule.source for molecule in molecules], minimized=minimizes,
+    )  # fmt: skip
+    seconds = run(simulation, recorder, n_steps, report_every, minimizes, resume)
+    report(simulation, recorder, molecules, seconds, constants, as_json, verbose)
+
+
+def _molecule(path: Path, read_atoms: ReadAtoms, strict: bool, as_json: bool) -> Molecule:
+    """Read a structure, and tell what is found in it."""
+    with failing_as_record(path, as_json):
+        source = read_file(path)
+        atoms = read_atoms(source)
+        checks = Checks(path, strict)
+        checks.add(*of_structure(atoms))
+    return Molecule(source, atoms, checks.as_json())
+
+
+def _require_starts(simulation: Simulation, paths: Sequence[Path], replicas: int) -> None:
+    """Raise InputError for a structure that cannot be computed where it is."""
+    for k, reason in simulation.errors.items():
+        raise InputError(f"{paths[k // replicas]}: {reason}")
+
+
+def _given_temperature(constants: SolventModel) -> float | None:
+    """Give --temperature if it was given: the heat bath then has it, too."""
+    source = click.get_current_context().get_parameter_source("temperature")
+    return constants.temperature if source not in (None, ParameterSource.DEFAULT) else None

@@ -1,0 +1,227 @@
+"""Files of a simulation: trajectories, the table of energies, the structure, the checkpoint."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...atoms import Atoms, Floats
+from ...dynamics import Simulation
+from ...dynamics.checkpoint import restore, save
+from ...errors import FormatError, InputError
+from ...formats.conformation_files import ConformationFile, ConformationFormat, Content, write_conformation
+from ...formats.trajectory_files import INTERVAL, TRAJECTORY_FORMATS
+from ...formats.writing import appending, replacing
+from ...inputfile import InputFile
+from ..report import provenance
+
+CHECKPOINT = "checkpoint.npz"
+COLUMNS = (
+    "step", "time_ps", "structure", "replica", "bath_K", "rung", "potential_kcal_mol", "kinetic_kcal_mol",
+    "total_kcal_mol", "temperature_K", "error",
+)  # fmt: skip
+_STEPS = 3  # place of the steps in what a checkpoint says of files
+_TABLES = ("energies.csv", "energies.jsonl")
+_SHARE = 50  # a checkpoint is written when so many times as long has passed as writing one takes
+Row = dict[str, Any]
+
+
+def names_of(paths: Sequence[Path]) -> list[str]:
+    """Name the structures as their files are, without suffixes. Raises InputError for two of one name."""
+    names = [Path(path.name.removesuffix(".gz").removesuffix(".bz2")).stem for path in paths]
+    twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+    if twice is not None:
+        raise InputError(f"two structures are named {twice}; their files would have one name")
+    return names
+
+
+class Recorder:
+    """Files of a run in its folder; all are opened, appended to and closed again, as there may be thousands."""
+
+    def __init__(
+        self, simulation: Simulation, folder: Path, names: Sequence[str], form: str, *, by_temperature: bool,
+        every: int, n_steps: int, sources: Sequence[InputFile], minimized: int,
+    ) -> None:  # fmt: skip
+        """names, sources : of the structures; form : of TRAJECTORY_FORMATS, or "none" """
+        self.folder, self._simulation, self._by_temperature = folder, simulation, by_temperature
+        self.names, self._sources = names, sources
+        self._what = json.dumps([form, by_temperature, every, n_steps, minimized])
+        rows = simulation.ensemble.atoms
+        numbers = {id(atoms): k for k, atoms in enumerate(dict.fromkeys(rows))}
+        self.structures = [names[numbers[id(atoms)]] for atoms in rows]
+        first = simulation.settings.first_replica
+        self.replicas = [replica + first for replica in simulation.replicas]
+        self.files = [] if form == "none" else [folder / f"{stem}.{form}" for stem in self._stems()]
+        self._sizes: list[int | None] = [None] * len(self.files)
+        self._layouts = self._layouts_of(form, every, n_steps)
+        self._table_sizes = [0] * len(_TABLES)
+        self._saved = -math.inf, 0.0  # when, and how long it took
+        self._told = set[int]()  # rows whose end is in the table
+
+    def _stems(self) -> list[str]:
+        """Name the trajectories: of rows, or of the temperatures of ladders."""
+        if not self._by_temperature:
+            return [f"{name}-{k:05d}" for name, k in zip(self.structures, self.replicas, strict=True)]
+        baths = self._simulation.settings.temperatures
+        return [
+            f"{name}-{k // len(baths):04d}-{k % len(baths):03d}-{baths[k % len(baths)]:.2f}K"
+            for name, k in zip(self.structures, self.replicas, strict=True)
+        ]
+
+    def _layouts_of(self, form: str, every: int, n_steps: int) -> dict[str, ConformationFormat]:
+        """Make the format of the files of each structure."""
+        if form == "none":
+            return {}
+        n_frames = 1 + n_steps // every + (n_steps % every > 0)
+        attributes = {INTERVAL: every * self._simulation.settings.dt}
+        made = TRAJECTORY_FORMATS[form]
+        return {
+            name: made(Content(self._atoms(k), n_frames, name, attributes=attributes))
+            for k, name in enumerate(self.names)
+        }
+
+    def _atoms(self, k: int) -> Atoms:
+        return list(dict.fromkeys(self._simulation.ensemble.atoms))[k]
+
+    def begin(self, resume: bool) -> bool:
+        """Make the folder, or go on with the run that is in it; tell if there was one to go on with.
+
+        Raises FormatError for a folder that holds another run already.
+        """
+        path = self.folder / CHECKPOINT
+        if resume and path.is_file():
+            self._go_on(restore(self._simulation, path))
+            return True
+        if path.exists():
+            raise FormatError(f"{self.folder}: holds a run already; --resume goes on with it, or name another folder")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FormatError(f"{self.folder}: cannot be made: {error.strerror}") from error
+        return False
+
+    def _go_on(self, more: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Cut all files to where they were at the checkpoint."""
+        self._require_same(json.loads(str(more["recorded"])))
+        self._sizes = more["trajectory_sizes"].tolist()
+        self._told = set(more["told"].tolist())
+        self._table_sizes = more["table_sizes"].tolist()
+        for name, size in zip(_TABLES, self._table_sizes, strict=True):
+            table = self.folder / name
+            if not table.is_file() or table.stat().st_size < size:
+                raise FormatError(f"{table}: is not what the interrupted run left; start anew in another folder")
+            with appending(table), open(table, "r+b") as stream:
+                stream.truncate(size)
+
+    def _require_same(self, before: list[Any]) -> None:
+        """Raise InputError for a run with other reports or files. One that ended with a report may be made longer."""
+        own, made = json.loads(self._what), self._simulation.steps
+        steps, form, every = own.pop(_STEPS), own[0], own[_STEPS - 1]
+        steps_before = before.pop(_STEPS)
+        if own != before:
+            raise InputError(
+                f"{self.folder}: the interrupted run was of other reports or trajectories; give the same options"
+            )
+        grows = steps >= made and form != "h5" and steps_before % every == 0
+        if steps != steps_before and not grows:
+            raise InputError(
+                f"{self.folder}: was a run of {steps_before:,} steps, {made:,} of them made, and cannot become one of "
+                f"{steps:,}; it can get longer if it ends with a report and has no .h5 files"
+            )
+
+    def write_structures(self) -> None:
+        """Write each structure as its first replica begins, for programs that want names, and empty tables."""
+        for k, (name, source) in enumerate(zip(self.names, self._sources, strict=True)):
+            row = self.structures.index(name)
+            atoms = self._atoms(k)
+            if atoms.labels is not None:
+                placed = atoms.moved(self._simulation.positions[row])
+                content = Content(placed, 1, str(source), attributes=provenance(source))
+                write_conformation(self.folder / f"{name}.pdb", content)
+        head = io.StringIO()
+        csv.writer(head, lineterminator="\n").writerow(COLUMNS)
+        for k, (name, text) in enumerate(zip(_TABLES, (head.getvalue(), ""), strict=True)):
+            with replacing(self.folder / name) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+            self._table_sizes[k] = len(text)
+
+    def record(self, number: int, *, is_last: bool) -> None:
+        """Append a frame of each replica and rows of the tables, and now and then a checkpoint; number : from 1"""
+        rows = self.rows()
+        self._append_frames(number)
+        lines = io.StringIO()
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerows([["" if row[name] is None else row[name] for name in COLUMNS] for row in rows])
+        texts = lines.getvalue(), "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
+        for k, (name, text) in enumerate(zip(_TABLES, texts, strict=True)):
+            data = text.encode()
+            with appending(self.folder / name), open(self.folder / name, "r+b") as stream:
+                stream.seek(self._table_sizes[k])
+                stream.write(data)
+            self._table_sizes[k] += len(data)
+        when, took = self._saved
+        if is_last or time.monotonic() - when > _SHARE * took:
+            self._save()
+
+    def _save(self) -> None:
+        begin = time.monotonic()
+        save(
+            self._simulation, self.folder / CHECKPOINT, trajectory_sizes=np.array(self._sizes, np.int64),
+            table_sizes=np.array(self._table_sizes), told=np.array(sorted(self._told), np.int64),
+            recorded=np.array(self._what),
+        )  # fmt: skip
+        now = time.monotonic()
+        self._saved = now, now - begin
+
+    def rows(self) -> list[Row]:
+        """Make rows of the table for replicas that go on, and the last one of each that stopped since."""
+        rows = [row for k, row in enumerate(self.table()) if k not in self._told]
+        self._told |= set(self._simulation.errors)
+        return rows
+
+    def table(self) -> list[Row]:
+        """Make a row for each replica as it is now."""
+        simulation = self._simulation
+        potential, kinetic = simulation.potential_energies, simulation.kinetic_energies
+        temperatures, baths, rungs = simulation.kinetic_temperatures, simulation.temperatures, simulation.rungs
+        errors = simulation.errors
+        has_baths, has_rungs = (
+            simulation.settings.integrator != "verlet",
+            simulation.settings.exchange_every is not None,
+        )
+        found = []
+        for k, (structure, replica) in enumerate(zip(self.structures, self.replicas, strict=True)):
+            values = (
+                simulation.steps, round(simulation.time, 6), structure, replica,
+                round(float(baths[k]), 4) if has_baths else None, int(rungs[k]) if has_rungs else None,
+                *(_rounded(value) for value in (potential[k], kinetic[k], potential[k] + kinetic[k], temperatures[k])),
+                errors.get(k),
+            )  # fmt: skip
+            found.append(dict(zip(COLUMNS, values, strict=True)))
+        return found
+
+    def _append_frames(self, number: int) -> None:
+        """Append the positions of all replicas that go on."""
+        if not self.files:
+            return
+        rungs, n_rungs = self._simulation.rungs, len(self._simulation.settings.temperatures)
+        positions: Sequence[Floats] = self._simulation.positions[:]
+        for k in np.flatnonzero(self._simulation._goes_on).tolist():
+            file = k - self.replicas[k] % n_rungs + int(rungs[k]) if self._by_temperature else k
+            layout = self._layouts[self.structures[k]]
+            with ConformationFile(self.files[file], layout, self._sizes[file]) as open_file:
+                open_file.append(number, positions[k])
+                self._sizes[file] = open_file.size
+
+
+def _rounded(value: float) -> float | None:
+    """Round an energy; None for one that is no number."""
+    return round(float(value), 6) if math.isfinite(value) else None

@@ -1,0 +1,104 @@
+"""Bodies: what moves in a row. Masses, frozen atoms, and bonds to hydrogen that keep their lengths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import number
+from ..atoms import Atoms, Floats, Ints
+from ..atoms.radii import elements_of
+from ..errors import InputError
+from ..minimize.constraints import BondConstraints
+
+CONSTRAINTS = ("hbonds",)
+MOST_MEMBERS = 5  # of a cluster: an atom and four hydrogens
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """Clusters of a molecule's atoms, each an atom and the hydrogens whose bonds to it are held.
+
+    starts : (c + 1,) first member of each; members : (n,) atoms
+    lengths : (n,) A of a hydrogen's bond, 0 of other members
+    masses : (n,) Da; free : (n,) atoms that move
+    constraints : None if no bonds are held
+    """
+
+    starts: Ints
+    members: Ints
+    lengths: Floats
+    masses: Floats
+    free: NDArray[np.bool_]
+    constraints: BondConstraints | None
+
+    @classmethod
+    def of(cls, atoms: Atoms, masses: Floats, free: NDArray[np.bool_], holds: bool) -> Body:
+        """Cut a molecule into clusters. holds : if bonds to hydrogen are held
+
+        Raises InputError where bonds or lengths are missing, and for hydrogens that no cluster can have.
+        """
+        constraints = BondConstraints.of(atoms, free, "hbonds") if holds and _has_hydrogens(atoms, free) else None
+        owners, lengths = np.arange(len(atoms)), np.zeros(len(atoms))
+        if constraints is not None:
+            counts = np.diff(constraints.starts)
+            if counts.max() >= MOST_MEMBERS:
+                owner = atoms.describe(int(constraints.heavy[np.argmax(counts)]))
+                raise InputError(f"{owner} has more than {MOST_MEMBERS - 1} hydrogens; leave out constraints")
+            owners[constraints.hydrogens] = np.repeat(constraints.heavy, counts)
+            lengths[constraints.hydrogens] = constraints.lengths
+        members: Ints = np.lexsort((lengths > 0, owners)).astype(
+            np.int32
+        )  # an atom before its hydrogens, which have lengths
+        _, starts = np.unique(owners[members], return_index=True)
+        return cls(np.append(starts, len(atoms)), members, lengths[members], masses, free, constraints)
+
+    @property
+    def freedom(self) -> int:
+        """Count the degrees of freedom: three of each atom that moves, less the bonds that are held."""
+        held = 0 if self.constraints is None else len(self.constraints.hydrogens)
+        return 3 * int(self.free.sum()) - held
+
+    @property
+    def inverse_masses(self) -> Floats:
+        """(n,) 1/Da, 0 of frozen atoms."""
+        return np.where(self.free, 1 / self.masses, 0.0)
+
+
+def _has_hydrogens(atoms: Atoms, free: NDArray[np.bool_]) -> bool:
+    """Tell if a hydrogen moves. Raises InputError where elements are not known."""
+    if atoms.labels is None:
+        raise InputError("bonds to hydrogen follow from elements, which these atoms lack; leave out constraints")
+    return bool((free & (elements_of(atoms.labels) == "H")).any())
+
+
+def masses_of(atoms: Atoms, hydrogen_mass: float | None) -> Floats:
+    """Take the masses of the elements, (n,) Da, with hydrogens as heavy as asked for, at the cost of their neighbours.
+
+    hydrogen_mass : Da; None leaves masses as they are
+
+    Raises InputError for an unknown element, and for a hydrogen that would leave its neighbour no mass.
+    """
+    masses = atoms.masses
+    if hydrogen_mass is None:
+        return masses
+    wanted = number("hydrogen_mass", hydrogen_mass, "a mass of 1 to 10 Da", least=1.0, most=10.0)
+    assert atoms.labels is not None
+    is_hydrogen = elements_of(atoms.labels) == "H"
+    bonds = np.unique(np.sort(atoms.bond_pairs, axis=1), axis=0)
+    ends = np.where(is_hydrogen[bonds[:, :1]], bonds[:, ::-1], bonds)  # the heavy atom first
+    heavy, hydrogens = ends[~is_hydrogen[ends[:, 0]] & is_hydrogen[ends[:, 1]]].T
+    _, first = np.unique(hydrogens, return_index=True)  # a hydrogen between two atoms takes of one
+    heavy, hydrogens = heavy[first], hydrogens[first]
+    found = masses.copy()
+    np.subtract.at(found, heavy, wanted - masses[hydrogens])
+    found[hydrogens] = wanted
+    light = np.flatnonzero(found < 1.0)
+    if len(light):
+        raise InputError(
+            f"hydrogens of {wanted:g} Da leave {atoms.describe(int(light[0]))} {found[light[0]]:.2f} Da; take a "
+            "smaller hydrogen_mass"
+        )
+    return found

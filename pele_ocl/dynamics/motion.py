@@ -1,0 +1,191 @@
+"""Motion on the device: arrays of a simulation, and the launches of a step."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..engine.rows import Rows
+from .bodies import MOST_MEMBERS, Body
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from ..ensemble import DeviceArray, Ensemble
+    from ..opencl.launch import BoundLaunch
+    from ..opencl.memory import Buffer
+
+ITEMS = 64  # of a work-group
+STATE = ("velocities", "center_velocities", "stopped", "culprits", "done", "begins", "temperatures")  # of checkpoints
+LADDER_STATE = ("row_of", "rung_of", "tried", "accepted")
+
+
+class Motion:
+    """Rows of an ensemble that move: velocities and counters on the device, and the launches that change them.
+
+    arrays : by name; the next step depends on the ones of STATE and on the positions alone
+    """
+
+    def __init__(
+        self, ensemble: Ensemble, bodies: Sequence[Body | None], replicas: Sequence[int], settings: Settings,
+        temperatures: Sequence[float], removes: bool, ladders: NDArray[np.int64],
+    ) -> None:  # fmt: skip
+        """bodies, replicas, temperatures : of each row; ladders : (n_ladders, n_rungs) rows, empty without exchanges"""
+        self._ensemble, self._resident, self._settings = ensemble, ensemble._resident, settings
+        self._ladders = ladders
+        fine = ensemble.energy_dtype
+        make: dict[str, tuple[Any, int, Any]] = {
+            "velocities": ("atom", 3, fine), "present": ("atom", 3, fine), "center_velocities": ("row", 3, fine),
+            "center": ("row", 3, fine), "kinetic": ("row", 1, fine), "stopped": ("row", 1, np.int32),
+            "culprits": ("row", 1, np.int32), "done": ("row", 1, np.uint32), "begins": ("row", 1, np.int32),
+            "temperatures": ("row", 1, None), "replicas": ("row", 1, np.uint32), "molecules": ("row", 1, np.uint32),
+            "scales": ("row", 1, None), "rung_of": ("row", 1, np.int32),
+        }  # fmt: skip
+        self.arrays: dict[str, DeviceArray] = {name: ensemble.array(*of) for name, of in make.items()}
+        self.write("replicas", np.array(replicas, np.uint32)[:, None])
+        self.write("molecules", np.array([_number_of(atoms) for atoms in ensemble.atoms], np.uint32)[:, None])
+        self.write("temperatures", np.array(temperatures)[:, None])
+        self._common = {**self._resident.arguments, **self._upload(bodies)}
+        self._bind(removes)
+        if ladders.size:
+            self._bind_ladders()
+
+    def _upload(self, bodies: Sequence[Body | None]) -> dict[str, Buffer]:
+        """Send the bodies, each once."""
+        run, fine = self._resident.run, self._ensemble.energy_dtype
+        distinct = list(dict.fromkeys(body for body in bodies if body is not None))
+        clusters = np.cumsum([0, *(len(body.starts) - 1 for body in distinct)])
+        atoms = np.cumsum([0, *(len(body.members) for body in distinct)])
+        places = {body: (clusters[k], len(body.starts) - 1, atoms[k], 0) for k, body in enumerate(distinct)}
+        table = [(0, 0, 0, 0) if body is None else places[body] for body in bodies]
+        starts = [body.starts[:-1] + first for body, first in zip(distinct, atoms[:-1], strict=True)]
+        self._most_clusters = max((len(body.starts) - 1 for body in distinct), default=1)
+        return {
+            "bodies": run.upload(np.array(table), np.int32),
+            "starts": run.upload(np.concatenate([*starts, atoms[-1:]]), np.int32),
+            "members": run.upload(_joined([body.members for body in distinct]), np.int32),
+            "lengths": run.upload(_joined([body.lengths for body in distinct]), fine),
+            "inverse_masses": run.upload(_joined([body.inverse_masses for body in distinct]), fine),
+        }
+
+    def _bind(self, removes: bool) -> None:
+        """Bind the launches of rows."""
+        settings, run, of = self._settings, self._resident.run, self._buffer
+        schedule = run.upload(np.array(settings.anneal), self._ensemble.energy_dtype)
+        drawn = dict(
+            replicas=of("replicas"), molecules=of("molecules"), done=of("done"), temperatures=of("temperatures"),
+            seed=settings.seed,
+        )  # fmt: skip
+        self.advance = self._of_clusters(
+            "dynamics/step.cl", "advance", velocities=of("velocities"), center_velocities=of("center_velocities"),
+            stopped=of("stopped"), begins=of("begins"), schedule=schedule,
+            n_points=len(settings.anneal), removes=removes, dt=settings.dt, kept=settings.kept, noise=settings.noise,
+            **drawn,
+        )  # fmt: skip
+        self.draw = self._of_clusters("dynamics/velocities.cl", "draw_velocities", velocities=of("velocities"), **drawn)
+        late = 0.5 * settings.dt if settings.integrator == "verlet" else 0.0
+        self.present = self._of_clusters(
+            "dynamics/velocities.cl", "present_velocities", velocities=of("velocities"), begins=of("begins"),
+            present=of("present"), late=late,
+        )  # fmt: skip
+        self.rescale = self._of_clusters(
+            "dynamics/velocities.cl", "rescale", velocities=of("velocities"), center_velocities=of("center_velocities"),
+            scales=of("scales"),
+        )  # fmt: skip
+        items = ITEMS if run.device.kind == "GPU" else 1
+        common = dict(
+            kinetic=of("kinetic"), stopped=of("stopped"), culprits=of("culprits"), done=of("done"),
+            begins=of("begins"), removes=removes, dt=settings.dt, **self._common,
+        )  # fmt: skip
+        self.measure, self.measure_present, self.begin = (
+            run.bind(
+                "dynamics/motion.cl", "row_motion", (items, 1), (items, 1),
+                dict(velocities=of(velocities), center_velocities=of(center), counts=counts, **common),
+                GROUP=items, **self._macros,
+            )
+            for velocities, center, counts in (
+                ("velocities", "center_velocities", 1), ("present", "center", 0), ("velocities", "center_velocities", 0)
+            )
+        )  # fmt: skip
+
+    def _bind_ladders(self) -> None:
+        """Place rows on the rungs of their ladders, as they begin, and find the exchange."""
+        rungs = np.zeros(len(self._ensemble), np.int32)
+        rungs[self._ladders] = np.arange(self._ladders.shape[1])
+        self.write("rung_of", rungs[:, None])
+        run = self._resident.run
+        self._of_ladders = {name: run.zeros(self._ladders.size, np.int32) for name in ("row_of", "tried", "accepted")}
+        run.write(self._of_ladders["row_of"], self._ladders.astype(np.int32))
+        self._first_rows = run.upload(self._ladders[:, 0], np.int32)
+        self._exchange = run.kernel("dynamics/exchange.cl", "exchange", **self._macros)
+
+    @property
+    def _macros(self) -> dict[str, int]:
+        members = MOST_MEMBERS if self._settings.constraints else 1
+        return {"MOST_MEMBERS": members, **self._resident.macros}
+
+    def _buffer(self, name: str) -> Buffer:
+        return self.arrays[name].buffer
+
+    def _of_clusters(self, file: str, name: str, **arguments: object) -> BoundLaunch:
+        """Bind a launch with a work-item a cluster."""
+        shape, arguments = (self._most_clusters, 1), {**self._common, **arguments}
+        return self._resident.run.bind(file, name, shape, (ITEMS, 1), arguments, **self._macros)
+
+    def launch(self, launches: Sequence[BoundLaunch], rows: Rows) -> None:
+        """Launch for rows."""
+        self._resident.list(rows)
+        for first, count in self._resident.parts(len(rows)):
+            self._resident.run.launch_bound(launches, count, first=first)
+
+    def step(self, rows: Rows) -> None:
+        """Start a step of rows: they move, and forces are computed where they come to."""
+        self.launch([self.advance, self.measure], rows)
+        self._resident.launch(rows)
+
+    def exchange(self, rows: Rows, number: int) -> None:
+        """Start an exchange of temperatures; number : of the attempt, from 0"""
+        self._resident.add_up(rows)
+        n_ladders, n_rungs = self._ladders.shape
+        arguments = dict(
+            n_rungs=n_rungs, n_ladders=n_ladders, stopped=self._buffer("stopped"),
+            energies=self._resident.energies_on_device, replicas=self._buffer("replicas"),
+            first_rows=self._first_rows, rung_of=self._buffer("rung_of"), temperatures=self._buffer("temperatures"),
+            scales=self._buffer("scales"), number=number, seed=self._settings.seed, **self._of_ladders,
+        )  # fmt: skip
+        self._resident.run.launch(self._exchange, (n_rungs // 2 + 1, n_ladders), (1, 1), arguments)
+        self.launch([self.rescale], rows)
+
+    def read(self, name: str) -> NDArray[Any]:
+        """Read an array: of atoms (n, columns), of rows (n_rows,) or (n_rows, 3), of ladders (n_ladders, n_rungs)."""
+        if name in self.arrays:
+            values = self.arrays[name].read()
+            return values[:, 0] if values.shape[1] == 1 else values
+        return self._resident.run.download(self._of_ladders[name], self._ladders.size, np.int32).reshape(
+            self._ladders.shape
+        )
+
+    def write(self, name: str, values: NDArray[Any]) -> None:
+        """Write an array as `read` gives it, or with a column."""
+        if name in self.arrays:
+            self.arrays[name].write(values.reshape(self.arrays[name].shape))
+        else:
+            self._resident.run.write(self._of_ladders[name], np.ascontiguousarray(values, np.int32))
+
+    @property
+    def state(self) -> tuple[str, ...]:
+        """Names of all arrays that the next step depends on, positions aside."""
+        return (*STATE, *LADDER_STATE) if self._ladders.size else STATE
+
+
+def _number_of(atoms: Atoms) -> int:
+    """Make a number of a molecule, so that different ones, or starts, have different random numbers."""
+    return zlib.crc32(atoms.charges.tobytes() + atoms.positions.tobytes())
+
+
+def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any] | Floats:
+    return np.concatenate(arrays) if arrays else np.zeros(1)

@@ -1,0 +1,122 @@
+"""Settings of a simulation: time step, friction, temperatures, exchanges, annealing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import choice, flag, number, numbers, whole_number
+from ..atoms import Floats
+from ..errors import InputError
+from .bodies import CONSTRAINTS
+
+INTEGRATORS = ("langevin", "verlet")
+MOST_TEMPERATURE = 100_000.0  # K
+MOST_TIMESTEP = 20.0  # fs
+FS = 1e-3  # ps of a fs
+MOST_STEPS = 2**32 - 1  # that the device counts
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a simulation, checked.
+
+    temperatures : K; replica r has number r modulo their count
+    timestep : fs; friction : 1/ps, 0 of velocity Verlet
+    exchange_every : steps between exchanges, None for none
+    anneal : points (step, temperature K), in order; empty if temperatures do not change
+    remove_motion : if the centre of mass stays at rest; None to decide by what holds the atoms
+    """
+
+    temperatures: tuple[float, ...]
+    timestep: float
+    friction: float
+    seed: int
+    integrator: str
+    constraints: str | None
+    hydrogen_mass: float | None
+    exchange_every: int | None
+    anneal: tuple[tuple[float, float], ...]
+    remove_motion: bool | None
+    first_replica: int
+
+    @classmethod
+    def checked(
+        cls, *, temperature: float | Sequence[float], timestep: float, friction: float, seed: int, integrator: str,
+        constraints: str | None, hydrogen_mass: float | None, exchange_every: int | None, anneal: ArrayLike | None,
+        remove_motion: bool | None, first_replica: int,
+    ) -> Settings:  # fmt: skip
+        """Check settings. anneal : (n, 2) ps and K. Raises InputError for what cannot be."""
+        choice("integrator", integrator, INTEGRATORS)
+        if constraints is not None:
+            choice("constraints", constraints, CONSTRAINTS)
+        step = number(
+            "timestep", timestep, f"a time above 0 and up to {MOST_TIMESTEP:g} fs", above=0.0, most=MOST_TIMESTEP
+        )
+        rate = number("friction", friction, "a rate of 0 to 10,000 1/ps", least=0.0, most=10_000.0)
+        temperatures = _temperatures(temperature)
+        if exchange_every is not None:
+            whole_number("exchange_every", exchange_every, least=1)
+            if len(temperatures) < 2 or min(temperatures) <= 0:
+                raise InputError("exchanges need two temperatures or more, all above 0 K")
+            if integrator == "verlet":
+                raise InputError("exchanges need the integrator 'langevin', which keeps temperatures")
+        return cls(
+            temperatures, step, rate if integrator == "langevin" else 0.0,
+            whole_number("seed", seed, most=2**32 - 1), integrator, constraints, hydrogen_mass, exchange_every,
+            _schedule(anneal, step, len(temperatures), integrator),
+            None if remove_motion is None else flag("remove_motion", remove_motion),
+            whole_number("first_replica", first_replica),
+        )  # fmt: skip
+
+    @property
+    def dt(self) -> float:
+        """Time step in ps."""
+        return FS * self.timestep
+
+    @property
+    def kept(self) -> float:
+        """Share of a velocity that friction leaves in a step."""
+        return math.exp(-self.friction * self.dt)
+
+    @property
+    def noise(self) -> float:
+        """Share of a thermal velocity that takes its place."""
+        return math.sqrt(-math.expm1(-2 * self.friction * self.dt))
+
+
+def _temperatures(given: float | Sequence[float]) -> tuple[float, ...]:
+    values = numbers("temperature", given)
+    if values.ndim > 1 or not values.size:
+        raise InputError(f"temperature has shape {values.shape}; a number or a list of them is needed")
+    needed = f"a temperature of 0 to {MOST_TEMPERATURE:,.0f} K"
+    return tuple(number("temperature", t, needed, least=0.0, most=MOST_TEMPERATURE) for t in values.ravel().tolist())
+
+
+def _schedule(
+    anneal: ArrayLike | None, timestep: float, n_temperatures: int, integrator: str
+) -> tuple[tuple[float, float], ...]:
+    """Check a schedule of annealing, and give its times in steps."""
+    if anneal is None:
+        return ()
+    points: Floats = numbers("anneal", anneal)
+    if points.ndim != 2 or points.shape[1:] != (2,) or not len(points) or not np.isfinite(points).all():
+        raise InputError(
+            f"anneal has shape {points.shape}; points (n, 2) of time in ps and temperature in K are needed"
+        )
+    times, temperatures = points.T
+    if times[0] < 0 or (np.diff(times) <= 0).any():
+        raise InputError("times of anneal must rise from 0 ps or later")
+    if temperatures.min() < 0 or temperatures.max() > MOST_TEMPERATURE:
+        raise InputError(f"temperatures of anneal must be 0 to {MOST_TEMPERATURE:,.0f} K")
+    if n_temperatures > 1:
+        raise InputError(
+            "a schedule of annealing gives all replicas one temperature; give one temperature, or no anneal"
+        )
+    if integrator == "verlet":
+        raise InputError("annealing needs the integrator 'langevin', which follows temperatures")
+    return tuple(zip((times / (FS * timestep)).tolist(), temperatures.tolist(), strict=True))

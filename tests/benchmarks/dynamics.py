@@ -1,0 +1,269 @@
+"""Dynamics beside OpenMM: speed, drift of the energy, populations of alanine dipeptide.
+
+python tests/benchmarks/dynamics.py speed [--device D] [--platform CPU] [--cases ubiquitin:1,hexapeptide:64]
+python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases hexapeptide] [--picoseconds 10]
+    [--replicas 16] [--openmm-runs 4]
+python tests/benchmarks/dynamics.py dipeptide [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 16]
+
+All use Amber99SB with OBC2, all pairs, bonds to hydrogen held in `speed` and `dipeptide`. `speed` prints steps a second
+of one replica of OpenMM's and of all of ours, by the wall's clock and by the processor's, in turns, the best of each.
+On a machine that does other work, too, the processor's is the one to compare. `drift` prints the slopes of lines
+through the total energy of several runs, with the error of their mean, and the deviations from them. `dipeptide` prints
+the shares of the basins of phi and psi with errors from blocks; 0 nanoseconds leave one of them out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pele_ocl
+from pele_ocl.paths import shipped
+
+ROUNDS = 5
+SECONDS = 2.0  # of a round
+KCAL = 4.184
+# Acetyl-alanine-N-methylamide, extended; names as force fields have them.
+DIPEPTIDE = """\
+ACE HH31 2.000 1.000 0.000|ACE CH3 2.000 2.090 0.000|ACE HH32 1.486 2.454 0.890|ACE HH33 1.486 2.454 -0.890
+ACE C 3.427 2.641 0.000|ACE O 4.391 1.877 0.000|ALA N 3.555 3.970 0.000|ALA H 2.733 4.556 0.000
+ALA CA 4.853 4.614 0.000|ALA HA 5.408 4.316 0.890|ALA CB 5.661 4.221 -1.232|ALA HB1 5.123 4.521 -2.131
+ALA HB2 6.630 4.719 -1.206|ALA HB3 5.809 3.141 -1.241|ALA C 4.713 6.129 0.000|ALA O 3.601 6.653 0.000
+NME N 5.846 6.835 0.000|NME H 6.737 6.359 0.000|NME CH3 5.846 8.284 0.000|NME HH31 4.819 8.648 0.000
+NME HH32 6.360 8.648 0.890|NME HH33 6.360 8.648 -0.890"""
+TORSIONS = ((4, 6, 8, 14), (6, 8, 14, 16))  # phi, psi
+
+
+def pdb_of_dipeptide() -> str:
+    """Write the dipeptide as a PDB file."""
+    numbers, lines = {"ACE": 1, "ALA": 2, "NME": 3}, []
+    for k, words in enumerate(text.split() for line in DIPEPTIDE.splitlines() for text in line.split("|")):
+        residue, name, x, y, z = words
+        written = name if len(name) == 4 else f" {name:3s}"
+        lines.append(
+            f"ATOM  {k + 1:5d} {written} {residue} A{numbers[residue]:4d}    {float(x):8.3f}{float(y):8.3f}"
+            f"{float(z):8.3f}  1.00  0.00          {name[0]:>2s}"
+        )
+    return "\n".join([*lines, "END"]) + "\n"
+
+
+class OpenMM:
+    """A context of OpenMM's with the file's molecule, minimised."""
+
+    def __init__(self, text: str, platform: str, constraints: bool, integrator: Callable[[Any], Any]) -> None:
+        import openmm
+        from openmm import app
+
+        file = app.PDBFile(io.StringIO(text))
+        field = app.ForceField("amber99sb.xml", "amber99_obc.xml")
+        self.system = field.createSystem(file.topology, constraints=app.HBonds if constraints else None)
+        self.integrator = integrator(openmm)
+        self.context = openmm.Context(self.system, self.integrator, openmm.Platform.getPlatformByName(platform))
+        self.topology = file.topology
+        self.context.setPositions(file.positions)
+
+    def total(self) -> float:
+        """Total energy, kcal/mol."""
+        state = self.context.getState(energy=True)
+        return float((state.getKineticEnergy() + state.getPotentialEnergy())._value / KCAL)
+
+    def positions(self) -> np.ndarray:
+        """(n, 3) A."""
+        return 10 * self.context.getState(positions=True).getPositions(asNumpy=True)._value
+
+
+def structure(name: str) -> str:
+    """Text of a structure that comes with the program."""
+    return (shipped("data") / "structures" / f"{name}.pdb").read_text()
+
+
+def read(text: str) -> pele_ocl.Atoms:
+    """Atoms of a PDB file's text, with parameters of Amber99SB."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "molecule.pdb"
+        path.write_text(text)
+        return pele_ocl.read(path)
+
+
+def rate(step: Callable[[int], object]) -> np.ndarray:
+    """Steps a second, and a second of processor time of all threads, (2,): the best of some rounds."""
+    step(5)
+    begin = time.perf_counter()
+    step(5)
+    n = max(5, int(5 * SECONDS / ROUNDS / (time.perf_counter() - begin)))
+    best = np.zeros(2)
+    for _ in range(ROUNDS):
+        begin = np.array([time.perf_counter(), time.process_time()])
+        step(n)
+        best = np.maximum(best, n / (np.array([time.perf_counter(), time.process_time()]) - begin))
+    return best
+
+
+def speed(options: argparse.Namespace) -> None:
+    """Print steps a second of OpenMM's one and of all of our replicas."""
+    for case in options.cases.split(","):
+        name, count = case.split(":")
+        text = structure(name)
+        atoms = pele_ocl.minimize(read(text), max_iterations=100, device=options.device).atoms
+        ours = pele_ocl.Simulation(atoms, int(count), constraints="hbonds", device=options.device)
+        theirs = OpenMM(text, options.platform, True, lambda openmm: openmm.LangevinMiddleIntegrator(300, 1, 0.002))
+        theirs.context.setPositions(atoms.positions / 10)
+        theirs.context.setVelocitiesToTemperature(300)
+
+        def waited(n: int, theirs: OpenMM = theirs) -> None:
+            theirs.integrator.step(n)
+            theirs.total()
+
+        own, other = rate(ours.run) * int(count), rate(waited)
+        own, other = np.maximum(own, rate(ours.run) * int(count)), np.maximum(other, rate(waited))
+        print(f"{name}, {len(atoms):,} atoms x {count}, on {ours.ensemble.device}, beside OpenMM's {options.platform}:")
+        for what, mine, its in zip(("second", "second of processor time"), own, other, strict=True):
+            print(f"  {mine:,.0f} steps a {what} in all, OpenMM {its:,.0f}: {mine / its:.1f} times", flush=True)
+
+
+def drift(options: argparse.Namespace) -> None:
+    """Print drift and deviations of the total energy of Verlet's integrator, from starts at 300 K."""
+    for name in (case.split(":")[0] for case in options.cases.split(",")):
+        text = structure(name)
+        atoms = pele_ocl.minimize(read(text), tolerance=0.5, device=options.device).atoms
+        start = pele_ocl.Simulation(atoms, options.replicas, timestep=1.0, friction=10.0, device=options.device)
+        start.run(1000)
+        for timestep in (0.5, 1.0):
+            every, n = round(20 / timestep), round(options.picoseconds / 0.02)
+            for precision in ("float32", "float64"):
+                ours = pele_ocl.Simulation(
+                    atoms, options.replicas, integrator="verlet", timestep=timestep, device=options.device,
+                    precision=precision,
+                )  # fmt: skip
+                ours.positions[:] = list(start.positions[:])
+                ours.ensemble.evaluate()
+                ours.velocities[:] = list(start.velocities[:])
+                energies = []
+                for _ in range(n):
+                    ours.run(every)
+                    energies.append(ours.potential_energies + ours.kinetic_energies)
+                told_drift(f"{name}, {timestep:g} fs, ours, {precision}", np.array(energies))
+            runs = []
+            for k in range(min(options.replicas, options.openmm_runs)):
+                theirs = OpenMM(
+                    text, options.platform, False, lambda openmm, dt=timestep: openmm.VerletIntegrator(dt / 1000)
+                )
+                theirs.context.setPositions(start.positions[k] / 10)
+                theirs.context.setVelocities(start.velocities[k] / 10)
+                energies = []
+                for _ in range(n):
+                    theirs.integrator.step(every)
+                    energies.append(theirs.total())
+                runs.append(energies)
+            if runs:
+                told_drift(f"{name}, {timestep:g} fs, OpenMM, {options.platform}", np.array(runs).T)
+
+
+def told_drift(who: str, energies: np.ndarray) -> None:
+    """Print slopes of lines through energies (n_times, n_runs), with the error of their mean, and deviations."""
+    times = 0.02e-3 * np.arange(len(energies))
+    lines = np.polyfit(times, energies, 1)
+    deviation = (energies - times[:, None] * lines[0] - lines[1]).std()
+    n = energies.shape[1]
+    print(
+        f"{who}: slope {lines[0].mean():+.2f} +- {lines[0].std(ddof=1) / np.sqrt(n):.2f} kcal/mol/ns ({n} runs); "
+        f"rms deviation {deviation:.4f} kcal/mol",
+        flush=True,
+    )
+
+
+def torsions(positions: np.ndarray) -> np.ndarray:
+    """Torsions phi and psi (..., 2) in degrees of positions (..., 22, 3)."""
+    found = []
+    for torsion in TORSIONS:
+        a, b, c, d = (positions[..., k, :] for k in torsion)
+        first, second, third = b - a, c - b, d - c
+        one, two = np.cross(first, second), np.cross(second, third)
+        sine = np.linalg.norm(second, axis=-1) * (first * two).sum(axis=-1)
+        found.append(np.degrees(np.arctan2(sine, (one * two).sum(axis=-1))))
+    return np.stack(found, axis=-1)
+
+
+BASINS = {
+    "alpha": lambda phi, psi: (phi < 0) & (psi > -120) & (psi < 60),
+    "beta, PII": lambda phi, psi: (phi < 0) & ((psi <= -120) | (psi >= 60)),
+    "phi > 0": lambda phi, _: phi >= 0,
+}
+
+
+def told(who: str, angles: np.ndarray, seconds: float) -> None:
+    """Print the shares of basins; angles : (n_blocks, n, 2), blocks that are independent"""
+    parts = []
+    for name, inside in BASINS.items():
+        shares = inside(angles[..., 0], angles[..., 1]).mean(axis=1)
+        parts.append(f"{name} {shares.mean():.3f} +- {shares.std(ddof=1) / np.sqrt(len(shares)):.3f}")
+    print(f"{who}: {', '.join(parts)}; {seconds:.0f} s", flush=True)
+
+
+def dipeptide(options: argparse.Namespace) -> None:
+    """Print the shares of basins of phi and psi, ours plain and with exchange, and OpenMM's."""
+    text, n, every = pdb_of_dipeptide(), options.replicas, 50
+    atoms = pele_ocl.minimize(read(text), max_iterations=200, device=options.device).atoms
+    steps = round(options.nanoseconds * 1e6 / 2 / n)
+    ladder = [300.0, 358.0, 427.0, 510.0]
+    ways = {"ours, 300 K": {}, "ours, exchange 300 to 510 K": {"temperature": ladder, "exchange_every": 100}}
+    for who, more in ways.items() if steps else ():
+        begin = time.perf_counter()
+        simulation = pele_ocl.Simulation(
+            atoms, n, constraints="hbonds", seed=options.seed, device=options.device, **more
+        )
+        simulation.run(max(5_000, steps // 5))
+        frames = []
+        for _ in range(steps // every):
+            simulation.run(every)
+            angles = torsions(simulation.positions[:])
+            if more:  # by ladder, at its lowest temperature
+                cold = np.flatnonzero(simulation.rungs == 0)
+                angles = angles[cold[np.argsort(cold // len(ladder))]]
+            frames.append(angles)
+        told(f"{who}, {n * steps * 2e-6:.2f} ns in all", np.swapaxes(frames, 0, 1), time.perf_counter() - begin)
+    if not options.openmm:
+        return
+    begin = time.perf_counter()
+    theirs = OpenMM(text, options.platform, True, lambda openmm: openmm.LangevinMiddleIntegrator(300, 1, 0.002))
+    theirs.context.setPositions(atoms.positions / 10)
+    theirs.integrator.setRandomNumberSeed(options.seed + 1)
+    theirs.context.reinitialize()
+    theirs.context.setPositions(atoms.positions / 10)
+    theirs.context.setVelocitiesToTemperature(300, options.seed + 1)
+    theirs.integrator.step(20_000)
+    frames, steps = [], round(options.openmm * 1e6 / 2)
+    for _ in range(steps // every):
+        theirs.integrator.step(every)
+        frames.append(torsions(theirs.positions()))
+    blocks = np.array(frames[: len(frames) // 8 * 8]).reshape(8, -1, 2)
+    told(f"OpenMM's {options.platform}, {options.openmm:g} ns", blocks, time.perf_counter() - begin)
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("speed", "drift", "dipeptide"))
+    parser.add_argument("--device")
+    parser.add_argument("--platform", default="CPU")
+    parser.add_argument("--cases", default="ubiquitin:1,hexapeptide:64")
+    parser.add_argument("--picoseconds", type=float, default=10.0)
+    parser.add_argument("--openmm-runs", type=int, default=4)
+    parser.add_argument("--nanoseconds", type=float, default=4.0)
+    parser.add_argument("--openmm", type=float, default=1.0, help="nanoseconds of OpenMM's")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--replicas", type=int, default=16)
+    options = parser.parse_args()
+    {"speed": speed, "drift": drift, "dipeptide": dipeptide}[options.what](options)
+
+
+if __name__ == "__main__":
+    main()

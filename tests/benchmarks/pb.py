@@ -1,0 +1,271 @@
+"""Poisson-Boltzmann: the ladder of solvers, iterations by size, errors, and APBS beside it.
+
+python tests/benchmarks/pb.py ladder [--points N] [--picture PNG]   iterations and seconds to each residual, by solver
+python tests/benchmarks/pb.py sizes [N ...]                          iterations of mgcg by points along an edge
+python tests/benchmarks/pb.py errors                                 against closed forms, by spacing
+python tests/benchmarks/pb.py limits [STRUCTURE ...]                 told errors against limits of fine grids
+python tests/benchmarks/pb.py states [STRUCTURE]                     two charge states together and one by one
+python tests/benchmarks/pb.py peer [STRUCTURE] [--points N]          `apbs`, if it is installed, on the same problem
+
+Each prints a Markdown table. --device D chooses the device. Seconds on CPUs are of all cores together, and of the
+process alone, so other programs on the machine hardly count; on GPUs they are of the clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+import numpy as np
+from harness.charts import new_figure, save
+
+import pele_ocl
+from pele_ocl import Atoms, PBIon, PBModel, PoissonBoltzmann
+from pele_ocl.bench.pb import grid_for, write_input
+from pele_ocl.bench.systems import SYSTEMS, load
+from pele_ocl.inputfile import read_file
+from pele_ocl.opencl.device import Device, get_device
+from pele_ocl.pb import SOLVERS, centre_of, grid_at, levels
+from pele_ocl.pb.apbs import read_apbs
+
+RESIDUALS = tuple(10.0**-k for k in range(1, 7))
+COMMAND = [sys.executable, "-c", "from pele_ocl.cli import main; main()", "pb"]
+
+
+def structure(name: str) -> Atoms:
+    """A shipped structure by its name, or a file."""
+    return load(name) if name in SYSTEMS else pele_ocl.read(name)
+
+
+def seconds_of(device: Device) -> float:
+    """Seconds so far: of the process on a CPU, else of the clock."""
+    return time.process_time() if device.kind == "CPU" else time.perf_counter()
+
+
+@contextmanager
+def solver_seconds(device: Device) -> Iterator[list[float]]:
+    """Seconds of the solver on each grid that is solved meanwhile."""
+    spent, own = list[float](), levels.Level.solve
+
+    def timed(self: levels.Level, *arguments: object) -> None:
+        begun = seconds_of(device)
+        own(self, *arguments)  # type: ignore[arg-type]
+        spent.append(seconds_of(device) - begun)
+
+    with patch.object(levels.Level, "solve", timed):
+        yield spent
+
+
+def row(*cells: object) -> None:
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def head(*cells: str) -> None:
+    row(*cells)
+    print("|" + "---|" * len(cells))
+
+
+def ladder(device: Device, points: int, picture: Path | None) -> None:
+    """Iterations and seconds of every solver to each residual, of ubiquitin in 64 A."""
+    atoms = load("ubiquitin")
+    grid = grid_at(centre_of(atoms), 64 / (points - 1), [points] * 3)
+    head("solver", *(f"{residual:.0e}" for residual in RESIDUALS))
+    curves = {}
+    for solver in SOLVERS:
+        found = []
+        for residual in RESIDUALS:
+            run = PoissonBoltzmann(atoms, grids=grid, solver=solver, tolerance=residual, device=device)
+            if not found:
+                run.solve(keep_map=False, grid_error=False)  # builds the kernels
+            with solver_seconds(device) as spent_of_solver:
+                result = run.solve(keep_map=False, grid_error=False)
+            spent = spent_of_solver[-1]
+            found.append((result.iterations, spent, result.levels[-1].residual))
+        curves[solver] = found
+        row(f"`{solver}`", *(f"{n:,} ({spent:.2g} s)" for n, spent, _ in found))
+    if picture is not None:
+        _draw(curves, points, device, picture)
+
+
+def _draw(curves: dict[str, list[tuple[int, float, float]]], points: int, device: Device, path: Path) -> None:
+    """Residual against seconds, a curve a solver."""
+    figure = new_figure(6, 4)
+    axes = figure.subplots()
+    for solver, found in curves.items():
+        axes.plot([spent for _, spent, _ in found], [reached for *_, reached in found], marker="o", label=solver)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(f"seconds of the solver, ubiquitin, {points}^3 nodes")
+    axes.set_ylabel("relative residual")
+    axes.legend()
+    axes.set_title(str(device), fontsize=8)
+    save(figure, path)
+
+
+def sizes(device: Device, points: list[int]) -> None:
+    """Iterations of mgcg to 1e-6 by the points along an edge, of ubiquitin in 64 A."""
+    atoms = load("ubiquitin")
+    head("points", "spacing, A", "iterations", "residual", "surface, s", "solver, s")
+    for n in points:
+        grid = grid_at(centre_of(atoms), 64 / (n - 1), [n] * 3)
+        result = PoissonBoltzmann(atoms, grids=grid, device=device).solve(keep_map=False, grid_error=False)
+        level, seconds = result.levels[-1], result.seconds
+        row(
+            f"{n}^3", f"{grid.spacing[0]:.3g}", result.iterations, f"{level.residual:.1e}", f"{seconds['surface']:.2g}",
+            f"{seconds['solver']:.2g}",
+        )  # fmt: skip
+
+
+def kirkwood(radius: float, at: float, inner: float, outer: float) -> float:
+    """Reaction energy of a charge of 1 e off the middle of a sphere, times 4 pi eps_0 / e^2: Kirkwood's series."""
+    n = np.arange(400)
+    factors = (n + 1) * (inner - outer) / (inner * ((n + 1) * outer + n * inner)) * (at / radius) ** (2 * n)
+    return float(0.5 / radius * factors.sum())
+
+
+def errors(device: Device) -> None:
+    """Relative errors of ions by spacing, means over places between the nodes, and the order between neighbours."""
+    places = np.random.default_rng(1).uniform(-0.5, 0.5, (4, 3))
+    spacings = (1.0, 2 / 3, 1 / 2, 1 / 3, 1 / 4)
+    head("problem", "surface", *(f"h = {h:.2g}" for h in spacings), "order, last pair")
+    for name, at, radius, inner in (
+        ("Born ion of 2 A", 0.0, 2.0, 1.0),
+        ("charge 2 A off the middle of 4 A", 2.0, 4.0, 2.0),
+    ):
+        model = PBModel(inner, 78.54, probe=0)
+        expected = kirkwood(radius, at, inner, 78.54) * model.charge_factor / (4 * np.pi)
+        for surface in ("edges", "mol"):
+            found = []
+            for h in spacings:
+                n = round(24 / h)
+                off = [
+                    PoissonBoltzmann(
+                        Atoms([place * h, place * h + [at * 0.6, 0, at * 0.8]], [0.0, 1.0], gb_radii=[radius, 0.0]),
+                        PBModel(inner, 78.54, probe=0, surface=surface), grids=grid_at([0, 0, 0], h, [n + 1] * 3),
+                        device=device,
+                    ).solve(keep_map=False, grid_error=False).energy_kt / expected - 1
+                    for place in places
+                ]  # fmt: skip
+                found.append(float(np.abs(off).mean()))
+            order = np.log(found[-2] / found[-1]) / np.log(spacings[-2] / spacings[-1])
+            row(name, f"`{surface}`", *(f"{100 * error:.2f} %" for error in found), f"{order:.1f}")
+
+
+def limits(device: Device, names: list[str]) -> None:
+    """Energies at 0.5 A, the told error, and the difference from the limit that three finer grids have."""
+    head("molecule", "atoms", "limit, kcal/mol", "its error", "at 0.5 A", "true error", "told error")
+    for name in names:
+        atoms = structure(name)
+        model = PBModel(ions=(PBIon(1, 0.15), PBIon(-1, 0.15)))
+        coarse = PoissonBoltzmann(atoms, model, spacing=0.5, device=device)
+        shape = [2 * (n - 1) + 1 for n in coarse.grids[0].shape]
+        grid = pele_ocl.Grid(coarse.grids[0].origin, 0.25, shape)
+        fine = PoissonBoltzmann(atoms, model, grids=grid, device=device).solve(keep_map=False, extrapolate=True).errors
+        found = coarse.solve(keep_map=False)
+        assert fine.extrapolated is not None
+        row(
+            Path(name).stem, f"{len(atoms):,}", f"{fine.extrapolated:.2f}", f"{fine.extrapolation:.2f}",
+            f"{found.energy:.2f}", f"{abs(found.energy - fine.extrapolated):.2f}", f"{found.errors.grid:.2f}",
+        )  # fmt: skip
+
+
+def states(device: Device, name: str) -> None:
+    """Seconds of two charge states of one geometry, with the surface and the coarser grids made once or twice."""
+    atoms = structure(name)
+    run = PoissonBoltzmann(atoms, device=device)
+    both = np.array([atoms.charges, atoms.charges])
+    both[1, 0] += 1
+    run.solve_states(both[:1])  # builds the kernels
+    begun = seconds_of(device)
+    run.solve_states(both)
+    together = seconds_of(device) - begun
+    begun = seconds_of(device)
+    for charges in both:
+        run.solve_states(charges[None])
+    apart = seconds_of(device) - begun
+    head("molecule", "atoms", "points", "together, s", "one by one, s")
+    points = " x ".join(map(str, run.grids[0].shape))
+    row(Path(name).stem, f"{len(atoms):,}", points, f"{together:.2f}", f"{apart:.2f}")
+
+
+def peer(name: str, points: int, device: Device) -> None:
+    """Seconds of `apbs` and of ours on one input file: the solver's own, and of the whole command."""
+    if shutil.which("apbs") is None:
+        sys.exit("apbs is not installed")
+    atoms = structure(name)
+    with TemporaryDirectory() as folder:
+        write_input(Path(folder), atoms, grid_for(atoms, points), 1e-6)
+        head("program", "energy, kJ/mol", "solver, CPU s", "command, CPU s", "command, s")
+        wall, cpu, printed = _timed(["apbs", "molecule.in"], folder)
+        timers = (Path(folder) / "io.mc").read_text()
+        solver = float(re.findall(r"Solver timer\)\.\s+CPU TIME = (\S+)", timers)[-1])
+        row("apbs", _energy(printed), f"{solver:.2f}", f"{cpu:.2f}", f"{wall:.2f}")
+        # The first run builds kernels, which are kept for later ones, as a compiler's are.
+        _timed([*COMMAND, "molecule.in"], folder)
+        wall, cpu, printed = _timed([*COMMAND, "molecule.in"], folder)
+        own = _own_solver(Path(folder), device)
+        row("pele-ocl pb", _energy(printed), f"{own:.2f}", f"{cpu:.2f}", f"{wall:.2f}")
+
+
+def _own_solver(folder: Path, device: Device) -> float:
+    """Seconds of our solver alone on the same problem, to APBS's residual, kernels built."""
+    wanted, molecules = read_apbs(read_file(folder / "molecule.in"), lambda path: pele_ocl.read(folder / path.name))
+    calculation = wanted.calculations[0]
+    run = PoissonBoltzmann(
+        molecules[calculation.molecule], calculation.model, grids=calculation.grids, reaction=False, tolerance=1e-6,
+        device=device,
+    )  # fmt: skip
+    with solver_seconds(device) as spent:
+        for _ in range(2):
+            run.solve(keep_map=False)
+    return spent[-1]
+
+
+def _timed(command: list[str], folder: str) -> tuple[float, float, str]:
+    """Seconds of the clock and of the processor, and what a command printed."""
+    before, begun = getrusage(RUSAGE_CHILDREN), time.perf_counter()
+    printed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    wall, after = time.perf_counter() - begun, getrusage(RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, printed
+
+
+def _energy(printed: str) -> str:
+    return re.findall(r"Total electrostatic energy = (\S+) kJ", printed)[-1]
+
+
+def main() -> None:
+    """Print the table that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=["ladder", "sizes", "errors", "limits", "states", "peer"])
+    parser.add_argument("what", nargs="*", help="points of sizes, structures of limits, states and peer")
+    parser.add_argument("--points", type=int, help="along an edge of the grid; by default 65 of ladder, 161 of peer")
+    parser.add_argument("--picture", type=Path, help="of ladder: draw the residual against the seconds")
+    parser.add_argument("--device")
+    options = parser.parse_args()
+    device = get_device(options.device)
+    if options.table == "ladder":
+        ladder(device, options.points or 65, options.picture)
+    elif options.table == "sizes":
+        sizes(device, [int(word) for word in options.what] or [33, 65, 97, 129])
+    elif options.table == "errors":
+        errors(device)
+    elif options.table == "limits":
+        limits(device, options.what or ["hexapeptide"])
+    elif options.table == "states":
+        states(device, (options.what or ["ubiquitin"])[0])
+    else:
+        peer((options.what or ["src3"])[0], options.points or 161, device)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""MM/PBSA: against single Poisson-Boltzmann runs, in Python, on the command line and by an mmpbsa.in."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from binding_helpers import LIGAND, N, complex_atoms, frames, write_complex
+from click.testing import CliRunner
+from mmpbsa_helpers import call, parts, rows_of, write_files
+
+from pele_ocl import Binding, Energy, Grid, InputError, PBSolvent, PoissonBoltzmann, SolventModel
+from pele_ocl.binding.amber import amber_terms
+from pele_ocl.binding.grid_errors import grid_errors
+from pele_ocl.binding.separate import separate_energies
+from pele_ocl.cli import main
+from pele_ocl.pb import PBIon, PBModel
+from pele_ocl.trajectories import Trajectory
+
+COARSE = PBSolvent(spacing=2.0)
+SALTY = SolventModel(surface="lcpo", ionic_strength=0.1, solute_dielectric=2.0, solvent_dielectric=80.0)
+PB = "a run\n&general\n  startframe=1, endframe=2,\n/\n&pb\n  istrng=0.1, indi=2, inp=1, radiopt=0, scale=0.5,\n/\n"
+
+
+@pytest.fixture(scope="module")
+def plan() -> Binding:
+    return Binding(complex_atoms(), LIGAND, model=SALTY, pb=COARSE, idecomp=2)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_files(tmp_path_factory.mktemp("mmpbsa"))
+
+
+def test_three_single_runs_on_the_grid_of_the_complex(plan: Binding) -> None:
+    atoms, x = complex_atoms(), frames(2)
+    found = plan.evaluate_batch(x)
+    model = PBModel(2.0, 80.0, [PBIon(1, 0.1), PBIon(-1, 0.1)])
+    grid = PoissonBoltzmann(atoms.moved(x[1]), model, spacing=2.0).grids[0]
+    energies = {}
+    for part, chosen in {"complex": slice(None), "receptor": slice(N), "ligand": slice(N, None)}.items():
+        run = PoissonBoltzmann(atoms[chosen].moved(x[1][chosen]), model, grids=grid)
+        energies[part] = run.solve(grid_error=False).energy
+        assert getattr(found, part).pb[1] == energies[part]
+        gas = Energy(atoms[chosen], model=replace(SALTY, gb="none", surface="none"), gradient=False)
+        alone = gas.evaluate(x[1][chosen]).terms
+        for term in alone.names:
+            assert getattr(getattr(found, part), term)[1] == pytest.approx(getattr(alone, term), rel=1e-6, abs=1e-4)
+    delta = energies["complex"] - energies["receptor"] - energies["ligand"]
+    assert found.delta.pb[1] == pytest.approx(delta, abs=1e-9)
+    assert found.delta.nonpolar[1] < 0
+    assert "gb_pair" not in found.names
+
+
+def test_shares_of_residues_add_up(plan: Binding) -> None:
+    found = plan.evaluate_batch(frames(2))
+    shares = found.decomposition.per_residue["delta"]
+    assert shares.total.sum() == pytest.approx(found.total.mean(), abs=1e-2)
+    polar = shares.mean[:, 3].sum()
+    assert polar == pytest.approx(found.delta.pb.mean(), rel=1e-9)
+
+
+def test_what_twice_the_spacing_changes(plan: Binding) -> None:
+    x = complex_atoms()
+    grid = PoissonBoltzmann(x, COARSE.with_constants(SALTY), spacing=2.0).grids[0]
+    energies = []
+    for spacing, points in ((2.0, grid.shape), (4.0, [(n - 1) // 2 + 1 for n in grid.shape])):
+        run = PoissonBoltzmann(x, COARSE.with_constants(SALTY), grids=Grid(grid.origin, spacing, points))
+        energies.append(run.solve(grid_error=False).energy)
+    errors = grid_errors(plan)
+    assert errors["complex"] == pytest.approx(abs(energies[0] - energies[1]), rel=1e-6)
+    assert 0 < errors["delta"] < errors["complex"]
+    with pytest.raises(InputError, match="no grid with Generalized Born"):
+        grid_errors(Binding(x, LIGAND))
+
+
+def test_what_a_plan_is_made_of_goes_through_a_pickle(plan: Binding) -> None:
+    again = pickle.loads(pickle.dumps(plan))
+    assert (again.pb, again.model, again.names) == (plan.pb, plan.model, plan.names)
+
+
+def test_separate_trajectories(plan: Binding, tmp_path: Path) -> None:
+    trajectory = write_complex(tmp_path, 1)[2]
+    whole = {name: plan.plans[name].atoms for name in ("complex", "receptor", "ligand")}
+    chosen = {"complex": None, "receptor": np.arange(N), "ligand": np.arange(N, 2 * N)}
+    over = {name: Trajectory(trajectory, complex_atoms(), None, of) for name, of in chosen.items()}
+    found = separate_energies(plan, over, whole).systems["ligand"]
+    own = PoissonBoltzmann(whole["ligand"].moved(frames(1)[0][N:]), COARSE.with_constants(SALTY), spacing=2.0)
+    assert found.terms.pb[0] == pytest.approx(own.solve(grid_error=False).energy, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"pb": 5}, "a PBSolvent is needed"),
+        ({"pb": COARSE, "model": SolventModel()}, "the surface 'ace' needs Born radii"),
+        ({"pb": COARSE, "model": SolventModel(gb="none")}, "leave out gb='none'"),
+        ({"pb": COARSE, "idecomp": 3}, "have no shares of pairs"),
+        ({"pb": replace(COARSE, equation="nonlinear"), "idecomp": 1}, "shares of residues in the nonlinear equation"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        Binding(complex_atoms(), LIGAND, **options)
+
+
+def test_the_command_goes_on_where_it_stopped_and_says_its_solvent(tmp_path: Path) -> None:
+    topology, coordinates, trajectory = write_complex(tmp_path, 2)
+    words = ["binding", topology, "-c", coordinates, "--ligand", LIGAND, "--pb", "--spacing", "2", "-t", trajectory]
+    record = tmp_path / "o.jsonl"
+    run = CliRunner().invoke(main, [str(word) for word in [*words, "-o", record, "--json"]])
+    assert run.exit_code == 0, run.output
+    report = json.loads(run.stdout)
+    assert (report["settings"]["gb"], report["settings"]["pb"]["spacing"]) == (None, 2.0)
+    assert set(report["grid_errors"]) == {"complex", "receptor", "ligand", "delta"}
+    assert report["amber"]["delta"]["EPB"]["mean"] == report["delta"]["pb"]["mean"]
+    whole = record.read_text()
+    record.write_text("".join(whole.splitlines(keepends=True)[:-1]))
+    again = CliRunner().invoke(main, [str(word) for word in [*words, "-o", record, "--resume"]])
+    assert again.exit_code == 0, again.output
+    assert record.read_text() == whole
+    assert "Poisson-Boltzmann (linear)" in again.stdout
+    assert "Twice the spacing changes the Poisson-Boltzmann energy" in again.stdout
+    other = CliRunner().invoke(main, [str(word) for word in [*words[:-3], "3", *words[-2:], "-o", record, "--resume"]])
+    assert other.exit_code == 1
+    assert "pb.spacing" in other.output
+
+
+@pytest.mark.parametrize(("words", "sentence"), [(["--spacing", "1"], "needs --pb"), (["--pb", "--gb", "hct"], "--gb")])
+def test_options_that_play_no_part_are_refused(tmp_path: Path, words: list[str], sentence: str) -> None:
+    topology, coordinates, _ = write_complex(tmp_path, 1)
+    every = ["binding", str(topology), "-c", str(coordinates), "--ligand", LIGAND, *words]
+    done = CliRunner().invoke(main, every)
+    assert done.exit_code == 2
+    assert sentence in done.output
+
+
+def test_an_mmpbsa_in_with_pb(folder: Path) -> None:
+    done = call(folder, PB, *parts(folder))
+    assert done.exit_code == 0, done.output
+    text = (folder / "o.dat").read_text()
+    assert "POISSON BOLTZMANN:" in text
+    assert "GENERALIZED BORN" not in text
+    model = SolventModel.like(
+        "mmpbsa.py", solute_dielectric=2.0, solvent_dielectric=80.0, ionic_strength=0.1, surface_tension=0.005
+    )
+    own = Binding(complex_atoms(), LIGAND, model=model, pb=COARSE, precision="float64").evaluate_batch(frames(2))
+    rows = rows_of(text)
+    for name, terms in own.systems().items():
+        for term in ("EPB", "ENPOLAR", "EEL"):
+            assert rows[name, term][0] == pytest.approx(amber_terms(terms)[term].mean(), abs=6e-4), (name, term)
+    for sentence in ("cavity_surften=0.005", "ends 10 A from the complex", "LCPO areas"):
+        assert sentence in text
+
+
+def test_both_methods_with_shares_of_residues(folder: Path) -> None:
+    given = PB + "&gb\n igb=5\n/\n&decomp\n idecomp=1, print_res='1-2', csv_format=1\n/\n"
+    done = call(folder, given, *parts(folder), "--json", "-eo", str(folder / "e.csv"))
+    assert done.exit_code == 0, done.output
+    text, shares = (folder / "o.dat").read_text(), (folder / "d.dat").read_text()
+    assert text.index("GENERALIZED BORN:") < text.index("POISSON BOLTZMANN:")
+    assert "Generalized Born solvent" in shares
+    assert "Poisson Boltzmann solvent" in shares
+    assert "POISSON BOLTZMANN:" in (folder / "e.csv").read_text()
+    runs = json.loads(done.stdout)["runs"]
+    assert [run["method"] for run in runs] == ["gb", "pb"]
+    assert "EPB" in runs[1]["energy"]
+    assert "EGB" not in runs[1]["energy"]
+
+
+def test_no_nonpolar_term_with_inp_0_and_notes_of_defaults(folder: Path) -> None:
+    done = call(folder, PB.replace("inp=1, radiopt=0", "inp=0"), *parts(folder))
+    assert done.exit_code == 0, done.output
+    assert ("complex", "ENPOLAR") not in rows_of((folder / "o.dat").read_text())
+    assert "radiopt=0 (the radii of the topologies) stands in for MMPBSA.py's default" in done.output

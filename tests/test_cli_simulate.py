@@ -1,0 +1,226 @@
+"""`pele-ocl simulate`: files of a run, interrupted runs, replicas that stop, options that cannot be."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
+
+import pele_ocl
+from pele_ocl.cli.simulate import running
+from pele_ocl.errors import INTERRUPTED
+
+__all__ = ["on_the_chosen_device"]
+
+SHORT = ["--steps", 60, "--report-every", 20, "--minimize", 20, "--constraints", "hbonds", "--seed", 3]
+LADDER = ["--replicas", 4, "--temperatures", "300,303", "--exchange-every", 10]
+
+
+def rows_of(folder: Path) -> list[dict[str, str]]:
+    with open(folder / "energies.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Bytes of all files but the checkpoint, in which times of writing stand."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix != ".npz"}
+
+
+def test_a_run_writes_trajectories_and_tables(tmp_path):
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *SHORT, *LADDER, "--json")
+    found = json.loads(said.stdout)
+    assert found["steps"] == 60
+    assert found["time_ps"] == pytest.approx(0.12)
+    assert found["dynamics"]["temperatures"] == [300.0, 303.0]
+    assert found["exchanges"][0]["tried"] == 6
+    assert found["n_failed"] == 0
+    assert "46 bonds to hydrogen keep the lengths of the force field" in found["notes"]
+    assert found["ns_per_day"]["all"] == pytest.approx(4 * found["ns_per_day"]["replica"])
+    rows = rows_of(tmp_path / "run")
+    assert [row["step"] for row in rows] == [str(step) for step in (0, 20, 40, 60) for _ in range(4)]
+    lines = [json.loads(line) for line in (tmp_path / "run" / "energies.jsonl").read_text().splitlines()]
+    assert [line["total_kcal_mol"] for line in lines] == [float(row["total_kcal_mol"]) for row in rows]
+    assert [line["total_kcal_mol"] for line in lines[-4:]] == [row["total_kcal_mol"] for row in found["replicas"]]
+    atoms = pele_ocl.read(tmp_path / "run" / "hexapeptide.pdb")
+    for replica in range(4):
+        path = tmp_path / "run" / f"hexapeptide-{replica:05d}.nc"
+        energies = pele_ocl.energy_over(atoms, pele_ocl.trajectory(path))
+        own = [float(row["potential_kcal_mol"]) for row in rows if row["replica"] == str(replica)]
+        np.testing.assert_allclose(energies.total, own, atol=0.05)  # positions are float32 in the file
+
+
+@pytest.mark.filterwarnings("ignore:DCDReader")
+@pytest.mark.parametrize("form", ["dcd", "xtc", "h5"])
+def test_other_programs_read_the_trajectories(tmp_path, form):
+    run("simulate", HEXAPEPTIDE, "-o", tmp_path / form, *SHORT, "--trajectory", form)
+    run("simulate", HEXAPEPTIDE, "-o", tmp_path / "nc", *SHORT)
+    netcdf4 = pytest.importorskip("netCDF4")
+    with netcdf4.Dataset(tmp_path / "nc" / "hexapeptide-00000.nc") as file:
+        expected = file["coordinates"][:].data
+        assert file["time"].units == "picosecond"
+        np.testing.assert_allclose(file["time"][:], [0, 0.04, 0.08, 0.12], atol=1e-6)
+    path = tmp_path / form / f"hexapeptide-00000.{form}"
+    own = pele_ocl.trajectory(path)
+    assert len(own) == 4
+    if form == "h5":
+        h5py = pytest.importorskip("h5py")
+        with h5py.File(path) as file:
+            positions = np.array(file["positions"])
+    else:
+        mda = pytest.importorskip("MDAnalysis")
+        universe = mda.Universe(str(tmp_path / form / "hexapeptide.pdb"), str(path))
+        positions = np.array([frame.positions.copy() for frame in universe.trajectory])
+        times = [frame.time for frame in universe.trajectory]
+        np.testing.assert_allclose(times, [0, 0.04, 0.08, 0.12], atol=1e-5)
+    np.testing.assert_allclose(positions, expected, atol=0.006 if form == "xtc" else 1e-5)
+
+
+def test_trajectories_of_temperatures(tmp_path):
+    run("simulate", HEXAPEPTIDE, "-o", tmp_path / "t", *SHORT, *LADDER, "--trajectory-of", "temperature")
+    run("simulate", HEXAPEPTIDE, "-o", tmp_path / "r", *SHORT, *LADDER)
+    netcdf4 = pytest.importorskip("netCDF4")
+
+    def frames(path: Path) -> np.ndarray:
+        with netcdf4.Dataset(path) as file:
+            return file["coordinates"][:].data
+
+    of_rows = np.array([frames(tmp_path / "r" / f"hexapeptide-{k:05d}.nc") for k in range(4)])
+    rungs = np.array([int(row["rung"]) for row in rows_of(tmp_path / "r")]).reshape(4, 4)  # by report and row
+    assert (rungs != rungs[0]).any()
+    for ladder in range(2):
+        for rung, kelvin in enumerate(("300.00", "303.00")):
+            found = frames(tmp_path / "t" / f"hexapeptide-{ladder:04d}-{rung:03d}-{kelvin}K.nc")
+            rows = 2 * ladder + np.argmax(rungs[:, 2 * ladder : 2 * ladder + 2] == rung, axis=1)
+            np.testing.assert_array_equal(found, of_rows[rows, np.arange(4)])
+
+
+@pytest.mark.parametrize("form", ["nc", "dcd"])
+def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, form):
+    words = [HEXAPEPTIDE, *SHORT, *LADDER, "--trajectory", form]
+    run("simulate", *words, "-o", tmp_path / "whole")
+    told = running.Pace.__call__
+
+    def interrupted(pace: running.Pace, share: float) -> None:
+        told(pace, share)
+        if share > 0.6:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running.Pace, "__call__", interrupted)
+        run("simulate", *words, "-o", tmp_path / "part", code=INTERRUPTED)
+    with open(tmp_path / "part" / "energies.csv", "a") as file:
+        file.write("half a li")
+    with open(tmp_path / "part" / f"hexapeptide-00002.{form}", "ab") as file:
+        file.write(b"half a frame")
+    assert contents(tmp_path / "part") != contents(tmp_path / "whole")
+    said = run("simulate", *words, "-o", tmp_path / "part", code=1)
+    assert "holds a run already; --resume goes on with it" in said.stderr
+    said = run("simulate", *words[:-1], "h5", "-o", tmp_path / "part", "--resume", code=1)
+    assert "was of other reports or trajectories" in said.stderr
+    said = run("simulate", *words, "-o", tmp_path / "part", "--resume", "--gb", "none", code=1)
+    assert "go on with the solvent, restraints, cutoff" in said.stderr
+    run("simulate", *words, "-o", tmp_path / "part", "--resume")
+    assert contents(tmp_path / "part") == contents(tmp_path / "whole")
+
+
+def test_a_run_gets_longer(tmp_path):
+    short = [40 if word == 60 else word for word in SHORT]
+    for form in ("nc", "h5"):
+        words = [HEXAPEPTIDE, "--trajectory", form, "-o", tmp_path / form]
+        run("simulate", *words, *short)
+    said = run("simulate", *words, *SHORT, "--resume", code=1)
+    assert "was a run of 40 steps, 40 of them made, and cannot become one of 60; it can get longer if" in said.stderr
+    run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "whole")
+    run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "nc", "--resume")
+    assert contents(tmp_path / "nc") == contents(tmp_path / "whole")
+    said = run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "nc", "--resume")
+    assert "no steps were left to make" in said.stdout
+    said = run("simulate", HEXAPEPTIDE, *short, "-o", tmp_path / "nc", "--resume", code=1)
+    assert "was a run of 60 steps, 60 of them made, and cannot become one of 40" in said.stderr
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_with_the_same_bits(tmp_path):
+    words = [HEXAPEPTIDE, "--steps", "2000", "--report-every", "20", "--replicas", "2", "--constraints", "hbonds"]
+    command = [sys.executable, "-m", "pele_ocl", "simulate", *map(str, words), "-o"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    subprocess.run([*command, tmp_path / "whole"], check=True, env=environment)
+    for resume in ([], ["--resume"]):
+        table = tmp_path / "part" / "energies.csv"
+        before = table.stat().st_size if table.is_file() else 0
+        process = subprocess.Popen([*command, tmp_path / "part", *resume], env=environment)
+        while not table.is_file() or table.stat().st_size < before + 2000:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert contents(tmp_path / "part") != contents(tmp_path / "whole")
+    subprocess.run([*command, tmp_path / "part", "--resume"], check=True, env=environment)
+    assert contents(tmp_path / "part") == contents(tmp_path / "whole")
+
+
+def test_a_replica_that_stops_is_a_row(tmp_path):
+    words = [HEXAPEPTIDE, "-o", tmp_path / "run", "--steps", 40, "--report-every", 20, "--timestep", 12]
+    said = run("simulate", *words, "--replicas", 2, "--minimize", 0, code=1)
+    assert "replica 0: stopped at step" in said.stderr
+    rows = rows_of(tmp_path / "run")
+    last = [row for row in rows if row["error"]]
+    assert {row["replica"] for row in last} == {"0", "1"}
+    assert all("goes more than 1 A in a step" in row["error"] or "no number" in row["error"] for row in last)
+    assert all(row["potential_kcal_mol"] == "" for row in last)
+
+
+def test_several_structures_and_holding(tmp_path):
+    trialanine = Path(HEXAPEPTIDE).with_name("trialanine.pdb")
+    short = ["--steps", 20, "--report-every", 20, "--minimize", 0, "--trajectory", "none", "--timestep", 1]
+    said = run("simulate", HEXAPEPTIDE, trialanine, "-o", tmp_path / "two", *short, "--replicas", 2)
+    assert said.stdout.count("At the end, means of 2 replicas of ") == 2
+    assert said.stdout.count(" K, of the heat bath 300.0 K") == 2
+    assert {row["structure"] for row in rows_of(tmp_path / "two")} == {"hexapeptide", "trialanine"}
+    assert sorted(path.name for path in (tmp_path / "two").glob("*.pdb")) == ["hexapeptide.pdb", "trialanine.pdb"]
+    words = ["--restrain", "name CA:10", "--freeze", "resid 1", "--anneal", "0:300,1:0", "--json"]
+    found = json.loads(run("simulate", HEXAPEPTIDE, "-o", tmp_path / "held", *short, *words).stdout)
+    assert "the centre of mass is kept at rest" not in found["notes"]
+    assert found["replicas"][0]["bath_K"] == pytest.approx(294.0)
+    found = json.loads(
+        run("simulate", HEXAPEPTIDE, "-o", tmp_path / "nve", *short, "--integrator", "verlet", "--json").stdout
+    )
+    assert found["replicas"][0]["bath_K"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence", "code"),
+    [
+        ([], "give one of --steps and --time", 2),
+        (["--time", "5"], "a time above 0 with its unit is needed", 1),
+        (["--steps", 5, "--fixed-radii"], "is none of the energy", 2),
+        (["--steps", 5, "--gb", "sgbnp"], "--gb sgbnp has no gradient of all its energy", 2),
+        (["--steps", 5, "--temperatures", "warm"], "numbers with commas", 1),
+        (["--steps", 5, "--anneal", "0:300,5"], "points PS:K", 1),
+        (["--steps", 5, "--trajectory-of", "temperature"], "give --exchange-every", 2),
+        (["--steps", 5, "--constraints", "hbonds-present"], "choose 'hbonds'", 1),
+        (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),
+        (["--steps", 5, "--exchange-every", 5], "two temperatures or more", 1),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path, words, sentence, code):
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, code=code)
+    assert sentence in said.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_times_have_units(tmp_path):
+    words = ["--time", "40fs", "--timestep", 4, "--report-every", 10, "--hydrogen-mass", 3, "--temperature", 310]
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, "--constraints", "hbonds", "--json")
+    found = json.loads(said.stdout)
+    assert found["steps"] == 10
+    assert found["dynamics"]["temperatures"] == [310.0]
+    assert "hydrogens weigh 3 Da, which their neighbours lack" in found["notes"]

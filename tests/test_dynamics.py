@@ -1,0 +1,433 @@
+"""Dynamics: energies kept, temperatures, harmonic solids, exchanges, bonds held, and the bits of replicas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import labels_of_elements, require
+from test_minimize import PEPTIDE, VACUUM
+
+from pele_ocl import Atoms, Ensemble, FormatError, InputError, PositionalRestraint, Simulation, minimize
+from pele_ocl.opencl import Device
+from pele_ocl.units import BOLTZMANN_KCAL
+
+START = minimize(PEPTIDE, tolerance=0.5).atoms
+
+
+def wells(n: int, k: float) -> tuple[Atoms, dict]:
+    """Atoms that do not see each other, each in a harmonic well of k |x - x0|^2 kcal/mol; options of a simulation."""
+    rng = np.random.default_rng(n)
+    zeros = np.zeros(n)
+    atoms = Atoms(
+        rng.uniform(0, 30, (n, 3)), zeros, lj_sigma=zeros + 1, lj_epsilon=zeros,
+        labels=labels_of_elements([("C", "O", "H")[i % 3] for i in range(n)]),
+    )  # fmt: skip
+    return atoms, {"model": VACUUM, "terms": [PositionalRestraint(k)]}
+
+
+def total(simulation: Simulation) -> np.ndarray:
+    return simulation.potential_energies + simulation.kinetic_energies
+
+
+@pytest.mark.parametrize("constraints", [None, "hbonds"])
+def test_verlet_is_of_second_order(device, constraints):
+    """Halving the step quarters the error, float64, with bonds held and without, from where forces are large."""
+    require(device, "float64")
+
+    def end(timestep: float) -> np.ndarray:
+        simulation = Simulation(
+            PEPTIDE, integrator="verlet", timestep=timestep, constraints=constraints, precision="float64", seed=3,
+            device=device,
+        )  # fmt: skip
+        simulation.run(round(3 / timestep))
+        return np.stack([simulation.positions[0], simulation.velocities[0]])
+
+    coarse, middle, fine = (end(timestep) for timestep in (0.5, 0.25, 0.125))
+    for k in range(2):
+        ratio = np.linalg.norm(coarse[k] - middle[k]) / np.linalg.norm(middle[k] - fine[k])
+        assert ratio == pytest.approx(4.0, rel=0.05)
+
+
+def test_energy_drifts_no_more_than_openmms(device):
+    """NVE of the hexapeptide from one start: rms deviation of the total energy from its line, and the line's slope."""
+    openmm = pytest.importorskip("openmm")
+    system = hexapeptide_of_openmm()
+    ours = Simulation(START, 4, integrator="verlet", timestep=1.0, temperature=300.0, device=device)
+    velocities = ours.velocities[0]
+    integrator = openmm.VerletIntegrator(1e-3)
+    context = openmm.Context(system, integrator, openmm.Platform.getPlatformByName("CPU"))
+    context.setPositions(START.positions / 10)
+    context.setVelocities(velocities / 10)
+    theirs, own = [], []
+    for _ in range(40):
+        ours.run(20)
+        integrator.step(20)
+        state = context.getState(energy=True)
+        theirs.append((state.getKineticEnergy() + state.getPotentialEnergy())._value / 4.184)
+        own.append(total(ours))
+    assert not ours.errors
+    fluctuation, slope = deviations(np.array(theirs)[:, None])
+    own_fluctuation, own_slope = deviations(np.array(own))
+    assert own_fluctuation.max() < 2 * fluctuation[0]
+    assert abs(own_slope.mean()) < abs(slope[0]) + 0.3  # kcal/mol/ps, of 96 atoms
+
+
+def deviations(energies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fit lines to energies (n_times, n): rms deviations from them, and slopes in kcal/mol/ps."""
+    times = 0.02 * np.arange(len(energies))
+    lines = np.polyfit(times, energies, 1)
+    return (energies - times[:, None] * lines[0] - lines[1]).std(axis=0), lines[0]
+
+
+def hexapeptide_of_openmm():
+    """Make OpenMM's System of the hexapeptide in Amber99SB with OBC2."""
+    from openmm import app
+
+    file = app.PDBFile(str(Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"))
+    field = app.ForceField("amber99sb.xml", "amber99_obc.xml")
+    return field.createSystem(file.topology)
+
+
+@pytest.mark.parametrize("friction", [2.0, 50.0])
+def test_a_harmonic_solid_has_its_temperature_and_its_spread(device, friction):
+    """Positions vary by kT / 2k; the scheme is exact for harmonic wells, in positions and velocities."""
+    k, n, kt = 15.0, 30, BOLTZMANN_KCAL * 300
+    atoms, options = wells(n, k)
+    simulation = Simulation(atoms, 64, friction=friction, timestep=4.0, seed=1, device=device, **options)
+    assert not simulation.removes_motion
+    simulation.run(400)
+    spread, temperatures = np.zeros(n), np.zeros(n)
+    for _ in range(20):
+        simulation.run(37)
+        spread += ((simulation.positions[:] - atoms.positions) ** 2).sum(axis=2).mean(axis=0) / 3 / 20
+        v2 = (simulation.velocities[:] ** 2).sum(axis=2).mean(axis=0)
+        temperatures += atoms.masses * v2 / 418.4 / 3 / BOLTZMANN_KCAL / 20
+    assert spread.mean() == pytest.approx(kt / (2 * k), rel=0.02)
+    np.testing.assert_allclose(spread, kt / (2 * k), rtol=0.12)
+    assert temperatures.mean() == pytest.approx(300, rel=0.02)
+    np.testing.assert_allclose(temperatures, 300, rtol=0.12)
+    assert simulation.potential_energies.mean() == pytest.approx(1.5 * n * kt, rel=0.1)
+
+
+def test_exchanges_follow_theory(device):
+    """Acceptance between harmonic wells, where rows have been, and energies of each temperature."""
+    n, temperatures = 8, np.array([300.0, 420.0, 600.0])
+    atoms, options = wells(n, 5.0)
+    simulation = Simulation(
+        atoms, 96, temperature=temperatures.tolist(), exchange_every=40, friction=30.0, timestep=4.0, device=device,
+        **options,
+    )  # fmt: skip
+    simulation.run(200)
+    places, energies = [], [[], [], []]
+    for _ in range(60):
+        simulation.run(40)
+        rungs = simulation.rungs
+        places.append(rungs)
+        np.testing.assert_allclose(simulation.temperatures, temperatures[rungs])
+        assert (np.bincount(rungs, minlength=3) == 32).all()
+        for rung in range(3):
+            energies[rung].append(simulation.potential_energies[rungs == rung].mean())
+    tried, accepted = simulation.exchanges
+    assert (tried == 32 * np.array([33, 32])).all()
+    rng = np.random.default_rng(0)
+    for rung in range(2):
+        kt = BOLTZMANN_KCAL * temperatures[rung : rung + 2]
+        cold, warm = (kt_ * rng.gamma(1.5 * n, size=100_000) for kt_ in kt)  # energies of 3 n harmonic degrees
+        expected = np.minimum(1, np.exp((1 / kt[0] - 1 / kt[1]) * (cold - warm))).mean()
+        assert accepted[rung] / tried[rung] == pytest.approx(expected, abs=0.05)
+    for rung in range(3):
+        expected = 1.5 * n * BOLTZMANN_KCAL * temperatures[rung]
+        assert np.mean(energies[rung]) == pytest.approx(expected, rel=0.03)
+    # Each row is as often on each rung, and goes up as often as down.
+    places = np.array(places)
+    np.testing.assert_allclose([(places == rung).mean() for rung in range(3)], 1 / 3)
+    moves = np.array([[((places[:-1] == a) & (places[1:] == b)).sum() for b in range(3)] for a in range(3)])
+    assert abs(moves[0, 1] - moves[1, 0]) <= 96
+    assert abs(moves[1, 2] - moves[2, 1]) <= 96
+    assert min(moves[0, 1], moves[1, 2]) > 300
+    assert ((places == 0).any(axis=0) & (places == 2).any(axis=0)).mean() > 0.9
+
+
+def test_velocities_are_rescaled_with_an_exchange(device):
+    """Two rows at the bottom of their wells, which exchange for certain; without friction, and with hardly any time."""
+    atoms, options = wells(6, 5.0)
+    simulation = Simulation(
+        atoms, 2, temperature=[300.0, 400.0], exchange_every=1, friction=0.0, timestep=1e-6, device=device, **options
+    )
+    before = simulation.velocities[:]
+    simulation.run(1)
+    assert simulation.rungs.tolist() == [1, 0]
+    assert simulation.temperatures.tolist() == [400.0, 300.0]
+    factors = np.sqrt([4 / 3, 3 / 4])[:, None, None]
+    np.testing.assert_allclose(simulation.velocities[:], factors * before, rtol=1e-5)
+
+
+def test_bonds_to_hydrogen_are_held(device):
+    """Rings, methyls and amines of a peptide, and water; with heavy hydrogens, at 4 fs; velocities along no bond."""
+    for atoms in (START, water()):
+        simulation = Simulation(
+            atoms, 2, timestep=4.0, hydrogen_mass=3.0, constraints="hbonds", device=device, seed=5,
+        )  # fmt: skip
+        simulation.run(60)
+        assert not simulation.errors
+        held = simulation._bodies[0].constraints
+        owners = np.repeat(held.heavy, np.diff(held.starts))
+        for k in range(2):
+            x, v = simulation.positions[k], simulation._motion.arrays["velocities"].read(k)
+            bonds = x[held.hydrogens] - x[owners]
+            np.testing.assert_allclose(np.linalg.norm(bonds, axis=1), held.lengths, atol=1e-5)
+            along = (bonds * (v[held.hydrogens] - v[owners])).sum(axis=1) / held.lengths
+            assert np.abs(along).max() < 1e-4  # A/ps
+        masses = simulation.masses[0]
+        assert masses.sum() == pytest.approx(atoms.masses.sum())
+        assert masses[held.hydrogens].tolist() == [3.0] * len(held.hydrogens)
+    assert simulation.freedom[0] == 9 - 2 - 3
+
+
+def water() -> Atoms:
+    """A water molecule of TIP3P in vacuum."""
+    from pele_ocl.atoms import Angles, Bonded, Bonds
+
+    bonded = Bonded(
+        bonds=Bonds(atoms=[[0, 1], [0, 2]], parameters=[[553.0, 0.9572], [553.0, 0.9572]]),
+        angles=Angles(atoms=[[1, 0, 2]], parameters=[[100.0, np.radians(104.52)]]),
+        excluded=np.array([[0, 1], [0, 2], [1, 2]]),
+    )
+    return Atoms(
+        [[0, 0, 0], [0.9572, 0, 0], [-0.24, 0.9266, 0]], [-0.834, 0.417, 0.417], lj_sigma=[3.15, 1, 1],
+        lj_epsilon=[0.152, 0, 0], gb_radii=[1.5, 1.2, 1.2], gb_scales=[0.85, 0.85, 0.85],
+        labels=labels_of_elements(["O", "H", "H"]), bonded=bonded,
+    )  # fmt: skip
+
+
+def test_temperature_of_a_peptide_with_bonds_held(device):
+    """Kinetic temperature at 2 fs, and the share of each kind of atom, within its statistical error."""
+    simulation = Simulation(START, 48, constraints="hbonds", friction=20.0, seed=2, device=device)
+    simulation.run(200)
+    found = []
+    for _ in range(20):
+        simulation.run(20)
+        found.append(simulation.kinetic_temperatures.mean())
+    assert np.mean(found) == pytest.approx(300, rel=0.02)
+    assert not simulation.errors
+
+
+def test_a_replica_has_the_same_bits_alone_and_in_company(device):
+    options = dict(constraints="hbonds", hydrogen_mass=2.0, temperature=[280.0, 350.0], seed=9, device=device)
+    many = Simulation([START, PEPTIDE[:30]], [5, 2], **options).run(30)
+    again = Simulation([START, PEPTIDE[:30]], [5, 2], **options).run(30)
+    np.testing.assert_array_equal(many.positions[0:5], again.positions[0:5])
+    np.testing.assert_array_equal(many.velocities[0:5], again.velocities[0:5])
+    alone = Simulation(START, first_replica=3, **options)
+    for _ in range(30):  # however many steps are started at once
+        alone.run(1)
+    np.testing.assert_array_equal(alone.positions[0], many.positions[3])
+    np.testing.assert_array_equal(alone.velocities[0], many.velocities[3])
+    other = Simulation(PEPTIDE[:30], first_replica=1, **options).run(30)
+    np.testing.assert_array_equal(other.positions[0], many.positions[6])
+    assert np.abs(many.positions[0] - many.positions[2]).max() > 0.01
+
+
+def test_a_checkpoint_goes_on_with_the_same_bits(device, tmp_path):
+    options = dict(temperature=[300.0, 303.0], exchange_every=7, seed=4, device=device, constraints="hbonds")
+    whole = Simulation(START, 4, **options).run(33)
+    Simulation(START, 4, **options).run(14).save(tmp_path / "half.npz")  # right after an exchange
+    rest = Simulation(START, 4, **options).restore(tmp_path / "half.npz")
+    assert rest.steps == 14
+    rest.run(19)
+    np.testing.assert_array_equal(rest.positions[:], whole.positions[:])
+    np.testing.assert_array_equal(rest.velocities[:], whole.velocities[:])
+    np.testing.assert_array_equal(rest.rungs, whole.rungs)
+    np.testing.assert_array_equal(rest.exchanges, whole.exchanges)
+    assert whole.exchanges[1].sum() > 0
+    verlet = Simulation(START, integrator="verlet", device=device).run(5)
+    verlet.save(tmp_path / "verlet.npz")
+    other = Simulation(START, integrator="verlet", device=device).restore(tmp_path / "verlet.npz").run(5)
+    np.testing.assert_array_equal(other.positions[0], verlet.run(5).positions[0])
+
+
+def test_checkpoints_of_others_are_refused(device, tmp_path):
+    Simulation(START, device=device).save(tmp_path / "a.npz")
+    with pytest.raises(InputError, match=r"a.npz: the checkpoint has timestep 2.0, not 1.0"):
+        Simulation(START, timestep=1.0, device=device).restore(tmp_path / "a.npz")
+    with pytest.raises(InputError, match="is of other molecules"):
+        Simulation(PEPTIDE[:30], device=device).restore(tmp_path / "a.npz")
+    with pytest.raises(InputError, match="is of other molecules"):
+        Simulation(START.moved(START.positions + 1.0), device=device).restore(tmp_path / "a.npz")
+    for others in ({"model": VACUUM}, {"terms": [PositionalRestraint(5.0, START.positions + 0.1)]}, {"cutoff": 6.0}):
+        with pytest.raises(InputError, match=r"a.npz: replica 0 has -[\d.]+ kcal/mol there .* go on with the solvent"):
+            Simulation(START, device=device, remove_motion=None, **others).restore(tmp_path / "a.npz")
+    (tmp_path / "a.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:500])
+    with pytest.raises(FormatError, match="damaged"):
+        Simulation(START, device=device).restore(tmp_path / "a.npz")
+
+
+def test_a_replica_that_explodes_stops_and_says_why(device):
+    rows = Ensemble(START, 3, device=device)
+    clash = START.positions.copy()
+    first, second = np.flatnonzero(START.labels.elements == "C")[[1, 20]]
+    clash[second] = clash[first] + 0.05
+    rows.positions[1] = clash
+    simulation = Simulation(rows, constraints="hbonds", seed=6).run(40)
+    assert list(simulation.errors) == [1]
+    assert "stopped at step 1, 0.002 ps" in simulation.errors[1]
+    assert np.isnan(simulation.potential_energies[1])
+    alone = Simulation(START, constraints="hbonds", seed=6, device=device).run(40)
+    np.testing.assert_array_equal(simulation.positions[0], alone.positions[0])
+
+
+def test_devices_without_float64_hold_bonds_and_energy(device, monkeypatch):
+    """Fixed-point positions and float32 velocities."""
+    monkeypatch.setattr(Device, "has_float64", False)
+    held = Simulation(START, 2, constraints="hbonds", device=device, seed=5).run(50)
+    assert not held.errors
+    assert held._motion.arrays["velocities"].dtype == np.float32
+    bonds = held._bodies[0].constraints
+    owners = np.repeat(bonds.heavy, np.diff(bonds.starts))
+    lengths = np.linalg.norm(held.positions[0][bonds.hydrogens] - held.positions[0][owners], axis=1)
+    np.testing.assert_allclose(lengths, bonds.lengths, atol=1e-5)
+    verlet = Simulation(START, integrator="verlet", timestep=0.5, device=device)
+    before = total(verlet)
+    np.testing.assert_allclose(total(verlet.run(100)), before, atol=0.3)
+
+
+def test_frozen_atoms_and_restraints_hold(device):
+    frozen = np.arange(12)
+    simulation = Simulation(
+        START, 2, frozen=frozen, terms=[PositionalRestraint(5.0, atoms=[50])], constraints="hbonds", device=device
+    ).run(100)
+    assert not simulation.errors
+    assert not simulation.removes_motion
+    moved = np.abs(simulation.positions[:] - START.positions).max(axis=2)
+    assert moved[:, 12:].max() > 0.3
+    assert moved[:, 50].max() < 1.5
+    np.testing.assert_allclose(moved[:, :12], 0, atol=1e-6)
+    assert simulation.freedom[0] == 3 * 84 - len(simulation._bodies[0].constraints.hydrogens)
+
+
+def test_the_center_of_mass_rests(device):
+    def center(simulation: Simulation) -> np.ndarray:
+        return (START.masses[:, None] * simulation.positions[0]).sum(axis=0) / START.masses.sum()
+
+    kept, free = (Simulation(START, remove_motion=removes, device=device) for removes in (True, False))
+    before = center(kept)
+    assert np.abs(center(kept.run(200)) - before).max() < 0.02
+    assert np.abs(center(free.run(200)) - before).max() > 0.05
+
+
+def test_annealing_follows_its_schedule(device):
+    atoms, options = wells(60, 10.0)
+    anneal = [[0.0, 900.0], [0.4, 900.0], [1.2, 0.0]]
+    simulation = Simulation(atoms, 8, anneal=anneal, friction=100.0, timestep=4.0, device=device, **options)
+    assert simulation.temperatures[0] == 900
+    simulation.run(100)
+    assert simulation.kinetic_temperatures.mean() == pytest.approx(900, rel=0.12)
+    simulation.run(100)
+    assert simulation.temperatures[0] == pytest.approx(450)
+    assert simulation.kinetic_temperatures.mean() == pytest.approx(450, rel=0.2)
+    simulation.run(200)
+    assert simulation.temperatures[0] == 0
+    assert simulation.kinetic_temperatures.mean() < 5
+
+
+def test_annealing_may_begin_late(device):
+    atoms, options = wells(60, 10.0)
+    anneal = [[0.4, 100.0], [0.8, 900.0]]  # a line through both has -700 K at the first step
+    simulation = Simulation(atoms, 8, anneal=anneal, friction=100.0, timestep=4.0, device=device, **options).run(100)
+    assert simulation.errors == {}
+    assert simulation.temperatures[0] == 100
+    assert simulation.kinetic_temperatures.mean() == pytest.approx(100, rel=0.15)
+
+
+def test_positions_that_are_written_have_forces_of_their_own(device):
+    options = dict(constraints="hbonds", device=device)
+    moved = Simulation(START, seed=1, **options).run(20).positions[0]
+    found, expected = (Simulation(START, seed=2, **options) for _ in range(2))
+    for simulation in (found, expected):
+        simulation.positions[0] = moved
+    expected.ensemble.evaluate()
+    np.testing.assert_allclose(found.run(1).positions[0], expected.run(1).positions[0], atol=1e-9)
+
+
+def test_random_numbers_are_drawn_once(device):
+    simulation = Simulation([START, START.moved(START.positions + 1.0)], temperature=300.0, device=device)
+    first, second = simulation.velocities[:]
+    assert abs(np.corrcoef(first.ravel(), second.ravel())[0, 1]) < 0.3
+    simulation.run(1).draw_velocities()
+    assert abs(np.corrcoef(first.ravel(), simulation.velocities[0].ravel())[0, 1]) < 0.3
+
+
+def test_energies_that_are_no_numbers_are_not_exchanged(device):
+    simulation = Simulation(START, 2, temperature=[300.0, 310.0], exchange_every=5, device=device)
+    lost = START.positions.copy()
+    lost[1:] = lost[0]
+    simulation.positions[0] = lost
+    simulation.ensemble.evaluate()
+    assert np.isnan(simulation.potential_energies[0])
+    simulation._motion.exchange(simulation._rows, 0)
+    tried, accepted = simulation.exchanges
+    assert (tried[0], accepted[0]) == (1, 0)
+
+
+def test_replicas_are_minimised_first(device):
+    simulation = Simulation(PEPTIDE, 2, constraints="hbonds", device=device)
+    batch = simulation.minimize(max_iterations=20)
+    assert (batch.total < simulation.potential_energies + 1e-2).all()
+    assert simulation.run(20).errors == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"timestep": 0.0}, "timestep is 0; a time above 0"),
+        ({"integrator": "euler"}, "integrator is 'euler'"),
+        ({"temperature": [300.0], "exchange_every": 5}, "two temperatures or more"),
+        ({"temperature": [300.0, 310.0], "exchange_every": 5, "replicas": 3}, "fill no ladders of 2 temperatures"),
+        ({"hydrogen_mass": 6.0}, "take a smaller hydrogen_mass"),
+        ({"anneal": [[1.0, 300.0], [0.5, 200.0]]}, "must rise"),
+        ({"anneal": [[0.0, 300.0]], "temperature": [1.0, 2.0]}, "give one temperature"),
+        ({"seed": -1}, "seed is -1"),
+        ({"fixed_radii": True}, "none of the energy"),
+        ({"temperature": "warm"}, "temperature"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Simulation(PEPTIDE, **options)
+
+
+def test_notes_tell_of_steps_that_are_too_long(device):
+    def notes(**options) -> str:
+        return " ".join(Simulation(START, device=device, **options).notes)
+
+    assert "bonds to hydrogen vibrate too fast for steps of 2 fs" in notes()
+    assert "too fast" not in notes(constraints="hbonds")
+    assert "angles of hydrogens vibrate too fast for steps of 4 fs" in notes(constraints="hbonds", timestep=4.0)
+    assert "too fast" not in notes(constraints="hbonds", timestep=4.0, hydrogen_mass=3.0)
+
+
+def test_bonds_without_lengths_are_refused():
+    with pytest.raises(InputError, match="lengths of bonds"):
+        Simulation(replace(PEPTIDE, bonded=None), constraints="hbonds", only_terms=["nonbonded"])
+
+
+def test_random_numbers_are_philoxs(device):
+    """Numbers of Random123's own test of Philox4x32-10 for counters and keys of zeros and of ones."""
+    source = """
+        #include "common/real.clh"
+        #include "common/philox.clh"
+        #include "engine/rows.clh"
+        kernel void draw(ENSEMBLE, global uint *restrict found, const uint all) {
+            if (get_global_id(0)) return;
+            vstore4(philox((uint2)(all, all), (uint4)(all, all, all, all)), 0, found);
+        }
+    """
+    ensemble = Ensemble(START, device=device)
+    found = ensemble.array("row", 4, np.uint32)
+    known = {0: "6627e8d5 e169c58d bc57ac4c 9b00dbd8", 2**32 - 1: "408f276d 41c83b0e a20bc7c6 6d5451fd"}
+    for bits, numbers in known.items():
+        ensemble.kernel(source, "draw")(found=found, all=bits)
+        assert " ".join(f"{number:08x}" for number in found.read()[0]) == numbers
