@@ -26,7 +26,7 @@ COMMANDS = {
     "energy": "Compute the energy of the molecule in IN, term by term, and its full gradient.",
     "explore": "Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, Metropolis.",
     "ions": "Put ions around the molecule in IN.",
-    "kernel": "Print the kernel NAME of a ladder, or list them all.",
+    "kernel": "Print the kernel NAME of a ladder, such as potmap/gather, or list them all.",
     "mapmath": "Add and subtract maps, point by point: A - B, A + B + C.",
     "merge": "Put the results of all shards together.",
     "minimize": "Relax the structures in IN: move their atoms to a minimum of their energy.",

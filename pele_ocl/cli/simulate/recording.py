@@ -17,8 +17,8 @@ from ...atoms import Atoms, Floats
 from ...dynamics import Simulation
 from ...dynamics.checkpoint import restore, save
 from ...errors import FormatError, InputError
-from ...formats.conformation_files import ConformationFile, ConformationFormat, Content, write_conformation
-from ...formats.trajectory_files import INTERVAL, TRAJECTORY_FORMATS
+from ...formats.conformation_files import INTERVAL, ConformationFile, ConformationFormat, Content, write_conformation
+from ...formats.trajectory_files import TRAJECTORY_FORMATS
 from ...formats.writing import appending, replacing
 from ...inputfile import InputFile
 from ..report import provenance
