@@ -17,8 +17,8 @@ from ...atoms import Atoms, Floats
 from ...dynamics import Simulation
 from ...dynamics.checkpoint import restore, save
 from ...errors import FormatError, InputError
-from ...formats.conformation_files import ConformationFile, ConformationFormat, Content, write_conformation
-from ...formats.trajectory_files import INTERVAL, TRAJECTORY_FORMATS
+from ...formats.conformation_files import INTERVAL, ConformationFile, ConformationFormat, Content, write_conformation
+from ...formats.trajectory_files import TRAJECTORY_FORMATS
 from ...formats.writing import appending, replacing
 from ...inputfile import InputFile
 from ..report import provenance
@@ -100,7 +100,7 @@ class Recorder:
         if resume and path.is_file():
             self._go_on(restore(self._simulation, path))
             return True
-        if path.exists():
+        if not resume and any((self.folder / name).exists() for name in (CHECKPOINT, *_TABLES)):
             raise FormatError(f"{self.folder}: holds a run already; --resume goes on with it, or name another folder")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
