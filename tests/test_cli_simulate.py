@@ -132,6 +132,13 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, fo
     assert contents(tmp_path / "part") == contents(tmp_path / "whole")
 
 
+def test_tables_of_another_run_are_kept(tmp_path):
+    (tmp_path / "energies.csv").write_text("of another program")
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path, *SHORT, code=1)
+    assert "holds a run already" in said.stderr
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["of another program"]
+
+
 def test_a_run_gets_longer(tmp_path):
     short = [40 if word == 60 else word for word in SHORT]
     for form in ("nc", "h5"):

@@ -159,7 +159,7 @@ class Simulation:
             if len(rows) % n_rungs or self.settings.first_replica % n_rungs:
                 raise InputError(
                     f"{len(rows):,} replicas from number {self.settings.first_replica:,} on fill no ladders of "
-                    f"{n_rungs} temperatures; take a multiple"
+                    f"{n_rungs} temperatures; take a multiple of {n_rungs}"
                 )
         return np.array([k for rows in of_molecule.values() for k in rows]).reshape(-1, n_rungs)
 

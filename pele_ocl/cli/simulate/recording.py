@@ -100,7 +100,7 @@ class Recorder:
         if resume and path.is_file():
             self._go_on(restore(self._simulation, path))
             return True
-        if path.exists():
+        if not resume and any((self.folder / name).exists() for name in (CHECKPOINT, *_TABLES)):
             raise FormatError(f"{self.folder}: holds a run already; --resume goes on with it, or name another folder")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
