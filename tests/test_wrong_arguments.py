@@ -148,6 +148,8 @@ RIGHT: dict[str, Any] = {
     "PBModel.charges": "spl0",
     "PBModel.ions": (),
     "PoissonBoltzmann.solve_states.charges": [ATOMS.charges],
+    "Refiner.complexes.poses": ATOMS.positions[None],
+    "Refiner.refine.poses": ATOMS.positions[None],
     "PBSolvent.with_constants.model": pele_ocl.SolventModel(),
     "Simulation.restore.path": "checkpoint.npz",
     "Simulation.save.path": "out.npz",

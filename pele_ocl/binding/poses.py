@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 PIECE_ATOMS = 1 << 20  # of poses that are evaluated together
 
 
+def is_sdf(path: Path) -> bool:
+    """Tell if the suffix of a file says molecules of an SDF file."""
+    return path.suffix.lower() in (".sdf", ".sd", ".mol")
+
+
 def read_poses(path: str | PathLike[str], ligand: Atoms) -> Floats:
     """Read positions (m, n, 3) A of a ligand in an SDF file's molecules, or a .pdb or .cif file's models.
 
@@ -31,13 +36,13 @@ def read_poses(path: str | PathLike[str], ligand: Atoms) -> Floats:
     order.
     """
     path = file_path(path)
-    if path.suffix.lower() in (".sdf", ".sd", ".mol"):
+    if is_sdf(path):
         poses = _sdf_positions(read_file(path), ligand)
     else:
         poses = read_conformations(path)[1]
     if poses.shape[1] != len(ligand):
         raise FormatError(f"{path}: its poses have {poses.shape[1]:,} atoms, the ligand {len(ligand):,}")
-    if path.suffix.lower() not in (".sdf", ".sd", ".mol"):
+    if not is_sdf(path):
         require_order(path, ligand)
     return poses
 

@@ -24,7 +24,7 @@ COMMANDS = {
     "convert": "Write the map in IN as OUT, in the format that OUT's suffix says.",
     "devices": "List the OpenCL devices that can be used; 0 is the default.",
     "energy": "Compute the energy of the molecule in IN, term by term, and its full gradient.",
-    "explore": "Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, accept by Metropolis.",
+    "explore": "Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, Metropolis.",
     "ions": "Put ions around the molecule in IN.",
     "kernel": "Print the kernel NAME of a ladder, or list them all.",
     "mapmath": "Add and subtract maps, point by point: A - B, A + B + C.",

@@ -79,7 +79,7 @@ def explore(
     obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, precision: str, device: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, and accept by Metropolis.
+    """Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, Metropolis.
 
     Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no
     Boltzmann sample, and give no free energies.
