@@ -137,7 +137,6 @@ RIGHT: dict[str, Any] = {
     "Explorer.ligand": range(12, 18),
     "Explorer.positions": PAIR.positions[None],
     "Explorer.run.steps": 1,
-    "Refiner.complexes.poses": ATOMS.positions[None],
     "Ensemble.references.name": "restraint",
     "Ensemble.force_constants.name": "restraint",
     "Ensemble.targets.name": "center_restraint",

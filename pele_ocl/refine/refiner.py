@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import choice, number, numbers, positions_of, whole_number
+from ..arguments import callback, choice, number, numbers, positions_of, whole_number
 from ..atoms import Atoms, Floats
 from ..binding import Binding
 from ..binding.parts import Chosen
@@ -107,6 +107,7 @@ class Refiner:
         errors : "record" for poses that fail, "raise" for an InputError; progress : called with the share that is done
         """
         choice("errors", errors, ("raise", "record"))
+        callback("progress", progress)
         complexes = self.complexes(self.atoms.positions[np.newaxis] if poses is None else poses)
         size, found = max(1, _BATCH_ATOMS // len(self.atoms)), list[Refined]()
         for first in range(0, len(complexes), size):
