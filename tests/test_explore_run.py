@@ -23,6 +23,7 @@ from test_records import CHECK
 import pele_ocl
 from pele_ocl.binding.pele import find_run, read_report
 from pele_ocl.cli.explore import ExploreLine
+from pele_ocl.cli.explore_page import write_pages
 from pele_ocl.cli.launchers import launched
 from pele_ocl.errors import FormatError, InputError
 from pele_ocl.explore.control import read_simulation
@@ -362,13 +363,21 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert "2 explorers of 129 atoms, seed 7" in text
     assert "no Boltzmann sample" in text
     assert (tmp_path / "elsewhere" / "trajectory_1.pdb").exists()
+    page = (tmp_path / "elsewhere" / "explore.html").read_text()
+    data = json.loads(re.search(r'type="application/json">(.*?)</script>', page, re.DOTALL)[1])
+    rows = [row for k in (1, 2) for row in read_report(tmp_path / "elsewhere" / f"report_{k}").rows]
+    assert data["columns"]["currentEnergy"]["values"] == [float(row[3]) for row in rows]
+    assert data["axes"][1] == "Binding Energy"
+    assert "elsewhere/explore.html" in text
 
 
 def test_xtc(tmp_path):
     md = pytest.importorskip("mdtraj")
     output = {"reportPath": "out/report", "trajectoryPath": "out/trajectory.xtc"}
     control = write_run(tmp_path, settings(PELE_Output=output))
-    list(exploration(control, tmp_path / "out", 1, steps=2).run())
+    done = exploration(control, tmp_path / "out", 1, steps=2)
+    list(done.run())
+    assert write_pages(done)[0].exists()
     frames = md.load(str(tmp_path / "out" / "trajectory_1.xtc"), top=str(tmp_path / "complex.pdb"))
     assert len(frames) == len(read_report(tmp_path / "out" / "report_1"))
     native = read_structure(tmp_path / "complex.pdb").positions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..jobs.explore import Exploration, Files, Parameters, Steps, earlier_seed
 from ..jobs.facts import composition_as_json, settings
 from .clock import elapsed
 from .command import INPUT, EachOnce
+from .explore_page import write_pages
 from .launchers import launched
 from .options import debug_option, run_options
 from .physics import physics_lines
@@ -102,10 +103,11 @@ def explore(
         for sentence in run.notes:
             note(f"Note: {sentence}")
         last = _run(run, resume)
+        pages = write_pages(run)
     if as_json:
         say_records([_record(run, path, last)])
     else:
-        say(_text(run, path, last))
+        say(_text(run, path, last, pages))
 
 
 def _known_words(output: Path | None, seed: int | None, steps: int | None) -> dict[str, str]:
@@ -178,7 +180,7 @@ def _best(last: Mapping[int, Steps]) -> list[tuple[int, Steps, int]]:
     return sorted(rows, key=lambda row: (float(row[1].energies[row[2]]), row[0]))
 
 
-def _text(run: Exploration, path: Path, last: Mapping[int, Steps]) -> str:
+def _text(run: Exploration, path: Path, last: Mapping[int, Steps], pages: Sequence[Path]) -> str:
     """Make the lines that end a run."""
     rows = _best(last)
     columns = rows[0][1].columns
@@ -196,6 +198,7 @@ def _text(run: Exploration, path: Path, last: Mapping[int, Steps]) -> str:
     lines += [f"and {len(rows) - _SHOWN} more explorers"] if len(rows) > _SHOWN else []
     lines += ["", f"{taken:,} of {tried:,} steps accepted; reports are {run.files.report}_N. The walk is a search:"]
     lines += ["its states are no Boltzmann sample, and their averages no free energies."]
+    lines += [f"Pages of the states: {', '.join(map(str, pages))}"]
     lines += [f"{run.precision}, on {run.device_name}: in all {duration(elapsed())}"]
     return "\n".join(lines)
 
