@@ -24,6 +24,7 @@ from pele_ocl.units import debye_kappa, potential_factor
 FILE = pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb"
 STRUCTURE = read_structure(FILE)
 ATOMS = pele_ocl.read(FILE)[:12]
+PARTED = pele_ocl.read(FILE)[[*range(9), 41, 42, 43]]  # a piece of a residue, and a ligand that no bond joins to it
 GRID = pele_ocl.Grid.around(ATOMS, 3, 2)
 MAP = pele_ocl.Map(GRID, np.ones(GRID.shape[::-1], np.float32), "kcal/mol/e")
 PAIRS = pele_ocl.pairs_within(ATOMS, 5)
@@ -132,8 +133,9 @@ RIGHT: dict[str, Any] = {
     "sources": 0,
     "targets": 1,
     "Ensemble.array.per": "row",
-    "Explorer.ligand": [0, 1, 2],
-    "Explorer.positions": ATOMS.positions[None],
+    "Explorer.atoms": PARTED,
+    "Explorer.ligand": [9, 10, 11],
+    "Explorer.positions": PARTED.positions[None],
     "Explorer.run.steps": 1,
     "Ensemble.references.name": "restraint",
     "Ensemble.force_constants.name": "restraint",
@@ -145,6 +147,8 @@ RIGHT: dict[str, Any] = {
     "PBModel.charges": "spl0",
     "PBModel.ions": (),
     "PoissonBoltzmann.solve_states.charges": [ATOMS.charges],
+    "Refiner.complexes.poses": ATOMS.positions[None],
+    "Refiner.refine.poses": ATOMS.positions[None],
     "PBSolvent.with_constants.model": pele_ocl.SolventModel(),
     "Simulation.restore.path": "checkpoint.npz",
     "Simulation.save.path": "out.npz",
@@ -217,7 +221,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.PBSolvent: pele_ocl.PBSolvent,
     pele_ocl.PoissonBoltzmann: lambda: pele_ocl.PoissonBoltzmann(ATOMS, spacing=2.0, device=DEVICE),
     pele_ocl.Relaxer: lambda: pele_ocl.Relaxer(device=DEVICE),
-    pele_ocl.Explorer: lambda: pele_ocl.Explorer(ATOMS, [0, 1, 2], [], device=DEVICE),
+    pele_ocl.Explorer: lambda: pele_ocl.Explorer(PARTED, [9, 10, 11], [], device=DEVICE),
     pele_ocl.Binding: lambda: pele_ocl.Binding(ATOMS, "index 6:11", device=DEVICE),
     pele_ocl.Refiner: lambda: pele_ocl.Refiner(ATOMS, "index 6:11", max_iterations=1, device=DEVICE),
 }

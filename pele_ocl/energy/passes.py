@@ -76,7 +76,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         shape = TreeShape.of(layout.width, len(atoms))
         self.tree = None if accuracy is None else TreeSums(tiles, model, shape, accuracy)
-        self.of_surface = SurfaceRadii(tiles.n_slots) if model.gb_model.of_surface else None
+        self.of_surface = SurfaceRadii(tiles.n_slots, run.precision) if model.gb_model.of_surface else None
         self.tables = PairTables.of(
             run, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names,
             None if frozen is None else frozen.integrals,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CENTRES = 64  # atoms of a work-group on GPUs; on CPUs one has them all
 MOST_PARTS = 32  # in which spheres are added up
 WORK_ITEMS = 1 << 16  # of one conformation, which fill a GPU
-
+MOMENTS = 56  # of cl/energy/sgb/moments.clh, in float32 alone
 
 TYPES = {"exposed": np.dtype(np.int32)}  # of buffers that hold no reals
 
@@ -25,23 +25,28 @@ TYPES = {"exposed": np.dtype(np.int32)}  # of buffers that hold no reals
 class SurfaceRadii:
     """Launches that find exposed points, Born sums and energies of single atoms, of the passes of one molecule."""
 
-    def __init__(self, n_slots: int) -> None:
+    def __init__(self, n_slots: int, precision: str) -> None:
         """Share the spheres out. n_slots : of the tiles"""
-        self.n_slots = n_slots
+        self.n_slots, self.n_moments = n_slots, MOMENTS * n_slots if precision == "float32" else 1
         most = max(1, min(MOST_PARTS, WORK_ITEMS // n_slots))
         self.n_spheres = -(-n_slots // most)
         self.n_parts = -(-n_slots // self.n_spheres)
 
     def sizes(self, sums: str) -> dict[str, int]:
         """Count the reals in each buffer, for one conformation. sums : name of the buffer of Born sums"""
-        return {sums: self.n_parts * self.n_slots, "exposed": WORDS * self.n_slots, "areas": self.n_slots}
+        return {
+            sums: self.n_parts * self.n_slots, "exposed": WORDS * self.n_slots, "areas": self.n_slots,
+            "moments": self.n_moments,
+        }  # fmt: skip
 
     def launches(self, passes: AnyPasses, sums: str) -> list[BoundLaunch]:
         """Bind the launches that leave Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
         run, tiles, model = passes.run, passes.tiles, passes.model
         figures = np.column_stack([tiles.by_slot(column) for column in sgb_figures(passes.atoms, model.gb).T])
         self._parameters = run.upload(figures)
-        common = dict(n_tiles=len(tiles), parameters=self._parameters, **passes.named("points", "origins", "exposed"))
+        common = dict(
+            n_tiles=len(tiles), parameters=self._parameters, **passes.named("points", "origins", "exposed", "moments")
+        )
         units, on_cpu = unit_points(), run.device.kind == "CPU"
         items, centres = (1, self.n_slots) if on_cpu else (CENTRES, CENTRES)
         macros = {"TILE": tiles.size, "WORDS": WORDS, "ITEMS": items, "width": passes.layout.width}

@@ -1,8 +1,11 @@
 // Surface integrals 1/B of all atoms over the exposed points; eq. 2 of docs/theory/sgb.md. A work-group owns CENTRES
 // atoms of one conformation (third dimension) and a part of the spheres (second dimension). It puts their points in
 // line one sphere after the other. Its work-items add them up for vectors of atoms, always in one order.
+//
+// A point p at a distance r gives d.u + R over r^4, and r^2 = d^2 + R^2 + 2 R d.u: so 1/r^2 + (R^2 - d^2)/r^4, over 2 R.
 #include "common/real.clh"
 #include "energy/sgb/group.clh"
+#include "energy/sgb/moments.clh"
 
 #define ROOM 256  // points that are added up together
 
@@ -20,6 +23,7 @@ void surface_integrals(
     global const real4 *restrict parameters,    // (n_slots) radius of the surface [A] first, 0 at unused slots
     global const real4 *restrict units,         // (32 WORDS) points of the unit sphere
     global const int *restrict exposed,         // (n_conformations, n_slots, WORDS) bits of points.cl
+    global const real *restrict moments,        // (n_conformations, n_slots, MOMENTS), if there are any
     global real *restrict sums)                 // (n_conformations, n_parts, n_slots) [1/A]
 {
     local ushort lined[32 * WORDS];
@@ -32,7 +36,7 @@ void surface_integrals(
     global real *out = sums + ((size_t)conformation * n_parts + part) * n_slots;
     for (int i = first; i < end; i += ITEMS * WIDTH) STORE((realv)0, i, out);
     for (int j = first_sphere; j < last; ++j) {
-        const real radius = parameters[j].x, share = radius * radius / (32 * WORDS);
+        const real radius = parameters[j].x, share = radius / (2 * 32 * WORDS);
         global const int *bits = exposed + (at + j) * WORDS;
         for (int w = item; w < WORDS; w += ITEMS) firsts[w + 1] = popcount(bits[w]);
         if (item == 0) firsts[0] = 0;
@@ -50,19 +54,26 @@ void surface_integrals(
         for (int start = 0; start < count; start += ROOM) {
             const int size = min(ROOM, count - start);
             GROUP_BARRIER();
-            for (int k = item; k < size; k += ITEMS) line[k] = units[lined[start + k]];
+            for (int k = item; k < size; k += ITEMS) line[k] = 2 * radius * units[lined[start + k]];
             GROUP_BARRIER();
             for (int i = first; i < end; i += ITEMS * WIDTH) {
                 const real4 shift = origin - origins[box + i / TILE] + point;
                 const realv dx = shift.x - LOAD(i, x + at), dy = shift.y - LOAD(i, y + at), dz = shift.z - LOAD(i, z + at);
-                const realv middle = dx * dx + dy * dy + dz * dz + radius * radius;
-                realv sum = 0;
-                for (int k = 0; k < size; ++k) {
-                    const realv along = dx * line[k].x + dy * line[k].y + dz * line[k].z;
-                    const realv inv_r2 = inverse(middle + 2 * radius * along);
-                    sum += (along + radius) * inv_r2 * inv_r2;
+                const realv d2 = dx * dx + dy * dy + dz * dz, middle = d2 + radius * radius;
+#if HAS_MOMENTS
+                if (!ANY(d2 < (realv)(FAR_RADII2 * radius * radius))) {
+                    const realv sum = far_sum(dx, dy, dz, d2, radius, moments + (at + j) * MOMENTS);
+                    if (start == 0) STORE(LOAD(i, out) + sum * share, i, out);
+                    continue;
                 }
-                STORE(LOAD(i, out) + sum * share, i, out);
+#endif
+                realv once = 0, twice = 0;
+                for (int k = 0; k < size; ++k) {
+                    const realv inv_r2 = inverse(middle + dx * line[k].x + dy * line[k].y + dz * line[k].z);
+                    once += inv_r2;
+                    twice += inv_r2 * inv_r2;
+                }
+                STORE(LOAD(i, out) + (once + (radius * radius - d2) * twice) * share, i, out);
             }
         }
         GROUP_BARRIER();

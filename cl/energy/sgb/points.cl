@@ -4,6 +4,7 @@
 #include "common/real.clh"
 #include "common/tiles.clh"
 #include "energy/sgb/group.clh"
+#include "energy/sgb/moments.clh"
 
 #define FOUR_PI (real)12.566370614359172
 #define ROOM (64 + TILE)  // neighbours that are tested together
@@ -35,6 +36,21 @@ INLINE int hidden_by(local const real4 *near, int count, global const real *colu
     return hidden;
 }
 
+#if HAS_MOMENTS
+// Adds up products of the exposed points of a word.
+INLINE void add_products(realv *sums, int exposed, global const real *columns, int word) {
+    for (int first = 0; first < 32; first += WIDTH) {
+        global const real *own = columns + 32 * word + first;
+        real lanes[WIDTH];
+        for (int lane = 0; lane < WIDTH; ++lane) lanes[lane] = exposed >> (first + lane) & 1;
+        const realv counted = LOAD(0, lanes);
+        realv products[MOMENTS];
+        find_products(LOAD(0, own), LOAD(32 * WORDS, own), LOAD(64 * WORDS, own), products);
+        for (int k = 0; k < MOMENTS; ++k) sums[k] += counted * products[k];
+    }
+}
+#endif
+
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void exposed_points(
     const int n_tiles,
@@ -48,8 +64,12 @@ void exposed_points(
     global const real4 *restrict parameters,    // (n_slots) radii of the two surfaces [A], gamma, alpha; 0 at unused slots
     global const real *restrict columns,        // (3, 32 WORDS) points of the unit sphere
     global int *restrict exposed,               // (n_conformations, n_slots, WORDS) bit k of word w: point 32 w + k
-    global real *restrict areas)                // (n_conformations, n_slots) accessible to the probe [A^2]
+    global real *restrict areas,                // (n_conformations, n_slots) accessible to the probe [A^2]
+    global real *restrict moments)              // (n_conformations, n_slots, MOMENTS) of exposed points, if there are any
 {
+#if HAS_MOMENTS
+    local real parts[MOMENTS * ITEMS];
+#endif
     local real4 near[ROOM];
     local int hidden[WORDS];
     local int n_near;
@@ -86,9 +106,22 @@ void exposed_points(
             if (is_full && item == 0) n_near = 0;
             GROUP_BARRIER();
         }
-        if (kind == 0)
+        if (kind == 0) {
             for (int w = item; w < WORDS; w += ITEMS) exposed[(at + own) * WORDS + w] = ~hidden[w];
-        else if (item == 0) {
+#if HAS_MOMENTS
+            realv sums[MOMENTS];
+            for (int k = 0; k < MOMENTS; ++k) sums[k] = 0;
+            for (int w = item; w < WORDS; w += ITEMS)
+                if (~hidden[w]) add_products(sums, ~hidden[w], columns, w);
+            for (int k = 0; k < MOMENTS; ++k) parts[k * ITEMS + item] = lane_sum(sums[k]);
+            GROUP_BARRIER();
+            for (int k = item; k < MOMENTS; k += ITEMS) {
+                real sum = 0;
+                for (int of = 0; of < ITEMS; ++of) sum += parts[k * ITEMS + of];
+                moments[(at + own) * MOMENTS + k] = ways[k] * sum;
+            }
+#endif
+        } else if (item == 0) {
             int sum = 0;
             for (int w = 0; w < WORDS; ++w) sum += popcount(~hidden[w]);
             areas[at + own] = FOUR_PI * radius * radius * sum / (32 * WORDS);

@@ -1,102 +1,159 @@
 // Pairs of atoms with a dielectric constant of their own: what their Coulomb and GB energies are more than the pair passes
-// gave them, who have one constant for all; eq. 3 of docs/theory/sgb.md. A work-group an atom of one conformation (third
-// dimension), whose work-items share its pairs; after all other passes, whose gradient it adds to. Born radii are held.
+// gave them, who have one constant for all; eq. 3 of docs/theory/sgb.md. Such atoms are special, and few. Both kernels run
+// after all other passes, whose gradient they add to. Born radii are held.
 #include "common/real.clh"
-#include "common/vector.clh"
+#include "common/tiles.clh"
 #include "energy/results.clh"
 #include "physics/coulomb.clh"
 #include "physics/gb_still.clh"
 
+#ifndef TILE
+#error "TILE: atoms in a tile, a multiple of WIDTH"
+#endif
 #ifndef ITEMS
 #error "ITEMS: work-items of a group"
 #endif
 
-#define PARTS 6  // sums of a work-item
+#define PARTS 5  // sums of an atom
 
-typedef struct { real coulomb, scaled, gb, x, y, z; } Corrections;
+typedef struct { realv parts[PARTS]; } Corrections;  // Coulomb and GB energy [kcal/mol], gradient [kcal/mol/A]
 
-kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void correct_dielectric(
-    const int n_atoms,
-    const int n_slots,
-    const int n_special,
-    const int n_rows,                             // energies before the Born radii in the results, of atoms or tiles
-    const int coulomb_term,                       // index in `further` of each term, -1 where it does not count
-    const int scaled_term,
-    const int gb_term,
-    const real step,                              // A of a coordinate's unit
-    const real cutoff2,                           // [A^2]
-    global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
-    global const real2 *restrict atoms,           // (n_atoms) charge as the passes have it, 1/eps
-    global const int *restrict special,           // (n_special) the atoms of 1/eps below 1, rising
-    global const int *restrict slots,             // (n_atoms) slot of each atom
-    global const int *restrict starts,            // (n_atoms + 1) first of each atom's `partners`
-    global const int *restrict partners,          // atoms with which it has no Coulomb energy in the passes, both ways
-    global const real *restrict scaled,           // of each: charges of the 1-4 pair times Coulomb's constant, 0 for none
-    global const real *restrict born,             // (n_conformations, n_slots) [A]
-    global real *restrict results)                // energy/results.clh
+#define DIELECTRIC_ARGUMENTS \
+    const int n_tiles, \
+    const int n_atoms, \
+    const int n_special, \
+    const int n_rows,                       /* energies before the Born radii in the results, of atoms or tiles */ \
+    const int coulomb_term,                 /* index in `further` of each term, -1 where it does not count */ \
+    const int scaled_term, \
+    const int gb_term, \
+    const real cutoff2,                     /* [A^2] */ \
+    global const real4 *restrict points,    /* (n_conformations, n_slots) x, y, z from the tile's origin [A], charge */ \
+    global const real *restrict x,          /* the same as columns */ \
+    global const real *restrict y, \
+    global const real *restrict z, \
+    global const real4 *restrict origins,   /* (n_conformations, n_tiles) [A] */ \
+    global const real *restrict born,       /* (n_conformations, n_slots) [A] */ \
+    global const int *restrict order,       /* (n_slots) atom of each slot, -1 at unused ones */ \
+    global const int *restrict special,     /* (n_special) slots of the special atoms, rising */ \
+    global const real *restrict inverses,   /* (n_slots) 1/eps */ \
+    global real *restrict results           /* energy/results.clh */
+
+// Adds pairs at these vectors [A] with these products of charges, times what 1/eps is more than 1, and of Born radii.
+// An atom and itself, and unused slots, come with charges 0.
+INLINE void add_pairs(
+    Corrections *sum, realv dx, realv dy, realv dz, realv charges, realv product, real cutoff2, bool has_coulomb,
+    bool has_gb) {
+    const maskv nothing = charges == (realv)0;
+    const realv r2 = CHOOSE(dx * dx + dy * dy + dz * dz, (real)1, nothing);
+    const realv counted = CHOOSE((real)0, charges, r2 <= (realv)cutoff2);
+    const realv inv_r = inverse_sqrt(r2), coulomb = has_coulomb ? coulomb_energy(counted, inv_r) : (realv)0;
+    realv pull = coulomb * inv_r * inv_r;
+    if (has_gb) {
+        const realv radii2 = CHOOSE(product, (real)1, nothing);
+        const realv gauss = still_gauss(r2, GAUSS_EXPONENT * inverse(radii2));
+        const realv inv_f = still_inverse_f(r2, radii2, gauss), energy = -counted * inv_f;
+        sum->parts[1] += energy;
+        pull -= still_slope(-energy * inv_f * inv_f, gauss);
+    }
+    sum->parts[0] += coulomb;
+    sum->parts[2] += pull * dx;
+    sum->parts[3] += pull * dy;
+    sum->parts[4] += pull * dz;
+}
+
+// Pairs of all atoms with special ones. A work-item has a vector of slots.
+kernel void correct_all(
+    DIELECTRIC_ARGUMENTS,
+    global const real *restrict charges,    // (n_slots) as the passes have them
+    global const int *restrict starts,      // (n_atoms + 1) first of each atom's `partners`
+    global const int *restrict partners,    // slots with which it has no Coulomb energy in the passes, both ways
+    global const real *restrict scaled)     // of each: charges of the 1-4 pair times Coulomb's constant, 0 for none
 {
-    local real parts[PARTS * ITEMS];
-    const int item = get_local_id(0), i = get_group_id(0), conformation = get_global_id(2);
+    const int first = get_global_id(0) * WIDTH, conformation = get_global_id(2), n_slots = n_tiles * TILE;
+    if (first >= n_slots) return;
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
     const Results own = results_of(results, conformation, n_rows, n_atoms);
-    global const coordinate *all = positions + 3 * (size_t)conformation * n_atoms;
-    const size_t at = (size_t)conformation * n_slots;
-    const real2 of_own = atoms[i];
-    const bool is_special = of_own.y < (real)1;
-    const int count = is_special ? n_atoms : n_special;
-    Corrections sum = {0, 0, 0, 0, 0, 0};
-    for (int k = item; k < count; k += ITEMS) {
-        const int j = is_special ? k : special[k];
-        if (j == i) continue;
-        const Vector d = vector_between(all, i, j, step);
-        const real r2 = (real)dot_product(d, d);
-        if (r2 > cutoff2) continue;
-        const real charges = of_own.x * atoms[j].x * (fmin(of_own.y, atoms[j].y) - (real)1);
-        const real inv_r = inverse_sqrt(r2), coulomb = coulomb_term < 0 ? (real)0 : coulomb_energy(charges, inv_r);
-        real pull = coulomb * inv_r * inv_r;
-        if (gb_term >= 0) {
-            const real product = born[at + slots[i]] * born[at + slots[j]];
-            const real gauss = still_gauss(r2, GAUSS_EXPONENT * inverse(product));
-            const real inv_f = still_inverse_f(r2, product, gauss), energy = -charges * inv_f;
-            sum.gb += energy;
-            pull -= still_slope(-energy * inv_f * inv_f, gauss);
+    const realv own_x = LOAD(first, x + at), own_y = LOAD(first, y + at), own_z = LOAD(first, z + at);
+    const realv radii = LOAD(first, born + at), own_charges = LOAD(first, charges), own_inverses = LOAD(first, inverses);
+    const real4 origin = origins[box + first / TILE];
+    Corrections sum = {{0, 0, 0, 0, 0}};
+    for (int k = 0; k < n_special; ++k) {
+        const int j = special[k];
+        const real4 point = points[at + j], shift = origins[box + j / TILE] - origin;
+        realv products = own_charges * point.w * (fmin(own_inverses, (realv)inverses[j]) - (real)1);
+        if (j / WIDTH == first / WIDTH) {
+            real each[WIDTH];
+            STORE(products, 0, each);
+            each[j % WIDTH] = 0;
+            products = LOAD(0, each);
         }
-        sum.coulomb += coulomb;
-        sum.x -= pull * (real)d.x;
-        sum.y -= pull * (real)d.y;
-        sum.z -= pull * (real)d.z;
+        add_pairs(
+            &sum, point.x + shift.x - own_x, point.y + shift.y - own_y, point.z + shift.z - own_z, products,
+            radii * born[at + j], cutoff2, coulomb_term >= 0, gb_term >= 0);
     }
-    for (int k = starts[i] + item; k < starts[i + 1]; k += ITEMS) {
-        const int j = partners[k];
-        const Vector d = vector_between(all, i, j, step);
-        const real r2 = (real)dot_product(d, d);
-        if (r2 > cutoff2) continue;
-        const real inv_r = inverse_sqrt(r2);
-        const real share = fmin(of_own.y, atoms[j].y) - (real)1;
-        const real whole = coulomb_term < 0 ? (real)0 : coulomb_energy(of_own.x * atoms[j].x * share, inv_r);
-        const real part = scaled_term < 0 ? (real)0 : coulomb_energy(scaled[k] * share, inv_r);
-        sum.coulomb -= whole;
-        sum.scaled += part;
-        const real pull = (part - whole) * inv_r * inv_r;
-        sum.x -= pull * (real)d.x;
-        sum.y -= pull * (real)d.y;
-        sum.z -= pull * (real)d.z;
-    }
-    const real own_parts[PARTS] = {sum.coulomb, sum.scaled, sum.gb, sum.x, sum.y, sum.z};
-    for (int c = 0; c < PARTS; ++c) parts[c * ITEMS + item] = own_parts[c];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (item == 0) {
-        real whole[PARTS];
-        for (int c = 0; c < PARTS; ++c) {
-            whole[c] = 0;
-            for (int k = 0; k < ITEMS; ++k) whole[c] += parts[c * ITEMS + k];
+    real whole[PARTS * WIDTH];
+    for (int c = 0; c < PARTS; ++c) STORE(sum.parts[c], c * WIDTH, whole);
+    for (int lane = 0; lane < WIDTH; ++lane) {
+        const int slot = first + lane, i = order[slot];
+        if (i < 0) continue;
+        real coulomb = whole[lane], quarter = 0, gradient[3];
+        for (int axis = 0; axis < 3; ++axis) gradient[axis] = whole[(2 + axis) * WIDTH + lane];
+        for (int k = starts[i]; k < starts[i + 1]; ++k) {
+            const int j = partners[k];
+            const real4 d = points[at + j] - points[at + slot] + origins[box + j / TILE] - origin;
+            const real r2 = d.x * d.x + d.y * d.y + d.z * d.z;
+            if (r2 > cutoff2) continue;
+            const real inv_r = (real)1 / sqrt(r2), share = fmin(inverses[slot], inverses[j]) - (real)1;
+            const real passed = coulomb_term < 0 ? (real)0 : charges[slot] * charges[j] * share * inv_r;
+            const real part = scaled_term < 0 ? (real)0 : scaled[k] * share * inv_r;
+            const real pull = (part - passed) * inv_r * inv_r;
+            coulomb -= passed;
+            quarter += part;
+            gradient[0] += pull * d.x;
+            gradient[1] += pull * d.y;
+            gradient[2] += pull * d.z;
         }
 #if GRADIENT
-        global real *out = own.gradient + 3 * (size_t)i;
-        for (int axis = 0; axis < 3; ++axis) out[axis] += whole[3 + axis];
+        for (int axis = 0; axis < 3; ++axis) own.gradient[3 * (size_t)i + axis] += gradient[axis];
 #endif
-        if (coulomb_term >= 0) own.further[(size_t)coulomb_term * n_atoms + i] = whole[0] / 2;
-        if (scaled_term >= 0) own.further[(size_t)scaled_term * n_atoms + i] = whole[1] / 2;
-        if (gb_term >= 0) own.further[(size_t)gb_term * n_atoms + i] = whole[2] / 2;
+        if (coulomb_term >= 0) own.further[(size_t)coulomb_term * n_atoms + i] = coulomb / 2;
+        if (scaled_term >= 0) own.further[(size_t)scaled_term * n_atoms + i] = quarter / 2;
+        if (gb_term >= 0) own.further[(size_t)gb_term * n_atoms + i] = whole[WIDTH + lane] / 2;
     }
+}
+
+// Pairs of special atoms with all that are not. A work-group has a special atom, whose pairs its work-items share.
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void correct_special(
+    DIELECTRIC_ARGUMENTS,
+    global const real *restrict others)     // (n_slots) charges, 0 of special atoms and at unused slots
+{
+    local real each[PARTS * ITEMS];
+    const int item = get_local_id(0), slot = special[get_group_id(0)], conformation = get_global_id(2);
+    const int n_slots = n_tiles * TILE;
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
+    const real4 point = points[at + slot], origin = origins[box + slot / TILE];
+    const real charge = point.w * (inverses[slot] - (real)1), radius = born[at + slot];
+    Corrections sum = {{0, 0, 0, 0, 0}};
+    for (int j = item * WIDTH; j < n_slots; j += ITEMS * WIDTH) {
+        const real4 shift = origins[box + j / TILE] - origin - point;
+        add_pairs(
+            &sum, LOAD(j, x + at) + shift.x, LOAD(j, y + at) + shift.y, LOAD(j, z + at) + shift.z,
+            charge * LOAD(j, others), radius * LOAD(j, born + at), cutoff2, coulomb_term >= 0, gb_term >= 0);
+    }
+    for (int c = 0; c < PARTS; ++c) each[c * ITEMS + item] = lane_sum(sum.parts[c]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item > 0) return;
+    const Results own = results_of(results, conformation, n_rows, n_atoms);
+    const int i = order[slot];
+    real whole[PARTS];
+    for (int c = 0; c < PARTS; ++c) {
+        whole[c] = 0;
+        for (int k = 0; k < ITEMS; ++k) whole[c] += each[c * ITEMS + k];
+    }
+#if GRADIENT
+    for (int axis = 0; axis < 3; ++axis) own.gradient[3 * (size_t)i + axis] += whole[2 + axis];
+#endif
+    if (coulomb_term >= 0) own.further[(size_t)coulomb_term * n_atoms + i] += whole[0] / 2;
+    if (gb_term >= 0) own.further[(size_t)gb_term * n_atoms + i] += whole[1] / 2;
 }

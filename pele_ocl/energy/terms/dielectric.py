@@ -55,24 +55,31 @@ class DielectricCorrections(Addend):
         return self._names
 
     def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
-        run, n, tiles = context.run, len(context.atoms), context.tiles
+        run, tiles, buffers = context.run, context.tiles, context.buffers
         terms = [index + self._names.index(name) if name in self._names else -1 for name in _TERMS]
-        slots = np.empty(n, np.int64)
-        slots[tiles.order[tiles.used]] = np.flatnonzero(tiles.used)
-        charges = scaled_charges(context.atoms, self._model, run.precision)
-        starts = np.searchsorted(self._first, np.arange(n + 1))
-        arguments = dict(
-            n_atoms=n, n_slots=tiles.n_slots, n_special=len(self._special), n_rows=context.n_energies,
-            step=context.encoding.step, cutoff2=self._cutoff2,
-            atoms=run.upload(np.column_stack([charges, self._inverses])), special=run.upload(self._special, np.int32),
-            slots=run.upload(slots, np.int32), starts=run.upload(starts, np.int32),
-            partners=run.upload(self._second, np.int32), scaled=run.upload(self._products),
+        charges = tiles.by_slot(scaled_charges(context.atoms, self._model, run.precision))
+        inverses = np.where(tiles.used, self._inverses[tiles.order], 1.0)
+        special = np.sort(tiles.slots[self._special])
+        common = dict(
+            n_tiles=len(tiles), n_atoms=len(context.atoms), n_special=len(special), n_rows=context.n_energies,
+            cutoff2=self._cutoff2, inverses=run.upload(inverses), special=run.upload(special, np.int32),
+            order=run.upload(np.where(tiles.used, tiles.order, -1), np.int32),
             **dict(zip(("coulomb_term", "scaled_term", "gb_term"), terms, strict=True)),
-            **{name: context.buffers[name] for name in ("positions", "born", "results")},
+            **{name: buffers[name] for name in ("points", "x", "y", "z", "origins", "born", "results")},
         )  # fmt: skip
+        all_pairs = dict(
+            charges=run.upload(charges), partners=run.upload(tiles.slots[self._second], np.int32),
+            starts=run.upload(np.searchsorted(self._first, np.arange(len(context.atoms) + 1)), np.int32),
+            scaled=run.upload(self._products),
+        )  # fmt: skip
+        on_cpu = run.device.kind == "CPU"
+        items, width = (1, run.device.vector_width(run.precision)) if on_cpu else (ITEMS, 1)
+        macros = {"ITEMS": items, "TILE": tiles.size, "SCREENED": 0, "width": min(width, tiles.size), **context.macros}
+        file, n_vectors = "energy/terms/dielectric.cl", tiles.n_slots // macros["width"]
+        others = run.upload(np.where(inverses < 1, 0.0, charges))
         return [
+            run.bind(file, "correct_all", (n_vectors, 1), (items, 1), {**common, **all_pairs}, **macros),
             run.bind(
-                "energy/terms/dielectric.cl", "correct_dielectric", (n * ITEMS, 1), (ITEMS, 1), arguments, ITEMS=ITEMS,
-                SCREENED=0, **context.macros,
-            )
+                file, "correct_special", (len(special) * items, 1), (items, 1), {**common, "others": others}, **macros
+            ),
         ]  # fmt: skip
