@@ -202,6 +202,8 @@ def test_a_run_goes_on_where_it_ended(complex_file, pose_file, tmp_path):
     refine(complex_file, pose_file, "-o", out)
     journal, table = out / "refine.jsonl", out / "refine.csv"
     whole, rows = journal.read_text(), numbers_of(table)
+    words = ("refine", complex_file, pose_file, "--ligand", LIGAND, "-o", out)
+    assert "holds poses that were refined before; go on by --resume" in error_of(*words)
     journal.write_text("".join(whole.splitlines(keepends=True)[:2]))
     (out / "poses_3.pdb").unlink()
     table.unlink()
