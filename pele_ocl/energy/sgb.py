@@ -44,7 +44,9 @@ class SurfaceRadii:
         run, tiles, model = passes.run, passes.tiles, passes.model
         figures = np.column_stack([tiles.by_slot(column) for column in sgb_figures(passes.atoms, model.gb).T])
         self._parameters = run.upload(figures)
-        common = dict(n_tiles=len(tiles), parameters=self._parameters, **passes.named("points", "origins", "exposed", "moments"))
+        common = dict(
+            n_tiles=len(tiles), parameters=self._parameters, **passes.named("points", "origins", "exposed", "moments")
+        )
         units, on_cpu = unit_points(), run.device.kind == "CPU"
         items, centres = (1, self.n_slots) if on_cpu else (CENTRES, CENTRES)
         macros = {"TILE": tiles.size, "WORDS": WORDS, "ITEMS": items, "width": passes.layout.width}
