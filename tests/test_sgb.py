@@ -126,6 +126,17 @@ def test_energy_and_gradient_are_as_defined(variant, gb, precision, device):
         np.testing.assert_array_equal(single.gradient, batch.gradients[k])
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_spheres_afar_are_as_their_points(variant, device):
+    """Two lumps apart, of which float32 has the other one's moments."""
+    positions = ATOMS.positions.copy()
+    positions[45:] += (15, 0, 0)
+    apart = ATOMS.moved(positions)
+    plan = Energy(apart, model=MODELS["sgbnp"], gradient=False, variant=variant, precision="float32", device=device)
+    expected = sgb.surface_born_radii(apart, MODELS["sgbnp"])
+    np.testing.assert_allclose(plan.evaluate().born_radii, expected, rtol=ROUNDED)
+
+
 @pytest.mark.parametrize("options", [{"one_four": "exclude"}, {"cutoff": 6.0}, {"only_terms": ["coulomb", "gb_self"]}])
 def test_options_count(options, device):
     require(device, "float64")

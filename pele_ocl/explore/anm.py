@@ -95,7 +95,7 @@ class ANM(Move):
         if self.picking == "defined" and self.defined > len(self._modes):
             raise InputError(f"mode {self.defined} is defined; there are {len(self._modes)}")
         walk.ensemble.force_constants(RESTRAINT)[:] = np.zeros(len(walk.atoms))
-        walk.ensemble.evaluate()
+        walk.ensemble.evaluate(keep_radii=walk.holds_radii)
 
     def _computed(self, nodes: Floats) -> Modes:
         """Modes of the nodes (n_nodes, 3) A."""
