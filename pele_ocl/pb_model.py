@@ -6,8 +6,9 @@ All rules, units and constants are APBS's, version 3.4.1; docs/theory/poisson-bo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +28,8 @@ SURFACES = ("edges", "mol", "smol", "spl2")
 SPREADINGS = ("spl0", "spl2")
 BOUNDARIES = ("mdh", "sdh", "zero")
 EQUATIONS = ("linear", "nonlinear")
+# What input files of APBS by PyMOL and pdb2pqr have, and so published pictures: options of PBModel.
+LIKE_APBS: Mapping[str, Any] = {"surface": "smol", "charges": "spl2", "boundary": "sdh"}
 
 SMALL = 1e-9  # A: radii and probes below it count as none, as in APBS
 MOST_IONS = 9

@@ -27,7 +27,7 @@ def a_value(option: click.Option) -> list[str]:
     return [right] * option.nargs
 
 
-OF_A_FORM = {"--shard": "1/2"}
+OF_A_FORM = {"--shard": "1/2", "--points": "65", "--points-per-item": "8", "--group": "8x4"}
 READ_AT_ONCE = ("--pele",)  # a folder, of which a wrong one is answered first
 
 

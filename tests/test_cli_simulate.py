@@ -66,6 +66,8 @@ def test_other_programs_read_the_trajectories(tmp_path, form):
     netcdf4 = pytest.importorskip("netCDF4")
     with netcdf4.Dataset(tmp_path / "nc" / "hexapeptide-00000.nc") as file:
         expected = file["coordinates"][:].data
+        assert file["time"].units == "picosecond"
+        np.testing.assert_allclose(file["time"][:], [0, 0.04, 0.08, 0.12], atol=1e-6)
     path = tmp_path / form / f"hexapeptide-00000.{form}"
     own = pele_ocl.trajectory(path)
     assert len(own) == 4
@@ -77,7 +79,8 @@ def test_other_programs_read_the_trajectories(tmp_path, form):
         mda = pytest.importorskip("MDAnalysis")
         universe = mda.Universe(str(tmp_path / form / "hexapeptide.pdb"), str(path))
         positions = np.array([frame.positions.copy() for frame in universe.trajectory])
-        assert universe.trajectory.dt == pytest.approx(0.04, rel=1e-4)
+        times = [frame.time for frame in universe.trajectory]
+        np.testing.assert_allclose(times, [0, 0.04, 0.08, 0.12], atol=1e-5)
     np.testing.assert_allclose(positions, expected, atol=0.006 if form == "xtc" else 1e-5)
 
 
@@ -122,9 +125,34 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, fo
     said = run("simulate", *words, "-o", tmp_path / "part", code=1)
     assert "holds a run already; --resume goes on with it" in said.stderr
     said = run("simulate", *words[:-1], "h5", "-o", tmp_path / "part", "--resume", code=1)
-    assert "was of other steps, reports or trajectories" in said.stderr
+    assert "was of other reports or trajectories" in said.stderr
+    said = run("simulate", *words, "-o", tmp_path / "part", "--resume", "--gb", "none", code=1)
+    assert "go on with the solvent, restraints, cutoff" in said.stderr
     run("simulate", *words, "-o", tmp_path / "part", "--resume")
     assert contents(tmp_path / "part") == contents(tmp_path / "whole")
+
+
+def test_tables_of_another_run_are_kept(tmp_path):
+    (tmp_path / "energies.csv").write_text("of another program")
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path, *SHORT, code=1)
+    assert "holds a run already" in said.stderr
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["of another program"]
+
+
+def test_a_run_gets_longer(tmp_path):
+    short = [40 if word == 60 else word for word in SHORT]
+    for form in ("nc", "h5"):
+        words = [HEXAPEPTIDE, "--trajectory", form, "-o", tmp_path / form]
+        run("simulate", *words, *short)
+    said = run("simulate", *words, *SHORT, "--resume", code=1)
+    assert "was a run of 40 steps, 40 of them made, and cannot become one of 60; it can get longer if" in said.stderr
+    run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "whole")
+    run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "nc", "--resume")
+    assert contents(tmp_path / "nc") == contents(tmp_path / "whole")
+    said = run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "nc", "--resume")
+    assert "no steps were left to make" in said.stdout
+    said = run("simulate", HEXAPEPTIDE, *short, "-o", tmp_path / "nc", "--resume", code=1)
+    assert "was a run of 60 steps, 60 of them made, and cannot become one of 40" in said.stderr
 
 
 @pytest.mark.slow
@@ -160,7 +188,9 @@ def test_a_replica_that_stops_is_a_row(tmp_path):
 def test_several_structures_and_holding(tmp_path):
     trialanine = Path(HEXAPEPTIDE).with_name("trialanine.pdb")
     short = ["--steps", 20, "--report-every", 20, "--minimize", 0, "--trajectory", "none", "--timestep", 1]
-    run("simulate", HEXAPEPTIDE, trialanine, "-o", tmp_path / "two", *short, "--replicas", 2)
+    said = run("simulate", HEXAPEPTIDE, trialanine, "-o", tmp_path / "two", *short, "--replicas", 2)
+    assert said.stdout.count("At the end, means of 2 replicas of ") == 2
+    assert said.stdout.count(" K, of the heat bath 300.0 K") == 2
     assert {row["structure"] for row in rows_of(tmp_path / "two")} == {"hexapeptide", "trialanine"}
     assert sorted(path.name for path in (tmp_path / "two").glob("*.pdb")) == ["hexapeptide.pdb", "trialanine.pdb"]
     words = ["--restrain", "name CA:10", "--freeze", "resid 1", "--anneal", "0:300,1:0", "--json"]
@@ -179,6 +209,7 @@ def test_several_structures_and_holding(tmp_path):
         ([], "give one of --steps and --time", 2),
         (["--time", "5"], "a time above 0 with its unit is needed", 1),
         (["--steps", 5, "--fixed-radii"], "is none of the energy", 2),
+        (["--steps", 5, "--gb", "sgbnp"], "--gb sgbnp has no gradient of all its energy", 2),
         (["--steps", 5, "--temperatures", "warm"], "numbers with commas", 1),
         (["--steps", 5, "--anneal", "0:300,5"], "points PS:K", 1),
         (["--steps", 5, "--trajectory-of", "temperature"], "give --exchange-every", 2),

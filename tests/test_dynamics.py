@@ -11,6 +11,7 @@ from conftest import labels_of_elements, require
 from test_minimize import PEPTIDE, VACUUM
 
 from pele_ocl import Atoms, Ensemble, FormatError, InputError, PositionalRestraint, Simulation, minimize
+from pele_ocl.opencl import Device
 from pele_ocl.units import BOLTZMANN_KCAL
 
 START = minimize(PEPTIDE, tolerance=0.5).atoms
@@ -254,6 +255,11 @@ def test_checkpoints_of_others_are_refused(device, tmp_path):
         Simulation(START, timestep=1.0, device=device).restore(tmp_path / "a.npz")
     with pytest.raises(InputError, match="is of other molecules"):
         Simulation(PEPTIDE[:30], device=device).restore(tmp_path / "a.npz")
+    with pytest.raises(InputError, match="is of other molecules"):
+        Simulation(START.moved(START.positions + 1.0), device=device).restore(tmp_path / "a.npz")
+    for others in ({"model": VACUUM}, {"terms": [PositionalRestraint(5.0, START.positions + 0.1)]}, {"cutoff": 6.0}):
+        with pytest.raises(InputError, match=r"a.npz: replica 0 has -[\d.]+ kcal/mol there .* go on with the solvent"):
+            Simulation(START, device=device, remove_motion=None, **others).restore(tmp_path / "a.npz")
     (tmp_path / "a.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:500])
     with pytest.raises(FormatError, match="damaged"):
         Simulation(START, device=device).restore(tmp_path / "a.npz")
@@ -271,6 +277,21 @@ def test_a_replica_that_explodes_stops_and_says_why(device):
     assert np.isnan(simulation.potential_energies[1])
     alone = Simulation(START, constraints="hbonds", seed=6, device=device).run(40)
     np.testing.assert_array_equal(simulation.positions[0], alone.positions[0])
+
+
+def test_devices_without_float64_hold_bonds_and_energy(device, monkeypatch):
+    """Fixed-point positions and float32 velocities."""
+    monkeypatch.setattr(Device, "has_float64", False)
+    held = Simulation(START, 2, constraints="hbonds", device=device, seed=5).run(50)
+    assert not held.errors
+    assert held._motion.arrays["velocities"].dtype == np.float32
+    bonds = held._bodies[0].constraints
+    owners = np.repeat(bonds.heavy, np.diff(bonds.starts))
+    lengths = np.linalg.norm(held.positions[0][bonds.hydrogens] - held.positions[0][owners], axis=1)
+    np.testing.assert_allclose(lengths, bonds.lengths, atol=1e-5)
+    verlet = Simulation(START, integrator="verlet", timestep=0.5, device=device)
+    before = total(verlet)
+    np.testing.assert_allclose(total(verlet.run(100)), before, atol=0.3)
 
 
 def test_frozen_atoms_and_restraints_hold(device):
@@ -312,6 +333,45 @@ def test_annealing_follows_its_schedule(device):
     assert simulation.kinetic_temperatures.mean() < 5
 
 
+def test_annealing_may_begin_late(device):
+    atoms, options = wells(60, 10.0)
+    anneal = [[0.4, 100.0], [0.8, 900.0]]  # a line through both has -700 K at the first step
+    simulation = Simulation(atoms, 8, anneal=anneal, friction=100.0, timestep=4.0, device=device, **options).run(100)
+    assert simulation.errors == {}
+    assert simulation.temperatures[0] == 100
+    assert simulation.kinetic_temperatures.mean() == pytest.approx(100, rel=0.15)
+
+
+def test_positions_that_are_written_have_forces_of_their_own(device):
+    options = dict(constraints="hbonds", device=device)
+    moved = Simulation(START, seed=1, **options).run(20).positions[0]
+    found, expected = (Simulation(START, seed=2, **options) for _ in range(2))
+    for simulation in (found, expected):
+        simulation.positions[0] = moved
+    expected.ensemble.evaluate()
+    np.testing.assert_allclose(found.run(1).positions[0], expected.run(1).positions[0], atol=1e-9)
+
+
+def test_random_numbers_are_drawn_once(device):
+    simulation = Simulation([START, START.moved(START.positions + 1.0)], temperature=300.0, device=device)
+    first, second = simulation.velocities[:]
+    assert abs(np.corrcoef(first.ravel(), second.ravel())[0, 1]) < 0.3
+    simulation.run(1).draw_velocities()
+    assert abs(np.corrcoef(first.ravel(), simulation.velocities[0].ravel())[0, 1]) < 0.3
+
+
+def test_energies_that_are_no_numbers_are_not_exchanged(device):
+    simulation = Simulation(START, 2, temperature=[300.0, 310.0], exchange_every=5, device=device)
+    lost = START.positions.copy()
+    lost[1:] = lost[0]
+    simulation.positions[0] = lost
+    simulation.ensemble.evaluate()
+    assert np.isnan(simulation.potential_energies[0])
+    simulation._motion.exchange(simulation._rows, 0)
+    tried, accepted = simulation.exchanges
+    assert (tried[0], accepted[0]) == (1, 0)
+
+
 def test_replicas_are_minimised_first(device):
     simulation = Simulation(PEPTIDE, 2, constraints="hbonds", device=device)
     batch = simulation.minimize(max_iterations=20)
@@ -330,12 +390,23 @@ def test_replicas_are_minimised_first(device):
         ({"anneal": [[1.0, 300.0], [0.5, 200.0]]}, "must rise"),
         ({"anneal": [[0.0, 300.0]], "temperature": [1.0, 2.0]}, "give one temperature"),
         ({"seed": -1}, "seed is -1"),
+        ({"fixed_radii": True}, "none of the energy"),
         ({"temperature": "warm"}, "temperature"),
     ],
 )
 def test_what_cannot_be_is_refused(options, sentence):
     with pytest.raises(InputError, match=sentence):
         Simulation(PEPTIDE, **options)
+
+
+def test_notes_tell_of_steps_that_are_too_long(device):
+    def notes(**options) -> str:
+        return " ".join(Simulation(START, device=device, **options).notes)
+
+    assert "bonds to hydrogen vibrate too fast for steps of 2 fs" in notes()
+    assert "too fast" not in notes(constraints="hbonds")
+    assert "angles of hydrogens vibrate too fast for steps of 4 fs" in notes(constraints="hbonds", timestep=4.0)
+    assert "too fast" not in notes(constraints="hbonds", timestep=4.0, hydrogen_mass=3.0)
 
 
 def test_bonds_without_lengths_are_refused():

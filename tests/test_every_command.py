@@ -31,6 +31,7 @@ COMMANDS = {
     "minimize": [HEXAPEPTIDE, "--max-iterations", 20, "-o", "{}/minimized.pdb", "--json"],
     "simulate": [HEXAPEPTIDE, "--steps", 5, "-o", "{}/simulated", "--json"],
     "relax": [HEXAPEPTIDE, "-o", "{}/relaxed.pdb"],
+    "refine": [HEXAPEPTIDE, "--ligand", "resid 1", "--max-iterations", 2, "-o", "{}/refined", "--json"],
     "potmap": [HEXAPEPTIDE, "--spacing", 1.5, "--method", "auto", "-o", "{}/map.dx", "--json"],
     "pb": [HEXAPEPTIDE, "--spacing", 1.5, "-o", "{}/pb.dx", "--json"],
     "convert": ["{}/map.dx", "{}/map.mrc"],

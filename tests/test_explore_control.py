@@ -120,6 +120,12 @@ def test_what_is_not_understood_is_one_note(tmp_path):
         ({"Perturbation": {"parameters": {"rotationScalingFactor": 2}}}, "a number from 0 to 0.5"),
         ({"Perturbation": {"perturbationType": "wild"}}, "one of naive, metropolis"),
         ({"Perturbation": {"Box": {"type": "sphericalBox", "radius": "$BOX_RADIUS"}}}, "--fill WORD=VALUE"),
+        ({"Perturbation": {"parameters": {"numberOfTrials": 70000}}}, "numberOfTrials is '70000'; .* from 1 to 65535"),
+        ({"Perturbation": {"Box": {"type": "sphericalBox"}}}, r"Perturbation\.Box\.radius is .0.*; a positive radius"),
+        (
+            {"Perturbation": {"Box": {"type": "sphericalShellBox", "innerRadius": 5, "outerRadius": 2}}},
+            r"Box\.outerRadius is .2.*; a positive radius, of a shell more than innerRadius",
+        ),
         ({"task_exitConditions": ["rmsd < 1"]}, "asks 'rmsd', the tag of no metric"),
         ({"task_metrics": [{"type": "random", "tag": "a b"}]}, "the tag 'a b' is taken or has a blank"),
     ],
@@ -195,6 +201,42 @@ def test_changes_that_no_explorer_can_have_are_refused(tmp_path):
         "changes of Minimizer::parameters",
         "a change of number_of_modes",
     ]
+
+
+def test_changes_that_nothing_would_come_of_are_refused(tmp_path):
+    def refused(**changes):
+        change = {"ifAnyIsTrue": ["rand > 0"], "doThesechanges": {"Pele::parameters": changes}}
+        parameters = {"waterPerturbationFrequency": 0, "conformationPerturbationFrequency": 0}
+        own = settings(task_parametersChanges=[change], PELE_Parameters=parameters, WaterPerturbation={"a": 1})
+        return read_simulation(write_run(tmp_path, own)).refused
+
+    assert refused(waterPerturbationFrequency=0, temperature=300) == ()
+    assert refused(waterPerturbationFrequency=1) == ("WaterPerturbation (by a change of its frequency)",)
+    in_task = settings(
+        PELE_Parameters={"waterPerturbationFrequency": 0}, WaterPerturbation={"a": 1},
+        task_PELE_Parameters={"waterPerturbationFrequency": 1},
+    )  # fmt: skip
+    assert "WaterPerturbation" in read_simulation(write_run(tmp_path, in_task)).refused[0]
+    (steps,) = refused(numberOfPeleSteps=9)
+    assert steps.endswith("a change of number_of_pele_steps")
+
+
+def test_what_has_no_effect_is_told_of(tmp_path):
+    parameters = {"minimizationRegionRadius": 10, "numberOfPeleSteps": 20}
+    anm = {"algorithm": "ALPHACARBONS", "parameters": {"eigenUpdateFrequency": 10}}
+    output = {"reportPath": "out/report", "controllerEventsLogPath": "out/events"}
+
+    def notes(**changes):
+        own = settings(task_PELE_Parameters=parameters, **changes)
+        return [note.split(": ", 1)[1] for note in read_simulation(write_run(tmp_path, own)).notes]
+
+    assert notes(ANM=anm, PELE_Output=output) == [
+        "PELE_Output.controllerEventsLogPath is not followed; there is no controller",
+        "minimizationRegionRadius limits nothing, because includeInMinimization is all, PELE's default; select the "
+        "ligand there, say",
+        "ANM.parameters.eigenUpdateFrequency is not followed; the first modes stay",
+    ]
+    assert notes(includeInMinimization={"chains": {"names": ["L"]}}) == []
 
 
 def test_selections_are_the_manual_s(molecule):

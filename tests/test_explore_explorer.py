@@ -123,6 +123,23 @@ def test_failures_are_records_and_others_go_on(device):
     assert [step.step for step in of.step()] == [2] * 4
 
 
+class Lose(Move):
+    """Put the first row nowhere."""
+
+    name: ClassVar[str] = "lose"
+
+    def apply(self, walk, rows):
+        walk.ensemble.positions[rows[0]] = np.full(ATOMS.positions.shape, np.nan)
+
+
+def test_a_row_that_is_lost_says_so_and_no_other(device):
+    still = Minimization(Region(omit=np.ones(len(ATOMS), bool)), **QUICK)
+    lost, frozen = explorer(device, 2, [Lose(), still], settings={"near_only": False}).step()
+    assert "finite" in lost.reason
+    assert frozen.reason.startswith("all atoms are frozen")
+    np.testing.assert_array_equal(lost.positions, ATOMS.positions)
+
+
 def test_nothing_leaves_the_box(device):
     x = ATOMS.positions[LIGAND]
     masses = ATOMS.masses[LIGAND]
@@ -200,12 +217,35 @@ class Turn(Move):
             walk.ensemble.positions[row] = walk.ensemble.positions[row] @ [[c, s, 0], [-s, c, 0], [0, 0, 1]] + 0.3
 
 
+class TurnLigand(Move):
+    """Move the ligand away."""
+
+    name: ClassVar[str] = "turn_ligand"
+
+    def apply(self, walk, rows):
+        for row in rows:
+            x = walk.ensemble.positions[row]
+            x[walk.ligand] += 0.5
+            walk.ensemble.positions[row] = x
+
+
 def test_complexes_are_moved_back(device):
     stays = explorer(device, 1, [Turn()], temperature=1e6)
     (step,) = stays.step()
     np.testing.assert_allclose(step.positions, ATOMS.positions, atol=1e-9)
     drifts = explorer(device, 1, [Turn()], temperature=1e6, removes_bulk=False)
     assert np.abs(drifts.step()[0].positions - ATOMS.positions).max() > 0.5
+
+
+def test_complexes_are_moved_back_to_where_each_began(device):
+    """A peptide that is the ligand has alpha carbons, too; they count for nothing."""
+    positions = np.stack([ATOMS.positions, ATOMS.positions + 7.0])
+    positions[1, LIGAND] += (4.0, 0.0, 0.0)
+    of = explorer(device, 2, [Turn()], temperature=1e6, positions=positions)
+    for step, start in zip(of.step(), positions, strict=True):
+        np.testing.assert_allclose(step.positions, start, atol=1e-9)
+    ligand = explorer(device, 1, [TurnLigand()], temperature=1e6, settings={"com_constant": 0.0})
+    np.testing.assert_allclose(ligand.step()[0].positions[RECEPTOR], ATOMS.positions[RECEPTOR], atol=1e-9)
 
 
 def test_stages_and_watchers(device):

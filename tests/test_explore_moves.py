@@ -297,3 +297,21 @@ def test_steering_lasts_its_steps_and_ends_outside_the_box(device):
     assert "steering" not in walk.memory[0]
     assert walk.memory[0]["without_pose"] == 1
     np.testing.assert_array_equal(walk.ensemble.positions[0], x)
+
+
+def test_a_ligand_that_is_bonded_to_the_receptor_is_refused(device):
+    atoms, _ = small_complex()
+    walk = Walk.of(atoms, atoms.labels.residue_index == 0, device=device)
+    with pytest.raises(InputError, match=r"the ligand is bonded to the receptor, .*MET1:C to .*LYS2:N"):
+        Perturbation().prepare(walk)
+
+
+def test_a_row_stays_if_no_pose_has_an_energy(device, monkeypatch):
+    walk, move = walk_of(device, 1), Perturbation()
+    move.prepare(walk)
+    walk.ensemble.evaluate()
+    walk.made[0].add("perturbation")
+    monkeypatch.setattr(type(walk.ensemble), "energies_of", lambda self, rows: np.full(len(rows), np.nan))
+    move.apply(walk, [0])
+    assert not walk.made[0]
+    np.testing.assert_array_equal(walk.ensemble.positions[0], walk.atoms.positions)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from test_records import CHECK
 import pele_ocl
 from pele_ocl.binding.pele import find_run, read_report
 from pele_ocl.cli.explore import ExploreLine
+from pele_ocl.cli.explore_page import write_pages
 from pele_ocl.cli.launchers import launched
 from pele_ocl.errors import FormatError, InputError
 from pele_ocl.explore.control import read_simulation
@@ -157,7 +159,19 @@ def test_a_run_that_ended_is_not_overwritten(whole, control):
     before = contents(whole)
     with pytest.raises(InputError, match="this run came to its end"):
         next(exploration(control, whole).run(resume=True))
+    with pytest.raises(FormatError, match=r"was made with other settings \(explorers\)"):
+        next(exploration(control, whole, explorers=1).run(resume=True))
     assert contents(whole) == before
+
+
+def test_a_seed_of_the_clock_goes_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path, settings(RandomGenerator=None))
+    first = exploration(Path("pele.conf"), Path("out"), 1, seed=11).run(state_seconds=0)
+    next(first), next(first)
+    first.close()
+    words = ("explore", "pele.conf", "-o", "out", "--precision", "float64", "--resume", "--json")
+    assert json.loads(run(*words).stdout)["seed"] == 11
 
 
 def test_other_settings_do_not_go_on(control):
@@ -167,6 +181,12 @@ def test_other_settings_do_not_go_on(control):
     first.close()
     with pytest.raises(FormatError, match=r"was made with other settings \(seed\)"):
         next(exploration(control, folder, seed=8).run(resume=True))
+    other = exploration(control, folder)
+    charges = other.groups[0].atoms.charges.copy()
+    charges[0] += 0.01
+    other.groups[0].atoms = replace(other.groups[0].atoms, charges=charges)
+    with pytest.raises(FormatError, match=r"was made with other settings \(parameters\)"):
+        next(other.run(resume=True))
     (folder / "report_2").write_text("nothing\n")
     with pytest.raises(FormatError, match=r"report_2: is not what the interrupted run left"):
         next(exploration(control, folder).run(resume=True))
@@ -227,6 +247,7 @@ def test_explorers_exit_by_conditions(tmp_path):
     found = list(exploration(control, tmp_path / "out", 2).run())
     logs = [(tmp_path / "out" / f"log_{number}.txt").read_text().splitlines()[1:] for number in (1, 2)]
     assert found[-1].step == max(map(len, logs)) <= 3
+    assert found[-1].tried.tolist() == list(map(len, logs))
     for number, lines in enumerate(logs, 1):
         assert [": accepted" in line or "; accepted" in line for line in lines][:-1] == [False] * (len(lines) - 1)
         assert "; accepted" in lines[-1] or len(lines) == 3
@@ -262,6 +283,56 @@ def test_different_molecules_are_explored_one_after_the_other(tmp_path):
     assert names == [None, "step 0", "step 1", "molecule 2, step 0", "molecule 2, step 1"]
 
 
+def test_molecules_that_are_done_are_told_of_again(tmp_path):
+    control = write_run(tmp_path)
+    other = tmp_path / "other.pdb"
+    other.write_text("\n".join([line for line in complex_lines() if line[17:20] != "MET"]) + "\n")
+
+    def started() -> Exploration:
+        return exploration(control, tmp_path / "out", 2, complexes=[tmp_path / "complex.pdb", other], steps=1)
+
+    first = started().run(state_seconds=0)
+    for _ in range(3):  # all of the first molecule, and the other one's initial state
+        next(first)
+    first.close()
+    found = [(steps.numbers, steps.step) for steps in started().run(resume=True)]
+    assert found == [((1,), 1), ((2,), 0), ((2,), 1)]
+
+
+def test_boxes_are_about_each_complex(tmp_path):
+    whole = settings()
+    whole["commands"][0]["Perturbation"]["Box"] = {
+        "type": "sphericalBox", "radius": 0.5, "selectionOfAtomsForCOM": {"chains": {"names": ["L"]}},
+    }  # fmt: skip
+    control = write_run(tmp_path, whole)
+    paths = [write_complex(tmp_path / f"complex_{k}.pdb", shift) for k, shift in enumerate((0.0, 4.0))]
+    found = exploration(control, tmp_path / "out", 2, complexes=paths, steps=1)
+    list(found.run())
+    walk = found.groups[0].explorers.walk
+    centers = [walk.center(start) for start in found.groups[0].starts]
+    for own, center in zip(walk.settings, centers, strict=True):
+        assert own.box.center == pytest.approx(center, abs=1e-9)
+    assert found.notes == ()
+
+
+def test_a_ligand_outside_of_its_box_is_told_of(tmp_path):
+    whole = settings()
+    whole["commands"][0]["Perturbation"]["Box"]["fixedCenter"] = [100.0, 0.0, 0.0]
+    (note,) = exploration(write_run(tmp_path, whole), tmp_path / "out").notes
+    assert note.endswith(
+        "complex.pdb: the ligand's centre begins outside of the box; no step is kept that leaves it there"
+    )
+
+
+def test_a_native_structure_that_lacks_atoms_is_told_of(tmp_path):
+    metric = {"type": "rmsd", "tag": "r", "Native": {"path": "native.pdb"}, "selection": {"chains": {"names": ["L"]}}}
+    control = write_run(tmp_path, settings(task_metrics=[metric], task_parametersChanges=None))
+    lines = [line for line in complex_lines() if line[21:22] != "L" or line[12:16].strip() in ("N", "CA", "C")]
+    (tmp_path / "native.pdb").write_text("\n".join([*lines, "END", ""]))
+    (note,) = exploration(control, tmp_path / "out", 1).notes
+    assert re.search(r"metrics\[0\] is of 9 of the 16 atoms that it selects, because native.pdb has no others", note)
+
+
 def test_constraints_hold_each_explorer_where_it_began(tmp_path):
     held = {"type": "constrainAtomToPosition", "springConstant": 5.0, "constrainThisAtom": "L:2:_CA_"}
     control = write_run(tmp_path, settings(constraints=[held]))
@@ -284,19 +355,29 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert [one["explorer"] for one in record["explorers"]] == [1, 2]
     assert set(record["explorers"][0]["metrics"]) == NAMES
     assert record["is_search"] is True
+    assert record["explorers"][0]["steps"] == 1
+    assert record["device"] in run(*words).stdout
     CHECK.validate(record)
     assert (tmp_path / "out" / "report_2").exists()
     text = run(*words, "-o", "elsewhere").stdout
     assert "2 explorers of 129 atoms, seed 7" in text
     assert "no Boltzmann sample" in text
     assert (tmp_path / "elsewhere" / "trajectory_1.pdb").exists()
+    page = (tmp_path / "elsewhere" / "explore.html").read_text()
+    data = json.loads(re.search(r'type="application/json">(.*?)</script>', page, re.DOTALL)[1])
+    rows = [row for k in (1, 2) for row in read_report(tmp_path / "elsewhere" / f"report_{k}").rows]
+    assert data["columns"]["currentEnergy"]["values"] == [float(row[3]) for row in rows]
+    assert data["axes"][1] == "Binding Energy"
+    assert "elsewhere/explore.html" in text
 
 
 def test_xtc(tmp_path):
     md = pytest.importorskip("mdtraj")
     output = {"reportPath": "out/report", "trajectoryPath": "out/trajectory.xtc"}
     control = write_run(tmp_path, settings(PELE_Output=output))
-    list(exploration(control, tmp_path / "out", 1, steps=2).run())
+    done = exploration(control, tmp_path / "out", 1, steps=2)
+    list(done.run())
+    assert write_pages(done)[0].exists()
     frames = md.load(str(tmp_path / "out" / "trajectory_1.xtc"), top=str(tmp_path / "complex.pdb"))
     assert len(frames) == len(read_report(tmp_path / "out" / "report_1"))
     native = read_structure(tmp_path / "complex.pdb").positions
@@ -324,12 +405,14 @@ def test_refusals_come_before_any_step(tmp_path, monkeypatch, changes, words, me
 def test_progress_tells_what_matters(monkeypatch):
     seconds = iter([0.0, 0.0, 0.0, 36.0, 36.0, 36.0])
     monkeypatch.setattr("time.monotonic", lambda: next(seconds, 36.0))
-    line = ExploreLine(2)
+    line = ExploreLine()
     columns = ("Binding Energy",)
     energies, binding = np.array([-5.0, -7.5]), np.array([[-1.0], [2.0]])
     for step, accepted in ((0, [0, 0]), (2, [1, 2])):
         is_new = np.zeros(2, bool)
-        line.tell(Steps(step, 8, (1, 2), np.array(accepted), energies, columns, binding, is_new, {}))
+        line.tell(
+            Steps(step, 8, (1, 2), np.array([step, step]), np.array(accepted), energies, columns, binding, is_new, {})
+        )
     assert (
         line.told(0.25, 36.0)
         == "step 2 of 8, 400 steps/h, 75% accepted, best energy -7.5, best binding -1, 108.00 s left"

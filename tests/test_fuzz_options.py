@@ -70,8 +70,10 @@ def command_line(rng: random.Random) -> list[str]:
         words += ["-o", "out.pdb", *rng.choice([["--neutralize"], ["--ion", "NA:2"], []])]
     if name == "view" and rng.random() < 0.3:
         words += ["-o", "out.html"]
-    if name == "binding":
+    if name in ("binding", "refine"):
         words += ["--ligand", "resid 5:6"]
+    if name == "check":
+        words += ["--as", "sum"]
     if name in ("ions", "potmap"):
         words += ["--spacing", "3"]
     options = [o for o in command.params if isinstance(o, click.Option) and o.name not in ("help", "debug", "device")]

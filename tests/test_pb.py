@@ -479,6 +479,16 @@ def test_charge_states_are_those_of_runs_of_their_own(equation):
         run.solve_states(states[:, :5])
 
 
+def test_memory_a_node():
+    """The linear equation keeps neither salt nor a correction as reals, and one array for two steps."""
+    buffers, grid = get_device().buffers, Grid([-16] * 3, 0.5, [65] * 3)
+    run = PoissonBoltzmann(random_molecule(), PBModel(ions=SALT, surface="smol"), grids=grid, reaction=False)
+    before = buffers.now
+    buffers.start()
+    run.solve(keep_map=False)
+    assert (buffers.most - before) / len(grid) < (36 if get_device().has_float64 else 40)
+
+
 def test_parts_of_the_equation_as_maps():
     atoms = random_molecule()
     run = PoissonBoltzmann(atoms, PBModel(ions=SALT, surface="mol"), grids=UNEVEN, reaction=False)

@@ -544,7 +544,7 @@ def test_a_point_on_an_atom(device, precision, variant):
         ({"variant": "fast"}, "the method direct has no variant 'fast'; choose auto, sequential, "),
         ({"variant": "cutoff"}, "the method direct has no variant 'cutoff'"),
         ({"method": "cutoff", "variant": "blocked"}, "the method cutoff has no variant 'blocked'; choose auto, cutoff"),
-        ({"method": "ewald"}, "there is no method 'ewald'; choose direct, cutoff, msm, mesh, auto"),
+        ({"method": "ewald"}, "there is no method 'ewald'; choose direct, cutoff, msm, mesh, pb, auto"),
         ({"variant": "shared", "field": True}, "the variant shared computes no field; choose auto, gather, blocked"),
         ({"precision": "float16"}, "there is no precision 'float16'; choose float32 or float64"),
         ({"unit": "volts"}, "unknown unit 'volts' of a potential"),

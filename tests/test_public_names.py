@@ -20,7 +20,7 @@ PLANS = {
     "Binding": lambda: pele_ocl.Binding(ATOMS, "resid 1"),
     "Energy": lambda: pele_ocl.Energy(ATOMS),
     "Ensemble": lambda: pele_ocl.Ensemble(ATOMS),
-    "Explorer": lambda: pele_ocl.Explorer(ATOMS, [0, 1, 2]),
+    "Explorer": lambda: pele_ocl.Explorer(ATOMS, [0, 1, 2], []),
     "Minimizer": lambda: pele_ocl.Minimizer(ATOMS),
     "Nonbond": lambda: pele_ocl.Nonbond(ATOMS, pele_ocl.all_pairs(ATOMS)),
     "Potmap": lambda: pele_ocl.Potmap(ATOMS, pele_ocl.Grid.around(ATOMS, padding=2, spacing=2.0)),

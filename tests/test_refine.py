@@ -202,6 +202,8 @@ def test_a_run_goes_on_where_it_ended(complex_file, pose_file, tmp_path):
     refine(complex_file, pose_file, "-o", out)
     journal, table = out / "refine.jsonl", out / "refine.csv"
     whole, rows = journal.read_text(), numbers_of(table)
+    words = ("refine", complex_file, pose_file, "--ligand", LIGAND, "-o", out)
+    assert "holds poses that were refined before; go on by --resume" in error_of(*words)
     journal.write_text("".join(whole.splitlines(keepends=True)[:2]))
     (out / "poses_3.pdb").unlink()
     table.unlink()
@@ -235,6 +237,21 @@ def test_mistakes_are_sentences(complex_file, pose_file, atoms, poses, refiner, 
     assert "two poses have the name poses_1" in error_of(
         "refine", complex_file, pose_file, again, "--ligand", LIGAND, "-o", tmp_path / "out"
     )
+
+
+def test_poses_in_another_order_are_refused(complex_file, pose_file, tmp_path):
+    """Of the ligand alone and of complexes; atoms of one element are told apart by their names."""
+    swapped = tmp_path / "swapped.pdb"
+    for source, first in ((pose_file, "N"), (pose_file, "CA"), (complex_file, "CA")):
+        lines = source.read_text().splitlines()
+        i = next(k for k, line in enumerate(lines) if line[12:16].strip() == first)
+        other = next(k for k in range(i + 1, len(lines)) if lines[k][12:16].strip() == "C")
+        lines[i], lines[other] = lines[other], lines[i]
+        end = next((k for k, line in enumerate(lines) if line == "ENDMDL"), len(lines))
+        swapped.write_text("\n".join([line for line in lines[:end] if line.startswith("ATOM")] + ["END", ""]))
+        message = error_of("refine", complex_file, swapped, "--ligand", LIGAND, "-o", tmp_path / "out")
+        assert re.search(rf"swapped.pdb: atom \d+ is .*:C, and .*:{first} in the structure; write the poses", message)
+    assert not (tmp_path / "out").exists()
 
 
 def test_poses_that_fail_end_nothing(complex_file, atoms, refiner, poses, tmp_path):

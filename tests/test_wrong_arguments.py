@@ -24,6 +24,7 @@ from pele_ocl.units import debye_kappa, potential_factor
 FILE = pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb"
 STRUCTURE = read_structure(FILE)
 ATOMS = pele_ocl.read(FILE)[:12]
+PAIR = pele_ocl.read(FILE)[[*range(12), *range(60, 66)]]  # the last six are not bonded to the others
 GRID = pele_ocl.Grid.around(ATOMS, 3, 2)
 MAP = pele_ocl.Map(GRID, np.ones(GRID.shape[::-1], np.float32), "kcal/mol/e")
 PAIRS = pele_ocl.pairs_within(ATOMS, 5)
@@ -132,8 +133,9 @@ RIGHT: dict[str, Any] = {
     "sources": 0,
     "targets": 1,
     "Ensemble.array.per": "row",
-    "Explorer.ligand": [0, 1, 2],
-    "Explorer.positions": ATOMS.positions[None],
+    "Explorer.atoms": PAIR,
+    "Explorer.ligand": range(12, 18),
+    "Explorer.positions": PAIR.positions[None],
     "Explorer.run.steps": 1,
     "Ensemble.references.name": "restraint",
     "Ensemble.force_constants.name": "restraint",
@@ -145,6 +147,8 @@ RIGHT: dict[str, Any] = {
     "PBModel.charges": "spl0",
     "PBModel.ions": (),
     "PoissonBoltzmann.solve_states.charges": [ATOMS.charges],
+    "Refiner.complexes.poses": ATOMS.positions[None],
+    "Refiner.refine.poses": ATOMS.positions[None],
     "PBSolvent.with_constants.model": pele_ocl.SolventModel(),
     "Simulation.restore.path": "checkpoint.npz",
     "Simulation.save.path": "out.npz",

@@ -31,7 +31,7 @@ kernel void exchange(
     const fine cold = temperatures[i], warm = temperatures[j];
     const fine gain = ((fine)1 / cold - (fine)1 / warm) / BOLTZMANN * (energies[i] - energies[j]);
     const uint4 bits = philox((uint2)(seed, replicas[first_rows[ladder]]), (uint4)(number, lower, EXCHANGE, 0));
-    if (!(uniform(bits.x) < exp(fmin(gain, (fine)0)))) return;
+    if (!(gain >= 0 || uniform(bits.x) < exp(gain))) return;  // not for energies that are no numbers
     accepted[base + lower] += 1;
     row_of[base + lower] = j;
     row_of[base + upper] = i;

@@ -3,7 +3,8 @@
 #include "common/real.clh"
 #include "dynamics/constraints.clh"
 
-// Temperature of a row at its step: of a schedule, linear between its points, or else its own [K].
+// Temperature of a row at its step: of a schedule, linear between its points and constant beyond them, or else its own
+// [K].
 INLINE fine temperature_of(
     int row, uint steps_done, global const real *temperatures, global const fine *schedule, int n_points) {
     if (!n_points) return temperatures[row];
@@ -11,7 +12,7 @@ INLINE fine temperature_of(
     while (k < n_points && schedule[2 * k] <= steps_done) ++k;
     if (k >= n_points) return schedule[2 * n_points - 1];
     const fine before = schedule[2 * k - 2], from = schedule[2 * k - 1];
-    const fine share = ((fine)steps_done - before) / (schedule[2 * k] - before);
+    const fine share = fmax((fine)0, ((fine)steps_done - before) / (schedule[2 * k] - before));
     return from + share * (schedule[2 * k + 1] - from);
 }
 
@@ -24,6 +25,7 @@ kernel void advance(
     global const uint *restrict done,           // (n_rows) steps made
     global const int *restrict begins,          // (n_rows) if velocities are of the positions, so that half a kick is due
     global const uint *restrict replicas,       // (n_rows) by which random numbers are drawn
+    global const uint *restrict molecules,      // (n_rows) the same of different molecules
     global const real *restrict temperatures,   // (n_rows) [K]
     global const fine *restrict schedule,       // (n_points, 2) step, temperature [K]
     const int n_points,
@@ -38,7 +40,8 @@ kernel void advance(
     Cluster cluster;
     find_cluster(&cluster, own.number, BODIES_PASSED);
     if (!cluster.count) return;
-    const uint steps_done = done[own.number], replica = replicas[own.number];
+    const uint steps_done = done[own.number];
+    const Stream stream = {seed, replicas[own.number], molecules[own.number], steps_done};
     const fine kick = begins[own.number] ? (fine)0.5 * dt : dt;
     const fine kt = KCAL * BOLTZMANN * temperature_of(own.number, steps_done, temperatures, schedule, n_points);
     const Vector center = vector_at(center_velocities, own.number);
@@ -60,7 +63,7 @@ kernel void advance(
         if (noise > 0) {
             const fine thermal = noise * sqrt(kt * cluster.inverse_masses[k]);
             v[k] = combined(
-                kept, v[k], 1, normal_vector(seed, replica, steps_done, cluster.atoms[k], NOISE, thermal));
+                kept, v[k], 1, normal_vector(stream, cluster.atoms[k], NOISE, thermal));
         }
         moves[k] = combined(1, moves[k], (fine)0.5 * dt, v[k]);
     }

@@ -8,6 +8,8 @@ kernel void draw_velocities(
     BODIES(restrict),
     global fine *restrict velocities,          // (n_atoms, 3) [A/ps]
     global const uint *restrict replicas,      // (n_rows) by which random numbers are drawn
+    global const uint *restrict molecules,     // (n_rows) the same of different molecules
+    global const uint *restrict done,          // (n_rows) steps made
     global const real *restrict temperatures,  // (n_rows) [K]
     const uint seed)
 {
@@ -16,10 +18,11 @@ kernel void draw_velocities(
     find_cluster(&cluster, own.number, BODIES_PASSED);
     if (!cluster.count) return;
     const fine kt = KCAL * BOLTZMANN * temperatures[own.number];
+    const Stream stream = {seed, replicas[own.number], molecules[own.number], done[own.number]};
     Vector v[MOST_MEMBERS];
     for (int k = 0; k < cluster.count; ++k) {
         const fine thermal = sqrt(kt * cluster.inverse_masses[k]);
-        v[k] = normal_vector(seed, replicas[own.number], 0, cluster.atoms[k], VELOCITIES, thermal);
+        v[k] = normal_vector(stream, cluster.atoms[k], VELOCITIES, thermal);
     }
 #if MOST_MEMBERS > 1
     Vector bonds[MOST_MEMBERS];

@@ -49,7 +49,8 @@ kernel void coarsen_edges(
 kernel void coarsen_salt(
     const ColourGrid fine,
     const ColourGrid grid,  // the coarse one
-    global const real *restrict salt,
+    const real salt_unit,
+    global const salts *restrict salt,
     global real *restrict coarse_salt)
 {
     if (!IS_INNER_PLANE(grid)) return;
@@ -62,7 +63,7 @@ kernel void coarsen_salt(
                 for (int c = -1; c < 2; ++c)
                     for (int b = -1; b < 2; ++b)
                         for (int a = -1; a < 2; ++a)
-                            sum += salt[node_at(fine, x + a, y + b, z + c)]
+                            sum += SALT_AT(node_at(fine, x + a, y + b, z + c))
                                  / ((1 + abs(a)) * (1 + abs(b)) * (1 + abs(c)));
                 coarse_salt[row.own + m] = sum;
             }

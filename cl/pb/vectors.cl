@@ -10,6 +10,15 @@
 #error "LANES: numbers that a work-item adds up beside each other: those of a CPU's registers, 1 on GPUs"
 #endif
 
+#ifndef WIDE_SOLUTION
+#error "WIDE_SOLUTION: 1 where the solution is a potential in wide numbers, 0 where it is a correction"
+#endif
+#if WIDE_SOLUTION
+typedef total solved;
+#else
+typedef real solved;
+#endif
+
 enum { RZ, ALPHA, BETA, SQUARE };                    // places of scalars
 enum { FOR_START, FOR_ALPHA, FOR_SQUARE, FOR_BETA };  // what a sum is for
 
@@ -47,7 +56,7 @@ kernel void multiply(
 // A step along the direction; sums of the residual's squares.
 kernel void advance(
     const ulong n, const ulong chunk, global const total *restrict scalars, global const real *restrict direction,
-    global const real *restrict product, global real *restrict solution, global real *restrict residual,
+    global const real *restrict product, global solved *restrict solution, global real *restrict residual,
     global total *restrict sums)
 {
     local total scratch[GROUP];

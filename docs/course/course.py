@@ -1,7 +1,7 @@
 """Helpers of the course: open a device, run a kernel and time it, molecules, errors, charts.
 
     python docs/course/course.py run 2                  runs the cells of chapter 2, one after the other
-    python docs/course/course.py check gather mine.cl   checks a kernel of your own against NumPy
+    python docs/course/course.py check gather mine.cl   checks a kernel of your own
     python docs/course/course.py                        lists chapters and exercises
 
 Nothing here is hidden: chapter 1 does by hand what `run` does.
@@ -10,11 +10,10 @@ Nothing here is hidden: chapter 1 does by hand what `run` does.
 from __future__ import annotations
 
 import ast
-import os
 import re
-import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,10 +24,11 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 from charts import Chart, bars, curves
-from exercises import EXERCISES, check
+from exercises import EXERCISES, QUANTITIES, check
 from numpy.typing import NDArray
 
 import pele_ocl
+from pele_ocl.checking.simulator import INSTALL, simulated, simulator
 from pele_ocl.opencl.device import get_device
 from pele_ocl.pairs import pairs_within
 from pele_ocl.paths import shipped
@@ -307,14 +307,15 @@ def repulsion(name: str, most: int) -> NDArray[np.float32]:
 
 def races(name: str) -> str:
     """Run a kernel over 206 pairs in oclgrind, a simulator: its first report of a race, or a sentence."""
-    if shutil.which("oclgrind") is None:
-        return "oclgrind is not installed (Debian: apt install oclgrind)"
-    command = ["oclgrind", "--data-races", sys.executable, str(HERE / "course.py"), "once", name]
-    environment = {**os.environ, "PELE_OCL_DEVICE": "oclgrind"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    if "ran once" not in done.stdout:
-        raise RuntimeError(done.stdout + done.stderr)
-    reports = (done.stdout + done.stderr).split("data race at")[1:]
+    if simulator() is None:
+        return f"oclgrind is not installed: {INSTALL}"
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "report"
+        command, environment = simulated([sys.executable, str(HERE / "course.py"), "once", name], str(log))
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        if "ran once" not in done.stdout:
+            raise RuntimeError(done.stdout + done.stderr)
+        reports = log.read_text().split("data race at")[1:] if log.exists() else []
     if not reports:
         return f"{name}: no race"
     items, lines = re.findall(r"Global\((\d+)", reports[0]), re.findall(r"At line (\d+)", reports[0])
@@ -400,8 +401,13 @@ def main(words: list[str]) -> int:
         return 0
     if len(words) == 3 and words[0] in ("check", "check-here"):
         if words[1] not in EXERCISES or not Path(words[2]).is_file():
-            print(f"there is no exercise {words[1]}" if words[1] not in EXERCISES else f"there is no file {words[2]}")
+            unknown = f"there is no exercise {words[1]}; there are {', '.join(EXERCISES)}"
+            print(unknown if words[1] not in EXERCISES else f"there is no file {words[2]}")
             return 2
+        if words[1] in QUANTITIES:
+            asked = ["check", words[2], *QUANTITIES[words[1]]]
+            print("pele-ocl", *asked, flush=True)
+            return subprocess.run([sys.executable, "-m", "pele_ocl", *asked]).returncode
         if words[0] == "check-here":
             return 0 if check(words[1], Path(words[2]).read_text()) else 1
         done = subprocess.run([sys.executable, str(HERE / "course.py"), "check-here", *words[1:]])  # it may crash

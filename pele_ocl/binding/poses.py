@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from ..arguments import file_path
 from ..atoms import Atoms, Floats
 from ..errors import FormatError, InputError
-from ..formats import read_conformations
+from ..formats import read_conformations, read_structure
 from ..inputfile import InputFile, read_file
 from ..results import Terms
 from ..variant import Progress
@@ -23,19 +24,47 @@ if TYPE_CHECKING:
 PIECE_ATOMS = 1 << 20  # of poses that are evaluated together
 
 
+def is_sdf(path: Path) -> bool:
+    """Tell if the suffix of a file says molecules of an SDF file."""
+    return path.suffix.lower() in (".sdf", ".sd", ".mol")
+
+
 def read_poses(path: str | PathLike[str], ligand: Atoms) -> Floats:
     """Read positions (m, n, 3) A of a ligand in an SDF file's molecules, or a .pdb or .cif file's models.
 
-    Their atoms must be the ligand's, in its order. Raises FormatError if a file is damaged or of others.
+    Their atoms must be the ligand's, in its order. Raises FormatError if a file is damaged, of others, or in another
+    order.
     """
     path = file_path(path)
-    if path.suffix.lower() in (".sdf", ".sd", ".mol"):
+    if is_sdf(path):
         poses = _sdf_positions(read_file(path), ligand)
     else:
         poses = read_conformations(path)[1]
     if poses.shape[1] != len(ligand):
         raise FormatError(f"{path}: its poses have {poses.shape[1]:,} atoms, the ligand {len(ligand):,}")
+    if not is_sdf(path):
+        require_order(path, ligand)
     return poses
+
+
+def require_order(path: Path, atoms: Atoms) -> None:
+    """Raise FormatError if the atoms of a .pdb or .cif file, as many, are others or have another order.
+
+    Elements are compared, and names if the same ones are in another order within a residue.
+    """
+    theirs, ours = read_structure(path).labels, atoms.labels
+    if ours is None:
+        return
+    wrong = theirs.elements != ours.elements
+    mine, given = (list(zip(of.residue_index.tolist(), of.names.tolist(), strict=True)) for of in (ours, theirs))
+    if sorted(mine) == sorted(given):
+        wrong |= theirs.names != ours.names
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise FormatError(
+            f"{path}: atom {k + 1} is {theirs.atom(k)}, and {ours.atom(k)} in the structure; "
+            "write the poses with all its atoms in order"
+        )
 
 
 def evaluate_poses(binding: Binding, poses: Floats, progress: Progress | None = None) -> BindingEnergies:

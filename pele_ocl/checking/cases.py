@@ -129,7 +129,7 @@ def sum_cases(group: int) -> Sequence[Case]:
 
 @cache
 def potmap_cases(group: int) -> Sequence[Case]:
-    """Maps whose edges differ and are no multiples of a group; one atom, no charge at all."""
+    """Maps whose edges differ and are no multiples of a group; one atom, no charge at all, a long row."""
 
     def case(shape: tuple[int, int, int], n: int, uncharged: bool = False, simulated: bool = False) -> Case:
         spacing, corner = 0.5, np.array([-0.5, 0.25, -0.75])
@@ -169,7 +169,7 @@ def potmap_cases(group: int) -> Sequence[Case]:
     return [
         case((1, 1, 1), 1), case((2, 3, 4), 2), case((17, 5, 3), 13, simulated=True), case((5, 17, 3), 37),
         case((16, 8, 4), group), case((13, 11, 7), group + 1), case((7, 6, 5), 5, uncharged=True),
-        case((35, 17, 7), 131),
+        case((35, 17, 7), 131), case((131, 3, 2), 3),  # several groups along x, even with eight points an item
     ]  # fmt: skip
 
 

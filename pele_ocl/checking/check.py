@@ -25,6 +25,8 @@ from .timing import timed
 
 MOST_SECONDS = 120.0
 MOST_ITEMS = 4096
+# Work-items of a group along each axis: of points more than one along each, so that every axis needs its own guard.
+GROUPS = {"one": (1,), "point": (16, 2, 2), "plane": (16, 4)}
 POINTS_PER_ITEM = r"\bPOINTS *= *(\d+)"  # as a kernel's `enum { POINTS = 4 };` says it
 
 
@@ -53,7 +55,7 @@ def in_this_process(request: dict[str, Any], device: Device) -> CheckResult:
 def _launch(request: dict[str, Any], quantity: Quantity, asked: tuple[int, ...] | None) -> Launch:
     """Find how to launch a kernel: as the request says, else as the kernel, else as the quantity."""
     name = request["launch"] or next(iter(quantity.launches))
-    group = (1,) if name == "one" else quantity.group if name in ("point", "plane") else (64,)
+    group = GROUPS.get(name, (64,))
     said = re.search(POINTS_PER_ITEM, request["source"])
     points = request["points_per_item"] or (int(said[1]) if said else 1)
     return Launch(quantity.launches[name], tuple(request["group"] or asked or group), points)

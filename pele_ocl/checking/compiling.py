@@ -19,6 +19,7 @@ MOST_MESSAGES = 5  # later ones are mostly consequences of the first
 
 # Compilers' messages -> what they say in plain words.
 PLAIN = [
+    (r"use of undeclared identifier '(_{3,})'", "the blank `{0}` is still to be filled"),
     (r"use of undeclared identifier '(\w+)'", "`{0}` is used, but no such variable was declared; is it misspelt?"),
     (r"expected ';'.*", "a semicolon is missing here, or at the end of the line before"),
     (r"expected '\)'", "a closing parenthesis is missing"),

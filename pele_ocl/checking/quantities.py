@@ -30,7 +30,6 @@ class Quantity:
     given : arguments by name; the last one is the output, which holds zeros at first
     launches : ways to launch a kernel, the usual one first
     cases : makes the cases for groups of so many work-items
-    group : work-items of a group along each axis, if the kernel does not say
     """
 
     name: str
@@ -40,7 +39,6 @@ class Quantity:
     given: tuple[Given, ...]
     launches: Mapping[str, Items]
     cases: Callable[[int], Sequence[Case]]
-    group: tuple[int, ...] = (64,)
 
     @property
     def output(self) -> str:
@@ -100,7 +98,7 @@ QUANTITIES = {
                 Given("atoms", "real4", True, "(n_atoms) x, y, z [A], charge [e, times Coulomb's constant]"),
                 Given("map", "real", True, "(nz, ny, nx) potential [kcal/mol/e]"),
             ),
-            {"point": _points, "plane": _plane, "atom": _each("n_atoms"), "one": _one}, potmap_cases, (16, 4, 1),
+            {"point": _points, "plane": _plane, "atom": _each("n_atoms"), "one": _one}, potmap_cases,
         ),
         Quantity(
             "born", "Born radius sums: the integral over the spheres of other atoms, by Hawkins, Cramer and Truhlar",

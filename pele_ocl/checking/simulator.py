@@ -12,6 +12,10 @@ from .findings import Finding
 
 INSTALL = "pip install 'pele-ocl[teach]', or apt install oclgrind"
 MOST_ERRORS = 200
+BEYOND = {  # what an access does, and its usual cause
+    "read": ("reads", "does a loop run while the index < the number, and does every work-item beyond the last return?"),
+    "write": ("writes", "work-items beyond the last element must do nothing, by `if (i >= n) return;`"),
+}
 LINE = re.compile(r"At line (\d+)")
 
 
@@ -50,8 +54,8 @@ def _findings(report: str) -> Iterator[Finding]:
         if race := re.match(r"(\S+) data race at (\w+) memory", head):
             yield _race(race[1].lower(), race[2], line, other)
         elif access := re.match(r"Invalid (read|write) of size \d+ at (\w+) memory", head):
-            verb = "reads" if access[1] == "read" else "writes"
-            yield Finding("out-of-bounds", f"it {verb} outside an array in {access[2]} memory", line)
+            verb, hint = BEYOND[access[1]]
+            yield Finding("out-of-bounds", f"it {verb} outside an array in {access[2]} memory: {hint}", line)
         elif head.startswith("Uninitialized"):
             yield Finding("uninitialised", "a value is used that was never set; sums begin with `= 0`", line)
         elif "divergence" in head:

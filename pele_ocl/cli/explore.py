@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from ..explore.control import read_simulation
 from ..forcefield.control import filled
 from ..inputfile import read_file
 from ..jobs import Record
-from ..jobs.explore import Exploration, Parameters, Steps
+from ..jobs.explore import Exploration, Files, Parameters, Steps, earlier_seed
 from ..jobs.facts import composition_as_json, settings
 from .clock import elapsed
 from .command import INPUT, EachOnce
+from .explore_page import write_pages
 from .launchers import launched
 from .options import debug_option, run_options
 from .physics import physics_lines
@@ -79,7 +80,7 @@ def explore(
     obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, precision: str, device: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, and accept by Metropolis.
+    """Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, Metropolis.
 
     Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no
     Boltzmann sample, and give no free energies.
@@ -92,6 +93,8 @@ def explore(
     with failing_as_record(path, as_json):
         all_words = {**_known_words(output, seed, steps), **words}
         simulation = read_simulation(path, all_words)
+        if resume and seed is None and simulation.seed is None:
+            seed = earlier_seed(Files.of(simulation, output))  # the one that was drawn by the clock
         run = Exploration(
             simulation, explorers or max(size - 1, 1), folder=output, seed=seed, steps=steps,
             parameters=Parameters(templates, obc, pele_data, fallback), complexes=complexes, precision=precision,
@@ -100,10 +103,11 @@ def explore(
         for sentence in run.notes:
             note(f"Note: {sentence}")
         last = _run(run, resume)
+        pages = write_pages(run)
     if as_json:
         say_records([_record(run, path, last)])
     else:
-        say(_text(run, path, last))
+        say(_text(run, path, last, pages))
 
 
 def _known_words(output: Path | None, seed: int | None, steps: int | None) -> dict[str, str]:
@@ -118,9 +122,9 @@ def _known_words(output: Path | None, seed: int | None, steps: int | None) -> di
 class ExploreLine(ProgressLine):
     """Progress line of explorers: steps an hour, acceptance, best energies, time left."""
 
-    def __init__(self, n_explorers: int) -> None:
+    def __init__(self) -> None:
         super().__init__("Exploring")
-        self.n_explorers, self.first = n_explorers, 0
+        self.first = 0
         self.last_steps: Steps | None = None
         self.best: dict[str, float] = {}
 
@@ -129,7 +133,7 @@ class ExploreLine(ProgressLine):
 
     def tell(self, steps: Steps) -> None:
         """Tell of a step."""
-        if self.last_steps is None:
+        if self.last_steps is None or self.last_steps.numbers != steps.numbers:
             self.first, self.start = steps.step, time.monotonic()
         self.last_steps = steps
         columns = {"energy": steps.energies, "binding": _column(steps, "Binding Energy")}
@@ -142,9 +146,9 @@ class ExploreLine(ProgressLine):
     def told(self, share: float, seconds: float) -> str:
         steps = self.last_steps
         assert steps is not None
-        done = (steps.step - self.first) * self.n_explorers
+        done = (steps.step - self.first) * len(steps.numbers)
         rate = 3600 * done / seconds
-        accepted = steps.accepted.sum() / max(1, steps.step * len(steps.accepted))
+        accepted = steps.accepted.sum() / max(1, steps.tried.sum())
         best = "".join(f", best {name} {value:.6g}" for name, value in self.best.items())
         left = duration(seconds * (1 - share) / share)
         begin = f"step {steps.step} of {steps.n_steps}, {rate:,.0f} steps/h, {accepted:.0%} accepted"
@@ -159,7 +163,7 @@ def _run(run: Exploration, resume: bool) -> dict[int, Steps]:
     """Run all steps; give the last ones of each group of explorers, by the first explorer's number."""
     found: dict[int, Steps] = {}
     told = set[str]()
-    with ExploreLine(len(run.numbers)) as line:
+    with ExploreLine() as line:
         for steps in run.run(resume):
             found[steps.numbers[0]] = steps
             line.tell(steps)
@@ -176,24 +180,25 @@ def _best(last: Mapping[int, Steps]) -> list[tuple[int, Steps, int]]:
     return sorted(rows, key=lambda row: (float(row[1].energies[row[2]]), row[0]))
 
 
-def _text(run: Exploration, path: Path, last: Mapping[int, Steps]) -> str:
+def _text(run: Exploration, path: Path, last: Mapping[int, Steps], pages: Sequence[Path]) -> str:
     """Make the lines that end a run."""
     rows = _best(last)
     columns = rows[0][1].columns
     heads = ["explorer", "accepted", "energy", *columns]
     cells = [
-        [str(number), f"{steps.accepted[k]} of {steps.step}", f"{steps.energies[k]:.6g}"]
+        [str(number), f"{steps.accepted[k]} of {steps.tried[k]}", f"{steps.energies[k]:.6g}"]
         + [f"{value:.6g}" for value in steps.values[k]]
         for number, steps, k in rows[:_SHOWN]
     ]
     atoms = run.groups[0].atoms
     first = f"{path}: {counted(len(run.numbers), 'explorer')} of {counted(len(atoms), 'atom')}, seed {run.seed}"
     taken = sum(int(steps.accepted.sum()) for steps in last.values())
-    tried = sum(steps.step * len(steps.numbers) for steps in last.values())
+    tried = sum(int(steps.tried.sum()) for steps in last.values())
     lines = [first, *physics_lines(run.model, atoms), "", table(heads, cells, ">" * len(heads))]
     lines += [f"and {len(rows) - _SHOWN} more explorers"] if len(rows) > _SHOWN else []
     lines += ["", f"{taken:,} of {tried:,} steps accepted; reports are {run.files.report}_N. The walk is a search:"]
     lines += ["its states are no Boltzmann sample, and their averages no free energies."]
+    lines += [f"Pages of the states: {', '.join(map(str, pages))}"]
     lines += [f"{run.precision}, on {run.device_name}: in all {duration(elapsed())}"]
     return "\n".join(lines)
 
@@ -203,7 +208,7 @@ def _record(run: Exploration, path: Path, last: Mapping[int, Steps]) -> Record:
     atoms = run.groups[0].atoms
     explorers = [
         {
-            "explorer": number, "steps": steps.step, "accepted": int(steps.accepted[k]),
+            "explorer": number, "steps": int(steps.tried[k]), "accepted": int(steps.accepted[k]),
             "energy": float(steps.energies[k]),
             "metrics": {name: _finite(value) for name, value in zip(steps.columns, steps.values[k], strict=True)},
         }

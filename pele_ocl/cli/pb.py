@@ -20,7 +20,7 @@ from ..jobs.checks import Checks
 from ..jobs.facts import notes_of, residue_names
 from ..pb import SOLVERS, PBIon, PBModel, PBResult, PoissonBoltzmann
 from ..pb.apbs import WRITTEN, ApbsCalculation, ApbsInput, read_apbs
-from ..pb_model import BOUNDARIES, SPREADINGS, SURFACES
+from ..pb_model import BOUNDARIES, LIKE_APBS, SPREADINGS, SURFACES
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .options import ReadAtoms, report_options, strict_option, structure_options
@@ -32,8 +32,6 @@ from .terminal import note, say
 
 APBS = "apbs"
 DEFAULTS = PBModel()
-# What `--like apbs` takes in place of the defaults, as PyMOL's and pdb2pqr's input files have it.
-LIKE_APBS = {"surface": "smol", "charges": "spl2", "boundary": "sdh"}
 RULE = "-" * 40
 
 

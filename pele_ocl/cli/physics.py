@@ -8,6 +8,7 @@ from typing import Any
 from ..atoms import Atoms
 from ..gb_models import GB_MODELS, radii_words
 from ..jobs.facts import settings
+from ..pb_model import PBModel
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
 from .terminal import one_line
@@ -90,7 +91,9 @@ def _surface(facts: Facts) -> str:
 
 
 def medium_facts(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what a Coulomb potential depends on, as JSON has it; options : of pele_ocl.potmap"""
+    """Give what a potential depends on, as JSON has it; options : of pele_ocl.potmap"""
+    if options.get("pb") is not None:
+        return pb_facts(atoms, options["pb"])
     method = options.get("method", "direct")
     return {
         "forcefield": atoms.forcefield,
@@ -104,8 +107,28 @@ def medium_facts(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def pb_facts(atoms: Atoms, model: PBModel) -> dict[str, Any]:
+    """Give what a Poisson-Boltzmann potential depends on, as JSON has it."""
+    names = (
+        "equation", "solute_dielectric", "solvent_dielectric", "ionic_strength", "temperature", "surface", "probe",
+        "charges", "boundary",
+    )  # fmt: skip
+    facts = {name: getattr(model, name) for name in names}
+    return {"forcefield": atoms.forcefield, **facts, "radii_set": atoms.gb_radii_set}
+
+
+def _pb_lines(facts: Facts) -> list[str]:
+    """Say what a Poisson-Boltzmann potential depends on; facts : as pb_facts gives them"""
+    dielectrics = f"dielectrics {facts['solute_dielectric']:g} and {facts['solvent_dielectric']:g}"
+    surface = f"{facts['surface']} surface, probe {facts['probe']:g} A, radii {radii_words(facts['radii_set'])}"
+    found = [forcefield_line(facts["forcefield"])] if facts["forcefield"] else []
+    return [*found, f"Medium        {facts['equation']} Poisson-Boltzmann, {dielectrics}, {_salt(facts)}; {surface}"]
+
+
 def medium_lines(facts: Facts) -> list[str]:
-    """Say what a Coulomb potential depends on; facts : as medium_facts gives them"""
+    """Say what a potential depends on; facts : as medium_facts or pb_facts gives them"""
+    if "solute_dielectric" in facts:
+        return _pb_lines(facts)
     dielectric = f"dielectric {facts['dielectric']:g}{' r' if facts['distance_dependent'] else ''}"
     parts = [dielectric, _salt(facts)]
     parts += [f"points within {facts['min_distance']:g} A as at it"] if facts["min_distance"] else []

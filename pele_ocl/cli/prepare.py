@@ -11,6 +11,7 @@ import click
 
 from ..errors import InputError
 from ..inputfile import read_file
+from ..interop.pka import SOURCES, USUAL
 from ..interop.preparation import Preparation
 from ..interop.preparing import prepare as prepared
 from .command import INPUT, OUTPUT, EachOnce
@@ -27,6 +28,11 @@ _SHOWN = 12  # residues in a list, on screen
 @click.argument("path", metavar="IN", type=INPUT)
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="Write the structure: .pdb.")
 @click.option("--ph", type=float, default=7.0, show_default=True, help="pH that decides which residues are protonated.")
+@click.option(
+    "--pka", type=click.Choice(SOURCES), default=SOURCES[0], show_default=True,
+    help="pKa of residues: usual ones, of a residue in water, or PROPKA's, of each in its surroundings; auto takes "
+    "PROPKA if it is installed.",
+)  # fmt: skip
 @click.option("--keep-water", is_flag=True, help="Keep waters and add their hydrogens.")
 @click.option("--keep-hetero", is_flag=True, help="Keep ligands and ions, as they are.")
 @click.option(
@@ -44,6 +50,7 @@ def prepare(
     path: Path,
     output: Path,
     ph: float,
+    pka: str,
     keep_water: bool,
     keep_hetero: bool,
     replacements: tuple[str, ...],
@@ -54,8 +61,9 @@ def prepare(
     """Write the structure in IN with all its atoms as OUT, ready for the other commands.
 
     IN is a .pdb or .cif file as the Protein Data Bank has it, also with .gz. One alternate location is kept. Missing
-    atoms and residues within chains are built, disulphides bonded, and hydrogens added by the usual pKa of residues.
-    Heavy atoms that are there stay. Through PDBFixer: pip install 'pele-ocl[openmm]'.
+    atoms and residues within chains are built, disulphides bonded, and hydrogens added by the pKa of residues.
+    Heavy atoms that are there stay. Through PDBFixer: pip install 'pele-ocl[openmm]', and PROPKA: pip
+    install 'pele-ocl[ph]'.
     """
     replace = _pairs(replacements)
     with failing_as_record(path, as_json), ProgressLine("Preparing") as line:
@@ -64,7 +72,7 @@ def prepare(
             line.what = f"Preparing, {one_line(step)}"
             line(share)
 
-        changes = prepared(path, output, ph, keep_water, keep_hetero, not no_loops, loop_seconds, replace, tell)
+        changes = prepared(path, output, ph, keep_water, keep_hetero, not no_loops, loop_seconds, replace, tell, pka)
     if as_json:
         say_record(read_file(path), {"output": str(output), "ph": ph, **asdict(changes)})
         return
@@ -101,7 +109,10 @@ def _lines(changes: Preparation) -> Iterator[tuple[str, str]]:
     forms = defaultdict[str, list[str]](list)
     for name, form in changes.protonation.items():
         forms[form].append(name)
-    yield from _under("Protonation", [f"{form}: {_some(forms[form])}" for form in sorted(forms)])
+    yield "pKa", "the usual ones of residues in water" if changes.pka == USUAL else f"by {changes.pka}"
+    named = {name: f"{name} ({pka:.1f})" for name, pka in changes.pkas.items()}
+    chosen = [f"{form}: {_some([named.get(name, name) for name in forms[form]])}" for form in sorted(forms)]
+    yield from _under("Protonation", chosen)
     removed, moved = changes.hydrogens_removed, changes.hydrogens_moved
     told = [f"{changes.hydrogens_added:,} added"]
     told += [f"{removed:,} of other names removed"] if removed else []

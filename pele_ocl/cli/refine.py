@@ -90,6 +90,8 @@ def refine(
     """
     if output.exists() and not output.is_dir():
         raise FormatError(f"{output}: is no folder; name one for the refined complexes")
+    if not resume and (output / JOURNAL).exists():
+        raise FormatError(f"{output}: holds poses that were refined before; go on by --resume, or name another folder")
     options = {
         "near": near, "side_chains": side_chains, "hold": hold, "free": free, "tolerance": tolerance,
         "max_iterations": max_iterations, "model": constants, "precision": precision, "device": device,

@@ -11,11 +11,12 @@ from ..atoms import Atoms
 from ..errors import InputError
 from ..formats import read_map, require_map_suffix
 from ..formats.maps.pictures import require_png
-from ..gb_models import radii_words
 from ..grid import Grid
 from ..inputfile import InputFile, read_file
 from ..jobs.facts import notes_of
 from ..pb import PBIon, PBModel, PoissonBoltzmann
+from ..pb_model import LIKE_APBS
+from ..potential_model import PotentialModel
 from ..potmap import potmap
 from ..units import POTENTIAL_UNITS
 from ..view import (
@@ -34,7 +35,7 @@ from ..view.about import POISSON_BOLTZMANN
 from .command import INPUT, OUTPUT, EachOnce
 from .convert import with_unit
 from .options import ReadAtoms, debug_option, given_options, range_option, structure_options
-from .physics import Facts, forcefield_line, medium_facts, medium_lines
+from .physics import Facts, medium_facts, medium_lines, pb_facts
 from .progress import ProgressLine
 from .records import failing_as_record, say_record
 from .report import counted
@@ -172,7 +173,7 @@ def _computed(
         atoms, grid, method="auto", device=device, dielectric=dielectric, ionic_strength=strength, temperature=ROOM,
         unit=str(FOR_SURFACE["units"]),
     )  # fmt: skip
-    assert result.model is not None
+    assert isinstance(result.model, PotentialModel)
     shown = painted(
         atoms, result.map, end=end or FOR_SURFACE_END, title=f"{one_line(source.path.name)}: {result.model.name}",
         about=about_model(result.model),
@@ -187,7 +188,7 @@ def _of_pb(
     strength = float(FOR_SURFACE["ionic_strength"])
     salt = (PBIon(1, strength), PBIon(-1, strength))
     # APBS's surface and charges: published pictures have them, and colours are compared with these.
-    model = PBModel(ions=salt, surface="smol", charges="spl2", boundary="sdh")
+    model = PBModel(ions=salt, **LIKE_APBS)
     plan = PoissonBoltzmann(
         atoms, model, spacing=spacing, padding=_PADDING, reaction=False, tolerance=_PB_TOLERANCE, device=device
     )  # fmt: skip
@@ -198,9 +199,7 @@ def _of_pb(
         atoms, found, end=end or PB_SURFACE_END, title=f"{one_line(source.path.name)}: {POISSON_BOLTZMANN}",
         about=about_pb(model, spacing, atoms.gb_radii_set),
     )  # fmt: skip
-    names = ("solute_dielectric", "solvent_dielectric", "ionic_strength", "temperature", "surface", "probe")
-    facts = {name: getattr(model, name) for name in names}
-    return shown, {"forcefield": atoms.forcefield, **facts, "radii_set": atoms.gb_radii_set}
+    return shown, pb_facts(atoms, model)
 
 
 def _as_json(shown: Painted) -> dict[str, object]:
@@ -222,22 +221,12 @@ def _as_json(shown: Painted) -> dict[str, object]:
     }
 
 
-def _physics_lines(facts: Facts) -> list[str]:
-    """Say what a potential that was computed depends on."""
-    if "dielectric" in facts or not facts:
-        return medium_lines(facts) if facts else []
-    dielectrics = f"dielectrics {facts['solute_dielectric']:g} and {facts['solvent_dielectric']:g}"
-    salt = f"salt {facts['ionic_strength']:g} mol/L at {facts['temperature']:g} K"
-    medium = f"Medium        {dielectrics}, {salt}, radii {radii_words(facts['radii_set'])}"
-    return [*([forcefield_line(facts["forcefield"])] if facts["forcefield"] else []), medium]
-
-
 def _as_text(shown: Painted, facts: Facts, outputs: tuple[Path, ...]) -> str:
     surface, colouring, known = shown.surface, shown.colouring, shown.colouring.known
     place = f", {colouring.outside:g} A outside the surface" if colouring.outside else ""
     lines = [
         f"{one_line(shown.title)}, {counted(len(shown.atoms), 'atom')}",
-        *_physics_lines(facts),
+        *(medium_lines(facts) if facts else []),
         "",
         f"Surface       {surface.area:,.0f} A^2, {len(surface.faces):,} triangles, probe {surface.probe:.3g} A",
         f"Values        {known.min():.4g} to {known.max():.4g} {one_line(colouring.unit)}".rstrip(),

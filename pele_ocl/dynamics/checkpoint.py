@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import file_path
+from ..atoms import Floats
 from ..errors import FormatError, InputError
 from ..formats.writing import replacing
 
@@ -21,16 +22,21 @@ if TYPE_CHECKING:
     from ..engine.system import System
     from .simulation import Simulation
 
+_LEAST_APART = 0.02  # kcal/mol that energies of the same settings may differ by on another device
+_SHARE_APART = 5e-5  # of an energy, the same
+
 
 def save(simulation: Simulation, path: str | PathLike[str], **more: NDArray[Any]) -> None:
     """Write the checkpoint of a simulation, and further arrays with it."""
     target = file_path(path)
     if target.suffix.lower() != ".npz":
         raise FormatError(f"{target}: checkpoints end in .npz; name the file so")
+    simulation._catch_up()
     ensemble, motion = simulation.ensemble, simulation._motion
     arrays: dict[str, NDArray[Any]] = {name: motion.read(name) for name in motion.state}
     arrays["positions"] = _encoded(simulation)
     arrays["offsets"] = ensemble._offsets
+    arrays["energies"] = simulation.potential_energies
     arrays["steps"] = np.array(simulation.steps)
     arrays["what"] = np.array(_described(simulation))
     arrays |= more
@@ -47,7 +53,7 @@ def restore(simulation: Simulation, path: str | PathLike[str]) -> dict[str, NDAr
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise FormatError(f"{source}: is no checkpoint of a simulation, or a damaged one") from error
     motion, ensemble = simulation._motion, simulation.ensemble
-    needed = (*motion.state, "positions", "offsets", "steps", "what")
+    needed = (*motion.state, "positions", "offsets", "energies", "steps", "what")
     if any(name not in arrays for name in needed):
         raise FormatError(f"{source}: is no checkpoint of a simulation, or a damaged one")
     _require_same(json.loads(str(arrays["what"])), json.loads(_described(simulation)), str(source))
@@ -62,6 +68,7 @@ def restore(simulation: Simulation, path: str | PathLike[str]) -> dict[str, NDAr
         [k for k in range(len(ensemble)) if k not in ensemble._failed and not stopped[k]], np.int64
     )
     simulation._evaluate()
+    _require_same_energies(simulation, arrays["energies"], str(source))
     return {name: array for name, array in arrays.items() if name not in needed}
 
 
@@ -90,7 +97,7 @@ def _described(simulation: Simulation) -> str:
     ensemble, bodies = simulation.ensemble, simulation._bodies
     digest = hashlib.sha256()
     for atoms, body in zip(ensemble.atoms, bodies, strict=True):
-        digest.update(atoms.charges.tobytes())
+        digest.update(atoms.charges.tobytes() + atoms.positions.tobytes())
         if body is not None:
             digest.update(body.masses.tobytes() + body.free.tobytes())
     what = {
@@ -107,3 +114,15 @@ def _require_same(found: dict[str, Any], own: dict[str, Any], source: str) -> No
         if there != json.loads(json.dumps(value)):
             said = "is of other molecules" if name == "molecules" else f"has {name} {there}, not {value}"
             raise InputError(f"{source}: the checkpoint {said}; go on with the settings that it was made by")
+
+
+def _require_same_energies(simulation: Simulation, energies: Floats, source: str) -> None:
+    """Raise InputError where a replica has another energy than it had: other solvent, restraints or parameters."""
+    own = simulation.potential_energies
+    apart = np.abs(own - energies) > _LEAST_APART + _SHARE_APART * np.abs(energies)
+    if apart.any():
+        k = int(np.argmax(apart))
+        raise InputError(
+            f"{source}: replica {k} has {energies[k]:,.3f} kcal/mol there and {own[k]:,.3f} by these settings; go on "
+            "with the solvent, restraints, cutoff and force field that it was made by"
+        )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Floats
+from ..atoms import Atoms, Floats
 from ..engine.rows import Rows
 from .bodies import MOST_MEMBERS, Body
 from .settings import Settings
@@ -41,11 +42,12 @@ class Motion:
             "velocities": ("atom", 3, fine), "present": ("atom", 3, fine), "center_velocities": ("row", 3, fine),
             "center": ("row", 3, fine), "kinetic": ("row", 1, fine), "stopped": ("row", 1, np.int32),
             "culprits": ("row", 1, np.int32), "done": ("row", 1, np.uint32), "begins": ("row", 1, np.int32),
-            "temperatures": ("row", 1, None), "replicas": ("row", 1, np.uint32), "scales": ("row", 1, None),
-            "rung_of": ("row", 1, np.int32),
+            "temperatures": ("row", 1, None), "replicas": ("row", 1, np.uint32), "molecules": ("row", 1, np.uint32),
+            "scales": ("row", 1, None), "rung_of": ("row", 1, np.int32),
         }  # fmt: skip
         self.arrays: dict[str, DeviceArray] = {name: ensemble.array(*of) for name, of in make.items()}
         self.write("replicas", np.array(replicas, np.uint32)[:, None])
+        self.write("molecules", np.array([_number_of(atoms) for atoms in ensemble.atoms], np.uint32)[:, None])
         self.write("temperatures", np.array(temperatures)[:, None])
         self._common = {**self._resident.arguments, **self._upload(bodies)}
         self._bind(removes)
@@ -74,10 +76,13 @@ class Motion:
         """Bind the launches of rows."""
         settings, run, of = self._settings, self._resident.run, self._buffer
         schedule = run.upload(np.array(settings.anneal), self._ensemble.energy_dtype)
-        drawn = dict(replicas=of("replicas"), temperatures=of("temperatures"), seed=settings.seed)
+        drawn = dict(
+            replicas=of("replicas"), molecules=of("molecules"), done=of("done"), temperatures=of("temperatures"),
+            seed=settings.seed,
+        )  # fmt: skip
         self.advance = self._of_clusters(
             "dynamics/step.cl", "advance", velocities=of("velocities"), center_velocities=of("center_velocities"),
-            stopped=of("stopped"), done=of("done"), begins=of("begins"), schedule=schedule,
+            stopped=of("stopped"), begins=of("begins"), schedule=schedule,
             n_points=len(settings.anneal), removes=removes, dt=settings.dt, kept=settings.kept, noise=settings.noise,
             **drawn,
         )  # fmt: skip
@@ -175,6 +180,11 @@ class Motion:
     def state(self) -> tuple[str, ...]:
         """Names of all arrays that the next step depends on, positions aside."""
         return (*STATE, *LADDER_STATE) if self._ladders.size else STATE
+
+
+def _number_of(atoms: Atoms) -> int:
+    """Make a number of a molecule, so that different ones, or starts, have different random numbers."""
+    return zlib.crc32(atoms.charges.tobytes() + atoms.positions.tobytes())
 
 
 def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any] | Floats:

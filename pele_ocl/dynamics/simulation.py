@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
 
 LONGEST_STEP = 1.0  # fs that free bonds to hydrogen of common mass bear
+LONGEST_HELD_STEP = 3.0  # fs that its angles bear if bonds are held
 STEPS_AT_ONCE = 256  # that are started before the host waits
 _WHY = {
     Halt.FORCES: "the force on {} is no number",
@@ -99,7 +100,7 @@ class Simulation:
         )
         self.velocities = Column(self.ensemble, self._read_velocities, self._write_velocities)
         self._note()
-        self._place()
+        self._place(self._rows)
         self.draw_velocities()
 
     def __len__(self) -> int:
@@ -158,7 +159,7 @@ class Simulation:
             if len(rows) % n_rungs or self.settings.first_replica % n_rungs:
                 raise InputError(
                     f"{len(rows):,} replicas from number {self.settings.first_replica:,} on fill no ladders of "
-                    f"{n_rungs} temperatures; take a multiple"
+                    f"{n_rungs} temperatures; take a multiple of {n_rungs}"
                 )
         return np.array([k for rows in of_molecule.values() for k in rows]).reshape(-1, n_rungs)
 
@@ -170,6 +171,11 @@ class Simulation:
             notes.append(f"hydrogens weigh {self.settings.hydrogen_mass:g} Da, which their neighbours lack")
         if held:
             notes.append(f"{held:,} bonds to hydrogen keep the lengths of the force field")
+            if self.settings.timestep > LONGEST_HELD_STEP and self.settings.hydrogen_mass is None:
+                notes.append(
+                    f"angles of hydrogens vibrate too fast for steps of {self.settings.timestep:g} fs; give them a "
+                    "hydrogen_mass of 3"
+                )
         elif self.settings.timestep > LONGEST_STEP and self.settings.hydrogen_mass is None:
             notes.append(
                 f"bonds to hydrogen vibrate too fast for steps of {self.settings.timestep:g} fs; hold them by "
@@ -179,10 +185,10 @@ class Simulation:
             notes.append("the centre of mass is kept at rest")
         self.notes = tuple(notes)
 
-    def _place(self) -> None:
-        """Bring bonds that are held to their lengths."""
+    def _place(self, chosen: Rows) -> None:
+        """Bring bonds of rows that are held to their lengths."""
         rows_of: dict[Body, list[int]] = {}
-        for k in self._rows.tolist():
+        for k in chosen.tolist():
             body = self._bodies[k]
             if body is not None:
                 rows_of.setdefault(body, []).append(k)
@@ -195,7 +201,7 @@ class Simulation:
         """Minimise all replicas from where they are, and draw velocities anew. options : as of Ensemble.minimize"""
         options = {"constraints": self.settings.constraints, **options}
         batch = self.ensemble.minimize(self._rows, **options)
-        self._place()
+        self._place(self._rows)
         self.draw_velocities()
         return batch
 
@@ -218,6 +224,7 @@ class Simulation:
     def run(self, steps: int) -> Simulation:
         """Make so many steps of all replicas, with the exchanges that fall due. Returns the simulation."""
         whole_number("steps", steps, most=MOST_STEPS - self.steps)
+        self._catch_up()
         every, resident = self.settings.exchange_every, self.ensemble._resident
         end = self.steps + steps
         while self.steps < end and len(self._rows):
@@ -233,6 +240,13 @@ class Simulation:
         resident.add_up(self._rows)
         self._mark_evaluated()
         return self
+
+    def _catch_up(self) -> None:
+        """Hold bonds and compute forces of rows whose positions or restraints were written."""
+        rows = self._rows[~self.ensemble._evaluated[self._rows]]
+        if len(rows):
+            self._place(rows)
+            self.ensemble.evaluate(rows)
 
     def _mark_evaluated(self) -> None:
         """Let the ensemble know that its rows were evaluated where they are."""
@@ -359,10 +373,19 @@ class Simulation:
 def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, options: dict[str, Any]) -> Ensemble:
     """Take an ensemble, or make one of so many replicas of each molecule."""
     if not isinstance(molecules, Ensemble):
-        return Ensemble(molecules, replicas, **options)
+        made = Ensemble(molecules, replicas, **options)
+        _require_whole_gradient(made)
+        return made
     if replicas != 1 or options:
         given = "replicas" if replicas != 1 else next(iter(options))
         raise InputError(f"{given} is the ensemble's own; leave it out")
     if not molecules._options["gradient"]:
         raise InputError("dynamics need gradients; the ensemble was made with gradient=False")
+    _require_whole_gradient(molecules)
     return molecules
+
+
+def _require_whole_gradient(ensemble: Ensemble) -> None:
+    """Raise InputError where Born radii are fixed in the gradient, which is then none of the energy."""
+    if ensemble._options["fixed_radii"]:
+        raise InputError("fixed_radii makes a gradient that is none of the energy; leave it out of dynamics")

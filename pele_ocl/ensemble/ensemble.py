@@ -298,7 +298,7 @@ class Ensemble:
 
         Raises KernelBuildError with the compiler's words.
         """
-        return DriverKernel(self, source, name, defines, width)
+        return DriverKernel(self, source, name, defines, whole_number("width", width, least=1, most=16))
 
     def minimize(self, rows: RowsLike = None, **options: object) -> MinimizeBatch:
         """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.

@@ -66,7 +66,7 @@ class Explorer:
     box : of the ligand's centre; settings : further parameters of all explorers
     positions : (n_explorers, n, 3) A where they begin, by default all at the positions of atoms
     terms : restraints of all steps, which count in the energies that are compared
-    removes_bulk : whether complexes are superposed on the first one by their alpha carbons, if they have three
+    removes_bulk : whether receptors are superposed on where they began by their alpha carbons, if they have three
     stage_energies : whether energies are computed after each move; watch : called after each move
     other parameters : of `Ensemble`; Born radii are held in gradients unless `fixed_radii=False`
 
@@ -91,12 +91,12 @@ class Explorer:
             if box is not None:
                 own.box = instance("box", box, Box, "a box")
         self._stage_energies, self._watch = flag("stage_energies", stage_energies), watch
-        self._superposed = _superposition(atoms) if flag("removes_bulk", removes_bulk) else None
         if positions is not None:
             starts = numbers("positions", positions)
             if starts.shape != (needed := (len(self), len(atoms), 3)):
                 raise InputError(f"positions have shape {starts.shape}; {needed} is needed")
             self.walk.ensemble.positions[self._rows] = list(starts)
+        self._superposed = self._superpositions() if flag("removes_bulk", removes_bulk) else []
         self._prepare()
 
     def _begun(
@@ -110,6 +110,20 @@ class Explorer:
         return Walk.of(
             atoms, chosen, explorers, seed=seed, settings=settings, terms=own, **{"fixed_radii": True, **options}
         )  # fmt: skip
+
+    def _superpositions(self) -> list[Superposition]:
+        """Superposition of each row on where it begins; none if the receptor has fewer than three alpha carbons."""
+        atoms, labels = self.walk.atoms, self.walk.atoms.labels
+        if labels is None:
+            return []
+        alpha = (labels.names == "CA") & (labels.elements == "C")
+        alpha[self.walk.ligand] = False
+        known: dict[bytes, Superposition] = {}
+        starts = self.walk.ensemble.positions[self._rows] if alpha.sum() >= 3 else []
+        for x in starts:
+            if x.tobytes() not in known:
+                known[x.tobytes()] = Superposition(atoms.moved(x), alpha)
+        return [known[x.tobytes()] for x in starts]
 
     def _prepare(self) -> None:
         """Evaluate where explorers begin, and have moves make their tables. Raises InputError where energies fail."""
@@ -188,6 +202,9 @@ class Explorer:
         for row in due:
             walk.made[row].add(move.name)
         move.apply(walk, due)
+        for row in due:
+            if row in walk.ensemble._failed:  # its positions are none; further moves would count rows without it
+                walk.failures.setdefault(row, walk.ensemble._failed[row])
         good = [row for row in due if row not in walk.failures]
         if self._stage_energies and good:
             walk.ensemble.evaluate(good)
@@ -204,8 +221,9 @@ class Explorer:
             return set()
         positions = ensemble.positions[moved]
         drifting = [k for k, row in enumerate(moved) if walk.made[row] - {Perturbation.name}]
-        if self._superposed is not None and drifting:
-            positions[drifting] = self._superposed(positions[drifting])[0]
+        if self._superposed and drifting:
+            for k in drifting:
+                positions[[k]] = self._superposed[moved[k]](positions[[k]])[0]
             ensemble.positions[[moved[k] for k in drifting]] = list(positions[drifting])
         ensemble.evaluate(moved)
         boxes = [walk.settings[row].box for row in moved]
@@ -254,10 +272,3 @@ def _sequence(name: str, values: object, kind: Any) -> tuple[Any, ...]:
     if not isinstance(values, list | tuple):
         raise InputError(f"{name} is {described(values)}; a list of {kind.__name__} is needed")
     return tuple(instance(name, value, kind, f"a {kind.__name__}") for value in values)
-
-
-def _superposition(atoms: Atoms) -> Superposition | None:
-    """Superpose by alpha carbons; None if there are fewer than three."""
-    if atoms.labels is None or (atoms.labels.names == "CA").sum() < 3:
-        return None
-    return Superposition(atoms, "name CA")

@@ -94,6 +94,8 @@ class Rmsd(Metric):
     """Root mean square distance in A from a native structure.
 
     Atoms are found there by chain, residue and name. Without superposition the frames are taken to be the same.
+
+    n_chosen, n_compared : atoms to compare, and how many of them the native structure has, which alone count
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class Rmsd(Metric):
         there = np.array([key in places for key in keys], bool)
         heavy = np.ones(len(atoms), bool) if hydrogens else atoms.labels.elements != "H"
         self._own = np.flatnonzero(chosen & there & heavy)
+        self.n_chosen, self.n_compared = int((chosen & heavy).sum()), len(self._own)
         self._target = structure.positions[[places[keys[i]] for i in self._own]]
         if not len(self._own):
             raise InputError(f"{native}: has none of the atoms to compare; chain, residue and name must be equal")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..arguments import choice, flag, number
 from ..atoms import Atoms, Floats, Ints
 from ..energy import CenterRestraint, Term
+from ..errors import InputError
 from .rigid import drawn_moves, random_directions
 from .screen import TRIES, Screen
 from .torsions import Flexible, flexible_ligand, flexible_residues
@@ -27,7 +28,7 @@ class Perturbation(Move):
     """Translate, rotate and twist the ligand.
 
     Each of `Settings.trials` poses is the first good one of `Settings.steric_trials` draws. It lies in the box, and its
-    clashes can be relieved by turning side chains. The pose of lowest energy is taken. If there is none, the row stays,
+    clashes can be relieved by turning side chains. The pose of lowest energy is taken. If none has one, the row stays,
     and `walk.memory[row]["without_pose"]` counts it.
 
     ligand : what turns of it, by default what `flexible_ligand` finds
@@ -61,6 +62,8 @@ class Perturbation(Move):
         return (CenterRestraint(self._flexible(atoms, ligand).core, 0.0, name=CENTER),)
 
     def prepare(self, walk: Walk) -> None:
+        """Raises InputError for a ligand that is bonded to the receptor."""
+        _require_free(walk.atoms, walk.ligand)
         flexible = self._flexible(walk.atoms, walk.ligand)
         residues = flexible_residues(walk.atoms, walk.receptor, self.resolution) if self.side_chains else []
         self._screen = Screen(walk, flexible, residues)
@@ -71,11 +74,12 @@ class Perturbation(Move):
         steering = {row: self._steering(walk, row, x) for row, x in zip(rows, positions, strict=True)}
         self._screen.begin(rows, positions, self._reach(walk, rows, positions))
         found = self._poses(walk, rows, centers, steering)
+        lowest = self._lowest(walk, found)
         for row in rows:
-            if (found[row] < 0).all():
+            if lowest[row] < 0:
                 walk.memory[row]["without_pose"] = walk.memory[row].get("without_pose", 0) + 1
                 walk.made[row].discard(self.name)
-        self._screen.take(self._lowest(walk, found))
+        self._screen.take(lowest)
         held = [row for row in rows if walk.settings[row].com_constant > 0]
         if held:
             core = self._flexible(walk.atoms, walk.ligand).core
@@ -158,3 +162,14 @@ class Perturbation(Move):
                 if energy < lowest[row]:
                     best[row], lowest[row] = trial, energy
         return best
+
+
+def _require_free(atoms: Atoms, ligand: Ints) -> None:
+    """Raise InputError if a bond joins the ligand and the receptor, which a move would tear."""
+    pairs = atoms.bond_pairs
+    crossing = pairs[np.isin(pairs, ligand).sum(axis=1) == 1]
+    if len(crossing):
+        words = [str(i) if atoms.labels is None else atoms.labels.atom(int(i)) for i in crossing[0]]
+        raise InputError(
+            f"the ligand is bonded to the receptor, {words[0]} to {words[1]}; a rigid move would tear that"
+        )

@@ -28,6 +28,8 @@ from .hdf5 import placed_dataset, text_array, text_type, write_attributes
 from .pdb_writing import atom_lines
 from .writing import appending, replacing
 
+INTERVAL = "interval_ps"  # the attribute of a Content that tells the time between its frames
+
 
 @dataclass(frozen=True)
 class Content:
@@ -240,12 +242,14 @@ _CHAR, _FLOAT = 2, 5
 
 
 class NetcdfFormat(ConformationFormat):
-    """Frames of float32 coordinates in A, one record each; such files have no names."""
+    """Frames of float32 coordinates in A, one record each, with times if these are known; no names."""
 
     has_gaps = True
 
     def __init__(self, content: Content) -> None:
         self._n_atoms = len(content.atoms)
+        interval = content.attributes.get(INTERVAL)
+        self._interval = None if interval is None else float(str(interval))
         self._head = self._made(0)
         self._head = self._made(len(self._head))
 
@@ -254,11 +258,16 @@ class NetcdfFormat(ConformationFormat):
 
     def conformation(self, number: int, positions: Floats | None) -> bytes:
         values = np.full((self._n_atoms, 3), np.nan) if positions is None else positions
-        return values.astype(">f4").tobytes()
+        time = b"" if self._interval is None else np.array((number - 1) * self._interval, ">f4").tobytes()
+        return time + values.astype(">f4").tobytes()
 
     def grown(self, stream: io.FileIO, size: int) -> None:
         stream.seek(4)
-        stream.write(_number((size - len(self._head)) // (12 * self._n_atoms)))
+        stream.write(_number((size - len(self._head)) // (self._time_bytes + 12 * self._n_atoms)))
+
+    @property
+    def _time_bytes(self) -> int:
+        return 0 if self._interval is None else 4
 
     def _made(self, begin: int) -> bytes:
         """Make the head; begin : bytes before the first frame, which are its own length"""
@@ -267,8 +276,13 @@ class NetcdfFormat(ConformationFormat):
         spatial_bytes = 4
         variables = [
             _variable("spatial", (1,), {}, _CHAR, spatial_bytes, begin - spatial_bytes),
-            _variable("coordinates", (0, 2, 1), {"units": "angstrom"}, _FLOAT, 12 * self._n_atoms, begin),
         ]
+        if self._time_bytes:
+            variables.append(_variable("time", (0,), {"units": "picosecond"}, _FLOAT, self._time_bytes, begin))
+        units = {"units": "angstrom"}
+        variables.append(
+            _variable("coordinates", (0, 2, 1), units, _FLOAT, 12 * self._n_atoms, begin + self._time_bytes)
+        )
         return b"".join(
             (
                 b"CDF\x02", _number(0),

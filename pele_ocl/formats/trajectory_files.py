@@ -11,9 +11,8 @@ import numpy as np
 
 from ..atoms import Floats
 from ..extras import extra
-from .conformation_files import ConformationFormat, Content, Hdf5Format, NetcdfFormat
+from .conformation_files import INTERVAL, ConformationFormat, Content, Hdf5Format, NetcdfFormat
 
-INTERVAL = "interval_ps"  # the attribute of a Content that tells the time between its frames
 _AKMA = 0.04888821290839616  # ps of CHARMM's unit of time
 _NANOMETER = 0.1  # of an A
 
@@ -30,7 +29,7 @@ class DcdFormat(ConformationFormat):
 
     def head(self) -> bytes:
         numbers = np.zeros(20, "<i4")
-        numbers[[1, 2, 19]] = 1, 1, 24  # first step, steps between frames, CHARMM's version
+        numbers[[1, 2, 19]] = 0, 1, 24  # first step, steps between frames, CHARMM's version
         numbers[9:10] = np.array([self._interval / _AKMA], "<f4").view("<i4")
         title = np.array([1], "<i4").tobytes() + b"written by pele-ocl".ljust(80)
         return b"".join(map(_record, (b"CORD" + numbers.tobytes(), title, np.array([self._n_atoms], "<i4").tobytes())))

@@ -20,6 +20,8 @@ class Preparation:
     atoms_added : heavy atoms that were built, by residue; OXT is the end of a chain
     disulphides : pairs of bonded cysteines
     protonation : the form that was chosen, by residue, where there is a choice: HID, HIE, HIP, ASH, GLH, LYN, CYX
+    pka : where the pKa that decided it are from: "usual", or PROPKA with its version
+    pkas : pKa of side chains from PROPKA, by residue; empty with usual ones
     hydrogens_removed, hydrogens_added, hydrogens_moved : their numbers. Moved hydrogens had bonds off their usual
         length by more than a twentieth in the file, and have it now
     left_alone : residues that nothing is known of, which got no hydrogens
@@ -42,6 +44,8 @@ class Preparation:
     atoms_added: dict[str, list[str]]
     disulphides: list[tuple[str, str]]
     protonation: dict[str, str]
+    pka: str
+    pkas: dict[str, float]
     hydrogens_removed: int
     hydrogens_added: int
     hydrogens_moved: int

@@ -30,6 +30,7 @@ from ..inputfile import read_file
 from .building import LINKS, SEED, Gap, Tell, build_atoms, build_loops, delete, key_of, positions_nm, tidy_bonds
 from .building import name as _name
 from .chosen_atoms import chosen_text, passed_ters, require_backbones, with_short_names
+from .pka import NEUTRAL, SOURCES, USUAL, asks_propka, forms_at
 from .preparation import Preparation
 from .relaxing import Key, atom_key, atom_keys, cpu, relax, stretch
 
@@ -63,6 +64,7 @@ def prepare(
     loop_seconds: float = 60.0,
     replace: Mapping[str, str] | None = None,
     progress: Tell | None = None,
+    pka: str = "auto",
 ) -> Preparation:
     """Write a structure with all its atoms, ready for a force field; needs the extra `openmm`, with PDBFixer.
 
@@ -73,12 +75,14 @@ def prepare(
 
     path : a .pdb or .cif file, also with .gz
     output : the .pdb file to write
-    ph : decides the protonation of residues by their usual pKa
+    ph : decides the protonation of residues by their pKa; ends of chains stay charged
     keep_water, keep_hetero : keep waters; keep ligands and ions, whose atoms are left as they are
     loops : build residues that are missing within chains; else the chain has gaps
     loop_seconds : a run of missing residues that takes longer to build is left out; seconds
     replace : standard residues that take the place of others, by name: `{"BP5": "TYR"}`
     progress : called with the name of each step and the share of the whole that is done, 0 to 1
+    pka : "usual", of a residue in water; "propka", of each one in its surroundings, by PROPKA (extra `ph`); "auto",
+        the latter if PROPKA is installed
 
     Returns the changes. Raises InputError if PDBFixer is not installed, for a pH outside 0 to 14 and for an impossible
     replacement. Raises FormatError for files that cannot be read or written.
@@ -86,6 +90,7 @@ def prepare(
     arguments.file_path(path)
     arguments.file_path(output, "output")
     ph = arguments.number("ph", ph, "a pH of 0 to 14", least=0, most=14)
+    arguments.choice("pka", pka, SOURCES)
     arguments.flag("keep_water", keep_water)
     arguments.flag("keep_hetero", keep_hetero)
     arguments.flag("loops", loops)
@@ -93,6 +98,7 @@ def prepare(
     if structure_suffix(output) != ".pdb" or Path(output).suffix.lower() == ".gz":
         raise FormatError(f"{output}: prepared structures are written as PDB files; give it the suffix .pdb")
     pdbfixer = extra("pdbfixer", "preparing a structure")
+    with_propka = asks_propka(pka)
     source = read_file(path)
     structure = read_structure(source)
     notes = tuple(note.removesuffix(ANOTHER_MODEL) for note in structure.notes)
@@ -109,7 +115,7 @@ def prepare(
             work.removed |= removed
             work.renamed = renamed
             work.build(loop_seconds if loops else 0.0)
-            work.add_hydrogens(ph)
+            work.add_hydrogens(ph, with_propka)
             temporary.write_text(_as_pdb(fixer), encoding="latin-1")
         except InputError as error:
             told = str(error)
@@ -150,6 +156,7 @@ class _Work:
     def __init__(self, fixer: PDBFixer, notes: tuple[str, ...], tell: Tell) -> None:
         self.fixer, self.notes, self.tell = fixer, notes, tell
         self.warnings, self.renamed = list[str](), dict[str, str]()
+        self.pka, self.pkas = USUAL, dict[str, float]()
 
     def choose(self, keep_water: bool, keep_hetero: bool, replace: Mapping[str, str]) -> None:
         """Replace residues that are not standard, and take out what is not to be kept."""
@@ -198,17 +205,26 @@ class _Work:
         self.tell("building missing atoms", 0.4)
         build_atoms(fixer, lambda share: self.tell("building missing atoms", 0.4 + 0.15 * share))
 
-    def add_hydrogens(self, ph: float) -> None:
+    def add_hydrogens(self, ph: float, with_propka: bool) -> None:
         """Add hydrogens, and move all that was built to a minimum of its energy."""
         fixer = self.fixer
         self.tell("adding hydrogens", 0.55)
         tidy_bonds(fixer)
-        before = fixer.topology.getNumAtoms()
+        forms = None
+        if with_propka:
+            forms = forms_at(ph, fixer.topology, 10 * positions_nm(fixer), _as_pdb(fixer))
+            self.pka, self.pkas = forms.source, forms.pkas
+            self.warnings += forms.warnings
+        before, held = fixer.topology.getNumAtoms(), atom_keys(fixer.topology)
         modeller = extra("openmm.app", "preparing a structure").Modeller(fixer.topology, fixer.positions)
-        modeller.addHydrogens(pH=ph, platform=cpu())
+        # Forms are given by PROPKA; what is left to OpenMM, such as tautomers, it chooses at a neutral pH.
+        variants = {} if forms is None else {"variants": forms.variants}
+        modeller.addHydrogens(pH=ph if forms is None else NEUTRAL, platform=cpu(), **variants)
         fixer.topology, fixer.positions = modeller.topology, modeller.positions
+        gone = len(held - atom_keys(fixer.topology))  # hydrogens of the file that a form lacks
         self.warnings += _remove_surplus_hydrogens(fixer, self.there)
-        self.hydrogens = fixer.topology.getNumAtoms() - before
+        self.hydrogens = fixer.topology.getNumAtoms() - before + gone
+        self.strange += gone
         self.moved = stretch(fixer, self.there)
         self.strangers = relax(fixer, self.there, lambda share: self.tell("relaxing built atoms", 0.7 + 0.3 * share))
 
@@ -237,6 +253,8 @@ class _Work:
             atoms_added=self.atoms,
             disulphides=_disulphides(self.fixer.topology),
             protonation={_name(residue): form for residue in residues if (form := _form(residue))},
+            pka=self.pka,
+            pkas=self.pkas,
             hydrogens_removed=self.strange,
             hydrogens_added=self.hydrogens,
             hydrogens_moved=self.moved,

@@ -38,7 +38,7 @@ from ..reading import read
 from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
 from .facts import settings
-from .journal import Journal, make_folder
+from .journal import Journal, make_folder, read_journal
 from .records import Record
 
 JOURNAL, STATE = "explore.jsonl", "explore.state"
@@ -64,7 +64,8 @@ class Steps:
     """Explorers of one molecule after a step.
 
     step, n_steps : the step, 0 for the initial states, and how many there are
-    numbers : (n,) of the explorers; accepted : (n,) accepted steps; energies : (n,) kcal/mol
+    numbers : (n,) of the explorers; energies : (n,) kcal/mol
+    tried, accepted : (n,) steps; an explorer that ended has tried fewer than `step`
     columns : names of the metrics in reports; values : (n, n_columns)
     is_new : (n,) True where this step was accepted; failures : sentences about explorers that failed in it, by number
     """
@@ -72,6 +73,7 @@ class Steps:
     step: int
     n_steps: int
     numbers: tuple[int, ...]
+    tried: NDArray[np.int64]
     accepted: NDArray[np.int64]
     energies: Floats
     columns: tuple[str, ...]
@@ -136,7 +138,7 @@ class Exploration:
     """Run of a control file.
 
     numbers : of the explorers, from 1; model : of the solvent; notes : sentences about what was read
-    groups : explorers of one molecule each
+    groups : explorers of one molecule each; done : the last steps of the groups that ran to their end
     """
 
     def __init__(
@@ -164,11 +166,12 @@ class Exploration:
         self.numbers = list(range(1, explorers + 1))
         control = simulation.energies
         self.model = SolventModel.like("pele", gb=control.gb, ionic_strength=control.ionic_strength)
-        self.files = Files.of(simulation, folder)
+        self.files, self.done = Files.of(simulation, folder), list[Steps]()
         paths = list(complexes) or _single_files(simulation)
         self.sources = [paths[k % len(paths)] for k in range(explorers)]
         self.groups = self._groups()
-        self.notes = (*simulation.notes, *dict.fromkeys(note for group in self.groups for note in group.atoms.notes))
+        of_groups = (note for group in self.groups for note in (*group.atoms.notes, *group.notes))
+        self.notes = (*simulation.notes, *dict.fromkeys(of_groups))
 
     @property
     def device_name(self) -> str:
@@ -196,6 +199,7 @@ class Exploration:
         sources = {str(source): read_file(source).sha256 for source in set(self.sources)}
         task = replace(self.task, changes=(), exit_conditions=())
         return {
+            "parameters": sha256_of([_parameters(group.atoms) for group in self.groups]),
             "control file": sha256_of(self.text or repr(task)), "complexes": sha256_of(sorted(sources.items())),
             "explorers": str(len(self.numbers)), "seed": str(self.seed), "steps": str(self.n_steps),
             "precision": self.precision, "solvent": repr(sorted(settings(self.model, self.groups[0].atoms).items())),
@@ -207,12 +211,15 @@ class Exploration:
         resume : whether to go on with an earlier run of the same settings, where one was interrupted
         state_seconds : at least, between states that are written down
 
-        Raises FormatError for a journal of other settings, and where files cannot be written.
+        Raises FormatError for a journal of other settings, and where files cannot be written; InputError for an earlier
+        run that came to its end.
         """
         self.files.make_folders()
         state = self._earlier() if resume else None
         if state is None:
             self.files.state.unlink(missing_ok=True)
+        self.done = [] if state is None else state["done"]
+        yield from list(self.done)
         with Journal(self.files.journal, self.settings, kind="explore") as journal:
             if state is not None:
                 known = {_name(g, k) for g in range(state["group"]) for k in range(self.n_steps + 1)}
@@ -223,8 +230,15 @@ class Exploration:
                 if state is not None and number < state["group"]:
                     continue
                 own = state if state is not None and state["group"] == number else None
-                yield from group.run(journal, own, state_seconds)
+                for steps in group.run(journal, own, state_seconds):
+                    yield steps
+                self.done.append(steps)
         self.files.state.unlink(missing_ok=True)
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write down where the run is, in place of an earlier state; the groups that are done go with it."""
+        with replacing(self.files.state) as temporary:
+            temporary.write_bytes(pickle.dumps({**state, "done": self.done}))
 
     def _earlier(self) -> dict[str, Any] | None:
         """Read the state of an interrupted run, None if there is none.
@@ -282,14 +296,25 @@ class Group:
         of = self._of
         maker = MetricMaker(of.simulation.path, self.atoms, of.model, of.precision, of.device)
         self._sensors = [Sensor(block, maker.make(block)) for block in of.task.metrics]
-        self._box = box_of(of.simulation.path, of.task.box, self.atoms)
+        self._boxes = [box_of(of.simulation.path, of.task.box, self.atoms.moved(start)) for start in self.starts]
         self.explorers = of.make(
             of.simulation, of.task, self.atoms, ligand_of(of.simulation, self.atoms), self.numbers,
-            np.stack(self.starts), seed=of.seed, box=self._box, folders=of.data, model=of.model,
+            np.stack(self.starts), seed=of.seed, box=self._boxes[0], folders=of.data, model=of.model,
             precision=of.precision, device=of.device,
         )  # fmt: skip
         self._blocks = [changing_blocks(of.task) for _ in self.numbers]
+        self.notes = [*maker.notes, *self._outside()]
         self._ended = set[int]()  # rows whose explorers met a condition to exit
+
+    def _outside(self) -> list[str]:
+        """Tell of complexes whose ligand begins outside of its box."""
+        walk, found = self.explorers.walk, dict[str, None]()
+        for source, start, box in zip(self.sources, self.starts, self._boxes, strict=True):
+            if box is not None and not box.contains(walk.center(start)):
+                found[
+                    f"{source}: the ligand's centre begins outside of the box; no step is kept that leaves it there"
+                ] = None
+        return list(found)
 
     def run(self, journal: Journal, state: dict[str, Any] | None, state_seconds: float) -> Iterator[Steps]:
         """Run the steps that are left, and give the explorers after each. state : of an interrupted run"""
@@ -342,7 +367,7 @@ class Group:
             if any_holds(task.exit_conditions, values):
                 self._ended.add(k)
             self._blocks[k] = changed(self._blocks[k], task.changes, values)
-            self.explorers.walk.settings[k] = settings_of(self._of.task, self._blocks[k], self._box)
+            self.explorers.walk.settings[k] = settings_of(self._of.task, self._blocks[k], self._boxes[k])
 
     def _states(self, rows: Sequence[int], step: int) -> States:
         """Give the states of rows, before a step."""
@@ -402,8 +427,7 @@ class Group:
             "group": self._place, "step": step, "sizes": sizes, "sensors": self._now.state(), "blocks": self._blocks,
             "explorers": state_of(self.explorers), "ended": self._ended,
         }  # fmt: skip
-        with replacing(self._of.files.state) as temporary:
-            temporary.write_bytes(pickle.dumps(state))
+        self._of.save(state)
 
     def _record(self, step: int, accepted: NDArray[np.bool_], failures: dict[int, str]) -> Record:
         """Make the journal's record of a step."""
@@ -419,8 +443,8 @@ class Group:
         now = self._now
         values = np.array([now.row(k, step) for k in range(len(self.numbers))]).reshape(len(self.numbers), -1)
         return Steps(
-            step, self._of.n_steps, tuple(self.numbers), now.accepted.copy(), now.energies.copy(), tuple(now.columns),
-            values, accepted.copy(), failures,
+            step, self._of.n_steps, tuple(self.numbers), self.explorers.walk.steps.copy(), now.accepted.copy(),
+            now.energies.copy(), tuple(now.columns), values, accepted.copy(), failures,
         )  # fmt: skip
 
     def _write_final(self) -> None:
@@ -435,6 +459,11 @@ class Group:
         _write_text(path, PelePdb(self.sources[k], self.atoms).structure(positions) + END)
 
 
+def earlier_seed(files: Files) -> int | None:
+    """Read the seed of an earlier run from its journal, None if there is none. Raises FormatError for another file."""
+    return int(read_journal(files.journal).settings["seed"]) if files.journal.exists() else None
+
+
 def _write_text(path: Path, text: str) -> None:
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -443,6 +472,12 @@ def _write_text(path: Path, text: str) -> None:
 def _name(group: int, step: int) -> str:
     """Name the record of a step."""
     return f"step {step}" if not group else f"molecule {group + 1}, step {step}"
+
+
+def _parameters(atoms: Atoms) -> list[object]:
+    """List what templates give atoms: charges, Lennard-Jones parameters, and torsions."""
+    found: list[object] = [np.asarray(of).tolist() for of in (atoms.charges, atoms.lj_sigma, atoms.lj_epsilon)]
+    return found + ([] if atoms.bonded is None else [atoms.bonded.torsions.parameters.tolist()])
 
 
 def _is_same_molecule(one: Atoms, other: Atoms) -> bool:

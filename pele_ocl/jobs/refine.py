@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..binding.poses import read_poses
+from ..binding.poses import is_sdf, read_poses, require_order
 from ..contract import of_energy, of_structure, require
 from ..errors import InputError, PeleError
 from ..formats import read_conformations
@@ -95,9 +95,10 @@ class RefineSpec(Spec[int]):
     def _complexes(self, path: Path) -> Floats:
         """Read the poses of a file as complexes (m, n, 3) A."""
         refiner = self.refiner
-        if path.suffix.lower() not in (".sdf", ".sd", ".mol"):
+        if not is_sdf(path):
             positions = read_conformations(path)[1]
             if positions.shape[1] == len(self.given) != len(refiner.ligand):
+                require_order(path, self.given)
                 return refiner.complexes(positions[:, refiner.binding.parts.complex])
         return refiner.complexes(read_poses(path, refiner.atoms[refiner.ligand]))
 

@@ -42,11 +42,14 @@ class Equation:
         self.launching, self.model, self.coefficients, self.colours = launching, model, coefficients, colours
         self.potential = run.empty(colours.size, launching.wide)
         run.write(self.potential, colours.split(potential.astype(launching.wide)))
-        self.salt = run.zeros(colours.size if coefficients.has_salt else 1)
+        # Salt of the linear equation is where ions can be, times one number: its codes are enough.
+        self._is_salt_coded = coefficients.is_coded and not model.is_nonlinear
+        self._salt_factor = model.screening * volume
+        self.salt = run.zeros(colours.size if coefficients.has_salt and not self._is_salt_coded else 1)
         shares = [0.5 * ion.concentration / model.ionic_strength for ion in model.ions] if model.has_salt else []
         pairs = [(ion.charge, share) for ion, share in zip(model.ions, shares, strict=bool(shares))]
         self._salt_arguments: dict[str, Any] = {
-            "salt_factor": model.screening * volume, "accesses": coefficients.accesses,
+            "salt_factor": self._salt_factor, "accesses": coefficients.accesses,
             "ions": run.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
         }  # fmt: skip
         self._charged: dict[str, Any] = {
@@ -83,6 +86,8 @@ class Equation:
 
     def multigrid(self) -> Multigrid:
         """Make the coarser grids of the linear equation."""
+        if self._is_salt_coded and self.coefficients.has_salt:
+            return Multigrid(self.launching, self.coefficients, self.coefficients.accesses, self._salt_factor)
         if self.coefficients.has_salt:
             self.linearise(True)()
         return Multigrid(self.launching, self.coefficients, self.salt)
@@ -149,7 +154,9 @@ def solve(
     """
     launching, run, done = equation.launching, equation.launching.run, Convergence()
     is_nonlinear = equation.model.is_nonlinear
-    solver = SOLVERS[solver_name][1](launching, multigrid)
+    # Newton's method may take a share of a correction, and float32 would round the potential at each iteration.
+    at_once = not is_nonlinear and launching.wide == np.float64
+    solver = SOLVERS[solver_name][1](launching, multigrid, equation.potential if at_once else None)
     measure = solver.vectors.square(solver.residual)
     run.clear(solver.residual)
 
@@ -161,14 +168,14 @@ def solve(
     stages = [(True, LINEAR_SHARE), (False, tolerance)] if is_nonlinear else [(True, tolerance)]
     first: float | None = None
     for is_linear, wanted in stages:
-        find, linearise = equation.find_residual(solver.residual, is_linear), equation.linearise(is_linear)
+        find = equation.find_residual(solver.residual, is_linear)
         left = norm(find)
         first = left if first is None else first
         while left > wanted * first:
             if done.corrections == MOST_CORRECTIONS or done.iterations >= most_iterations:
                 raise _stopped(solver_name, done, left / first, tolerance)
             if not is_linear:
-                linearise()
+                equation.linearise(is_linear)()
                 multigrid.take_salt()
             share = REDUCTION if is_linear else max(REDUCTION, min(1e-2, left / first))
             goal = max(share * left, (0.5 if is_linear else 0.1) * wanted * first)
@@ -183,7 +190,8 @@ def solve(
 def _take(equation: Equation, solver: Solver, norm: Callable[[], float], before: float, is_linear: bool) -> float:
     """Take a correction, or the largest share of Newton's that makes the residual smaller; the residual's norm then."""
     share = 1.0
-    equation.correct(solver.solution, share)
+    if not solver.adds:
+        equation.correct(solver.solution, share)
     left = norm()
     while not is_linear and left >= before and share > LEAST_STEP:
         share /= 2

@@ -25,10 +25,15 @@ class Multigrid:
     """Coarser grids of a grid, with launches for a V-cycle, which is symmetric and so preconditions.
 
     salt : of the finest grid, reals; its nodes may change, then `take_salt` tells the coarser grids
+    unit : of salt in bytes, None for reals
     """
 
-    def __init__(self, launching: Launching, coefficients: Coefficients, salt: Buffer) -> None:
-        self.launching, self.coefficients, self.salt = launching, coefficients, salt
+    def __init__(
+        self, launching: Launching, coefficients: Coefficients, salt: Buffer, unit: float | None = None
+    ) -> None:  # fmt: skip
+        self.launching, self.coefficients = launching, coefficients
+        self._finest_salt = {"salt": salt, "salt_unit": 1.0 if unit is None else unit}
+        self._salt_kind = 1 if unit is None else 2
         self.grids = [coefficients.colours]
         first = 0
         while self.grids[-1].can_be_halved:
@@ -55,17 +60,19 @@ class Multigrid:
     def _problem(self, level: int) -> dict[str, Any]:
         """Arguments of kernels for the operator of a grid."""
         if level == 0:
-            return {**self.coefficients.narrow_arguments, "salt": self.salt}
+            return {**self.coefficients.narrow_arguments, **self._finest_salt}
         x, y, z = self._edges
-        return {"x_edges": x, "y_edges": y, "z_edges": z, "table": self._no_table, "salt": self._salt}
+        return {"x_edges": x, "y_edges": y, "z_edges": z, "table": self._no_table, "salt": self._salt, "salt_unit": 1.0}
 
     def _macros(self, level: int) -> dict[str, int]:
-        return self._coarse_macros if level else self.coefficients.macros
+        if level:
+            return self._coarse_macros
+        return {**self.coefficients.macros, "SALTED": self._salt_kind if self.coefficients.has_salt else 0}
 
     def _coarsen_edges(self, level: int) -> None:
         fine, coarse = self.grids[level : level + 2]
         x, y, z = self._edges
-        edges = {key: value for key, value in self._problem(level).items() if key != "salt"}
+        edges = {key: value for key, value in self._problem(level).items() if not key.startswith("salt")}
         self.launching.over_all_nodes(
             "pb/coarsen.cl", "coarsen_edges", coarse, self._macros(level), fine=fine,
             grid=coarse, **edges, coarse_x=x, coarse_y=y, coarse_z=z,
@@ -73,13 +80,14 @@ class Multigrid:
 
     def _coarsen_salt(self, level: int) -> Launch:
         fine, coarse = self.grids[level : level + 2]
+        salt = {key: value for key, value in self._problem(level).items() if key.startswith("salt")}
         return self.launching.over_nodes(
-            "pb/coarsen.cl", "coarsen_salt", coarse, self._macros(level), fine=fine, grid=coarse,
-            salt=self._problem(level)["salt"], coarse_salt=self._salt,
+            "pb/coarsen.cl", "coarsen_salt", coarse, self._macros(level), fine=fine, grid=coarse, **salt,
+            coarse_salt=self._salt,
         )  # fmt: skip
 
     def cycle(self, right: Buffer, values: Buffer, residual: Buffer) -> list[Launch]:
-        """Launches that find a correction `values` for a right side; residual : any array of the finest grid."""
+        """Launches that find a correction `values` for a right side; residual : of the finest grid's red nodes."""
         launches: list[Launch] = []
         n_grids = len(self.grids)
         tail = next((k for k in range(1, n_grids) if 2 * self.grids[k].half <= MOST_IN_TAIL), n_grids)

@@ -99,8 +99,8 @@ class PoissonBoltzmann:
         seed : of their random numbers
         progress : called with the share done, 0 to 1
 
-        Returns a PBResult. Memory about 40 bytes a node, time linear in the nodes. Raises InputError for positions that
-        do not fit, PeleError if the solver stops early, DeviceError if memory is short.
+        Returns a PBResult. Memory about 32 bytes a node, 40 of the nonlinear equation, time linear in the nodes. Raises
+        InputError for positions that do not fit, PeleError if the solver stops early, DeviceError if memory is short.
         """
         start = time.perf_counter()
         keep_map, extrapolate = arguments.flag("keep_map", keep_map), arguments.flag("extrapolate", extrapolate)

@@ -23,17 +23,23 @@ JACOBI_SHARE = 0.9  # of a node's residual that Jacobi's method takes out
 class Solver(ABC):
     """Linear solver with its arrays on the device.
 
-    residual : what the equation lacks, which a solver changes; solution : the correction it finds
+    potential : in wide numbers, to which corrections are added at once; None to keep them in `solution`
+    residual : what the equation lacks, which a solver changes; solution : the correction it finds, or the potential
+    can_add : if it takes a potential
     looks : iterations between two looks at the residual's norm
     """
 
     looks = 1
 
-    def __init__(self, launching: Launching, multigrid: Multigrid) -> None:
+    can_add = True
+
+    def __init__(self, launching: Launching, multigrid: Multigrid, potential: Buffer | None = None) -> None:
         run, self.multigrid = launching.run, multigrid
         size = multigrid.grids[0].size
-        self.run, self.vectors = run, Vectors(launching, size)
-        self.residual, self.solution = run.zeros(size), run.zeros(size)
+        self.adds = potential is not None and self.can_add
+        self.run, self.vectors = run, Vectors(launching, size, self.adds)
+        self.residual = run.zeros(size)
+        self.solution = potential if potential is not None and self.can_add else run.zeros(size)
         self.further = [run.zeros(size) for _ in range(self.n_further)]
         self.begin: list[Callable[[], None]] = []
         self.iteration: list[Callable[[], None]] = []
@@ -47,7 +53,7 @@ class Solver(ABC):
 
     def solve(self, goal: float, most: int) -> int:
         """Find the correction of `residual` until that is smaller than `goal`, by norm; the iterations it took."""
-        self.run.clear(self.solution)
+        self.clear_solution()
         for buffer in self.further:
             self.run.clear(buffer)
         for launch in self.begin:
@@ -58,6 +64,11 @@ class Solver(ABC):
             if (count % self.looks == 0 or count == most) and self.vectors.norm() <= goal:
                 return count
         return most
+
+    def clear_solution(self) -> None:
+        """Begin at 0, or at the potential."""
+        if not self.adds:
+            self.run.clear(self.solution)
 
 
 class Correcting(Solver):
@@ -98,6 +109,7 @@ class Overrelaxation(Solver):
 
     looks = 10
     n_further = 1
+    can_add = False  # it relaxes its solution
 
     def prepare(self) -> None:
         (left,) = self.further
@@ -126,13 +138,13 @@ class Overrelaxation(Solver):
 class ConjugateGradients(Solver):
     """Conjugate gradients, preconditioned by the operator's diagonal."""
 
-    n_further = 3
     looks = 10
 
     def prepare(self) -> None:
-        preconditioned, direction, product = self.further
-        vectors = self.vectors
-        precondition = self.precondition(self.residual, preconditioned, product)
+        # What is preconditioned becomes a direction before the product is found, so one array does for both.
+        preconditioned, direction = self.further
+        product, vectors = preconditioned, self.vectors
+        precondition = self.precondition(self.residual, preconditioned)
         self.begin = [*precondition, *vectors.start(self.residual, preconditioned, direction)]
         self.iteration = [
             self.multigrid.apply(direction, product),
@@ -141,12 +153,12 @@ class ConjugateGradients(Solver):
         ]
         self.next = [*precondition, *vectors.turn(self.residual, preconditioned, direction)]
 
-    def precondition(self, residual: Buffer, values: Buffer, scratch: Buffer) -> list[Callable[[], None]]:
+    def precondition(self, residual: Buffer, values: Buffer) -> list[Callable[[], None]]:
         """Launches that make a direction of the residual."""
         return diagonal(self, residual, values, 1.0)
 
     def solve(self, goal: float, most: int) -> int:
-        self.run.clear(self.solution)
+        self.clear_solution()
         for launch in self.begin:
             launch()
         for count in range(1, most + 1):
@@ -164,8 +176,9 @@ class MultigridGradients(ConjugateGradients):
 
     looks = 1
 
-    def precondition(self, residual: Buffer, values: Buffer, scratch: Buffer) -> list[Callable[[], None]]:
-        return self.multigrid.cycle(residual, values, scratch)
+    def precondition(self, residual: Buffer, values: Buffer) -> list[Callable[[], None]]:
+        reds = self.run.zeros(self.multigrid.grids[0].half)
+        return self.multigrid.cycle(residual, values, reds)
 
 
 def diagonal(solver: Solver, residual: Buffer, values: Buffer, share: float) -> list[Callable[[], None]]:

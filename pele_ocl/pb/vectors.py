@@ -41,13 +41,16 @@ class Sum(IntEnum):
 
 
 class Vectors:
-    """Launches over arrays of `size` reals. Sums have the same bits in every run."""
+    """Launches over arrays of `size` reals. Sums have the same bits in every run.
 
-    def __init__(self, launching: Launching, size: int) -> None:
+    is_solution_wide : if the solution that `advance` adds to has wide numbers
+    """
+
+    def __init__(self, launching: Launching, size: int, is_solution_wide: bool = False) -> None:
         self.launching, self.size, run = launching, size, launching.run
         self.group = 1 if launching.is_cpu else min(GROUP, run.device.largest_group)
         lanes = LANES if launching.is_cpu else 1
-        self.macros = {"GROUP": self.group, "LANES": lanes}
+        self.macros = {"GROUP": self.group, "LANES": lanes, "WIDE_SOLUTION": int(is_solution_wide)}
         step = self.group * LANES
         most = GROUPS.get(run.device.kind, MOST_GROUPS)
         self.chunk = -(-size // most // step) * step + step if size > most * step else step

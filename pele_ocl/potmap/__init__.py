@@ -16,12 +16,14 @@ from ..atoms import Atoms, require_atoms
 from ..callable_module import make_callable
 from ..errors import InputError
 from ..grid import Grid
+from ..pb_model import PBModel
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
 from ..variant import PRECISIONS, Progress
 from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
 from .options import MapOptions, PlannedMap
 from .plan import MapPlan
+from .poisson_boltzmann import METHOD, pb_map, pb_plan
 from .problem import MapProblem
 from .result import PotmapResult
 from .room import MeshRoom
@@ -66,6 +68,7 @@ def potmap(
     field: bool = False,
     unit: str = "kcal/mol/e",
     temperature: float = 298.15,
+    pb: PBModel | None = None,
     progress: Progress | None = None,
 ) -> PotmapResult:
     """Electrostatic potential of point charges at the points of a grid.
@@ -75,7 +78,7 @@ def potmap(
     atoms : Atoms with charges; atoms outside the grid count as well
     method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point. "mesh", near atoms one by one and the
         others by a mesh, to `accuracy`; "msm", likewise by sums on lattices, without salt. "auto", direct or mesh,
-        whichever costs less
+        whichever costs less. "pb" solves the Poisson-Boltzmann equation on a grid that reaches 10 A beyond all atoms
     smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
     accuracy : of methods mesh and auto, the error by norm: 0.1 to 1e-7, in float32 to 1e-6. msm goes to 1e-5. 1e-4 by
         default
@@ -88,6 +91,8 @@ def potmap(
     field : whether to compute the electric field, too
     unit : of units.POTENTIAL_UNITS; kT/e belongs to `temperature`
     temperature : K
+    pb : PBModel of the method pb, in place of dielectric, salt and temperature. By default, permittivities 2 and 78.54
+        without salt, with APBS's smoothed surface
     progress : called with the share done, 0 to 1
 
     Returns a PotmapResult, whose `error` is measured if the method approximates. Cost: atoms * points, with a mesh
@@ -96,7 +101,7 @@ def potmap(
     """
     options = MapOptions(
         method, cutoff, smooth, accuracy, variant, precision, device, dielectric, distance_dependent, ionic_strength,
-        kappa, min_distance, field, unit, temperature,
+        kappa, min_distance, field, unit, temperature, pb,
     )  # fmt: skip
     arguments.callback("progress", progress)
     return Potmap(atoms, grid, **vars(options)).evaluate(progress=progress)
@@ -107,8 +112,8 @@ class Potmap:
 
     Kernels, tables of a mesh and memory are kept on the devices from one evaluation to the next.
 
-    atoms : at the positions of the first map; grid : Grid; method : direct, cutoff, msm or mesh
-    variant : key of VARIANTS, never "auto"; devices : Devices that share the work
+    atoms : at the positions of the first map; grid : Grid; method : direct, cutoff, msm, mesh or pb
+    variant : key of VARIANTS, never "auto"; of pb the solver; devices : Devices that share the work
     """
 
     def __init__(self, atoms: Atoms, grid: Grid, **options: Any) -> None:
@@ -117,13 +122,18 @@ class Potmap:
         if unknown:
             raise TypeError(f"Potmap() has no option {unknown[0]!r}; options are those of potmap()")
         self.atoms, self.grid, self._options = atoms, grid, MapOptions(**options)
+        self._lock = threading.Lock()
+        if self._options.method == METHOD:
+            _check(atoms, grid, self._options)
+            plan = pb_plan(atoms, grid, self._options)[0]
+            self.method, self.variant, self.devices = METHOD, plan.solver, [plan.device]
+            return
         self._planned = planned(atoms, grid, self._options)
         self.method, self.variant, self.devices = self._planned.method, self._planned.variant, self._planned.devices
         self._map = MapPlan(self._planned.problem, self.variant, self.devices)
-        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"Potmap({len(self.atoms):,} atoms, {self.grid!r}, {self.variant}, {self._planned.device})"
+        return f"Potmap({len(self.atoms):,} atoms, {self.grid!r}, {self.variant}, {' + '.join(map(str, self.devices))})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by description; a device by its title."""
@@ -141,6 +151,9 @@ class Potmap:
         start = time.perf_counter()
         arguments.callback("progress", progress)
         atoms, options = self.atoms if positions is None else self.atoms.moved(positions), self._options
+        if self.method == METHOD:
+            with self._lock:
+                return pb_map(atoms, self.grid, options, progress)
         require_apart(atoms, self.grid, options.min_distance, options.precision)
         with self._lock:
             problem = self._map.problem.moved(atoms)
@@ -166,6 +179,8 @@ class Potmap:
 def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
     """Plan the map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does."""
     _check(atoms, grid, options)
+    if options.method == METHOD:
+        raise InputError("maps of frames are not made by the method pb; choose another, or give structures or models")
     precision = options.precision
     salt = options.kappa
     if salt is None:
@@ -205,6 +220,8 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
         raise InputError(f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}")
     if options.field and variant not in ("auto", *FIELD_VARIANTS):
         raise InputError(f"the variant {variant} computes no field; choose auto, {', '.join(FIELD_VARIANTS)}")
+    if options.pb is not None and method != METHOD:
+        raise InputError(f"pb is of the method pb, not of {method}; choose that, or leave it out")
     if not arguments.is_among(precision, PRECISIONS):
         raise InputError(f"there is no precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
     atoms.require((), "a potential map")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..grid import Map
+from ..pb_model import PBModel
 from .problem import MapProblem
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class MapOptions:
     field: bool = False
     unit: str = "kcal/mol/e"
     temperature: float = 298.15
+    pb: PBModel | None = None
 
 
 @dataclass(frozen=True, eq=False)

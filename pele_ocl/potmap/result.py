@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms
 from ..errors import PeleError
 from ..grid import Map
+from ..pb_model import PBModel
 from ..potential_model import PotentialModel
 from .error import MapError
 
@@ -23,10 +24,10 @@ class PotmapResult:
     map : Map, values (nz, ny, nx) in `unit`
     field : (3, nz, ny, nx) along x, y and z, in `unit` per Angstrom; None where it was not asked for
     n_atoms : atoms given
-    method : direct, cutoff, msm or mesh
+    method : direct, cutoff, msm, mesh or pb
     error : MapError of methods that approximate; None of direct sums
     accuracy : of the mesh or the lattices that were taken in the end; 0 without them
-    atoms : that were given; model : the law of the potential
+    atoms : that were given; model : the law of the potential, of pb a PBModel
     seconds : "kernel", of the device that was busy longest, by its own clock; "total", with everything around
     """
 
@@ -41,19 +42,20 @@ class PotmapResult:
     error: MapError | None = None
     accuracy: float = 0.0
     atoms: Atoms | None = None
-    model: PotentialModel | None = None
+    model: PotentialModel | PBModel | None = None
 
     def __repr__(self) -> str:
         return f"PotmapResult({self.n_atoms:,} atoms, {self.map!r}, {self.variant})"
 
     def _repr_html_(self) -> str:
         """Show the page of `write_page` in a notebook; text if it cannot be made."""
-        from ..view import about_model, painted
+        from ..view import about_map, painted
 
         if self.atoms is None or self.model is None:
             return html.escape(repr(self))
         try:
-            return painted(self.atoms, self.map, title=repr(self), about=about_model(self.model)).framed_page()
+            about = about_map(self.model, self.map, self.atoms)
+            return painted(self.atoms, self.map, title=repr(self), about=about).framed_page()
         except PeleError as error:  # without plotly; without an atom on the grid
             return f"{html.escape(repr(self))}<br>{html.escape(str(error))}"
 

@@ -307,7 +307,7 @@ FIELD_VARIANTS = tuple(name for name, variant in VARIANTS.items() if variant.has
 class MapMethod:
     """A method of `potmap`.
 
-    summary : what it does; variant : the one that the variant "auto" stands for
+    summary : what it does; variant : the one that the variant "auto" stands for, "" for none
     atom_by_atom : whether it meets each atom that counts at a point by itself. It then needs no grid, and its cost
         follows from their number
     """
@@ -322,6 +322,7 @@ MAP_METHODS = {
     "cutoff": MapMethod("sums atoms within the cutoff", "cutoff", atom_by_atom=True),
     "msm": MapMethod("keeps an accuracy by multilevel summation", "msm"),
     "mesh": MapMethod("keeps an accuracy by Fourier transforms", "mesh"),
+    "pb": MapMethod("solves the Poisson-Boltzmann equation", ""),  # it has no variants: potmap/poisson_boltzmann.py
 }
 METHODS = (*MAP_METHODS, "auto")  # which is one of these, by cost: potmap/accuracy.py
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import choice, number, positions_of, whole_number
+from ..arguments import callback, choice, number, numbers, positions_of, whole_number
 from ..atoms import Atoms, Floats
 from ..binding import Binding
 from ..binding.parts import Chosen
@@ -66,6 +66,8 @@ class Refiner:
     ) -> None:
         number("near", near, "a number of Angstrom, 0 or more,", least=0)
         number("side_chains", side_chains, "a number of Angstrom, 0 or more,", least=0)
+        number("hold", hold, "a number of kcal/mol/A^2, 0 or more,", least=0)
+        number("free", free, "a number of Angstrom, 0 or more,", least=0)
         self.binding = Binding(atoms, ligand, model=model, precision=precision, device=device)
         self.atoms, self.notes = self.binding.atoms, self.binding.notes
         self.ligand, self.receptor = self.binding.parts.ligand, self.binding.parts.receptor
@@ -105,6 +107,7 @@ class Refiner:
         errors : "record" for poses that fail, "raise" for an InputError; progress : called with the share that is done
         """
         choice("errors", errors, ("raise", "record"))
+        callback("progress", progress)
         complexes = self.complexes(self.atoms.positions[np.newaxis] if poses is None else poses)
         size, found = max(1, _BATCH_ATOMS // len(self.atoms)), list[Refined]()
         for first in range(0, len(complexes), size):
@@ -119,7 +122,7 @@ class Refiner:
 
     def complexes(self, poses: ArrayLike) -> Floats:
         """Put poses into the receptor: positions (m, n, 3) A. Raises InputError for another shape."""
-        given = np.asarray(poses, np.float64)
+        given = numbers("poses", poses)
         n, n_ligand = len(self.atoms), len(self.ligand)
         if given.ndim != 3 or given.shape[1:] not in ((n, 3), (n_ligand, 3)) or not len(given):
             raise InputError(

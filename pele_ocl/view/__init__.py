@@ -10,7 +10,7 @@ from .. import arguments
 from ..atoms import Atoms, require_atoms
 from ..errors import InputError
 from ..grid import Map, require_map
-from .about import about_file, about_model, about_pb, quantity_of
+from .about import about_file, about_map, about_model, about_pb, quantity_of
 from .colouring import LEAST_END, MOST_END, Colouring, by_map, by_residues
 from .page import framed, page_of, require_page, save_page
 from .picture import picture_of, save_picture
@@ -26,6 +26,7 @@ __all__ = [
     "Painted",
     "ResidueValues",
     "about_file",
+    "about_map",
     "about_model",
     "about_pb",
     "draw_surface",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..atoms import Atoms
 from ..grid import Map
 from ..pb_model import PBModel
 from ..potential_model import LAWS, PotentialModel
@@ -29,6 +30,13 @@ def about_model(model: PotentialModel) -> str:
     salt = f", screened as by a salt with a Debye length of {1 / model.kappa:.1f} Å" if model.kappa else ""
     cutoff = f", of charges within {model.cutoff:g} Å" if model.cutoff else ""
     return f"The map is the Coulomb potential of the atoms' charges {medium}{salt}{cutoff}. {NOT_POISSON_BOLTZMANN}"
+
+
+def about_map(model: PotentialModel | PBModel, map_: Map, atoms: Atoms) -> str:
+    """Describe in sentences a map that `potmap` made of these atoms."""
+    if isinstance(model, PBModel):
+        return about_pb(model, float(map_.grid.spacing.max()), atoms.gb_radii_set)
+    return about_model(model)
 
 
 def about_pb(model: PBModel, spacing: float, radii: str) -> str:

@@ -31,6 +31,7 @@ from harness.charts import new_figure, save
 
 import pele_ocl
 from pele_ocl import Atoms, PBIon, PBModel, PoissonBoltzmann
+from pele_ocl.bench.pb import grid_for, write_input
 from pele_ocl.bench.systems import SYSTEMS, load
 from pele_ocl.inputfile import read_file
 from pele_ocl.opencl.device import Device, get_device
@@ -39,33 +40,6 @@ from pele_ocl.pb.apbs import read_apbs
 
 RESIDUALS = tuple(10.0**-k for k in range(1, 7))
 COMMAND = [sys.executable, "-c", "from pele_ocl.cli import main; main()", "pb"]
-APBS_INPUT = """\
-read
- mol pqr molecule.pqr
-end
-elec
- mg-manual
- dime {n} {n} {n}
- grid {h} {h} {h}
- gcent mol 1
- mol 1
- lpbe
- bcfl sdh
- ion charge 1 conc 0.15 radius 2.0
- ion charge -1 conc 0.15 radius 2.0
- pdie 2.0
- sdie 78.54
- srfm smol
- chgm spl2
- srad 1.4
- swin 0.3
- sdens 10.0
- temp 298.15
- etol 1e-6
- calcenergy total
-end
-quit
-"""
 
 
 def structure(name: str) -> Atoms:
@@ -229,10 +203,8 @@ def peer(name: str, points: int, device: Device) -> None:
     if shutil.which("apbs") is None:
         sys.exit("apbs is not installed")
     atoms = structure(name)
-    reach = np.ptp(atoms.positions, axis=0).max() + 2 * float(atoms.gb_radii.max()) + 20
     with TemporaryDirectory() as folder:
-        _write_pqr(Path(folder) / "molecule.pqr", atoms)
-        (Path(folder) / "molecule.in").write_text(APBS_INPUT.format(n=points, h=round(reach / (points - 1), 4)))
+        write_input(Path(folder), atoms, grid_for(atoms, points), 1e-6)
         head("program", "energy, kJ/mol", "solver, CPU s", "command, CPU s", "command, s")
         wall, cpu, printed = _timed(["apbs", "molecule.in"], folder)
         timers = (Path(folder) / "io.mc").read_text()
@@ -269,15 +241,6 @@ def _timed(command: list[str], folder: str) -> tuple[float, float, str]:
 
 def _energy(printed: str) -> str:
     return re.findall(r"Total electrostatic energy = (\S+) kJ", printed)[-1]
-
-
-def _write_pqr(path: Path, atoms: Atoms) -> None:
-    path.write_text("".join(_pqr_lines(atoms)))
-
-
-def _pqr_lines(atoms: Atoms) -> Iterator[str]:
-    for k, ((x, y, z), q, r) in enumerate(zip(atoms.positions, atoms.charges, atoms.gb_radii, strict=True), 1):
-        yield f"ATOM {k} X MOL {1} {x:.4f} {y:.4f} {z:.4f} {q:.5f} {r:.4f}\n"
 
 
 def main() -> None:

@@ -1,18 +1,18 @@
 // Each work-item adds every so many numbers; a tree adds the items' sums, one total a group.
 enum { GROUP = 64 };
 kernel void sum_tree(
-    const int n, global const float *numbers,  // (n)
-    global float *totals)                      // (groups)
+    const int n, global const float *values,  // (n)
+    global float *sums)                       // (groups)
 {
-    local float sums[GROUP];
+    local float parts[GROUP];
     const int item = get_local_id(0);
     float sum = 0;
-    for (int k = get_global_id(0); k < n; k += ____) sum += numbers[k];
-    sums[item] = sum;
+    for (int k = get_global_id(0); k < n; k += ____) sum += values[k];
+    parts[item] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {
-        if (____) sums[item] += sums[____];
+        if (____) parts[item] += parts[____];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    if (item == 0) totals[____] = sums[0];
+    if (item == 0) sums[____] = parts[0];
 }

@@ -1,13 +1,13 @@
 // One work-item adds all numbers and carries along what each addition rounds off (Kahan 1965).
 kernel void sum_carry(
-    const int n, global const float *numbers,  // (n)
-    global float *total)                       // (1)
+    const int n, global const float *values,  // (n)
+    global float *sums)                       // (1)
 {
     float sum = 0, lost = 0;
     for (int k = 0; k < n; ++k) {
-        const float number = numbers[k] - lost, larger = sum + number;
+        const float number = values[k] - lost, larger = sum + number;
         lost = (larger - sum) - number;
         sum = larger;
     }
-    total[0] = sum;
+    sums[0] = sum;
 }

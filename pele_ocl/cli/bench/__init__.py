@@ -10,6 +10,7 @@ from .ions import ions
 from .ladders import ladders
 from .minimize import minimize
 from .nonbond import nonbond
+from .pb import pb
 from .potmap import potmap
 from .solvent import solvent
 
@@ -25,5 +26,6 @@ bench.add_command(energy)
 bench.add_command(minimize)
 bench.add_command(potmap)
 bench.add_command(ions)
+bench.add_command(pb)
 bench.add_command(fft)
 bench.add_command(ladders)

@@ -9,6 +9,7 @@ import click
 from ...inputfile import read_file
 from ...potmap import MAP_METHODS, METHODS, VARIANTS
 from ...potmap.models import COMBINATIONS
+from ...view import PB_SURFACE_END
 from ..cluster import cluster_options, cluster_options_of
 from ..command import OUTPUT, EachOnce
 from ..frames import FrameOptions, frame_options
@@ -20,7 +21,7 @@ from ..several import structures_argument
 from ..terminal import say
 from .at_atoms import report_at_atoms
 from .computing import corners, over_frames
-from .options import grid_of, grid_options, physics_options, picture_options
+from .options import grid_of, grid_options, pb_model_of, physics_options, picture_options
 from .output import Pictures, is_given, json_of, require_targets, text_of
 from .several import MapSpec, report_several, whole
 
@@ -98,7 +99,8 @@ def potmap(
     path: Path | tuple[Path, ...],
     outputs: tuple[Path, ...], spacing: float, padding: float | None, origin: tuple[float, ...] | None,
     shape: tuple[int, ...] | None, method: str, accuracy: float | None, cutoff: float | None, smooth: bool,
-    variant: str, precision: str, device: str | None, dielectric: float, distance_dependent: bool,
+    variant: str, precision: str, device: str | None, dielectric: float,
+    solute_dielectric: float, distance_dependent: bool,
     ionic_strength: float, temperature: float, min_distance: float, units: str, field: bool, models: str,
     combine: str | None, trajectory: FrameOptions, align: str | None, at_atoms: str | None,
     png: Path | None, surface_png: Path | None, scenes: tuple[str, ...], end: float | None,
@@ -110,15 +112,20 @@ def potmap(
     first one stands at the map's origin. Several devices, --device 0,1, share the work. Each of several IN gets a map
     of its own by -o '{name}.dx'.
     """
+    context = click.get_current_context()
     if method != "cutoff" and (cutoff is not None or smooth):
         raise click.UsageError("--cutoff and --smooth belong to --method cutoff")
     trajectory.require_alone(models_all=models == "all", field=field)
     _require_fitting(field, models, combine, align, trajectory)
+    if method == "pb":
+        _require_of_pb(distance_dependent, min_distance, field, trajectory)
+        if context.get_parameter_source("end") is click.core.ParameterSource.DEFAULT_MAP:
+            end = PB_SURFACE_END
+    elif is_given("solute_dielectric"):
+        raise click.UsageError("--solute-dielectric belongs to --method pb")
     pictures = Pictures(png, surface_png, scenes, end, is_given("end"))
     if isinstance(path, Path):
-        cluster_options_of(click.get_current_context()).refuse(
-            "one map is computed at once, by all devices of --device"
-        )
+        cluster_options_of(context).refuse("one map is computed at once, by all devices of --device")
     maps = {"combine": combine, "align": align, "png": png, "surface-png": surface_png, "scene": scenes or None}
     if isinstance(path, tuple) and trajectory.paths:
         raise click.UsageError("a trajectory is of one structure; give one, or leave out -t")
@@ -128,9 +135,15 @@ def potmap(
     options: dict[str, object] = {
         "method": method, "accuracy": accuracy, "cutoff": DEFAULT_CUTOFF if cutoff is None else cutoff,
         "smooth": smooth, "variant": variant, "precision": precision, "device": device_list(device),
-        "dielectric": dielectric, "distance_dependent": distance_dependent, "ionic_strength": ionic_strength,
-        "min_distance": min_distance, "unit": units, "temperature": temperature,
+        "unit": units, "temperature": temperature,
     }  # fmt: skip
+    if method == "pb":
+        options["pb"] = pb_model_of(dielectric, solute_dielectric, ionic_strength, temperature)
+    else:
+        options |= {
+            "dielectric": dielectric, "distance_dependent": distance_dependent, "ionic_strength": ionic_strength,
+            "min_distance": min_distance,
+        }  # fmt: skip
     if field:
         options["field"] = True
     spec = MapSpec(
@@ -167,6 +180,16 @@ def potmap(
         failed = found.frames.errors
         exit_for_failed("frame", failed, len(failed), len(failed) + len(found.frames))
     exit_for_failed("model", found.failed, len(found.failed), len(found.numbers))
+
+
+def _require_of_pb(distance_dependent: bool, min_distance: float, field: bool, trajectory: FrameOptions) -> None:
+    """Raise for options that the Poisson-Boltzmann equation has no use for."""
+    given = {"--distance-dependent": distance_dependent, "--min-distance": min_distance, "--field": field}
+    for name, value in given.items():
+        if value:
+            raise click.UsageError(f"--method pb has no {name}; leave it out")
+    if trajectory.paths:
+        raise click.UsageError("--method pb makes maps of structures and models, not of frames; leave out -t")
 
 
 def _require_alone(at_atoms: str | None, trajectory: FrameOptions, **others: object) -> None:

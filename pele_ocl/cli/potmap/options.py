@@ -10,6 +10,7 @@ import numpy as np
 
 from ...atoms import Atoms
 from ...grid import Grid
+from ...pb_model import LIKE_APBS, PBIon, PBModel
 from ...units import POTENTIAL_UNITS
 from ...view import FOR_SURFACE, FOR_SURFACE_END, PROGRAMS
 from ..command import OUTPUT
@@ -25,7 +26,8 @@ def physics_options(command: Command) -> Command:
         return click.option(name, type=float, default=default, show_default=True, help=text)
 
     options = [
-        option("--dielectric", 1.0, "Relative permittivity."),
+        option("--dielectric", 1.0, "Relative permittivity; of the solvent with pb, where 78.54 is the default."),
+        option("--solute-dielectric", PBModel.solute_dielectric, "Relative permittivity inside the molecule, of pb."),
         click.option("--distance-dependent", is_flag=True, help=
             "Multiply the relative permittivity by the distance in Angstrom."),
         option("--ionic-strength", 0.0, "Concentration of a 1:1 salt that screens the potential, mol/L."),
@@ -70,7 +72,7 @@ def picture_options(command: Command) -> Command:
         click.option(
             "--for-surface", is_flag=True, is_eager=True, expose_value=False, callback=_for_surface,
             help="Use the settings of surface pictures: kT/e, dielectric 78.54, 0.15 mol/L of salt, colours "
-            "from -2 to 2. Other options override them.",
+            "from -2 to 2, of pb from -5 to 5. Other options override them.",
         ),
         click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices (matplotlib)."),
         click.option(
@@ -93,6 +95,16 @@ def _for_surface(context: click.Context, _: click.Parameter, is_wanted: bool) ->
     """Let the options of a map on a surface have the defaults that such pictures have."""
     if is_wanted:
         context.default_map = {**(context.default_map or {}), **FOR_SURFACE, "end": FOR_SURFACE_END}
+
+
+def pb_model_of(
+    dielectric: float, solute_dielectric: float, ionic_strength: float, temperature: float
+) -> PBModel:  # fmt: skip
+    """Make the model of the method pb, with a 1:1 salt of APBS's usual ions."""
+    source = click.get_current_context().get_parameter_source("dielectric")
+    water = PBModel.solvent_dielectric if source is click.core.ParameterSource.DEFAULT else dielectric
+    salt = (PBIon(1, ionic_strength), PBIon(-1, ionic_strength)) if ionic_strength else ()
+    return PBModel(solute_dielectric, water, salt, temperature, **LIKE_APBS)
 
 
 def grid_of(

@@ -17,7 +17,7 @@ from ...jobs.records import entries
 from ...potmap import VARIANTS
 from ...potmap.models import COMBINATIONS
 from ...trajectories import FrameMaps
-from ...view import FOR_SURFACE, PROGRAMS, about_model, painted, quantity_of, scene_path, write_scene
+from ...view import FOR_SURFACE, PROGRAMS, about_map, painted, quantity_of, scene_path, write_scene
 from ..command import EachOnce
 from ..overwriting import refuse_overwriting
 from ..physics import Facts, medium_lines
@@ -101,7 +101,7 @@ def json_of(computed: Computed, facts: Facts) -> dict[str, Any]:
         **({} if result.error is None else {"measured_error": result.error.as_json()}),
         **_parts_as_json(computed),
         "seconds": dict(computed.seconds),
-        "evals_per_second": computed.evals_per_second,
+        **({"evals_per_second": computed.evals_per_second} if result.variant in VARIANTS else {}),
         **notes_of(computed.atoms),
     }
 
@@ -119,7 +119,7 @@ def text_of(source: InputFile, computed: Computed, facts: Facts, verbose: bool) 
         "",
         ending(result, seconds["kernel"]),
     ]
-    if verbose:
+    if verbose and result.variant in VARIANTS:
         variant = VARIANTS[result.variant]
         lines += [
             "",
@@ -209,7 +209,7 @@ class Pictures:
         if not self.is_end_given and computed.map.unit != FOR_SURFACE["units"]:
             end = None  # that of --for-surface is in kT/e
         if self.surface is not None or end is None:
-            about = about_model(computed.result.model)
+            about = about_map(computed.result.model, computed.map, computed.atoms)
             shown = painted(computed.atoms, computed.map, end=end, title=title, about=about)
             end = shown.colouring.end
             if self.surface is not None:

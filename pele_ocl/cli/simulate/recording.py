@@ -17,8 +17,8 @@ from ...atoms import Atoms, Floats
 from ...dynamics import Simulation
 from ...dynamics.checkpoint import restore, save
 from ...errors import FormatError, InputError
-from ...formats.conformation_files import ConformationFile, ConformationFormat, Content, write_conformation
-from ...formats.trajectory_files import INTERVAL, TRAJECTORY_FORMATS
+from ...formats.conformation_files import INTERVAL, ConformationFile, ConformationFormat, Content, write_conformation
+from ...formats.trajectory_files import TRAJECTORY_FORMATS
 from ...formats.writing import appending, replacing
 from ...inputfile import InputFile
 from ..report import provenance
@@ -28,6 +28,7 @@ COLUMNS = (
     "step", "time_ps", "structure", "replica", "bath_K", "rung", "potential_kcal_mol", "kinetic_kcal_mol",
     "total_kcal_mol", "temperature_K", "error",
 )  # fmt: skip
+_STEPS = 3  # place of the steps in what a checkpoint says of files
 _TABLES = ("energies.csv", "energies.jsonl")
 _SHARE = 50  # a checkpoint is written when so many times as long has passed as writing one takes
 Row = dict[str, Any]
@@ -99,7 +100,7 @@ class Recorder:
         if resume and path.is_file():
             self._go_on(restore(self._simulation, path))
             return True
-        if path.exists():
+        if not resume and any((self.folder / name).exists() for name in (CHECKPOINT, *_TABLES)):
             raise FormatError(f"{self.folder}: holds a run already; --resume goes on with it, or name another folder")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -109,10 +110,7 @@ class Recorder:
 
     def _go_on(self, more: dict[str, np.ndarray[Any, Any]]) -> None:
         """Cut all files to where they were at the checkpoint."""
-        if str(more.get("recorded")) != self._what:
-            raise InputError(
-                f"{self.folder}: the interrupted run was of other steps, reports or trajectories; give the same options"
-            )
+        self._require_same(json.loads(str(more["recorded"])))
         self._sizes = more["trajectory_sizes"].tolist()
         self._told = set(more["told"].tolist())
         self._table_sizes = more["table_sizes"].tolist()
@@ -122,6 +120,22 @@ class Recorder:
                 raise FormatError(f"{table}: is not what the interrupted run left; start anew in another folder")
             with appending(table), open(table, "r+b") as stream:
                 stream.truncate(size)
+
+    def _require_same(self, before: list[Any]) -> None:
+        """Raise InputError for a run with other reports or files. One that ended with a report may be made longer."""
+        own, made = json.loads(self._what), self._simulation.steps
+        steps, form, every = own.pop(_STEPS), own[0], own[_STEPS - 1]
+        steps_before = before.pop(_STEPS)
+        if own != before:
+            raise InputError(
+                f"{self.folder}: the interrupted run was of other reports or trajectories; give the same options"
+            )
+        grows = steps >= made and form != "h5" and steps_before % every == 0
+        if steps != steps_before and not grows:
+            raise InputError(
+                f"{self.folder}: was a run of {steps_before:,} steps, {made:,} of them made, and cannot become one of "
+                f"{steps:,}; it can get longer if it ends with a report and has no .h5 files"
+            )
 
     def write_structures(self) -> None:
         """Write each structure as its first replica begins, for programs that want names, and empty tables."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from ...atoms import Atoms
 from ...dynamics import Simulation
@@ -108,22 +109,32 @@ def _lines(
     lines.append(f"Dynamics      {', '.join(parts)}")
     lines.append(f"Replicas      {counted(len(simulation), 'replica')}, {len(simulation) - int(going.sum()):,} stopped")
     lines.append(f"Time          {simulation.time:,.3f} ps in {simulation.steps:,} steps")
-    if going.any():
-        means = simulation.potential_energies[going].mean(), simulation.kinetic_energies[going].mean()
-        lines += [
-            "At the end, means of replicas",
-            f"  potential        {means[0]:13,.3f} kcal/mol",
-            f"  kinetic          {means[1]:13,.3f} kcal/mol",
-            f"  temperature      {simulation.kinetic_temperatures[going].mean():13,.1f} K",
-        ]
+    for name in recorder.names:
+        lines += _means(simulation, np.array([of == name for of in recorder.structures]) & going, name)
     for of in _exchanges(simulation):
         cold, warm = of["temperatures"]
         share = of["accepted"] / max(1, of["tried"])
         lines.append(f"Exchanges     {cold:g} and {warm:g} K: {of['accepted']:,} of {of['tried']:,}, {share:.3f}")
-    speed = rate(simulation, pace[1], pace[0])
-    lines += [
-        f"Speed         {speed * len(simulation):,.4g} ns/day in all, {speed:,.4g} a replica; "
-        f"{duration(pace[0])} on {simulation.ensemble.device}",
-        f"Written to    {one_line(str(recorder.folder))}",
+    speed, device = rate(simulation, pace[1], pace[0]), simulation.ensemble.device
+    if not pace[1]:
+        lines.append("Speed         no steps were left to make")
+    elif going.any():
+        lines.append(
+            f"Speed         {speed * len(simulation):,.4g} ns/day in all, {speed:,.4g} a replica; "
+            f"{duration(pace[0])} on {device}"
+        )
+    return [*lines, f"Written to    {one_line(str(recorder.folder))}"]
+
+
+def _means(simulation: Simulation, rows: NDArray[np.bool_], name: str) -> list[str]:
+    """Write what replicas of a structure have in the mean; rows : (n_rows,) the ones that go on"""
+    if not rows.any():
+        return []
+    has_bath = simulation.settings.integrator != "verlet"
+    bath = f", of the heat bath {simulation.temperatures[rows].mean():.1f} K" if has_bath else ""
+    return [
+        f"At the end, means of {counted(int(rows.sum()), 'replica')} of {one_line(name)}",
+        f"  potential        {simulation.potential_energies[rows].mean():13,.3f} kcal/mol",
+        f"  kinetic          {simulation.kinetic_energies[rows].mean():13,.3f} kcal/mol",
+        f"  temperature      {simulation.kinetic_temperatures[rows].mean():13,.1f} K{bath}",
     ]
-    return lines

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..walk import MOST_TRIES
 from .reading import setting
 
 
@@ -44,8 +45,8 @@ class PerturbationBlock:
     translation_direction: str = setting("random", within="", choices=("random", "steered"))
     translation_range_type: str = setting("centered", within="", choices=("centered", "spherical"))
     rotation_angles: str = setting("nonCoupled", within="", choices=("nonCoupled", "coupled"))
-    number_of_trials: int = setting(10, least=1)
-    number_of_steric_trials: int = setting(500, least=1)
+    number_of_trials: int = setting(10, least=1, most=MOST_TRIES)
+    number_of_steric_trials: int = setting(500, least=1, most=MOST_TRIES)
     translation_range: float = setting(1.0, above=0)
     rotation_scaling_factor: float = setting(0.5, most=0.5)
     rotation_range_factor: float = setting(0.25, most=1)

@@ -40,7 +40,7 @@ Bools = NDArray[np.bool_]
 class MetricMaker:
     """Makes the metrics of a control file for a molecule.
 
-    model, precision, device : of energies
+    model, precision, device : of energies; notes : sentences about what metrics are of
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class MetricMaker:
         device: Device | str | None = None,
     ) -> None:  # fmt: skip
         self._file, self._atoms, self._n_random = file, atoms, 0
+        self.notes: list[str] = []
         self._energy: dict[str, Any] = {"model": model, "precision": precision, "device": device}
 
     def make(self, block: MetricBlock) -> Metric | None:
@@ -94,7 +95,13 @@ class MetricMaker:
             given = "superpositionSelection" in block.settings
             superposed = self._mask(block, "superpositionSelection") if given else chosen
         hydrogens = self._flag(block, "includeHydrogens", False)
-        return Rmsd(self._atoms, beside(self._file, Path(path)), chosen, superposed, hydrogens)
+        found = Rmsd(self._atoms, beside(self._file, Path(path)), chosen, superposed, hydrogens)
+        if found.n_compared < found.n_chosen:
+            self.notes.append(
+                f"{self._file}: {block.place} is of {found.n_compared:,} of the {found.n_chosen:,} atoms that it "
+                f"selects, because {path} has no others by chain, residue and name"
+            )
+        return found
 
     def _sasa(self, block: MetricBlock) -> Metric:
         return Sasa(self._atoms, self._mask(block, "selection"))

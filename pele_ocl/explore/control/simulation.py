@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -49,7 +50,7 @@ CHANGEABLE = {
     "parameters": (
         "temperature", "anm_frequency", "side_chain_prediction_frequency", "minimization_frequency",
         "side_chain_prediction_region_radius", "minimization_region_radius", "activate_proximity_detection",
-        "proximity_distance", "com_constant", "water_perturbation_frequency", "number_of_pele_steps",
+        "proximity_distance", "com_constant", "water_perturbation_frequency",
     ),
     "perturbation": (
         "number_of_trials", "number_of_steric_trials", "translation_range", "rotation_scaling_factor",
@@ -192,6 +193,7 @@ class _Reader:
         self.file, self.unread = file, Unread()
         self.notes: list[str] = []
         self.refused: dict[str, None] = {}
+        self.named = set[str]()  # blocks of moves that are not made here
 
     def simulation(self, whole: Block) -> Simulation:
         start = whole.block("Initialization")
@@ -219,6 +221,10 @@ class _Reader:
         written = output.fill(OutputBlock)
         output.take("simulationLogPath")
         output.finish()
+        if written.controller_events_log_path:
+            self.notes.append(
+                f"{self.file}: PELE_Output.controllerEventsLogPath is not followed; there is no controller"
+            )
         self.refuse(written.use_inter_step_logger, "PELE_Output.useInterStepLogger")
         self.refuse(written.saving_mode != "savingTrajectory", f"PELE_Output.savingMode {written.saving_mode}")
         ligand = command.take("selectionToPerturb")
@@ -226,6 +232,7 @@ class _Reader:
         tasks = command.blocks("PeleTasks")
         found = tuple(self._task(task, base) for task in tasks) or (base,)
         self.refuse(len(found) > 1, f"PeleTasks with {len(found)} tasks; one is run")
+        self._note_what_has_no_effect(found[0])
         if "NonBonding" in command:
             command.take("NonBonding")
             self.notes.append(f"{self.file}: the cutoffs of NonBonding are not followed; all pairs are computed")
@@ -238,6 +245,18 @@ class _Reader:
             path=self.file, energies=None, complexes=_complexes(start), ligand=ligand, seed=seed,  # type: ignore[arg-type]
             output=written, tasks=found, log=log, saved_control=saved, refused=tuple(self.refused), notes=(),
         )  # fmt: skip
+
+    def _note_what_has_no_effect(self, task: Task) -> None:
+        """Note settings of a task that change nothing here."""
+        changed = (of.get("parameters", {}) for change in task.changes for of in (change.then, change.otherwise))
+        radii = [own.get("minimization_region_radius", math.inf) for own in (vars(task.parameters), *changed)]
+        if task.minimized == ALL and min(radii) < PeleParameters().minimization_region_radius:
+            self.notes.append(
+                f"{self.file}: minimizationRegionRadius limits nothing, because includeInMinimization is all, PELE's "
+                "default; select the ligand there, say"
+            )
+        if task.anm is not None and task.anm.eigen_update_frequency <= task.parameters.number_of_pele_steps:
+            self.notes.append(f"{self.file}: ANM.parameters.eigenUpdateFrequency is not followed; the first modes stay")
 
     def refuse(self, is_asked: bool, what: str) -> None:
         if is_asked:
@@ -254,7 +273,10 @@ class _Reader:
             ("SideChainPerturbation", own.side_chain_perturbation_frequency),
         ):
             block.take(name)
-            self.refuse(name in block and frequency > 0, f"{name} (with its frequency 0 it would not be asked for)")
+            self.named |= {name} if name in block else set()
+            self.refuse(
+                name in self.named and frequency > 0, f"{name} (with its frequency 0 it would not be asked for)"
+            )
         for name in ("jumpIf", "jumpController", "interactionRestrictions"):
             self.refuse(bool(block.take(name)), name)
         self.refuse(own.number_of_top_side_selected_links > 0, "PELE_Parameters.numberOfTopSideSelectedLinks")
@@ -271,6 +293,9 @@ class _Reader:
             exit_conditions=self._conditions(block, "exitConditions", sensors),
         )  # fmt: skip
         task = replace(task, changes=tuple(self._changes(block, task, sensors)))
+        wet = (of.get("parameters", {}) for change in task.changes for of in (change.then, change.otherwise))
+        is_wet = any(values.get("water_perturbation_frequency", 0) > 0 for values in wet)
+        self.refuse("WaterPerturbation" in self.named and is_wet, "WaterPerturbation (by a change of its frequency)")
         if base is not None:
             block.finish()
         return task
@@ -304,6 +329,9 @@ class _Reader:
             edges = found.point("x_y_z")
         else:
             self.refuse(True, f"{found.place}.type {kind}")
+        if radii and not radii[-1] > (radii[0] if len(radii) > 1 else 0):
+            name = "radius" if len(radii) == 1 else "outerRadius"
+            raise found.fault(name, radii[-1], "a positive radius, of a shell more than innerRadius,")
         if not (radii or edges) and kind == "prismaticBox":
             raise found.fault("x_y_z", None, "a list of three numbers")
         box = BoxBlock(kind, radii, edges, found.point("fixedCenter"), found.take("selectionOfAtomsForCOM"))

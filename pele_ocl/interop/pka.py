@@ -1,0 +1,134 @@
+"""pKa of residues in their surroundings, from PROPKA, and the forms of residues that follow at a pH."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..atoms import Floats
+from ..errors import InputError
+from ..extras import extra
+from .building import name
+
+if TYPE_CHECKING:
+    from openmm.app import Topology
+    from openmm.app.topology import Residue
+
+SOURCES = ("auto", "propka", "usual")
+USUAL = "usual"
+# Of each residue: its usual pKa, as OpenMM's definitions of hydrogens have it, the form below and the form above it.
+# A form of None is left to OpenMM: neutral histidine takes the tautomer with the better hydrogen bond.
+_FORMS: dict[str, tuple[float, str, str | None]] = {
+    "ASP": (4.4, "ASH", "ASP"),
+    "GLU": (4.4, "GLH", "GLU"),
+    "HIS": (6.5, "HIP", None),
+    "LYS": (10.0, "LYS", "LYN"),
+}
+# Residues whose form above its pKa has no template in the force field: they keep the proton, and are told.
+_KEPT = ("CYS", "TYR", "ARG")
+NEUTRAL = 7.0  # at which OpenMM chooses a tautomer of histidine
+_NONE = 50.0  # PROPKA's 99.99 of a cysteine in a disulphide is no pKa
+_PURPOSE = "pKa of residues in their surroundings (--pka propka)"
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Forms of residues at a pH.
+
+    source : PROPKA with its version
+    pkas : pKa of side chains, by residue
+    variants : of each residue of the topology, by OpenMM's names; None where OpenMM is to choose
+    warnings : sentences about forms that no force field here has
+    """
+
+    source: str
+    pkas: dict[str, float]
+    variants: list[str | None]
+    warnings: list[str]
+
+
+def asks_propka(source: str) -> bool:
+    """Tell if PROPKA is to be asked. Raises InputError where it is wanted and not installed."""
+    if source == USUAL:
+        return False
+    try:
+        extra("propka", _PURPOSE, "take the usual ones: --pka usual (pka='usual')")
+    except InputError:
+        if source == "propka":
+            raise
+        return False
+    return True
+
+
+def forms_at(ph: float, topology: Topology, positions: Floats, text: str) -> Forms:
+    """Choose the form of each residue at a pH by PROPKA.
+
+    topology : whose residues they are; positions : (n, 3) A of its atoms; text : the same atoms as a PDB file
+
+    Raises InputError where PROPKA cannot take the structure.
+    """
+    version, at = _by_propka(text)
+    pkas, variants, warnings = dict[str, float](), list[str | None](), list[str]()
+    for residue in topology.residues():
+        places = (_written(positions[atom.index]) for atom in residue.atoms())
+        own = next((at[place] for place in places if place in at), None)
+        variants.append(_form(residue, own, ph))
+        if own is None:
+            continue
+        pkas[name(residue)] = round(own, 2)
+        if residue.name in _KEPT and own < ph:
+            warnings.append(
+                f"{name(residue)} has a pKa of {own:.1f} and would have lost a proton at pH {ph:g}; the force field "
+                "has no such form, so it keeps the proton"
+            )
+    return Forms(f"PROPKA {version}", pkas, variants, warnings)
+
+
+def _form(residue: Residue, pka: float | None, ph: float) -> str | None:
+    """Choose the form of a residue; None where OpenMM is to choose it."""
+    if residue.name not in _FORMS:
+        return None
+    usual, below, above = _FORMS[residue.name]
+    if ph < (usual if pka is None else pka):
+        return below
+    hydrogens = {atom.name for atom in residue.atoms()} & {"HD1", "HE2"}
+    # Where a file has both, OpenMM would take it for the charged form.
+    return "HIE" if residue.name == "HIS" and len(hydrogens) == 2 else above
+
+
+def _written(place: Iterable[float]) -> tuple[str, ...]:
+    """Write coordinates as a PDB file has them."""
+    return tuple(f"{x:.3f}" for x in place)
+
+
+def _by_propka(text: str) -> tuple[str, dict[tuple[str, ...], float]]:
+    """Run PROPKA on a PDB file; its version, and the pKa of side chains by the place of an atom of each."""
+    module, run = extra("propka", _PURPOSE), extra("propka.run", _PURPOSE)
+    try:
+        with _quiet():
+            molecule = run.single("in.pdb", optargs=["--quiet"], stream=io.StringIO(text), write_pka=False)
+        groups = molecule.conformations["AVR"].groups
+    except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
+        raise InputError(f"PROPKA cannot take it: {error}; take the usual pKa: --pka usual (pka='usual')") from error
+    titrated = {*_FORMS, *_KEPT}
+    return str(module.__version__), {
+        _written((group.atom.x, group.atom.y, group.atom.z)): float(group.pka_value)
+        for group in groups
+        if group.residue_type in titrated and group.pka_value < _NONE
+    }
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep PROPKA's notes off the screen; what the caller has set holds again afterwards."""
+    log = logging.getLogger("propka")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)

@@ -1,0 +1,107 @@
+"""Maps by the Poisson-Boltzmann equation, solved on a grid around the molecule that has the map's points among its own.
+
+Border values are approximate, and multigrid halves the points. So that grid reaches farther than the map.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import arguments
+from ..atoms import Atoms, Floats
+from ..errors import InputError
+from ..grid import Grid, Map
+from ..pb import PBModel, PoissonBoltzmann
+from ..pb_model import LIKE_APBS
+from ..variant import Progress
+from .options import MapOptions
+from .result import PotmapResult
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+METHOD = "pb"
+SOLVER = "mgcg"
+WIDTH = 10.0  # A at least between an atom and the border, as pictures of potentials have it
+TOLERANCE = 1e-5  # of the solver: relative, by norm
+# Options that say what PBModel says, or that mean nothing here; the others hold as for all methods.
+_OF_OTHERS = ("dielectric", "distance_dependent", "ionic_strength", "kappa", "min_distance", "field", "smooth")
+
+
+def require_pb(options: MapOptions) -> PBModel:
+    """Return the model of a map. Raises InputError for options that are not of this method."""
+    for field in fields(options):
+        if field.name in _OF_OTHERS and getattr(options, field.name) != field.default:
+            raise InputError(
+                f"the method pb has no option {field.name}; its constants are those of pb=PBModel(...), and it "
+                "computes no field"
+            )
+    given = PBModel(**LIKE_APBS) if options.pb is None else options.pb
+    model = arguments.instance("pb", given, PBModel, "a PBModel")
+    if options.temperature not in (MapOptions.temperature, model.temperature):
+        raise InputError(
+            f"the temperature is {options.temperature:g} K, and that of the model {model.temperature:g}; leave out the "
+            "former"
+        )
+    return model
+
+
+def solving_grid(atoms: Atoms, grid: Grid) -> tuple[Grid, Floats]:
+    """Make the grid to solve on, and find the map's first point in it: (3,) places along x, y, z."""
+    step = grid.spacing
+    low = np.ceil((grid.origin - atoms.positions.min(axis=0) + WIDTH) / step - 1e-9).clip(0)
+    high = np.ceil((atoms.positions.max(axis=0) + WIDTH - grid.last) / step - 1e-9).clip(0)
+    steps = np.array(grid.shape) - 1 + low + high
+    multiple = np.where(steps > 32, 16, 8)
+    wanted = np.ceil(steps / multiple) * multiple
+    low += (wanted - steps) // 2
+    return Grid(grid.origin - low * step, step, (wanted + 1).astype(np.int64)), low
+
+
+def pb_plan(atoms: Atoms, grid: Grid, options: MapOptions) -> tuple[PoissonBoltzmann, Floats]:
+    """Prepare a map, and find the place of its first point. Raises InputError and ParameterError where it cannot be."""
+    model, (wide, first) = require_pb(options), solving_grid(atoms, grid)
+    plan = PoissonBoltzmann(
+        atoms, model, grids=wide, reaction=False, solver=SOLVER, tolerance=TOLERANCE, device=_one_device(options)
+    )  # fmt: skip
+    plan.device.require_precision(options.precision)
+    return plan, first
+
+
+def pb_map(atoms: Atoms, grid: Grid, options: MapOptions, progress: Progress | None) -> PotmapResult:
+    """Solve the equation for a map. Raises InputError and ParameterError as `PoissonBoltzmann` does."""
+    start = time.perf_counter()
+    plan, first = pb_plan(atoms, grid, options)
+    solved = plan.solve(grid_error=False, progress=progress)
+    assert solved.map is not None
+    part = tuple(slice(int(k), int(k) + n) for k, n in zip(first[::-1], grid.shape[::-1], strict=True))
+    values = np.ascontiguousarray(solved.map.values[part], options.precision)
+    whole = Map(grid, values, "kT/e", solved.map.title, plan.model.temperature)
+    found = whole.in_unit(options.unit, plan.model.temperature)
+    return PotmapResult(
+        map=found if options.unit == "kT/e" else replace(found, temperature=None),
+        field=None,
+        n_atoms=len(atoms),
+        device=solved.device,
+        variant=SOLVER,
+        precision=options.precision,
+        seconds={"kernel": solved.seconds["surface"] + solved.seconds["solver"], "total": time.perf_counter() - start},
+        method=METHOD,
+        atoms=atoms,
+        model=plan.model,
+    )
+
+
+def _one_device(options: MapOptions) -> Device | int | str | None:
+    """Return the device. Raises InputError where there are several."""
+    device = options.device
+    if device is None or isinstance(device, str) or not isinstance(device, Sequence):
+        return device
+    if len(device) != 1:
+        raise InputError(f"the method pb computes on one device; {len(device)} are given")
+    return device[0]
