@@ -38,8 +38,8 @@ typedef struct { realv parts[PARTS]; } Corrections;  // Coulomb and GB energy [k
     global const real *restrict inverses,   /* (n_slots) 1/eps */ \
     global real *restrict results           /* energy/results.clh */
 
-// Adds pairs at these vectors [A]. charges : products of charges, times 1/eps - 1; product : of Born radii.
-// An atom and itself, and unused slots, come with charges 0.
+// Adds pairs at these vectors [A]. charges: their products times 1/eps - 1; product: of Born radii. An atom
+// and itself, and unused slots, come with charges 0.
 INLINE void add_pairs(
     Corrections *sum, realv dx, realv dy, realv dz, realv charges, realv product, real cutoff2, bool has_coulomb,
     bool has_gb) {
