@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +131,15 @@ def test_clashes_are_of_heavy_atoms_that_no_bonds_join(atoms, refiner):
     own = refiner.receptor
     parts = own[atoms.labels.residue_numbers[own] == 1], own[atoms.labels.residue_numbers[own] != 1]
     assert clashes_of(atoms, *parts, [atoms.positions])[0][0] == 0  # though C and N are bonded
+
+
+def test_cofactors_are_no_backbone(atoms):
+    names = np.where(atoms.labels.residue_numbers == 2, "COF", atoms.labels.residue_names)
+    changed = replace(atoms, labels=replace(atoms.labels, residue_names=names))
+    own, other = (Refiner(of, LIGAND, near=6.0, max_iterations=0)._held for of in (atoms, changed))
+    assert own[names == "COF"].sum() >= 3
+    assert not other[(names == "COF") & (atoms.labels.chains == "A")].any()
+    assert np.array_equal(own[names != "COF"], other[names != "COF"])
 
 
 def test_ranks():

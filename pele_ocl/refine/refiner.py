@@ -13,6 +13,7 @@ from ..arguments import callback, choice, number, numbers, positions_of, whole_n
 from ..atoms import Atoms, Floats
 from ..binding import Binding
 from ..binding.parts import Chosen
+from ..chemistry import is_polymer
 from ..energy import PositionalRestraint
 from ..ensemble import Ensemble
 from ..errors import InputError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 _BATCH_ATOMS = 1 << 19  # of complexes that are refined together
+_BACKBONE = ("N", "CA", "C", "P", "C3'", "C4'")  # atoms of polymers that are held
 _HELD = "hold"  # name of the restraint
 _TURNED = 0.5  # A that an atom of a side chain moves, if it turned
 _BARE_SIGMA, _BARE_EPSILON = 1.06908, 0.0157  # A, kcal/mol: AMBER's type H
@@ -83,8 +85,9 @@ class Refiner:
         }  # fmt: skip
         held = np.zeros(len(self.atoms), bool)
         held[heavy(self.atoms, self.ligand)] = True
-        names = self.atoms.labels.names
-        held[self.receptor] = np.isin(names[self.receptor], ("N", "CA", "C", "P", "C3'", "C4'"))
+        labels = self.atoms.labels
+        backbone = np.isin(labels.names, _BACKBONE) & np.array([is_polymer(name) for name in labels.residue_names])
+        held[self.receptor] = backbone[self.receptor]
         self._chains = side_chains_of(self.atoms) if side_chains else []
         self._guarded = _guarded(self.atoms)
         self._held, self._hold = held, float(hold)
