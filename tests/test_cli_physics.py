@@ -130,7 +130,12 @@ def test_maps_ions_and_pictures_say_their_medium(tmp_path):
 @pytest.mark.parametrize(
     ("method", "line", "dielectric"),
     [
-        ("pb", "dielectrics 2 and 78.54, salt 0.15 mol/L at 298.15 K, radii openmm-obc", "solvent_dielectric"),
+        (
+            "pb",
+            "linear Poisson-Boltzmann, dielectrics 2 and 78.54, salt 0.15 mol/L at 298.15 K; smol surface, "
+            "probe 1.4 A, radii openmm-obc",
+            "solvent_dielectric",
+        ),
         ("screened", "dielectric 78.54, salt 0.15 mol/L at 298.15 K; all charges", "dielectric"),
     ],
 )

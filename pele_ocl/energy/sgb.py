@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CENTRES = 64  # atoms of a work-group on GPUs; on CPUs one has them all
 MOST_PARTS = 32  # in which spheres are added up
 WORK_ITEMS = 1 << 16  # of one conformation, which fill a GPU
-MOMENTS = 56  # of cl/energy/sgb/moments.clh, in float32 alone
+PRODUCTS = 56  # of cl/energy/sgb/moments.clh, in float32 alone
 
 TYPES = {"exposed": np.dtype(np.int32)}  # of buffers that hold no reals
 
@@ -27,7 +27,7 @@ class SurfaceRadii:
 
     def __init__(self, n_slots: int, precision: str) -> None:
         """Share the spheres out. n_slots : of the tiles"""
-        self.n_slots, self.n_moments = n_slots, MOMENTS * n_slots if precision == "float32" else 1
+        self.n_slots, self.n_moments = n_slots, PRODUCTS * n_slots if precision == "float32" else 1
         most = max(1, min(MOST_PARTS, WORK_ITEMS // n_slots))
         self.n_spheres = -(-n_slots // most)
         self.n_parts = -(-n_slots // self.n_spheres)

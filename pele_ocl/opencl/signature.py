@@ -57,7 +57,7 @@ def parameters_of(program: cl.Program, name: str) -> tuple[Parameter, ...]:
 class Place:
     """Place of an argument: a parameter with NumPy's type of its numbers.
 
-    kind : of a number, a vector's numbers, or a struct; None for a struct of cl/ alone
+    kind : of a number, a vector's numbers, or a struct; None for what cl/ alone knows
     """
 
     kernel: str

@@ -23,7 +23,7 @@ void surface_integrals(
     global const real4 *restrict parameters,    // (n_slots) radius of the surface [A] first, 0 at unused slots
     global const real4 *restrict units,         // (32 WORDS) points of the unit sphere
     global const int *restrict exposed,         // (n_conformations, n_slots, WORDS) bits of points.cl
-    global const real *restrict moments,        // (n_conformations, n_slots, MOMENTS), if there are any
+    global const real *restrict moments,        // (n_conformations, n_slots, PRODUCTS), if there are any
     global real *restrict sums)                 // (n_conformations, n_parts, n_slots) [1/A]
 {
     local ushort lined[32 * WORDS];
@@ -62,7 +62,7 @@ void surface_integrals(
                 const realv d2 = dx * dx + dy * dy + dz * dz, middle = d2 + radius * radius;
 #if HAS_MOMENTS
                 if (!ANY(d2 < (realv)(FAR_RADII2 * radius * radius))) {
-                    const realv sum = far_sum(dx, dy, dz, d2, radius, moments + (at + j) * MOMENTS);
+                    const realv sum = far_sum(dx, dy, dz, d2, radius, moments + (at + j) * PRODUCTS);
                     if (start == 0) STORE(LOAD(i, out) + sum * share, i, out);
                     continue;
                 }

@@ -44,9 +44,9 @@ INLINE void add_products(realv *sums, int exposed, global const real *columns, i
         real lanes[WIDTH];
         for (int lane = 0; lane < WIDTH; ++lane) lanes[lane] = exposed >> (first + lane) & 1;
         const realv counted = LOAD(0, lanes);
-        realv products[MOMENTS];
+        realv products[PRODUCTS];
         find_products(LOAD(0, own), LOAD(32 * WORDS, own), LOAD(64 * WORDS, own), products);
-        for (int k = 0; k < MOMENTS; ++k) sums[k] += counted * products[k];
+        for (int k = 0; k < PRODUCTS; ++k) sums[k] += counted * products[k];
     }
 }
 #endif
@@ -65,10 +65,10 @@ void exposed_points(
     global const real *restrict columns,        // (3, 32 WORDS) points of the unit sphere
     global int *restrict exposed,               // (n_conformations, n_slots, WORDS) bit k of word w: point 32 w + k
     global real *restrict areas,                // (n_conformations, n_slots) accessible to the probe [A^2]
-    global real *restrict moments)              // (n_conformations, n_slots, MOMENTS) of exposed points, if there are any
+    global real *restrict moments)              // (n_conformations, n_slots, PRODUCTS) of exposed points, if there are any
 {
 #if HAS_MOMENTS
-    local real parts[MOMENTS * ITEMS];
+    local real parts[PRODUCTS * ITEMS];
 #endif
     local real4 near[ROOM];
     local int hidden[WORDS];
@@ -109,16 +109,16 @@ void exposed_points(
         if (kind == 0) {
             for (int w = item; w < WORDS; w += ITEMS) exposed[(at + own) * WORDS + w] = ~hidden[w];
 #if HAS_MOMENTS
-            realv sums[MOMENTS];
-            for (int k = 0; k < MOMENTS; ++k) sums[k] = 0;
+            realv sums[PRODUCTS];
+            for (int k = 0; k < PRODUCTS; ++k) sums[k] = 0;
             for (int w = item; w < WORDS; w += ITEMS)
                 if (~hidden[w]) add_products(sums, ~hidden[w], columns, w);
-            for (int k = 0; k < MOMENTS; ++k) parts[k * ITEMS + item] = lane_sum(sums[k]);
+            for (int k = 0; k < PRODUCTS; ++k) parts[k * ITEMS + item] = lane_sum(sums[k]);
             GROUP_BARRIER();
-            for (int k = item; k < MOMENTS; k += ITEMS) {
+            for (int k = item; k < PRODUCTS; k += ITEMS) {
                 real sum = 0;
                 for (int of = 0; of < ITEMS; ++of) sum += parts[k * ITEMS + of];
-                moments[(at + own) * MOMENTS + k] = ways[k] * sum;
+                moments[(at + own) * PRODUCTS + k] = ways[k] * sum;
             }
 #endif
         } else if (item == 0) {
