@@ -82,7 +82,7 @@ def _encoded(simulation: Simulation) -> NDArray[Any]:
 
 
 def _places(simulation: Simulation) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
-    """Give the rows of each molecule, and where each one's coordinates stand among all rows', (n_rows, 3 n_atoms)."""
+    """Give the rows of each molecule, and the places of their coordinates among all rows', (n_rows, 3 n_atoms)."""
     resident = simulation.ensemble._resident
     by_system: dict[System, list[int]] = {}
     for k in resident.there.tolist():

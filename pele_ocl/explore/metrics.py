@@ -21,6 +21,7 @@ from ..errors import InputError
 from ..formats import read_structure
 from ..gb_models.surface import unit_points
 from ..solvent_model import SolventModel
+from ..trajectories.superposing import turns_onto
 from .philox import philox, uniform
 from .walk import Stage
 
@@ -272,9 +273,8 @@ def _places(labels: Labels) -> Mapping[tuple[Any, ...], int]:
 
 
 def _superposed(points: Floats, by: Floats, reference: Floats) -> Floats:
-    """Move points (m, k, 3) A as `by` (m, j, 3) is superposed on the reference (j, 3): Kabsch 1978."""
+    """Move points (m, k, 3) A as `by` (m, j, 3) is superposed on the reference (j, 3)."""
     middle, middles = reference.mean(axis=0), by.mean(axis=1, keepdims=True)
-    u, _, vt = np.linalg.svd((by - middles).transpose(0, 2, 1) @ (reference - middle))
-    u[np.linalg.det(u @ vt) < 0, :, -1] *= -1
-    moved: Floats = (points - middles) @ (u @ vt) + middle
+    turns, _ = turns_onto(reference - middle, by - middles)
+    moved: Floats = (points - middles) @ turns + middle
     return moved

@@ -108,7 +108,7 @@ class Screen:
         kernel(list(rows), moves=moves, **own)
 
     def _members(self, x: Floats, reach: float, walk: Walk, row: int) -> tuple[Ints, Ints, list[int]]:
-        """Find the members of a row, their groups, and which group each bit stands for."""
+        """Find the members of a row, their groups, and the group of each bit."""
         receptor = walk.receptor
         away = np.linalg.norm(x[receptor] - walk.center(x), axis=1)
         touch = 2 * walk.settings[row].overlap_factor * float(self._radii.max())

@@ -14,6 +14,7 @@ from ..ensemble import Ensemble
 from ..errors import InputError
 from ..opencl.shared import MOST_POLAR
 from ..paths import shipped
+from .metropolis import BOLTZMANN
 from .philox import philox
 from .rotamers import RotamerLibrary
 from .rotations import RotamerChain, side_chains_of, torsions_at
@@ -23,7 +24,6 @@ from .walk import Move, Stage, Walk
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-BOLTZMANN = 0.0019872  # kcal/mol/K
 ALIKE = np.deg2rad(30)  # difference of chi in a group
 OVERLAP, LEAST_OVERLAP = 0.75, 0.70  # of half the sum of two sigmas, below which atoms clash
 MOST_SWEEPS = 10
@@ -63,7 +63,7 @@ class SideChainPredictor:
         }
 
     def predict(self, rows: Sequence[int], orders: Sequence[Sequence[int]], rebuild: bool = False) -> dict[int, int]:
-        """Predict side chains of rows where they stand; give the number of sweeps of each row.
+        """Predict side chains of rows at their present positions; give the number of sweeps of each row.
 
         orders : numbers of side chains of each row, in the order in which they are predicted
         rebuild : if they are absent at first, each until its turn

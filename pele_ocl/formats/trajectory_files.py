@@ -18,7 +18,7 @@ _NANOMETER = 0.1  # of an A
 
 
 class DcdFormat(ConformationFormat):
-    """Frames of float32 coordinates in A, as CHARMM writes them without a cell; names stand in no such file."""
+    """Frames of float32 coordinates in A, as CHARMM writes them without a cell; without names."""
 
     has_gaps = True
 
@@ -52,7 +52,7 @@ def _record(data: bytes) -> bytes:
 
 
 class XtcFormat(ConformationFormat):
-    """Frames of coordinates rounded to 0.01 A, through MDTraj; names stand in no such file."""
+    """Frames of coordinates rounded to 0.01 A, through MDTraj; without names."""
 
     def __init__(self, content: Content) -> None:
         self._interval = float(str(content.attributes.get(INTERVAL, 1.0)))

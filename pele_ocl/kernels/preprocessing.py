@@ -159,7 +159,7 @@ def _joins(tokens: list[str], k: int, step: int) -> bool:
 
 
 def _arguments(text: str, at: int) -> tuple[list[str], int]:
-    """Split what stands in parentheses at commas, and find where the text goes on."""
+    """Split the text in parentheses at commas, and find where it goes on."""
     depth, parts = 0, [""]
     while True:
         found = TOKEN.match(text, at)

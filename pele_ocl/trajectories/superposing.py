@@ -44,15 +44,26 @@ class Superposition:
         points = found[finite][:, self.chosen]
         middles = points.mean(axis=1, keepdims=True)
         points = points - middles
-        u, sizes, vt = np.linalg.svd(points.transpose(0, 2, 1) @ self._points)
-        mirrors = np.linalg.det(u @ vt) < 0
-        u[mirrors, :, -1] *= -1
-        sizes[mirrors, -1] *= -1
+        turns, sizes = turns_onto(self._points, points)
         squares = (points**2).sum(axis=(1, 2)) + (self._points**2).sum() - 2 * sizes.sum(axis=1)
         with np.errstate(invalid="ignore"):  # atoms elsewhere that are nowhere stay so
-            found[finite] = (found[finite] - middles) @ (u @ vt) + self._middle
+            found[finite] = (found[finite] - middles) @ turns + self._middle
         distances[finite] = np.sqrt(np.maximum(squares, 0) / len(self.chosen))
         return found, distances
+
+
+def turns_onto(reference: Floats, points: Floats) -> tuple[Floats, Floats]:
+    """Find the turns of least square distances: points @ turn lies on the reference (W. Kabsch 1978).
+
+    reference : (k, 3) A about its middle; points : (m, k, 3) A, each frame about its own
+
+    Returns the turns (m, 3, 3), which mirror nothing, and their singular values (m, 3), A^2.
+    """
+    u, sizes, vt = np.linalg.svd(points.transpose(0, 2, 1) @ reference)
+    mirrors = np.linalg.det(u @ vt) < 0
+    u[mirrors, :, -1] *= -1
+    sizes[mirrors, -1] *= -1
+    return u @ vt, sizes
 
 
 def _chosen(reference: Atoms, align: Selection | bool) -> tuple[str, NDArray[np.intp]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,9 +154,3 @@ _LEVELS: dict[str, Marks] = {
     "links": {"ids": _links, "names": _residue_names, "ranges": _ranges},
     "chains": {"names": _chains},
 }
-
-
-def described(names: Iterable[str]) -> str:
-    """List names for a sentence."""
-    listed: Sequence[str] = list(names)
-    return ", ".join(listed)

@@ -95,7 +95,7 @@ def _open(path: Path, n_atoms: int | None) -> FrameFile:
 
 
 def _by_content(path: Path) -> str:
-    """Return the suffix that the first bytes of a file stand for; its own if they are of no format."""
+    """Return the suffix of the format that a file's first bytes tell, or its own if they tell none."""
     try:
         with open(path, "rb") as stream:
             head = stream.read(512)
