@@ -74,6 +74,20 @@ def test_clashes_go_and_poses_stay_near(refined):
     assert (refined.iterations > 0).all()
     assert (refined.after.strain > -1e-3).all()
     assert sorted(refined.ranks) == [1, 2, 3]
+    assert ((refined.side_chains > 0) == (refined.before.clashes > 0)).all()
+
+
+def test_atoms_are_held(atoms, poses, refined):
+    firmly = Refiner(atoms, LIGAND, near=6.0, max_iterations=60, hold=100.0, free=0.0).refine(poses[:1])
+    assert firmly.moved[0] < 0.5 * refined.moved[0]
+
+
+def test_bare_hydrogens_are_guarded(atoms):
+    bare = np.arange(len(atoms)) == np.flatnonzero(atoms.labels.elements == "H")[0]
+    guarded = Refiner(replace(atoms, lj_epsilon=np.where(bare, 0.0, atoms.lj_epsilon)), LIGAND)._guarded
+    assert (guarded.lj_sigma > 0).all()
+    assert (guarded.lj_epsilon > 0).all()
+    assert np.array_equal(guarded.lj_epsilon[~bare], atoms.lj_epsilon[~bare])
 
 
 def test_what_is_far_stays_where_it_is(atoms, refiner, poses, refined):
@@ -204,6 +218,7 @@ def test_the_command_and_its_files(complex_file, pose_file, tmp_path):
     data = json.loads(re.search(r'type="application/json">(.*?)</script>', page, re.DOTALL)[1])
     assert data["columns"]["binding"]["values"] == pytest.approx([pose["after"]["binding"] for pose in found["poses"]])
     assert data["axes"] == ["rmsd", "binding"]
+    assert data["chosen"] == int(np.argmin(data["columns"]["binding"]["values"]))
     assert "://" not in page.replace("http://www.w3.org/2000/svg", "")
 
 
@@ -216,11 +231,14 @@ def test_a_run_goes_on_where_it_ended(complex_file, pose_file, tmp_path):
     assert "holds poses that were refined before; go on by --resume" in error_of(*words)
     journal.write_text("".join(whole.splitlines(keepends=True)[:2]))
     (out / "poses_3.pdb").unlink()
+    first = (out / "poses_1.pdb").read_text()
+    (out / "poses_1.pdb").write_text("changed by somebody else\n")
     table.unlink()
     text = refine(complex_file, pose_file, "-o", out, "--resume").stdout
     assert "3 poses" in text
     assert numbers_of(table) == rows
     assert (out / "poses_3.pdb").exists()
+    assert (out / "poses_1.pdb").read_text() == first
 
 
 def numbers_of(table: Path) -> list[str]:
