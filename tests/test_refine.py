@@ -245,6 +245,17 @@ def numbers_of(table: Path) -> list[str]:
     return [line for line in table.read_text().splitlines() if not line.startswith("#")]
 
 
+@pytest.mark.slow
+def test_workers_find_the_same(complex_file, pose_file, tmp_path):
+    refine(complex_file, pose_file, "-o", tmp_path / "here")
+    refine(complex_file, pose_file, "-o", tmp_path / "there", "--workers", "2")
+    for k in (1, 2, 3):
+        assert (tmp_path / "here" / f"poses_{k}.pdb").read_bytes() == (
+            tmp_path / "there" / f"poses_{k}.pdb"
+        ).read_bytes()
+    assert numbers_of(tmp_path / "here" / "refine.csv") == numbers_of(tmp_path / "there" / "refine.csv")
+
+
 def test_without_poses_the_complex_is_refined(complex_file, tmp_path):
     text = refine(complex_file, "-o", tmp_path / "own").stdout
     assert "1 pose ->" in text
@@ -262,6 +273,9 @@ def test_mistakes_are_sentences(complex_file, pose_file, atoms, poses, refiner, 
     assert "is no folder" in error_of("refine", complex_file, "--ligand", LIGAND, "-o", taken)
     again = tmp_path / "poses.pdb"
     again.write_text(pose_file.read_text())
+    assert (
+        "give each task its own POSES" in refine(complex_file, "-o", tmp_path / "out", "--shard", "1/2", code=2).stderr
+    )
     assert "two poses have the name poses_1" in error_of(
         "refine", complex_file, pose_file, again, "--ligand", LIGAND, "-o", tmp_path / "out"
     )

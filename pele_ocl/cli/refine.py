@@ -90,6 +90,9 @@ def refine(
     """
     if output.exists() and not output.is_dir():
         raise FormatError(f"{output}: is no folder; name one for the refined complexes")
+    cluster = cluster_options_of(click.get_current_context())
+    if cluster.shard is not None:
+        raise click.UsageError("--shard has no files to join here; give each task its own POSES and -o")
     if not resume and (output / JOURNAL).exists():
         raise FormatError(f"{output}: holds poses that were refined before; go on by --resume, or name another folder")
     options = {
@@ -101,7 +104,7 @@ def refine(
         strict=strict,
     )  # fmt: skip
     with failing_as_record(path, as_json):
-        records = _records(spec, output, resume, cluster_options_of(click.get_current_context()), device)
+        records = _records(spec, output, resume, cluster, device)
         facts = spec.shared()
     rows = [record.to_dict() for record in records]
     ranks = ranks_of(np.array([np.nan if record.failed else row["after"]["binding"] for record, row in _both(records)]))
