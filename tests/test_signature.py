@@ -152,7 +152,10 @@ def test_names_are_resolved_when_launches_are_made_alone(device, monkeypatch):
 
 
 def test_every_type_of_a_parameter_is_known(device):
-    """An array of a type that nobody knows could be of any. Kernels of pb choose two types by their own files."""
+    """An array of a type that nobody knows could be of any.
+
+    Kernels of pb/, which other tests may have left, choose types by macros of their own files, and are not checked.
+    """
     atoms = random_atoms(60)
     Energy(atoms, terms=[PositionalRestraint(1.0)], device=device).evaluate()
     Solvent(atoms, device=device).evaluate()
@@ -160,9 +163,10 @@ def test_every_type_of_a_parameter_is_known(device):
     minimize(atoms, max_iterations=1, device=device)
     unknown = [
         (kernel.name, of.parameter)
-        for kernel in device.kernels.values()
+        for (file, *_), kernel in device.kernels.items()
+        if not file.startswith("pb/")
         for of in kernel.signature.places
-        if of.kind is None and of.parameter.type not in ("number", "edge")
+        if of.kind is None
     ]
     assert len(device.kernels) > 10
     assert not unknown
