@@ -24,6 +24,7 @@ THEMES = {
 MARKERS = "osD^"
 WIDTH = 7.0  # inches
 MOST_TICKS = 8
+NAME_HEIGHT, HIGHEST_NAME = 0.09, 0.96  # of the height of the axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,8 @@ def bars(title: str, values: Mapping[str, float], unit: str, *, log: bool = Fals
         axes.set_title(title, loc="left")
         axes.set_xscale("log" if log else "linear")
         axes.margins(x=0.14)
+        if log:
+            _tick_logarithms(axes.xaxis)
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
 
@@ -85,7 +88,9 @@ def curves(
             axes.plot([at_x], [at_y], "o", color=colours[1])
         axes.set(xlabel=x, ylabel=y)
         axes.set_title(title, loc="left")
-        if not log_y:
+        if log_y:
+            _tick_logarithms(axes.yaxis)
+        else:
             axes.set_ylim(bottom=0)
         first = next(iter(series.values()))[0]
         if len(first) <= MOST_TICKS:
@@ -96,34 +101,66 @@ def curves(
     return _twice(draw, 3.6)
 
 
+def _tick_logarithms(axis: Any) -> None:
+    """Write few numbers at a logarithmic axis: powers of ten; over two decades or less 1, 2, 5; round ones below."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    axis.axes.autoscale_view()
+    low, high = axis.get_view_interval()
+    if high <= 5 * low:
+        axis.set_major_locator(MaxNLocator(4))
+    else:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high <= 100 * low else (1.0,), numticks=MOST_TICKS))
+    if high <= 100 * low:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def _name_ends(axes: Any, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]) -> None:
     """Write the name of each curve right of its end, pushed apart where ends are near each other."""
-    axes.figure.draw_without_rendering()
-    across = axes.transAxes.inverted()
-    heights = {name: across.transform(axes.transData.transform(end))[1] for name, end in ends.items()}
-    colour_of = dict(zip(ends, colours, strict=False))
-    least, at = 0.09, -1.0
-    for name in sorted(heights, key=heights.__getitem__):
-        at = max(heights[name], at + least)
+    places = _places(axes, ends)
+    heights = _apart({name: y for name, (_, y) in places.items()})
+    for name, colour in zip(ends, colours, strict=False):
         axes.annotate(
-            name, (1.02, at), xycoords="axes fraction", va="center", color=colour_of[name], annotation_clip=False
+            name, (1.02, heights[name]), xycoords="axes fraction", va="center", color=colour, annotation_clip=False
         )
 
 
 def _name_points(axes: Any, points: Mapping[str, tuple[float, float]], colour: str) -> None:
     """Write the name of each dot beside it, toward the middle, and a line to it where others push the name away."""
-    axes.figure.draw_without_rendering()
-    across = axes.transAxes.inverted()
-    places = {name: across.transform(axes.transData.transform(point)) for name, point in points.items()}
-    at = -1.0
-    for name in sorted(places, key=lambda name: float(places[name][1])):
-        x, y = places[name]
-        at, left = max(y, at + 0.09), x > 0.5
+    places = _places(axes, points)
+    heights = _apart({name: y for name, (_, y) in places.items()})
+    for name, (x, y) in places.items():
+        left = x > 0.5
         axes.annotate(
-            name, (x, y), (x - 0.03 if left else x + 0.03, at), xycoords="axes fraction", textcoords="axes fraction",
-            va="center", ha="right" if left else "left", color=colour,
+            name, (x, y), (x - 0.03 if left else x + 0.03, heights[name]), xycoords="axes fraction",
+            textcoords="axes fraction", va="center", ha="right" if left else "left", color=colour,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkB": 4},
         )  # fmt: skip
+
+
+def _places(axes: Any, points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Points in fractions of the axes."""
+    axes.figure.draw_without_rendering()
+    across = axes.transAxes.inverted()
+    return {name: tuple(across.transform(axes.transData.transform(point))) for name, point in points.items()}
+
+
+def _apart(heights: Mapping[str, float]) -> dict[str, float]:
+    """Heights of names that do not overlap: pushed up from each other, then down again from the upper edge.
+
+    A name above the edge would take room from the axes, and all names would come nearer to each other.
+    """
+    names = sorted(heights, key=heights.__getitem__)
+    apart, least = {}, -1.0
+    for name in names:
+        apart[name] = max(heights[name], least)
+        least = apart[name] + NAME_HEIGHT
+    most = HIGHEST_NAME
+    for name in reversed(names):
+        apart[name] = min(apart[name], most)
+        most = apart[name] - NAME_HEIGHT
+    return apart
 
 
 def _twice(draw: Callable[[Figure, str, Sequence[str]], None], height: float) -> Chart | None:
