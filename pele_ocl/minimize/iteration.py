@@ -78,7 +78,6 @@ class Iteration:
     per_seat : by name, the buffer of what is kept of each structure, and the bytes of a seat
     begin : launches that find what stays as it is while a structure is minimised
     evaluation : launches of an evaluation; both : of an iteration, for either buffer of the states
-    alone : of an iteration, for either, if nothing runs beside them
     builds : launches that build the preconditioner, for either
     """
 
@@ -130,9 +129,9 @@ class Iteration:
         held = () if constraints is None else constraints.launches(passes, self.per_seat["base"][0], self.free)
         self._evaluated, self._stepped = held[:1], held[1:]  # what follows an evaluation and a step
         either = ("state", "next_state"), ("next_state", "state")
-        self.both = [self._launches(passes, *names) for names in either]
         self._joins = self._may_join(passes)
-        self.alone = [self._joined(passes, *names) for names in either] if self._joins else self.both
+        launches = self._joined if self._joins else self._launches
+        self.both = [launches(passes, *names) for names in either]
         self.builds = self._builds_of(passes)
         self.count = 0
 
@@ -259,9 +258,7 @@ class Iteration:
     def iterate(self, run: Run, n_seats: int, count: int) -> None:
         """Start so many iterations of the first seats."""
         for _ in range(count):
-            # A run keeps to one of the two: `load` alone makes the counters of joined launches 0.
-            launches = self.both if run.own_queue else self.alone
-            run.launch_bound(launches[self.count % 2], n_seats)
+            run.launch_bound(self.both[self.count % 2], n_seats)
             self.count += 1
 
     @property

@@ -16,7 +16,7 @@ from ..atoms import Floats
 from ..engine.copies import WORD, Copies, Places
 from ..engine.launching import Room, Tables
 from ..engine.system import System
-from ..opencl.shared import N_STATE, Descent
+from ..opencl.shared import N_STATE
 from ..plan.passes import BATCH_BYTES
 from ..plan.plan import CHUNK_ATOMS
 from .iteration import Iteration, build_in_turn
@@ -313,9 +313,7 @@ class SharedScheduler(Scheduler):
         """Tell if a molecule can be minimised here."""
         energy = minimizer.energy
         is_timed = minimizer.stopping.max_seconds is not None
-        # On an H100 a molecule that followed another into a seat ended elsewhere than alone, from its second round on.
-        is_unsafe = self.device.kind == "GPU" and minimizer.rounds > 1 and minimizer.descent == Descent.NEWTON
-        return not (is_timed or is_unsafe) and energy.device is self.device and energy.precision == self.precision
+        return not is_timed and energy.device is self.device and energy.precision == self.precision
 
     def fits(self, member: Member) -> bool:
         """Tell if a structure of a molecule has room on the device, if no other is there."""

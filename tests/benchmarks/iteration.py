@@ -63,8 +63,8 @@ def show(name: str, options: argparse.Namespace) -> None:
         run.finish()
         steps.iterate(timed, 1, PROFILED)
         timed.finish()
-        for k, kept in enumerate(steps.alone[0]):
-            own = timed.events[k :: len(steps.alone[0])]
+        for k, kept in enumerate(steps.both[0]):
+            own = timed.events[k :: len(steps.both[0])]
             print(f"    {kept.kernel.name:18s} {1e6 * np.median([seconds_of(event) for event in own]):8.2f} us")
 
 
