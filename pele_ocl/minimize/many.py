@@ -74,7 +74,7 @@ class Together:
         self._molecules, self._each, self._options = molecules, each, options
         self._progress, self._watch = progress, watch
         self._done: set[int] = set()
-        self._arrived = deque[Done]()  # of them, those that nobody has taken yet
+        self._arrived = deque[Done]()  # not taken yet
 
     def minimized(self) -> Iterator[Done]:
         """Minimise all: small molecules share launches, and the others come one after the other.
@@ -158,7 +158,7 @@ class Together:
         self._arrived.append((k, result))
 
     def _tell(self, done: int, _: int, gradient: float) -> None:
-        """Tell who asked how far all are. done : structures that are not kept yet; gradient : of those under way"""
+        """Tell who asked how far all are. done : structures that are not kept yet; gradient : the largest under way"""
         n_done, n = len(self._done) + done, len(self._molecules)
         if self._progress is not None:
             self._progress(n_done / n)
