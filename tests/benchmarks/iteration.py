@@ -55,13 +55,14 @@ def show(name: str, options: argparse.Namespace) -> None:
         seats.iterate(FIRST)
         print(f"{name}, {len(atoms)} atoms, {plan.energy.variant} on {plan.energy.device}")
         evaluation = best(run, lambda: run.launch_bound(steps.evaluation, 1), options.count)
-        iteration = best(run, lambda: steps.iterate(run, 1, 1), options.count)
+        iteration = best(run, lambda: seats.iterate(1), options.count)
         for label, (whole, host) in {"evaluation": evaluation, "iteration": iteration}.items():
             print(f"  {label:20s} {whole:8.1f} us, of the host {host:6.1f} us")
         print(f"  in evaluations       {iteration[0] / evaluation[0]:8.2f}", flush=True)
         timed = run.anew(True)
         run.finish()
-        steps.iterate(timed, 1, PROFILED)
+        for k in range(PROFILED):
+            timed.launch_bound(steps.both[(seats.count + k) % 2], 1)
         timed.finish()
         for k, kept in enumerate(steps.both[0]):
             own = timed.events[k :: len(steps.both[0])]
