@@ -448,14 +448,14 @@ def dynamics_cases(device: Device) -> None:
     )  # fmt: skip
     ladder = dict(temperature=[300.0, 310.0, 320.0], exchange_every=2)
     with patch.object(Device, "kind", "GPU"):
-        simulation = Simulation(methane, 3, constraints="hbonds", hydrogen_mass=2.0, device=device, **ladder).queue(3)
+        simulation = Simulation(methane, 3, constraints="hbonds", hydrogen_mass=2.0, device=device, **ladder).run(3)
         assert np.isfinite(simulation.kinetic_temperatures).all()
     clash = methane.positions.copy()
     clash[1] = 1e-3
     rows = Ensemble([methane] * 2, device=device)
     rows.positions[0] = clash
     rows.frozen[1] = [0]
-    assert list(Simulation(rows, anneal=[[0, 300.0], [1, 0.0]]).queue(2).errors) == [0]
+    assert list(Simulation(rows, anneal=[[0, 300.0], [1, 0.0]]).run(2).errors) == [0]
 
 
 def pb_cases(device: Device) -> None:
