@@ -18,7 +18,7 @@ from ..energy import Energy, EnergyBatch, Term
 from ..energy.frozen import are_in_place
 from ..energy.passes import AnyPasses, EnergyPasses
 from ..errors import InputError
-from ..opencl.shared import Descent, StepState
+from ..opencl.interface import Descent, StepState
 from ..plan.pipeline import Pipeline
 from ..solvent_model import SolventModel
 from ..variant import Progress
@@ -172,8 +172,8 @@ class Minimizer:
         """Minimise structures of one molecule, of so many with failed ones."""
         passes = pipeline.passes
         assert isinstance(passes, EnergyPasses)
-        run, n_done = passes.run.anew(False), count - len(structures)
-        scheduler = PlanScheduler(run, pipeline, self._iteration_of(passes), self.stopping.max_seconds, begin)
+        queue, n_done = passes.queue.anew(False), count - len(structures)
+        scheduler = PlanScheduler(queue, pipeline, self._iteration_of(passes), self.stopping.max_seconds, begin)
         try:
             for done in scheduler.minimized(iter([structures])):
                 n_done += len(done)
@@ -182,7 +182,7 @@ class Minimizer:
                 if watch is not None and scheduler.looks:
                     watch(n_done, count, scheduler.largest_gradient)
         except BaseException:
-            run.finish()  # so that others may have its buffers
+            queue.finish()  # so that others may have its buffers
             raise
 
     def _placed(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
@@ -218,7 +218,7 @@ class Minimizer:
             self._iteration[passes] = kind(
                 passes, packed, self.descent, self.free, self.constraints, not passes.options.chain
             )
-            passes.run.finish()  # what was made there goes to another queue
+            passes.queue.finish()  # what was made there goes to another queue
         return self._iteration[passes]
 
     def _check_start(self, positions: Floats, free: NDArray[np.bool_]) -> None:

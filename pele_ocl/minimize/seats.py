@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..engine.system import encoded
 from ..errors import InputError
-from ..opencl.shared import N_STATE, StepState, Stop
+from ..opencl.interface import N_STATE, StepState, Stop
 from ..plan.pipeline import Pipeline
 from .preconditioner import BUILD_EVERY, is_due, until_due
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.timing import Event
     from .iteration import Iteration
     from .minimizer import Minimizer
@@ -95,13 +95,13 @@ class Seats(ABC):
     """
 
     def __init__(
-        self, run: Run, most: int, both: Sequence[list[BoundLaunch]], builds: Sequence[BoundLaunch],
+        self, queue: Queue, most: int, both: Sequence[list[BoundLaunch]], builds: Sequence[BoundLaunch],
         looked: NDArray[Any],
     ) -> None:  # fmt: skip
         """both, builds : as of `Iteration`; looked : memory of the host for the states of seats"""
         self.structures: list[Seated] = []
         self.most, self.count = most, 0
-        self._run, self._both, self._builds, self._looked = run, both, builds, looked
+        self._queue, self._both, self._builds, self._looked = queue, both, builds, looked
         self._seen: Event | None = None  # when the states are there
 
     @abstractmethod
@@ -113,7 +113,7 @@ class Seats(ABC):
         while count and self.structures:
             part = min(count, self._build())
             for _ in range(part):
-                self._run.launch_bound(self._both[self.count % 2], len(self.structures))
+                self._queue.launch_bound(self._both[self.count % 2], len(self.structures))
                 self.count += 1
             for structure in self.structures:
                 structure.evaluations += part
@@ -127,7 +127,7 @@ class Seats(ABC):
         for due, seats in groupby(is_due(count) for count in evaluations):
             n_seats = len(list(seats))
             if due:
-                self._run.launch_bound([self._builds[self.count % 2]], n_seats, first=first)
+                self._queue.launch_bound([self._builds[self.count % 2]], n_seats, first=first)
             first += n_seats
         return min(until_due(count) for count in evaluations)
 
@@ -139,7 +139,7 @@ class Seats(ABC):
     def start_look(self) -> None:
         """Have the states read once all that was started until now is done."""
         n = len(self.structures)
-        self._seen = self._run.start_read(self._looked[:n], self._states()) if n else None
+        self._seen = self._queue.start_read(self._looked[:n], self._states()) if n else None
 
     @abstractmethod
     def _states(self) -> Buffer:
@@ -148,7 +148,7 @@ class Seats(ABC):
     def look(self) -> Floats:
         """Wait for the states, and give them as `start_look` found them, (n_seats, N_STATE)."""
         if self._seen is not None:
-            self._run.wait(self._seen)
+            self._queue.wait(self._seen)
         return self._looked[: len(self.structures), :N_STATE].astype(np.float64)
 
     @abstractmethod
@@ -168,8 +168,8 @@ class Seats(ABC):
 class PlanSeats(Seats):
     """Seats in the buffers of a plan, for conformations of its molecule."""
 
-    def __init__(self, run: Run, pipeline: Pipeline, iteration: Iteration) -> None:
-        super().__init__(run, pipeline.batch, iteration.both, iteration.builds, iteration.looked)
+    def __init__(self, queue: Queue, pipeline: Pipeline, iteration: Iteration) -> None:
+        super().__init__(queue, pipeline.batch, iteration.both, iteration.builds, iteration.looked)
         self._iteration, self._per_seat = iteration, iteration.per_seat
 
     def enter(self, structures: Sequence[Seated]) -> None:
@@ -177,10 +177,10 @@ class PlanSeats(Seats):
             seat, start = len(self.structures), structure.start
             state = structure.first_state(self._iteration)
             for name, values in (("positions", start), ("base", start), (self.state, state)):
-                self._run.write(self._per_seat[name][0], values, seat * len(values))
+                self._queue.write(self._per_seat[name][0], values, seat * len(values))
             for counter in self._iteration.counters if self._iteration.is_joined else ():
-                self._run.clear(counter)
-            self._run.launch_bound(self._iteration.begin, 1, first=seat)
+                self._queue.clear(counter)
+            self._queue.launch_bound(self._iteration.begin, 1, first=seat)
             self.structures.append(structure)
 
     def _states(self) -> Buffer:
@@ -189,7 +189,7 @@ class PlanSeats(Seats):
     def bases(self, seats: Sequence[int]) -> Sequence[NDArray[Any]]:
         found = [np.empty_like(self.structures[seat].start) for seat in seats]
         for seat, base in zip(seats, found, strict=True):
-            self._run.read(base, self._per_seat["base"][0], seat * len(base))
+            self._queue.read(base, self._per_seat["base"][0], seat * len(base))
         return found
 
     def leave(self, seats: Sequence[int], ended: Sequence[Seated]) -> None:
@@ -197,7 +197,7 @@ class PlanSeats(Seats):
             last = self.structures.pop()
             if seat < len(self.structures):
                 for buffer, size in self._per_seat.values():
-                    self._run.copy_part(buffer, size, len(self.structures), seat)
+                    self._queue.copy_part(buffer, size, len(self.structures), seat)
                 self.structures[seat] = last
 
 
