@@ -59,7 +59,6 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
     __getattr__ = lazy_names(
         __name__,
         {
-            "connecting": "connected",
             "energy": "EnergySpec",
             "explore": "Exploration Steps",
             "journal": "Journal merged read_journal",
@@ -76,6 +75,7 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
             "solvent": "SolventSpec",
             "spec": "Spec StructureSpec",
             "tasks": "WorkersDiedError in_order",
+            "workers": "connected",
         },
     )
 
