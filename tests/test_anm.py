@@ -9,8 +9,7 @@ import pytest
 from test_side_chains import structure
 
 from pele_ocl import FormatError, InputError
-from pele_ocl.explore import ANM, Modes, Settings, Walk, network_modes, read_nmd, write_nmd
-from pele_ocl.explore.anm import RESTRAINT
+from pele_ocl.explore import ANM, RESTRAINT, Modes, Settings, Walk, network_modes, read_nmd, write_nmd
 
 DATA = Path(__file__).parent / "data"
 LIGAND = 5  # residue of the hexapeptide that stands for one

@@ -14,9 +14,8 @@ from click.testing import CliRunner
 from mmpbsa_helpers import call, parts, rows_of, write_files
 
 from pele_ocl import Binding, Energy, Grid, InputError, PBSolvent, PoissonBoltzmann, SolventModel
-from pele_ocl.binding.amber import amber_terms
+from pele_ocl.binding import amber_terms, separate_energies
 from pele_ocl.binding.grid_errors import grid_errors
-from pele_ocl.binding.separate import separate_energies
 from pele_ocl.cli import main
 from pele_ocl.pb import PBIon, PBModel
 from pele_ocl.trajectories import Trajectory

@@ -11,8 +11,7 @@ from test_reference_nonbond import relative
 from tolerance import ENERGY, GRADIENT
 
 from pele_ocl import InputError, SolventModel
-from pele_ocl.energy import TERMS, Energy, PositionalRestraint, energy
-from pele_ocl.energy.layout import SquaresLayout
+from pele_ocl.energy import TERMS, Energy, PositionalRestraint, SquaresLayout, energy
 
 NOISE = np.random.default_rng(5).normal(0, 0.3, (150, 3))
 

@@ -11,8 +11,9 @@ from explore_helpers import small_complex
 from test_minimize import PEPTIDE
 
 from pele_ocl import FormatError, InputError
-from pele_ocl.atoms.bond_paths import exclusions
+from pele_ocl.atoms import exclusions
 from pele_ocl.explore import (
+    SMALL,
     Cylinder,
     Perturbation,
     Prism,
@@ -21,23 +22,21 @@ from pele_ocl.explore import (
     Sphere,
     Spheres,
     Walk,
-    flexible_ligand,
-    flexible_residues,
-    perturbation,
-    read_rot_assign,
-    screen,
-)
-from pele_ocl.explore.philox import philox, uniform
-from pele_ocl.explore.rigid import (
-    SMALL,
     directions_about,
     drawn_moves,
     euler_angles,
+    flexible_ligand,
+    flexible_residues,
     lengths,
+    perturbation,
     random_directions,
     random_frames,
+    read_rot_assign,
     rotations_of,
+    screen,
+    uniform,
 )
+from pele_ocl.explore.philox import philox
 
 N = 20_000
 WORDS = [philox((7, 11 + k), (np.arange(N), 0, 0, 0)) for k in range(3)]

@@ -26,11 +26,10 @@ from pele_ocl.cli.explore import ExploreLine
 from pele_ocl.cli.explore_page import write_pages
 from pele_ocl.cli.launchers import launched
 from pele_ocl.errors import FormatError, InputError
+from pele_ocl.explore import PelePdb, numbered, report_head, report_row
 from pele_ocl.explore.control import read_simulation
-from pele_ocl.explore.reports import numbered, report_head, report_row
-from pele_ocl.explore.trajectory import PelePdb
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs.explore import Exploration, Steps
+from pele_ocl.jobs import Exploration, Steps
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

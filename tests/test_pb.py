@@ -13,12 +13,17 @@ import pytest
 
 import pele_ocl
 from pele_ocl import Atoms, DeviceError, Grid, InputError, ParameterError, PBIon, PBModel, PeleError, PoissonBoltzmann
-from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.opencl.queue import Queue
-from pele_ocl.pb import SOLVERS, centre_of, focusing_grids, grid_at, lowered_shape
-from pele_ocl.pb.launching import Launching
-from pele_ocl.pb.probes import probe_points
-from pele_ocl.pb.surface import find_coefficients
+from pele_ocl.opencl import Device, Queue, get_device
+from pele_ocl.pb import (
+    SOLVERS,
+    Launching,
+    centre_of,
+    find_coefficients,
+    focusing_grids,
+    grid_at,
+    lowered_shape,
+    probe_points,
+)
 from pele_ocl.pb_model import PBProblem, PBSolute, grid_around
 from pele_ocl.reference import pb as reference
 

@@ -14,6 +14,8 @@ import pele_ocl
 from pele_ocl import Atoms, Ensemble, FormatError, InputError, SolventModel
 from pele_ocl.explore import (
     Explorer,
+    PredictionArrays,
+    RotamerChain,
     RotamerLibrary,
     Settings,
     SideChainPredictor,
@@ -21,10 +23,10 @@ from pele_ocl.explore import (
     predict_side_chains,
     read_side_file,
     side_chain_tables,
+    side_chains_of,
+    torsions_at,
 )
-from pele_ocl.explore.rotations import RotamerChain, side_chains_of, torsions_at
-from pele_ocl.explore.side_chains import PredictionArrays
-from pele_ocl.pairs.dielectric import inverse_dielectrics
+from pele_ocl.pairs import inverse_dielectrics
 from pele_ocl.paths import shipped
 
 VACUUM = SolventModel(gb="none")

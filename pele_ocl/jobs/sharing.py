@@ -13,9 +13,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ..errors import InputError
 from ..formats.tables import flat_texts
-from .connecting import connected
 from .notes import collected_notes, note, warnings_as_notes
 from .tasks import WorkersDiedError, in_order, on_each_worker
+from .workers import connected
 
 Item = TypeVar("Item")
 ItemIn = TypeVar("ItemIn", contravariant=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 from ..pb_model import PBIon, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
 from .plan import PoissonBoltzmann
 from .result import PBErrors, PBLevelResult, PBResult
@@ -20,3 +23,13 @@ __all__ = [
     "grid_at",
     "lowered_shape",
 ]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "launching": "Launching",
+            "probes": "probe_points",
+            "surface": "find_coefficients",
+        },
+    )
