@@ -23,7 +23,8 @@ author = "The pele-ocl developers"
 copyright = author
 release = re.findall(r'^version = "(.+)"', (HERE.parent / "pyproject.toml").read_text(), re.MULTILINE)[0]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "contents", "docstrings", "help_pages", "kernels"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+extensions += ["contents", "docstrings", "help_pages", "kernels", "sidebars"]  # of docs/site
 if not tags.has("quick"):  # noqa: F821, Sphinx's own; the tests leave out the pages of sources, which are half of all
     extensions.append("sphinx.ext.viewcode")
 exclude_patterns = ["performance/cpu-*.md", "performance/h200-*.md"]  # docs/performance.md has their text
