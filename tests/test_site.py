@@ -128,6 +128,18 @@ def test_notebooks_take_what_there_is(page):
                 assert node.attr in [*pele_ocl.__all__, "ase"]
 
 
+def test_the_gallery_shows_each_page_small():
+    """A thumbnail for each page and no other; a few hundred pixels wide, small files."""
+    index = (DOCS / "gallery" / "README.md").read_text()
+    thumbnails = sorted((DOCS / "gallery" / "thumbnails").glob("*.png"))
+    assert [path.stem for path in thumbnails] == [page.stem for page in GALLERY]
+    for path in thumbnails:
+        assert f"(thumbnails/{path.name})" in index
+        width = int.from_bytes(path.read_bytes()[16:20], "big")
+        assert 200 <= width <= 500
+        assert path.stat().st_size < 100_000
+
+
 @pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
 def test_notebooks_run(page, tmp_path, monkeypatch):
     """Cells of each, one after the other in an empty folder, draw its picture."""
