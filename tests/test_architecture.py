@@ -15,6 +15,7 @@ import pele_ocl
 from pele_ocl.energy import VARIANTS as ENERGY
 from pele_ocl.nonbond import VARIANTS as NONBOND
 from pele_ocl.opencl import HEADERS as HEADERS_MADE
+from pele_ocl.opencl import building
 from pele_ocl.potmap import VARIANTS as POTMAP
 from pele_ocl.solvent import VARIANTS as SOLVENT
 
@@ -252,7 +253,21 @@ def test_missing_macros_are_sentences():
 def test_kernel_files_open_with_what_a_work_item_does():
     sources = {path: path.read_text() for path in KERNELS}
     assert_none(where(path) for path, text in sources.items() if not text.startswith("// "))
-    assert_none(where(path) for path, text in sources.items() if '#include "common/real.clh"' not in text)
+    first = re.compile(r'#include "common/(real|scalar)\.clh"')
+    assert_none(where(path) for path, text in sources.items() if not first.search(text))
+
+
+# Lines of a rung with all that it includes, blank ones aside: a student reads them all.
+MOST_LINES = {"gather": 120, "sequential": 120, "constant": 120, "coarsened": 140, "coalesced": 140, "shared": 140}
+
+
+@pytest.mark.parametrize("rung", MOST_LINES)
+def test_rungs_include_no_more_than_a_reader_needs(rung):
+    text = building.expanded_source(f"potmap/ladder/{rung}.cl", building.source_of)
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#line")]
+    assert f"potmap_{rung}(" in text
+    assert len(lines) <= MOST_LINES[rung]
+    assert sum(bool(re.match(r"\s*#(el)?if", line)) for line in lines) <= 10
 
 
 def test_the_names_a_user_sees_are_the_public_ones():
