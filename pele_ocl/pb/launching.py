@@ -79,11 +79,11 @@ class Launching:
         return self.prepare(file, name, shape, GROUP, defines, **values)
 
     def over_blocks(
-        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], items: int = BLOCK**3, **values: Any
     ) -> Callable[[], None]:
-        """Make a launch over all nodes of a grid in blocks, a group a block."""
+        """Make a launch over all nodes of a grid in blocks, a group a block. items : work-items of a group"""
         n_blocks = int(np.prod([-(-n // BLOCK) for n in colours.shape]))
-        return self.prepare(file, name, (n_blocks * BLOCK**3,), (BLOCK**3,), defines, **values)
+        return self.prepare(file, name, (n_blocks * items,), (items,), defines, **values)
 
     def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Callable[[], None]:
         """Make a launch over the elements of a list."""
