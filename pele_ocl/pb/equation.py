@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..errors import PeleError
 from ..pb_model import PBModel
-from .charges import NodeWeights
-from .launching import Launching
+from .launching import Launching, add_at
 from .multigrid import Multigrid
 from .solvers import SOLVERS, Solver
 from .surface import Coefficients
@@ -30,18 +29,18 @@ LEAST_STEP = 1e-3  # of Newton's step
 class Equation:
     """Equation that a potential must fulfil on a grid.
 
-    potential : (nz, ny, nx) kT/e to begin with, whose border stays
+    border, known : (b, 3) nodes i, j, k whose potential, (b,) kT/e, stays; it begins with 0 elsewhere
     nodes, charges : (m, 3) inner nodes i, j, k, each once, and their charges (m,) times the model's charge factor
     """
 
     def __init__(
-        self, launching: Launching, model: PBModel, coefficients: Coefficients, volume: float, potential: Floats,
-        nodes: NDArray[np.integer], charges: Floats,
+        self, launching: Launching, model: PBModel, coefficients: Coefficients, volume: float,
+        border: NDArray[np.integer], known: Floats, nodes: NDArray[np.integer], charges: Floats,
     ) -> None:  # fmt: skip
         run, colours = launching.run, coefficients.colours
         self.launching, self.model, self.coefficients, self.colours = launching, model, coefficients, colours
-        self.potential = run.empty(colours.size, launching.wide)
-        run.write(self.potential, colours.split(potential.astype(launching.wide)))
+        self.potential = run.zeros(colours.size, launching.wide)
+        add_at(launching, colours, coefficients.macros, border, known, self.potential)
         # Salt of the linear equation is where ions can be, times one number: its codes are enough.
         self._is_salt_coded = coefficients.is_coded and not model.is_nonlinear
         self._salt_factor = model.screening * volume
@@ -58,13 +57,14 @@ class Equation:
         }  # fmt: skip
         self._corrections: dict[float, Callable[[], None]] = {}
 
-    def _macros(self, is_linear: bool) -> dict[str, int]:
+    def macros(self, is_linear: bool) -> dict[str, int]:
+        """Macros of kernels of the equation."""
         nonlinear = self.model.is_nonlinear and not is_linear
         return {**self.coefficients.macros, "N_IONS": len(self.model.ions) if nonlinear else 0}
 
     def find_residual(self, residual: Buffer, is_linear: bool) -> list[Callable[[], None]]:
         """Launches that find what the equation lacks."""
-        macros = self._macros(is_linear)
+        macros = self.macros(is_linear)
         common = {
             "grid": self.colours, **self.coefficients.wide_arguments, **self._salt_arguments,
             "potential": self.potential, "lacks": residual,
@@ -80,7 +80,7 @@ class Equation:
     def linearise(self, is_linear: bool) -> Callable[[], None]:
         """Make a launch that finds the operator's salt at the potential."""
         return self.launching.over_nodes(
-            "pb/outer.cl", "linearise", self.colours, self._macros(is_linear), grid=self.colours,
+            "pb/outer.cl", "linearise", self.colours, self.macros(is_linear), grid=self.colours,
             **self._salt_arguments, potential=self.potential, salt=self.salt,
         )  # fmt: skip
 
@@ -95,7 +95,7 @@ class Equation:
     def correct(self, correction: Buffer, share: float) -> None:
         """Add a share of a correction to the potential."""
         self.launching.over_nodes(
-            "pb/outer.cl", "correct", self.colours, self._macros(True), grid=self.colours, share=share,
+            "pb/outer.cl", "correct", self.colours, self.macros(True), grid=self.colours, share=share,
             correction=correction, potential=self.potential,
         )()  # fmt: skip
 
@@ -105,23 +105,26 @@ class Equation:
         return self.colours.merge(values).astype(np.float64)
 
 
-class PotentialsAtAtoms:
-    """Potentials at atoms, read from an equation while it is solved."""
+class WeightedPotentials:
+    """Sums over nodes of weights times the potential, read from an equation while it is solved.
 
-    def __init__(self, equation: Equation, weights: NodeWeights) -> None:
+    nodes : (m, w, 3) i, j, k; weights : (m, w)
+    """
+
+    def __init__(self, equation: Equation, nodes: NDArray[np.integer], weights: Floats) -> None:
         launching, colours = equation.launching, equation.colours
-        run, (count, each) = launching.run, weights.weights.shape
-        i, j, k = (weights.nodes[..., a] for a in range(3))
+        run, (count, each) = launching.run, weights.shape
+        i, j, k = (nodes[..., a] for a in range(3))
         index = ((i + j + k) & 1) * colours.half + (k * colours.shape[1] + j) * colours.row + i // 2
         self._found, self._count, self._launching = run.empty(count, launching.wide), count, launching
         self._launch = launching.over_list(
-            "pb/weights.cl", "sum_weighted", max(count, 1), {}, n_atoms=count, n_nodes=each,
-            nodes=run.upload(index, np.uint32), weights=run.upload(weights.weights, launching.wide),
+            "pb/weights.cl", "sum_weighted", max(count, 1), equation.macros(True), n_atoms=count, n_nodes=each,
+            nodes=run.upload(index, np.uint32), weights=run.upload(weights, launching.wide),
             potential=equation.potential, found=self._found,
         )  # fmt: skip
 
     def read(self) -> Floats:
-        """(m,) kT/e, of the atoms that have weights."""
+        """Read the sums, (m,) kT/e."""
         if not self._count:
             return np.zeros(0)
         self._launch()

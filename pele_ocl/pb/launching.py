@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..opencl.shared import COLOUR_GRID
 from .colours import Colours
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 GROUP = (32, 4, 1)  # nodes that a group of a GPU does
 BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
 LIST_GROUP = 64  # work-items of groups over lists
+# Programs by the files of their kernels: a build takes the longer, the more programs there are.
+PROGRAMS = {
+    **dict.fromkeys(("pb/probes.cl", "pb/near.cl", "pb/surface.cl"), "pb/molecule.cl"),
+    **dict.fromkeys(("pb/smooth.cl", "pb/transfer.cl", "pb/coarsen.cl", "pb/tail.cl"), "pb/multigrid.cl"),
+    **dict.fromkeys(("pb/outer.cl", "pb/weights.cl"), "pb/equation.cl"),
+}
 
 
 @dataclass(eq=False)
@@ -47,13 +54,15 @@ class Launching:
     ) -> Callable[[], None]:  # fmt: skip
         """Make a launch that is called once or more later.
 
+        file : of the kernel, whose program may have others
         precision : of reals, by default the run's; width : reals in a vector
         values : arguments by the kernel's names
         """
         from ..opencl.kernel import get_kernel
 
         macros: dict[str, Any] = {**self.macros, **defines}
-        kernel = get_kernel(self.run.device, file, name, precision or self.run.precision, width, **macros)
+        program = PROGRAMS.get(file, file)
+        kernel = get_kernel(self.run.device, program, name, precision or self.run.precision, width, **macros)
         (x, y, z), (across, along) = (*shape, 1, 1)[:3], (*group, 1)[:2]
         arguments = {key: packed(value) for key, value in values.items()}
         launch = self.run.bind_kernel(kernel, (x, y), (across, along), arguments)
@@ -94,6 +103,22 @@ class Launching:
         found = np.zeros((max(1, len(values)), 4))
         found[: len(values), : values.shape[1]] = values
         return self.run.upload(found, self.wide)
+
+
+def add_at(
+    launching: Launching, colours: Colours, defines: dict[str, int], nodes: NDArray[np.integer],
+    values: NDArray[np.floating], array: Buffer,
+) -> None:  # fmt: skip
+    """Add values, (m,), at nodes, (m, 3) i, j, k, each once, to an array of wide numbers.
+
+    defines : macros of Coefficients
+    """
+    if len(nodes):
+        launching.over_list(
+            "pb/weights.cl", "add_at", len(nodes), {**defines, "N_IONS": 0}, grid=colours, n_nodes=len(nodes),
+            nodes=launching.run.upload(nodes, np.int32), values=launching.run.upload(values, launching.wide),
+            array=array,
+        )()  # fmt: skip
 
 
 def packed(value: object) -> object:

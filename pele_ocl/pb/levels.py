@@ -11,10 +11,10 @@ import numpy as np
 from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import PBProblem
-from .border import with_border
+from .border import border_values
 from .charges import NodeCharges, NodeWeights
 from .energies import energy_terms, ions_in_potential, pressure, total_energy
-from .equation import Convergence, Equation, PotentialsAtAtoms, solve
+from .equation import Convergence, Equation, WeightedPotentials, solve
 from .launching import Launching
 from .multigrid import Multigrid
 from .probes import Probes, probe_points
@@ -112,11 +112,11 @@ class Level:
         self.problem, self.grid, self.model = problem, grid, problem.model
         kept = geometry.coefficients.get(number)
         self.coefficients = find_coefficients(launching, problem, grid, geometry.probes) if kept is None else kept
+        inside = NodeWeights.of(problem, grid)  # while a device may still be at the surface
+        self.charges = NodeCharges.of(problem, grid, inside)
         launching.run.finish()
         surface = time.perf_counter()
-        inside = NodeWeights.of(problem, grid)
-        self.charges = NodeCharges.of(problem, grid, inside)
-        known = with_border(launching, problem, grid, parent, precise=not reaction)
+        border, known = border_values(launching, problem, grid, parent, precise=not reaction)
         self.singular: SingularPart | None = None
         if reaction:
             self.singular = SingularPart(launching, problem, grid, self.coefficients, inside)
@@ -125,9 +125,9 @@ class Level:
             inner = self.charges.inner(grid.shape)
             nodes, right = self.charges.nodes[inner], self.charges.charges[inner] * self.model.charge_factor
         volume = float(np.prod(grid.spacing))
-        self.equation = Equation(launching, self.model, self.coefficients, volume, known, nodes, right)
+        self.equation = Equation(launching, self.model, self.coefficients, volume, border, known, nodes, right)
         self._weights = NodeWeights.of(problem, grid, "on")
-        self._at_atoms = PotentialsAtAtoms(self.equation, self._weights)
+        self._at_atoms = WeightedPotentials(self.equation, self._weights.nodes, self._weights.weights)
         self._done, self._history = Convergence(), list[float]()
         self._read: Floats | None = None
         seconds["surface"] = seconds.get("surface", 0) + surface - begun
@@ -189,7 +189,16 @@ class Level:
         """Compute the energy's terms outside of a grid within this one, (3,) kT; a reaction has none."""
         return self._terms(grid) if self.singular is None else np.zeros(3)
 
+    def _charges_in_potential(self) -> float:
+        """Charges times the potential, kT."""
+        if self.model.charges == "spl2":
+            nodes, ones = self.charges.nodes[:, None], np.ones((len(self.charges.nodes), 1))
+            return float(self.charges.charges @ WeightedPotentials(self.equation, nodes, ones).read())
+        return float(self.problem.solute.charges[self._weights.atoms] @ self.potentials[self._weights.atoms])
+
     def _terms(self, outside: Grid | None) -> Floats:
+        if outside is None and not self.model.is_nonlinear:  # needs no more of the potential than atoms have
+            return np.array([self._charges_in_potential(), 0.0, 0.0])
         edges = self.coefficients.on_host() if self.model.is_nonlinear else None
         accesses = self.coefficients.accesses_on_host() if self.model.is_nonlinear else None
         return energy_terms(self.problem, self.grid, self.potential, self.charges, edges, accesses, outside)

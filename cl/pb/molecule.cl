@@ -1,0 +1,4 @@
+// Program of the molecule on the grid: one build in place of three.
+#include "pb/probes.cl"
+#include "pb/near.cl"
+#include "pb/surface.cl"
