@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GROUP = (32, 4, 1)  # nodes that a group of a GPU does
 BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
 LIST_GROUP = 64  # work-items of groups over lists
-# Programs by the files of their kernels: a build takes the longer, the more programs there are.
+# Program that has the kernels of a file: each program is built by itself, so that few take less time.
 PROGRAMS = {
     **dict.fromkeys(("pb/probes.cl", "pb/near.cl", "pb/surface.cl"), "pb/molecule.cl"),
     **dict.fromkeys(("pb/smooth.cl", "pb/transfer.cl", "pb/coarsen.cl", "pb/tail.cl"), "pb/multigrid.cl"),
