@@ -28,13 +28,15 @@ INLINE real coarse_edge(
 
 // Finds the edges that lead along an axis from node (i, j, k) of a coarse grid, but for edges between border nodes.
 kernel void coarsen_edges(
-    const ColourGrid fine,
-    const ColourGrid grid,  // the coarse one
+    ColourGrid fine,
+    ColourGrid grid,  // the coarse one
     EDGES,
     global real *restrict coarse_x,
     global real *restrict coarse_y,
     global real *restrict coarse_z)
 {
+    TAKE_ROW(fine, ROW_OF(grid));
+    TAKE_ROW(grid, ROW_OF(grid));
     const int k = PLANE;
     if (k >= grid.nz - 1) return;
 #if PLANES
@@ -53,12 +55,14 @@ kernel void coarsen_edges(
 
 // Salt of a coarse node, with the weights of trilinear interpolation.
 kernel void coarsen_salt(
-    const ColourGrid fine,
-    const ColourGrid grid,  // the coarse one
+    ColourGrid fine,
+    ColourGrid grid,  // the coarse one
     const real salt_unit,
     global const salts *restrict salt,
     global real *restrict coarse_salt)
 {
+    TAKE_ROW(fine, ROW_OF(grid));
+    TAKE_ROW(grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(grid)) return;
     for (int colour = 0; colour < 2; ++colour) {
         FOR_ROWS(j, grid) {

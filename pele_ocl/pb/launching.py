@@ -29,9 +29,13 @@ PROGRAMS = {
 
 @dataclass(eq=False)
 class Launching:
-    """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it."""
+    """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it.
+
+    rows : problems with grids of one shape that launches over all nodes do, and launches over vectors
+    """
 
     run: Run
+    rows: int = 1
 
     @property
     def wide(self) -> np.dtype[np.floating]:
@@ -84,8 +88,8 @@ class Launching:
         self, file: str, name: str, shape: tuple[int, int, int], defines: dict[str, int], values: dict[str, Any]
     ) -> Callable[[], None]:
         if self.is_cpu:
-            return self.prepare(file, name, (1, 1, shape[2]), (1, 1, 1), defines, **values)
-        return self.prepare(file, name, shape, GROUP, defines, **values)
+            return self.prepare(file, name, (1, 1, shape[2] * self.rows), (1, 1, 1), defines, **values)
+        return self.prepare(file, name, (*shape[:2], shape[2] * self.rows), GROUP, defines, **values)
 
     def over_blocks(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], items: int = BLOCK**3, **values: Any

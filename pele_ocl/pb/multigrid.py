@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ Launch = Callable[[], None]
 class Multigrid:
     """Coarser grids of a grid, with launches for a V-cycle, which is symmetric and so preconditions.
 
+    launching : its rows are problems that are solved at once, whose arrays follow each other
+
     salt : of the finest grid, reals; its nodes may change, then `take_salt` tells the coarser grids
     unit : of salt in bytes, None for reals
     """
@@ -40,11 +43,12 @@ class Multigrid:
             coarse = self.grids[-1].halved(first)
             self.grids.append(coarse)
             first += coarse.size
-        run, self.size = launching.run, first
+        self.grids[1:] = [replace(grid, stride=first) for grid in self.grids[1:]]
+        run, self.size = launching.run, first * launching.rows
         has_salt = coefficients.has_salt
-        self._edges = tuple(run.zeros(first) for _ in range(3))
-        self._salt = run.zeros(first if has_salt else 1)
-        self._right, self._values, self._residual = (run.zeros(first) for _ in range(3))
+        self._edges = tuple(run.zeros(self.size) for _ in range(3))
+        self._salt = run.zeros(self.size if has_salt else 1)
+        self._right, self._values, self._residual = (run.zeros(self.size) for _ in range(3))
         self._no_table = run.zeros(1)
         self._group = 1 if launching.is_cpu else min(TAIL_GROUP, run.device.largest_group)
         self._coarse_macros = {"CODED": 0, "SALTED": int(has_salt), "GROUP": self._group}
@@ -165,7 +169,7 @@ class Multigrid:
         table = np.array([packed(grid) for grid in self.grids[1:]])
         solving = max(LEAST_SOLVING, 2 * max(self.grids[-1].shape))
         return self.launching.prepare(
-            "pb/tail.cl", "solve_coarse", (self._group,), (self._group,), self._coarse_macros,
+            "pb/tail.cl", "solve_coarse", (self._group * self.launching.rows,), (self._group,), self._coarse_macros,
             grids=self.launching.run.upload(table, table.dtype), first=first - 1, n_grids=len(table),
             smoothings=SMOOTHINGS, solving=solving, **self._problem(1), right=self._right, values=self._values,
             residual=self._residual,
