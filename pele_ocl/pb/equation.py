@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_CORRECTIONS = 300  # from a large potential Newton's method takes a step for each kT
 REDUCTION = 1e-4  # of the residual by a correction: float32 has no more to give
+ENOUGH = 0.5  # of the residual that is wanted, at which a linear solver stops
 LINEAR_SHARE = 1e-3  # of the first residual at which the linear equation gives way to the nonlinear one
 LEAST_STEP = 1e-3  # of Newton's step
 
@@ -42,16 +43,16 @@ class Equation:
         self.potential = run.zeros(colours.size, launching.wide)
         add_at(launching, colours, coefficients.macros, border, known, self.potential)
         # Salt of the linear equation is where ions can be, times one number: its codes are enough.
-        self._is_salt_coded = coefficients.is_coded and not model.is_nonlinear
-        self._salt_factor = model.screening * volume
-        self.salt = run.zeros(colours.size if coefficients.has_salt and not self._is_salt_coded else 1)
+        self.is_salt_coded = coefficients.is_coded and not model.is_nonlinear
+        self.salt_factor = model.screening * volume
+        self.salt = run.zeros(colours.size if coefficients.has_salt and not self.is_salt_coded else 1)
         shares = [0.5 * ion.concentration / model.ionic_strength for ion in model.ions] if model.has_salt else []
         pairs = [(ion.charge, share) for ion, share in zip(model.ions, shares, strict=bool(shares))]
-        self._salt_arguments: dict[str, Any] = {
-            "salt_factor": self._salt_factor, "accesses": coefficients.accesses,
+        self.salt_arguments: dict[str, Any] = {
+            "salt_factor": self.salt_factor, "accesses": coefficients.accesses,
             "ions": run.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
         }  # fmt: skip
-        self._charged: dict[str, Any] = {
+        self.charged: dict[str, Any] = {
             "n_charged": len(charges), "charged": run.upload(nodes, np.int32),
             "charges": run.upload(charges, launching.wide),
         }  # fmt: skip
@@ -66,14 +67,14 @@ class Equation:
         """Launches that find what the equation lacks."""
         macros = self.macros(is_linear)
         common = {
-            "grid": self.colours, **self.coefficients.wide_arguments, **self._salt_arguments,
+            "grid": self.colours, **self.coefficients.wide_arguments, **self.salt_arguments,
             "potential": self.potential, "lacks": residual,
         }  # fmt: skip
         launches = [self.launching.over_nodes("pb/outer.cl", "find_lacking", self.colours, macros, **common)]
-        count = int(self._charged["n_charged"])
+        count = int(self.charged["n_charged"])
         if count:
             launches.append(
-                self.launching.over_list("pb/outer.cl", "find_lacking_at", count, macros, **common, **self._charged)
+                self.launching.over_list("pb/outer.cl", "find_lacking_at", count, macros, **common, **self.charged)
             )
         return launches
 
@@ -81,13 +82,13 @@ class Equation:
         """Make a launch that finds the operator's salt at the potential."""
         return self.launching.over_nodes(
             "pb/outer.cl", "linearise", self.colours, self.macros(is_linear), grid=self.colours,
-            **self._salt_arguments, potential=self.potential, salt=self.salt,
+            **self.salt_arguments, potential=self.potential, salt=self.salt,
         )  # fmt: skip
 
     def multigrid(self) -> Multigrid:
         """Make the coarser grids of the linear equation."""
-        if self._is_salt_coded and self.coefficients.has_salt:
-            return Multigrid(self.launching, self.coefficients, self.coefficients.accesses, self._salt_factor)
+        if self.is_salt_coded and self.coefficients.has_salt:
+            return Multigrid(self.launching, self.coefficients, self.coefficients.accesses, self.salt_factor)
         if self.coefficients.has_salt:
             self.linearise(True)()
         return Multigrid(self.launching, self.coefficients, self.salt)
@@ -176,12 +177,12 @@ def solve(
         first = left if first is None else first
         while left > wanted * first:
             if done.corrections == MOST_CORRECTIONS or done.iterations >= most_iterations:
-                raise _stopped(solver_name, done, left / first, tolerance)
+                raise stopped(solver_name, done, left / first, tolerance)
             if not is_linear:
                 equation.linearise(is_linear)()
                 multigrid.take_salt()
             share = REDUCTION if is_linear else max(REDUCTION, min(1e-2, left / first))
-            goal = max(share * left, (0.5 if is_linear else 0.1) * wanted * first)
+            goal = max(share * left, (ENOUGH if is_linear else 0.1) * wanted * first)
             done.iterations += solver.solve(goal, most_iterations - done.iterations)
             left = _take(equation, solver, lambda: norm(find), left, is_linear)  # noqa: B023
             done.corrections += 1
@@ -203,7 +204,8 @@ def _take(equation: Equation, solver: Solver, norm: Callable[[], float], before:
     return left
 
 
-def _stopped(solver: str, done: Convergence, reached: float, tolerance: float) -> PeleError:
+def stopped(solver: str, done: Convergence, reached: float, tolerance: float) -> PeleError:
+    """Make the error of a solver that did not get there."""
     return PeleError(
         f"the solver {solver} stopped after {done.iterations:,} iterations with a relative residual of {reached:.1e}, "
         f"and {tolerance:.1e} is wanted; choose a larger tolerance, more iterations or the solver mgcg"

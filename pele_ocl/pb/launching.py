@@ -92,11 +92,16 @@ class Launching:
         return self.prepare(file, name, (*shape[:2], shape[2] * self.rows), GROUP, defines, **values)
 
     def over_blocks(
-        self, file: str, name: str, colours: Colours, defines: dict[str, int], items: int = BLOCK**3, **values: Any
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
     ) -> Callable[[], None]:
-        """Make a launch over all nodes of a grid in blocks, a group a block. items : work-items of a group"""
-        n_blocks = int(np.prod([-(-n // BLOCK) for n in colours.shape]))
-        return self.prepare(file, name, (n_blocks * items,), (items,), defines, **values)
+        """Make a launch over all nodes of a grid in blocks, a group a block."""
+        return self.prepare(file, name, (_blocks(colours) * BLOCK**3,), (BLOCK**3,), defines, **values)
+
+    def over_whole_blocks(
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
+    ) -> Callable[[], None]:
+        """Make a launch over the blocks of a grid, a work-item a block."""
+        return self.prepare(file, name, (_blocks(colours),), (1,), defines, **values)
 
     def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Callable[[], None]:
         """Make a launch over the elements of a list."""
@@ -107,6 +112,10 @@ class Launching:
         found = np.zeros((max(1, len(values)), 4))
         found[: len(values), : values.shape[1]] = values
         return self.run.upload(found, self.wide)
+
+
+def _blocks(colours: Colours) -> int:
+    return int(np.prod([-(-n // BLOCK) for n in colours.shape]))
 
 
 def add_at(

@@ -12,7 +12,7 @@ from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import SMALL, PBModel, PBProblem
 from .colours import Colours
-from .launching import BLOCK, Launching
+from .launching import Launching
 from .probes import Probes
 from .spheres import SpheresOfBlocks
 
@@ -154,9 +154,9 @@ def _find_codes(
     taken = solute.radii > SMALL if cuts else _is_strictly_inside(problem, grid)
     atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], solute.radii[taken] + model.probe)
     covering = SpheresOfBlocks.of_probes(launching, grid, probes, atoms)
-    launching.over_blocks(
-        "pb/surface.cl", "cut_edges" if cuts else "mark_middles", colours, {},
-        items=1 if launching.is_cpu and not cuts else BLOCK**3, grid=colours,
+    over = launching.over_whole_blocks if launching.is_cpu and not cuts else launching.over_blocks
+    over(
+        "pb/surface.cl", "cut_edges" if cuts else "mark_middles", colours, {}, grid=colours,
         origins=launching.vectors(grid.origin[None] if cuts else _origins(grid)),
         spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
         **covering.arguments("probe"), **_by_axis("codes", codes),
