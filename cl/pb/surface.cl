@@ -93,8 +93,8 @@ kernel void count_middles(
     }
 }
 
-// Counts those within a step of each middle of the border nodes' edges: 10 times how many exist, plus how many are in
-// solvent. A work-item does a plane of nodes or one node.
+// Counts the middles within a step of each middle of the border nodes' edges: 10 times how many exist, plus how many
+// are in solvent. A work-item does a plane of nodes or one node.
 kernel void count_border_middles(
     const ColourGrid grid, global const uchar *restrict x_codes, global const uchar *restrict y_codes,
     global const uchar *restrict z_codes, global uchar *restrict x_counts, global uchar *restrict y_counts,
