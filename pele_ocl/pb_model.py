@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from . import arguments
 from .atoms import Atoms, Floats, require_atoms
 from .errors import InputError, ParameterError
-from .grid import Grid
+from .grid import Grid, Map
 
 # Constants as APBS has them, two sets that differ in the sixth digit: cgs in the equation, SI in boundary values and
 # where kT becomes kJ/mol.
@@ -297,8 +297,43 @@ def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
 
 
 @dataclass(frozen=True, eq=False)
+class PBMaps:
+    """Maps that take the place of what is computed of the atoms; None where nothing takes it.
+
+    Values between the nodes of a map are linear. A map covers the grids that are solved on.
+
+    dielectrics : dielectric constants of the edges along x, y and z, each at the middles of the edges
+    access : share of the ions' access to a node, 0 to 1
+    charges : density, e/A^3
+    """
+
+    dielectrics: tuple[Map, Map, Map] | None = None
+    access: Map | None = None
+    charges: Map | None = None
+
+    def __post_init__(self) -> None:
+        given = self.dielectrics
+        if given is not None and not (isinstance(given, tuple) and len(given) == 3):
+            raise InputError(f"dielectrics is {arguments.described(given)}; a tuple of three maps is needed")
+        for name, each in (
+            *(("dielectrics", each) for each in given or ()), ("access", self.access), ("charges", self.charges),
+        ):  # fmt: skip
+            if each is not None:
+                arguments.instance(name, each, Map, "a Map")
+                if not np.isfinite(each.values).all():
+                    raise InputError(f"a map of {name} has values that are no finite numbers")
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there is no map."""
+        return self.dielectrics is None and self.access is None and self.charges is None
+
+
+@dataclass(frozen=True, eq=False)
 class PBProblem:
     """Problem to solve: spheres, a model, and grids from the coarsest to the finest.
+
+    maps : in place of what is computed of the spheres
 
     Raises InputError for too few or too many points, or a grid that does not lie inside the one before.
     """
@@ -306,6 +341,12 @@ class PBProblem:
     solute: PBSolute
     model: PBModel
     grids: tuple[Grid, ...] = field(default_factory=tuple)
+    maps: PBMaps = field(default_factory=PBMaps)
+
+    @property
+    def has_charges_of_nodes(self) -> bool:
+        """True if energies are sums over nodes with charges, in place of atoms."""
+        return self.model.charges == "spl2" or self.maps.charges is not None
 
     def __post_init__(self) -> None:
         if not self.grids:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..pb_model import PBIon, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
+from ..pb_model import PBIon, PBMaps, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
 from .plan import PoissonBoltzmann
 from .result import PBErrors, PBLevelResult, PBResult
 from .solvers import SOLVERS
@@ -12,6 +12,7 @@ __all__ = [
     "PBErrors",
     "PBIon",
     "PBLevelResult",
+    "PBMaps",
     "PBModel",
     "PBResult",
     "PoissonBoltzmann",

@@ -13,16 +13,17 @@ from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import PBProblem
 from .border import border_values
-from .charges import NodeCharges, NodeWeights
+from .charges import NodeWeights
 from .energies import energy_terms, ions_in_potential, pressure, total_energy
 from .equation import Convergence, Equation, WeightedPotentials, solve
+from .given_maps import charges_on, coefficients_on
 from .launching import Launching
 from .multigrid import Multigrid
 from .probes import Probes, probe_points
 from .reaction import SingularPart
 from .result import PBLevelResult
 from .rows import SOLVER, solve_rows
-from .surface import Coefficients, find_coefficients
+from .surface import Coefficients
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -153,9 +154,9 @@ class Level:
         assert geometry.probes is not None
         self.problem, self.grid, self.model = problem, grid, problem.model
         kept = geometry.coefficients.get(number)
-        self.coefficients = find_coefficients(launching, problem, grid, geometry.probes) if kept is None else kept
+        self.coefficients = coefficients_on(launching, problem, grid, geometry.probes) if kept is None else kept
         inside = NodeWeights.of(problem, grid)  # while a device may still be at the surface
-        self.charges = NodeCharges.of(problem, grid, inside)
+        self.charges = charges_on(problem, grid, inside)
         launching.run.finish()
         surface = time.perf_counter()
         border, known = border_values(launching, problem, grid, parent, precise=not reaction)
@@ -255,7 +256,7 @@ class Level:
 
     def _charges_in_potential(self) -> float:
         """Charges times the potential, kT."""
-        if self.model.charges == "spl2":
+        if self.problem.has_charges_of_nodes:
             nodes, ones = self.charges.nodes[:, None], np.ones((len(self.charges.nodes), 1))
             return float(self.charges.charges @ WeightedPotentials(self.equation, nodes, ones).read())
         return float(self.problem.solute.charges[self._weights.atoms] @ self.potentials[self._weights.atoms])

@@ -14,9 +14,10 @@ from .. import arguments
 from ..atoms import Atoms, Floats
 from ..errors import DeviceError, InputError
 from ..grid import Grid, Map
-from ..pb_model import PBModel, PBProblem, PBSolute, grid_around
+from ..pb_model import PBMaps, PBModel, PBProblem, PBSolute, grid_around
 from ..variant import Progress
-from .charges import NodeCharges, NodeWeights
+from .charges import NodeWeights
+from .given_maps import charges_on, coefficients_on
 from .launching import Launching
 from .levels import Geometry, Solution, SolverChoice, can_be_rows, solve_grids, solve_together
 from .probes import probe_points
@@ -24,7 +25,6 @@ from .reaction import require_room
 from .result import PBErrors, PBResult
 from .rows import rows_at_once
 from .solvers import SOLVERS
-from .surface import find_coefficients
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -48,6 +48,7 @@ class PoissonBoltzmann:
     solver : key of SOLVERS
     tolerance : relative residual at which the solver stops, by norm, computed in float64
     max_iterations : of the linear solver on a grid
+    given : PBMaps in place of dielectric constants, access and charges of the atoms; goes with reaction=False
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
 
     Raises InputError for values that do not fit and ParameterError for atoms without radii. Raises DeviceError if the
@@ -58,7 +59,7 @@ class PoissonBoltzmann:
         self, atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None,
         spacing: float = 0.5, padding: float = 10.0, radii: ArrayLike | None = None, reaction: bool = True,
         solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000,
-        device: Device | int | str | None = None,
+        given: PBMaps | None = None, device: Device | int | str | None = None,
     ) -> None:  # fmt: skip
         from ..opencl.device import get_device
 
@@ -72,6 +73,9 @@ class PoissonBoltzmann:
         self.solver, self.tolerance = solver, arguments.number(
             "tolerance", tolerance, "a number, 1e-14 to 0.1,", least=1e-14, most=0.1
         )  # fmt: skip
+        self.given = arguments.instance("given", PBMaps() if given is None else given, PBMaps, "PBMaps")
+        if reaction and not self.given.is_empty:
+            raise InputError("given maps need reaction=False: the reaction potential is computed of the atoms' surface")
         self.max_iterations = arguments.whole_number("max_iterations", max_iterations, least=1)
         self.grids = self._chosen(grids, spacing, padding)
         self._problem(atoms.positions)  # checks it
@@ -212,9 +216,9 @@ class PoissonBoltzmann:
         problem = self._problem(self.atoms.positions if positions is None else arguments.positions_of(positions))
         launching, grid = Launching(Run(self.device, "float32", profile=False)), problem.grids[-1]
         probes = probe_points(launching, problem.solute, self.model)
-        coefficients = find_coefficients(launching, problem, grid, probes)
+        coefficients = coefficients_on(launching, problem, grid, probes)
         constants = coefficients.on_host() / (float(np.prod(grid.spacing)) / grid.spacing**2)[:, None, None, None]
-        charges = NodeCharges.of(problem, grid, NodeWeights.of(problem, grid))
+        charges = charges_on(problem, grid, NodeWeights.of(problem, grid))
         found = {}
         for axis, name in enumerate(("dielx", "diely", "dielz")):
             origin = grid.origin + np.where(np.arange(3) == axis, 0.5 * grid.spacing, 0.0)
@@ -281,7 +285,7 @@ class PoissonBoltzmann:
             raise InputError(
                 f"positions have shape {positions.shape}; {self.solute.positions.shape} finite numbers are needed"
             )
-        problem = PBProblem(replace(self.solute, positions=positions), self.model, grids)
+        problem = PBProblem(replace(self.solute, positions=positions), self.model, grids, self.given)
         if self.reaction:
             require_room(problem)
         elif problem.atoms_off(grids[0]) == len(positions):
