@@ -35,6 +35,7 @@ SMALL = 1e-9  # A: radii and probes below it count as none, as in APBS
 MOST_IONS = 9
 LEAST_POINTS = 5  # along an axis
 MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
+MAP_SLACK = 1e-4  # of a map's spacing: the digits of a file's origin
 FINEST_STEP = 0.25  # of spacings between two levels of focusing: finer ones get a level between them
 
 
@@ -322,6 +323,27 @@ class PBMaps:
                 arguments.instance(name, each, Map, "a Map")
                 if not np.isfinite(each.values).all():
                     raise InputError(f"a map of {name} has values that are no finite numbers")
+                if (name == "dielectrics" and each.values.min() <= 0) or (name == "access" and each.values.min() < 0):
+                    raise InputError(f"a map of {name} has the value {each.values.min():g}, which cannot be")
+
+    def require_covering(self, grid: Grid) -> None:
+        """Raise InputError for a map that does not cover a grid; edges that lead off the grid are not needed."""
+        edges = [
+            (f"dielectric constants along {'xyz'[axis]}", each, axis)
+            for axis, each in enumerate(self.dielectrics or ())
+        ]
+        for what, each, along in (*edges, ("access of ions", self.access, None), ("charges", self.charges, None)):
+            if each is None:
+                continue
+            for axis, name in enumerate("xyz"):
+                half, slack = 0.5 * grid.spacing[axis] * (axis == along), MAP_SLACK * each.grid.spacing[axis]
+                low, high = grid.origin[axis] + half, grid.last[axis] - half
+                if low < each.grid.origin[axis] - slack or high > each.grid.last[axis] + slack:
+                    raise InputError(
+                        f"the map of {what} does not cover the grid along {name}: it reaches from "
+                        f"{each.grid.origin[axis]:.3f} to {each.grid.last[axis]:.3f} A, and {low:.3f} to {high:.3f} A "
+                        "are needed; give a larger map, or a smaller grid"
+                    )
 
     @property
     def is_empty(self) -> bool:
@@ -358,6 +380,7 @@ class PBProblem:
                 raise InputError(f"a grid of {points} points is too small; at least {LEAST_POINTS} along each axis")
             if len(grid) > MOST_POINTS:
                 raise InputError(f"a grid of {len(grid):,} points is too large; at most {MOST_POINTS:,} are possible")
+            self.maps.require_covering(grid)
         for parent, child in zip(self.grids, self.grids[1:], strict=False):
             if (child.origin < parent.origin - 1e-9).any() or (child.last > parent.last + 1e-9).any():
                 raise InputError("a grid does not lie inside the grid before it; give grids from coarse to fine")

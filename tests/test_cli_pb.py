@@ -232,7 +232,7 @@ def test_maps_are_read_as_apbs_reads_them(folder, with_maps):
         (READ, "usemap kappa 2", "line 26: usemap kappa 2: READ has 1 of `kappa`"),
         ("kappa uhbd k.dx", "usemap kappa 1", "line 4: maps are not read as uhbd; choose dx or gz"),
         ("kappa dx none.dx", "usemap kappa 1", "none.dx: no such file"),
-        (READ, f"{USED} grid 0.6 0.6 0.7", "the map of dielectric constants along x does not cover the grid along x"),
+        (READ, f"{USED} grid 0.6 0.6 0.7", "line 6: the map of dielectric constants along x does not cover the grid"),
     ],
 )  # fmt: skip
 def test_maps_that_do_not_fit_are_named(folder, with_maps, read, more, sentence):

@@ -371,10 +371,13 @@ class _Reader:
                 self._choice(values, "chgm", _SPREADINGS, ""), boundary,
             ),
         )  # fmt: skip
+        grids, given, map_files = self._grids(block, notes), *self._given(block)
+        for grid in grids:
+            self._checked(block.line, lambda: given.require_covering(grid))  # noqa: B023
         return ApbsCalculation(
-            block.name, molecule, model, self._grids(block, notes), self._tolerance(values, notes),
+            block.name, molecule, model, grids, self._tolerance(values, notes),
             block.solver != "mg-dummy", energy not in ("no", "0"), energy in ("comps", "2"), tuple(block.writes),
-            tuple(notes), *self._given(block),
+            tuple(notes), given, map_files,
         )  # fmt: skip
 
     def _choice(self, values: Mapping[str, tuple[int, list[str]]], key: str, able: Sequence[str], why: str) -> str:

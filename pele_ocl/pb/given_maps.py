@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Floats
-from ..errors import InputError
 from ..grid import Grid, Map
 from ..pb_model import PBProblem
 from .charges import NodeCharges, NodeWeights
@@ -19,26 +18,13 @@ from .surface import Coefficients, find_coefficients
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-SLACK = 1e-4  # of a spacing: the digits of a file's origin
 
-
-def sampled(given: Map, grid: Grid, what: str, is_along: int | None = None) -> Floats:
-    """Values of a map at the nodes of a grid, (nz, ny, nx), linear between the map's own.
-
-    what : the map, as an error names it
-    is_along : axis whose last nodes may lie off the map, as edges that lead from the border do
-
-    Raises InputError if the map does not cover the grid.
-    """
+def sampled(given: Map, grid: Grid) -> Floats:
+    """Values of a map at the nodes of a grid, (nz, ny, nx), linear between the map's own; the nearest beyond it."""
     values, own = np.asarray(given.values, np.float64), given.grid
     for axis, nodes in enumerate(grid.axes()):
-        place, last = (nodes - own.origin[axis]) / own.spacing[axis], own.shape[axis] - 1
-        needed = place[:-1] if axis == is_along else place
-        if needed[0] < -SLACK or needed[-1] > last + SLACK:
-            raise InputError(
-                f"the map of {what} does not cover the grid along {'xyz'[axis]}; give a larger map, or a smaller grid"
-            )
-        place = np.clip(place, 0, last)
+        last = own.shape[axis] - 1
+        place = np.clip((nodes - own.origin[axis]) / own.spacing[axis], 0, last)
         low = np.minimum(np.floor(place).astype(np.int64), max(last - 1, 0))
         share = np.expand_dims(place - low, tuple(range(1, axis + 1)))
         below, above = (np.take(values, np.minimum(low + step, last), axis=2 - axis) for step in (0, 1))
@@ -51,7 +37,7 @@ def charges_on(problem: PBProblem, grid: Grid, spread: NodeWeights) -> NodeCharg
     given = problem.maps.charges
     if given is None:
         return NodeCharges.of(problem, grid, spread)
-    values = float(np.prod(grid.spacing)) * sampled(given, grid, "charges")
+    values = float(np.prod(grid.spacing)) * sampled(given, grid)
     z, y, x = np.nonzero(values)
     return NodeCharges(np.stack([x, y, z], axis=1), values[z, y, x])
 
@@ -62,24 +48,17 @@ def coefficients_on(launching: Launching, problem: PBProblem, grid: Grid, probes
 
 
 def _with_maps(found: Coefficients, problem: PBProblem, grid: Grid) -> Coefficients:
-    """Coefficients with the given maps in place of what was found of the atoms. Raises InputError as `sampled` does."""
+    """Coefficients with the given maps in place of what was found of the atoms."""
     maps, launching, colours = problem.maps, found.launching, found.colours
     if maps.dielectrics is None and maps.access is None:
         return found
     edges, accesses = found.on_host(), found.accesses_on_host()
-    if maps.dielectrics is not None:
-        factors = float(np.prod(grid.spacing)) / grid.spacing**2
-        for axis, given in enumerate(maps.dielectrics):
-            middles = Grid(
-                grid.origin + np.where(np.arange(3) == axis, 0.5 * grid.spacing, 0), grid.spacing, grid.shape
-            )
-            edges[axis] = factors[axis] * sampled(given, middles, f"dielectric constants along {'xyz'[axis]}", axis)
-            if not (edges[axis] > 0).all():
-                raise InputError(f"the map of dielectric constants along {'xyz'[axis]} has values of 0 or less")
+    factors = float(np.prod(grid.spacing)) / grid.spacing**2
+    for axis, given in enumerate(maps.dielectrics or ()):
+        half = np.where(np.arange(3) == axis, 0.5 * grid.spacing, 0)
+        edges[axis] = factors[axis] * sampled(given, Grid(grid.origin + half, grid.spacing, grid.shape))
     if maps.access is not None and found.has_salt:
-        accesses = sampled(maps.access, grid, "access of ions")
-        if (accesses < 0).any():
-            raise InputError("the map of access of ions has values below 0")
+        accesses = sampled(maps.access, grid)
     run, wide = launching.run, launching.wide
 
     def uploaded(values: Floats, kind: np.dtype[np.floating]) -> Buffer:
