@@ -38,23 +38,23 @@ class Equation:
         self, launching: Launching, model: PBModel, coefficients: Coefficients, volume: float,
         border: NDArray[np.integer], known: Floats, nodes: NDArray[np.integer], charges: Floats,
     ) -> None:  # fmt: skip
-        run, colours = launching.run, coefficients.colours
+        queue, colours = launching.queue, coefficients.colours
         self.launching, self.model, self.coefficients, self.colours = launching, model, coefficients, colours
-        self.potential = run.zeros(colours.size, launching.wide)
+        self.potential = queue.zeros(colours.size, launching.wide)
         add_at(launching, colours, coefficients.macros, border, known, self.potential)
         # Salt of the linear equation is where ions can be, times one number: its codes are enough.
         self.is_salt_coded = coefficients.is_coded and not model.is_nonlinear
         self.salt_factor = model.screening * volume
-        self.salt = run.zeros(colours.size if coefficients.has_salt and not self.is_salt_coded else 1)
+        self.salt = queue.zeros(colours.size if coefficients.has_salt and not self.is_salt_coded else 1)
         shares = [0.5 * ion.concentration / model.ionic_strength for ion in model.ions] if model.has_salt else []
         pairs = [(ion.charge, share) for ion, share in zip(model.ions, shares, strict=bool(shares))]
         self.salt_arguments: dict[str, Any] = {
             "salt_factor": self.salt_factor, "accesses": coefficients.accesses,
-            "ions": run.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
+            "ions": queue.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
         }  # fmt: skip
         self.charged: dict[str, Any] = {
-            "n_charged": len(charges), "charged": run.upload(nodes, np.int32),
-            "charges": run.upload(charges, launching.wide),
+            "n_charged": len(charges), "charged": queue.upload(nodes, np.int32),
+            "charges": queue.upload(charges, launching.wide),
         }  # fmt: skip
         self._corrections: dict[float, Callable[[], None]] = {}
 
@@ -102,7 +102,7 @@ class Equation:
 
     def on_host(self) -> Floats:
         """Read the potential, (nz, ny, nx) kT/e."""
-        values = self.launching.run.download(self.potential, self.colours.size, self.launching.wide)
+        values = self.launching.queue.download(self.potential, self.colours.size, self.launching.wide)
         return self.colours.merge(values).astype(np.float64)
 
 
@@ -114,13 +114,13 @@ class WeightedPotentials:
 
     def __init__(self, equation: Equation, nodes: NDArray[np.integer], weights: Floats) -> None:
         launching, colours = equation.launching, equation.colours
-        run, (count, each) = launching.run, weights.shape
+        queue, (count, each) = launching.queue, weights.shape
         i, j, k = (nodes[..., a] for a in range(3))
         index = ((i + j + k) & 1) * colours.half + (k * colours.shape[1] + j) * colours.row + i // 2
-        self._found, self._count, self._launching = run.empty(count, launching.wide), count, launching
+        self._found, self._count, self._launching = queue.empty(count, launching.wide), count, launching
         self._launch = launching.over_list(
             "pb/weights.cl", "sum_weighted", max(count, 1), equation.macros(True), n_atoms=count, n_nodes=each,
-            nodes=run.upload(index, np.uint32), weights=run.upload(weights, launching.wide),
+            nodes=queue.upload(index, np.uint32), weights=queue.upload(weights, launching.wide),
             potential=equation.potential, found=self._found,
         )  # fmt: skip
 
@@ -129,7 +129,7 @@ class WeightedPotentials:
         if not self._count:
             return np.zeros(0)
         self._launch()
-        return self._launching.run.download(self._found, self._count, self._launching.wide).astype(np.float64)
+        return self._launching.queue.download(self._found, self._count, self._launching.wide).astype(np.float64)
 
 
 @dataclass(eq=False)
@@ -156,13 +156,13 @@ def solve(
 
     Raises PeleError where the solver does not get there.
     """
-    launching, run, done = equation.launching, equation.launching.run, Convergence()
+    launching, queue, done = equation.launching, equation.launching.queue, Convergence()
     is_nonlinear = equation.model.is_nonlinear
     # Newton's method may take a share of a correction, and float32 would round the potential at each iteration.
     at_once = not is_nonlinear and launching.wide == np.float64
     solver = SOLVERS[solver_name][1](launching, multigrid, equation.potential if at_once else None)
     measure = solver.vectors.square(solver.residual)
-    run.clear(solver.residual)
+    queue.clear(solver.residual)
 
     def norm(launches: list[Callable[[], None]]) -> float:
         for launch in [*launches, *measure]:

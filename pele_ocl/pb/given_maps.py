@@ -59,13 +59,13 @@ def _with_maps(found: Coefficients, problem: PBProblem, grid: Grid) -> Coefficie
         edges[axis] = factors[axis] * sampled(given, Grid(grid.origin + half, grid.spacing, grid.shape))
     if maps.access is not None and found.has_salt:
         accesses = sampled(maps.access, grid)
-    run, wide = launching.run, launching.wide
+    queue, wide = launching.queue, launching.wide
 
     def uploaded(values: Floats, kind: np.dtype[np.floating]) -> Buffer:
-        return run.upload(colours.split(values.astype(kind)), kind)
+        return queue.upload(colours.split(values.astype(kind)), kind)
 
     return replace(
         found, is_coded=False, edges=tuple(uploaded(each, wide) for each in edges),
-        narrow=tuple(uploaded(each, run.dtype) for each in edges),
-        accesses=uploaded(accesses, wide) if found.has_salt else run.zeros(1, wide),
+        narrow=tuple(uploaded(each, queue.dtype) for each in edges),
+        accesses=uploaded(accesses, wide) if found.has_salt else queue.zeros(1, wide),
     )  # fmt: skip

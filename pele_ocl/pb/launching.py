@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..opencl.shared import COLOUR_GRID
+from ..opencl.interface import COLOUR_GRID
 from .colours import Colours
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 GROUP = (32, 4, 1)  # nodes that a group of a GPU does
 BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
@@ -34,23 +34,23 @@ class Launching:
     rows : problems with grids of one shape that launches over all nodes do, and launches over vectors
     """
 
-    run: Run
+    queue: Queue
     rows: int = 1
 
     @property
     def wide(self) -> np.dtype[np.floating]:
         """Type of wide numbers."""
-        return np.dtype("float64" if self.run.device.has_float64 else "float32")
+        return np.dtype("float64" if self.queue.device.has_float64 else "float32")
 
     @property
     def is_cpu(self) -> bool:
         """True on CPUs, where a work-item does a plane of nodes."""
-        return self.run.device.kind == "CPU"
+        return self.queue.device.kind == "CPU"
 
     @property
     def macros(self) -> dict[str, int]:
         """Macros of kernels over nodes."""
-        return {"PLANES": int(self.is_cpu), "DOUBLES": int(self.run.device.has_float64)}
+        return {"PLANES": int(self.is_cpu), "DOUBLES": int(self.queue.device.has_float64)}
 
     def prepare(
         self, file: str, name: str, shape: tuple[int, ...], group: tuple[int, ...], defines: dict[str, int],
@@ -59,18 +59,18 @@ class Launching:
         """Make a launch that is called once or more later.
 
         file : of the kernel, whose program may have others
-        precision : of reals, by default the run's; width : reals in a vector
+        precision : of reals, by default the queue's; width : reals in a vector
         values : arguments by the kernel's names
         """
         from ..opencl.kernel import get_kernel
 
         macros: dict[str, Any] = {**self.macros, **defines}
         program = PROGRAMS.get(file, file)
-        kernel = get_kernel(self.run.device, program, name, precision or self.run.precision, width, **macros)
+        kernel = get_kernel(self.queue.device, program, name, precision or self.queue.precision, width, **macros)
         (x, y, z), (across, along) = (*shape, 1, 1)[:3], (*group, 1)[:2]
         arguments = {key: packed(value) for key, value in values.items()}
-        launch = self.run.bind_kernel(kernel, (x, y), (across, along), arguments)
-        return lambda: self.run.launch_bound([launch], z)
+        launch = self.queue.bind_kernel(kernel, (x, y), (across, along), arguments)
+        return lambda: self.queue.launch_bound([launch], z)
 
     def over_nodes(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
@@ -111,7 +111,7 @@ class Launching:
         """Upload (n, 3) or (n, 4) numbers as wide vectors of four."""
         found = np.zeros((max(1, len(values)), 4))
         found[: len(values), : values.shape[1]] = values
-        return self.run.upload(found, self.wide)
+        return self.queue.upload(found, self.wide)
 
 
 def _blocks(colours: Colours) -> int:
@@ -129,7 +129,7 @@ def add_at(
     if len(nodes):
         launching.over_list(
             "pb/weights.cl", "add_at", len(nodes), {**defines, "N_IONS": 0}, grid=colours, n_nodes=len(nodes),
-            nodes=launching.run.upload(nodes, np.int32), values=launching.run.upload(values, launching.wide),
+            nodes=launching.queue.upload(nodes, np.int32), values=launching.queue.upload(values, launching.wide),
             array=array,
         )()  # fmt: skip
 

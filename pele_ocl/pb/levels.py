@@ -157,7 +157,7 @@ class Level:
         self.coefficients = coefficients_on(launching, problem, grid, geometry.probes) if kept is None else kept
         inside = NodeWeights.of(problem, grid)  # while a device may still be at the surface
         self.charges = charges_on(problem, grid, inside)
-        launching.run.finish()
+        launching.queue.finish()
         surface = time.perf_counter()
         border, known = border_values(launching, problem, grid, parent, precise=not reaction)
         self.singular: SingularPart | None = None

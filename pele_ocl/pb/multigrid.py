@@ -44,13 +44,13 @@ class Multigrid:
             self.grids.append(coarse)
             first += coarse.size
         self.grids[1:] = [replace(grid, stride=first) for grid in self.grids[1:]]
-        run, self.size = launching.run, first * launching.rows
+        queue, self.size = launching.queue, first * launching.rows
         has_salt = coefficients.has_salt
-        self._edges = tuple(run.zeros(self.size) for _ in range(3))
-        self._salt = run.zeros(self.size if has_salt else 1)
-        self._right, self._values, self._residual = (run.zeros(self.size) for _ in range(3))
-        self._no_table = run.zeros(1)
-        self._group = 1 if launching.is_cpu else min(TAIL_GROUP, run.device.largest_group)
+        self._edges = tuple(queue.zeros(self.size) for _ in range(3))
+        self._salt = queue.zeros(self.size if has_salt else 1)
+        self._right, self._values, self._residual = (queue.zeros(self.size) for _ in range(3))
+        self._no_table = queue.zeros(1)
+        self._group = 1 if launching.is_cpu else min(TAIL_GROUP, queue.device.largest_group)
         self._coarse_macros = {"CODED": 0, "SALTED": int(has_salt), "GROUP": self._group}
         for level in range(len(self.grids) - 1):
             self._coarsen_edges(level)
@@ -170,7 +170,7 @@ class Multigrid:
         solving = max(LEAST_SOLVING, 2 * max(self.grids[-1].shape))
         return self.launching.prepare(
             "pb/tail.cl", "solve_coarse", (self._group * self.launching.rows,), (self._group,), self._coarse_macros,
-            grids=self.launching.run.upload(table, table.dtype), first=first - 1, n_grids=len(table),
+            grids=self.launching.queue.upload(table, table.dtype), first=first - 1, n_grids=len(table),
             smoothings=SMOOTHINGS, solving=solving, **self._problem(1), right=self._right, values=self._values,
             residual=self._residual,
         )  # fmt: skip

@@ -211,10 +211,10 @@ class PoissonBoltzmann:
         Returns "dielx", "diely", "dielz", dielectric constants of the edges along an axis, each at its edge's middle;
         "access", share of ions' access to a node, 0 to 1; "charge", e on a node.
         """
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
         problem = self._problem(self.atoms.positions if positions is None else arguments.positions_of(positions))
-        launching, grid = Launching(Run(self.device, "float32", profile=False)), problem.grids[-1]
+        launching, grid = Launching(Queue(self.device, "float32", profile=False)), problem.grids[-1]
         probes = probe_points(launching, problem.solute, self.model)
         coefficients = coefficients_on(launching, problem, grid, probes)
         constants = coefficients.on_host() / (float(np.prod(grid.spacing)) / grid.spacing**2)[:, None, None, None]
@@ -228,9 +228,9 @@ class PoissonBoltzmann:
         return found
 
     def _geometry(self, is_kept: bool = False) -> Geometry:
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
-        return Geometry(Launching(Run(self.device, "float32", profile=False)), is_kept)
+        return Geometry(Launching(Queue(self.device, "float32", profile=False)), is_kept)
 
     @property
     def _choice(self) -> SolverChoice:
@@ -295,7 +295,7 @@ class PoissonBoltzmann:
     def _solved(
         self, problem: PBProblem, seconds: dict[str, float], keep: bool, geometry: Geometry | None = None
     ) -> Solution:
-        """Solve a problem, by default on a run of its own. geometry : of other charges"""
+        """Solve a problem, by default in a queue of its own. geometry : of other charges"""
         return solve_grids(geometry or self._geometry(), problem, self._choice, seconds, keep)
 
     def _errors(

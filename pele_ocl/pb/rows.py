@@ -39,19 +39,19 @@ class Rows:
     """Equations of one model on grids of one shape and spacing, whose arrays follow each other."""
 
     def __init__(self, equations: Sequence[Equation]) -> None:
-        first, run = equations[0], equations[0].launching.run
+        first, queue = equations[0], equations[0].launching.queue
         self.equations = equations
-        self.launching = Launching(run, len(equations))
+        self.launching = Launching(queue, len(equations))
         self.colours = replace(first.colours, stride=first.colours.size)
         self.coefficients = self._coefficients()
         self.potential = self._joined([each.potential for each in equations])
 
     def _joined(self, buffers: Sequence[Buffer]) -> Buffer:
         """Copy a buffer of each row into one."""
-        run, kind = self.launching.run, buffers[0].dtype
-        joined = run.empty(sum(each.size for each in buffers) // kind.itemsize, kind)
+        queue, kind = self.launching.queue, buffers[0].dtype
+        joined = queue.empty(sum(each.size for each in buffers) // kind.itemsize, kind)
         for number, each in enumerate(buffers):
-            run.copy_bytes(each, 0, joined, number * each.size, each.size)
+            queue.copy_bytes(each, 0, joined, number * each.size, each.size)
         return joined
 
     def _coefficients(self) -> Coefficients:
@@ -99,9 +99,9 @@ class Rows:
 
     def give_back(self) -> None:
         """Copy the potentials of the rows to their equations."""
-        run = self.launching.run
+        queue = self.launching.queue
         for number, each in enumerate(self.equations):
-            run.copy_bytes(self.potential, number * each.potential.size, each.potential, 0, each.potential.size)
+            queue.copy_bytes(self.potential, number * each.potential.size, each.potential, 0, each.potential.size)
 
 
 def solve_rows(

@@ -43,22 +43,22 @@ class Sum(IntEnum):
 
 
 class Vectors:
-    """Launches over arrays of `size` reals, or of as many for each row. Sums have the same bits in every run.
+    """Launches over arrays of `size` reals, or of as many for each row. Sums have the same bits in every queue.
 
     is_solution_wide : if the solution that `advance` adds to has wide numbers
     """
 
     def __init__(self, launching: Launching, size: int, is_solution_wide: bool = False) -> None:
-        self.launching, self.size, run = launching, size, launching.run
-        self.group = 1 if launching.is_cpu else min(GROUP, run.device.largest_group)
+        self.launching, self.size, queue = launching, size, launching.queue
+        self.group = 1 if launching.is_cpu else min(GROUP, queue.device.largest_group)
         lanes = LANES if launching.is_cpu else 1
         self.macros = {"GROUP": self.group, "LANES": lanes, "WIDE_SOLUTION": int(is_solution_wide)}
         step = self.group * LANES
-        most = GROUPS.get(run.device.kind, MOST_GROUPS)
+        most = GROUPS.get(queue.device.kind, MOST_GROUPS)
         self.chunk = -(-size // most // step) * step + step if size > most * step else step
         self.n_groups = -(-size // self.chunk)
-        self.sums = run.zeros(self.n_groups * launching.rows, launching.wide)
-        self.scalars = run.zeros(len(Scalar) * launching.rows, launching.wide)
+        self.sums = queue.zeros(self.n_groups * launching.rows, launching.wide)
+        self.scalars = queue.zeros(len(Scalar) * launching.rows, launching.wide)
 
     def norm(self) -> float:
         """Root of the sum of squares that was found last, once everything before is done."""
@@ -72,18 +72,18 @@ class Vectors:
         """Let `advance` add directions as they are."""
         scalars = np.zeros((self.launching.rows, len(Scalar)), self.launching.wide)
         scalars[:, Scalar.ALPHA] = 1
-        self.launching.run.write(self.scalars, scalars)
+        self.launching.queue.write(self.scalars, scalars)
 
     def take_goals(self, squares: NDArray[np.floating]) -> None:
         """Let rows take no step once their sum of squares is as small as `squares`, (rows,)."""
         scalars = self._read()
         scalars[:, Scalar.GOAL] = squares
-        self.launching.run.write(self.scalars, scalars)
+        self.launching.queue.write(self.scalars, scalars)
 
     def _read(self) -> NDArray[np.floating]:
         """Read the scalars, (rows, len(Scalar))."""
         rows = self.launching.rows
-        values = self.launching.run.download(self.scalars, rows * len(Scalar), self.launching.wide)
+        values = self.launching.queue.download(self.scalars, rows * len(Scalar), self.launching.wide)
         return values.reshape(rows, len(Scalar))
 
     def square(self, values: Buffer) -> list[Launch]:
