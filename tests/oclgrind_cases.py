@@ -459,7 +459,7 @@ def dynamics_cases(device: Device) -> None:
 
 
 def pb_cases(device: Device) -> None:
-    """Groups of GPUs and planes of CPUs, codes and splines, salt or none; two rows; a grid in the tail and one before it."""
+    """Groups of GPUs and planes of CPUs, codes and splines, salt or none, two rows; grids in the tail and before."""
     atoms = random_atoms(5)
     salt = (PBIon(1, 0.1), PBIon(-1, 0.1))
     grid, small = Grid((-8, -8, -8), 2.0, (9, 9, 9)), Grid((-6, -6, -6), 1.5, (9, 9, 9))
