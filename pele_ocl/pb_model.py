@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from . import arguments
 from .atoms import Atoms, Floats, require_atoms
 from .errors import InputError, ParameterError
-from .grid import Grid
+from .grid import Grid, Map
 
 # Constants as APBS has them, two sets that differ in the sixth digit: cgs in the equation, SI in boundary values and
 # where kT becomes kJ/mol.
@@ -35,6 +35,7 @@ SMALL = 1e-9  # A: radii and probes below it count as none, as in APBS
 MOST_IONS = 9
 LEAST_POINTS = 5  # along an axis
 MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
+MAP_SLACK = 1e-4  # of a map's spacing: the digits of a file's origin
 FINEST_STEP = 0.25  # of spacings between two levels of focusing: finer ones get a level between them
 
 
@@ -297,8 +298,64 @@ def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
 
 
 @dataclass(frozen=True, eq=False)
+class PBMaps:
+    """Maps that take the place of what is computed of the atoms; None where nothing takes it.
+
+    Values between the nodes of a map are linear. A map covers the grids that are solved on.
+
+    dielectrics : dielectric constants of the edges along x, y and z, each at the middles of the edges
+    access : share of the ions' access to a node, 0 to 1
+    charges : density, e/A^3
+    """
+
+    dielectrics: tuple[Map, Map, Map] | None = None
+    access: Map | None = None
+    charges: Map | None = None
+
+    def __post_init__(self) -> None:
+        given = self.dielectrics
+        if given is not None and not (isinstance(given, tuple) and len(given) == 3):
+            raise InputError(f"dielectrics is {arguments.described(given)}; a tuple of three maps is needed")
+        for name, each in (
+            *(("dielectrics", each) for each in given or ()), ("access", self.access), ("charges", self.charges),
+        ):  # fmt: skip
+            if each is not None:
+                arguments.instance(name, each, Map, "a Map")
+                if not np.isfinite(each.values).all():
+                    raise InputError(f"a map of {name} has values that are no finite numbers")
+                if (name == "dielectrics" and each.values.min() <= 0) or (name == "access" and each.values.min() < 0):
+                    raise InputError(f"a map of {name} has the value {each.values.min():g}, which cannot be")
+
+    def require_covering(self, grid: Grid) -> None:
+        """Raise InputError for a map that does not cover a grid; edges that lead off the grid are not needed."""
+        edges = [
+            (f"dielectric constants along {'xyz'[axis]}", each, axis)
+            for axis, each in enumerate(self.dielectrics or ())
+        ]
+        for what, each, along in (*edges, ("access of ions", self.access, None), ("charges", self.charges, None)):
+            if each is None:
+                continue
+            for axis, name in enumerate("xyz"):
+                half, slack = 0.5 * grid.spacing[axis] * (axis == along), MAP_SLACK * each.grid.spacing[axis]
+                low, high = grid.origin[axis] + half, grid.last[axis] - half
+                if low < each.grid.origin[axis] - slack or high > each.grid.last[axis] + slack:
+                    raise InputError(
+                        f"the map of {what} does not cover the grid along {name}: it reaches from "
+                        f"{each.grid.origin[axis]:.3f} to {each.grid.last[axis]:.3f} A, and {low:.3f} to {high:.3f} A "
+                        "are needed; give a larger map, or a smaller grid"
+                    )
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there is no map."""
+        return self.dielectrics is None and self.access is None and self.charges is None
+
+
+@dataclass(frozen=True, eq=False)
 class PBProblem:
     """Problem to solve: spheres, a model, and grids from the coarsest to the finest.
+
+    maps : in place of what is computed of the spheres
 
     Raises InputError for too few or too many points, or a grid that does not lie inside the one before.
     """
@@ -306,6 +363,12 @@ class PBProblem:
     solute: PBSolute
     model: PBModel
     grids: tuple[Grid, ...] = field(default_factory=tuple)
+    maps: PBMaps = field(default_factory=PBMaps)
+
+    @property
+    def has_charges_of_nodes(self) -> bool:
+        """True if energies are sums over nodes with charges, in place of atoms."""
+        return self.model.charges == "spl2" or self.maps.charges is not None
 
     def __post_init__(self) -> None:
         if not self.grids:
@@ -317,6 +380,7 @@ class PBProblem:
                 raise InputError(f"a grid of {points} points is too small; at least {LEAST_POINTS} along each axis")
             if len(grid) > MOST_POINTS:
                 raise InputError(f"a grid of {len(grid):,} points is too large; at most {MOST_POINTS:,} are possible")
+            self.maps.require_covering(grid)
         for parent, child in zip(self.grids, self.grids[1:], strict=False):
             if (child.origin < parent.origin - 1e-9).any() or (child.last > parent.last + 1e-9).any():
                 raise InputError("a grid does not lie inside the grid before it; give grids from coarse to fine")

@@ -462,7 +462,7 @@ def dynamics_cases(device: Device) -> None:
 
 
 def pb_cases(device: Device) -> None:
-    """Groups of GPUs and planes of CPUs, codes and splines, salt or none; a grid in the tail and one before it."""
+    """Groups of GPUs and planes of CPUs, codes and splines, salt or none, two rows; grids in the tail and before."""
     atoms = random_atoms(5)
     salt = (PBIon(1, 0.1), PBIon(-1, 0.1))
     grid, small = Grid((-8, -8, -8), 2.0, (9, 9, 9)), Grid((-6, -6, -6), 1.5, (9, 9, 9))
@@ -478,6 +478,8 @@ def pb_cases(device: Device) -> None:
             for surface in ("smol", "spl2"):
                 model = PBModel(ions=salt, surface=surface, charges="spl2", density=0.5)
                 PoissonBoltzmann(atoms, model, grids=small, reaction=False, **options).solve()
+            two = np.array([atoms.positions, 0.9 * atoms.positions])
+            PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, **options).solve_frames(two, rows=2)
     for solver in SOLVERS:
         PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, reaction=False, solver=solver, **options).solve()
 

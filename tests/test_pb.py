@@ -484,6 +484,51 @@ def test_charge_states_are_those_of_runs_of_their_own(equation):
         run.solve_states(states[:, :5])
 
 
+@pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
+@pytest.mark.parametrize(("surface", "reaction"), [("edges", True), ("smol", False), ("spl2", False)])
+def test_a_conformation_has_the_same_bits_alone_and_in_company(surface, reaction):
+    """Rows of two and one, and of three. Each stops by itself."""
+    rng, atoms = np.random.default_rng(5), random_molecule()
+    frames = np.array([1, 0.05, 1.2])[:, None, None] * atoms.positions
+    grids = [grid_at(rng.uniform(-0.3, 0.3, 3), [1.3, 1.2, 1.25], [25, 33, 25]) for _ in frames]
+    run = PoissonBoltzmann(
+        atoms, PBModel(ions=SALT, surface=surface), grids=grids[0], reaction=reaction, tolerance=1e-9
+    )
+    alone = run.solve_frames(frames, grids, rows=1)
+    assert len({each.iterations for each in alone}) > 1
+    for rows in (2, 3):
+        for one, other in zip(alone, run.solve_frames(frames, grids, rows=rows), strict=True):
+            assert one.energy_kt == other.energy_kt
+            assert np.array_equal(one.potentials, other.potentials)
+            assert one.levels[0].iterations == other.levels[0].iterations
+            assert one.errors == other.errors
+    itself = PoissonBoltzmann(
+        replace(atoms, positions=frames[2]), run.model, grids=grids[2], reaction=reaction, tolerance=run.tolerance
+    )
+    assert itself.solve(keep_map=False, grid_error=False).energy_kt == alone[2].energy_kt
+
+
+def test_focused_grids_in_company():
+    """A border of a row has the values of that row's coarser grid; charge states share launches, too."""
+    atoms, grids = random_molecule(), (grid_at([0] * 3, 1.5, [25] * 3), grid_at([0] * 3, 0.75, [25] * 3))
+    run = PoissonBoltzmann(atoms, PBModel(surface="mol"), grids=grids, reaction=False)
+    frames = np.array([atoms.positions, 0.9 * atoms.positions])
+    alone, together = (run.solve_frames(frames, rows=rows) for rows in (1, 2))
+    assert [each.energy_kt for each in alone] == [each.energy_kt for each in together]
+    assert alone[0].energy_kt != alone[1].energy_kt
+
+
+def test_conformations_that_do_not_fit_are_named():
+    run = PoissonBoltzmann(random_molecule(), spacing=1.0)
+    frames = np.array([run.solute.positions, 5 * run.solute.positions])
+    with pytest.raises(InputError, match="conformation 2 of 2: a grid does not hold the whole molecule"):
+        run.solve_frames(frames)
+    with pytest.raises(InputError, match=r"conformations have shape \(12, 3\); \(m, 12, 3\) is needed"):
+        run.solve_frames(frames[0])
+    with pytest.raises(InputError, match="there are 1 grids for 2 conformations"):
+        run.solve_frames(frames, run.grids)
+
+
 def test_memory_a_node():
     """The linear equation keeps neither salt nor a correction as reals, and one array for two steps."""
     buffers, grid = get_device().buffers, Grid([-16] * 3, 0.5, [65] * 3)

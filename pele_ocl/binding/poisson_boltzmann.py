@@ -124,16 +124,19 @@ class PBEnergy(Energy):
         grids = self.grids(positions) if grids is None else grids
         energies = np.full(len(positions), np.nan)
         of_atoms = np.full(positions.shape[:2], np.nan)
+        plans = dict[int, PoissonBoltzmann]()
         for k, (own, grid) in enumerate(zip(positions, grids, strict=True)):
             if k not in failed:
                 try:
-                    energies[k], of_atoms[k] = self._solved(own, grid)
+                    plans[k] = self._plan(own, grid)
                 except InputError as error:
                     if errors == "raise":
                         raise InputError(f"conformation {k + 1} of {len(positions)}: {error}") from None
                     failed[k] = str(error)
-            if progress is not None:
-                progress((k + 1) / len(positions))
+        if plans:
+            good = list(plans)
+            found = plans[good[0]].solve_frames(positions[good], [grids[k] for k in good], progress=progress)
+            energies[good], of_atoms[good] = [each.energy for each in found], [each.per_atom for each in found]
         values = np.insert(batch.terms.values, self._place, energies, axis=-1)
         values[list(failed)] = np.nan
         per_atom = batch.per_atom
@@ -146,17 +149,15 @@ class PBEnergy(Energy):
     def energy_on_coarse_grid(self, grid: Grid) -> float:
         """Energy of the reaction field at the atoms' own positions with twice a grid's spacing, kcal/mol."""
         shape = [(n - 1) // 2 + 1 for n in grid.shape]
-        energy, _ = self._solved(self.atoms.positions, Grid(grid.origin, 2 * grid.spacing, shape))
-        return energy
+        plan = self._plan(self.atoms.positions, Grid(grid.origin, 2 * grid.spacing, shape))
+        return plan.solve(keep_map=False, grid_error=False).energy
 
-    def _solved(self, positions: Floats, grid: Grid) -> tuple[float, Floats]:
-        """Energy of the reaction field, kcal/mol, and the shares of the atoms, (n,)."""
-        plan = PoissonBoltzmann(
+    def _plan(self, positions: Floats, grid: Grid) -> PoissonBoltzmann:
+        """Plan the reaction field of a conformation."""
+        return PoissonBoltzmann(
             self.atoms.moved(positions), self._pb_model, grids=grid, solver=self.solvent.solver,
             tolerance=self.solvent.tolerance, device=self.device,
         )  # fmt: skip
-        found = plan.solve(keep_map=False, grid_error=False)
-        return found.energy, found.per_atom
 
 
 def plan_in(pb: PBSolvent | None, atoms: Atoms, model: SolventModel, **choices: Any) -> Energy:

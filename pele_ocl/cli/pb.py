@@ -367,9 +367,11 @@ def _calculate(
 ) -> PBResult | None:  # fmt: skip
     """Compute an ELEC block and write its files; None for mg-dummy."""
     print_line(f"{RULE}\nCALCULATION #{number} ({calculation.name}): MULTIGRID")
+    for path in calculation.map_files:
+        print_line(f"  Using map {path}")
     plan = PoissonBoltzmann(
         atoms, calculation.model, grids=calculation.grids, reaction=False, tolerance=calculation.tolerance,
-        device=device,
+        given=calculation.given, device=device,
     )  # fmt: skip
     result = None
     if calculation.solves:
@@ -468,6 +470,7 @@ def _apbs_json(calculation: ApbsCalculation, wanted: ApbsInput, result: PBResult
         "name": calculation.name,
         "molecule": str(wanted.molecules[calculation.molecule]),
         "settings": _settings(calculation.model),
+        "maps": [str(path) for path in calculation.map_files],
         "files": [str(each.path) for each in calculation.writes],
     }
     if result is not None:

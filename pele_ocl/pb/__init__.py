@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..lazy import lazy_names
-from ..pb_model import PBIon, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
+from ..pb_model import PBIon, PBMaps, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
 from .plan import PoissonBoltzmann
 from .result import PBErrors, PBLevelResult, PBResult
 from .solvers import SOLVERS
@@ -15,6 +15,7 @@ __all__ = [
     "PBErrors",
     "PBIon",
     "PBLevelResult",
+    "PBMaps",
     "PBModel",
     "PBResult",
     "PoissonBoltzmann",

@@ -14,9 +14,10 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..errors import FormatError, PeleError
-from ..grid import Grid
+from ..formats import read_map
+from ..grid import Grid, Map
 from ..inputfile import InputFile
-from ..pb_model import PBIon, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
+from ..pb_model import PBIon, PBMaps, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
 from ..textfiles import lines
 
 T = TypeVar("T")
@@ -29,6 +30,7 @@ WRITTEN = {
     "dielx": "X-SHIFTED DIELECTRIC MAP",
     "diely": "Y-SHIFTED DIELECTRIC MAP", "dielz": "Z-SHIFTED DIELECTRIC MAP", "atompot": "ATOM POTENTIALS",
 }  # fmt: skip
+MAPS = {"diel": 3, "kappa": 1, "charge": 1}  # that are read, with how many files they have
 _SOLVERS = {"mg-manual", "mg-auto", "mg-dummy", "mg-para"}
 _OTHER_SOLVERS = {
     "fe-manual": "finite elements", "tabi": "TABI-PB", "bem-manual": "TABI-PB", "geoflow-auto": "geometric flow",
@@ -57,6 +59,7 @@ class ApbsCalculation:
 
     name : as the block gives it, or its number; molecule : index into the molecules of the file, from 0
     grids : from coarse to fine; tolerance : relative residual
+    given, map_files : maps that are used, and the files they are from
     solves : False for mg-dummy; prints_energy, prints_atoms : by calcenergy; writes : files
     notes : what was read otherwise than APBS would
     """
@@ -71,6 +74,8 @@ class ApbsCalculation:
     prints_atoms: bool
     writes: tuple[ApbsWrite, ...]
     notes: tuple[str, ...]
+    given: PBMaps = field(default_factory=PBMaps)
+    map_files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,14 +95,17 @@ class ApbsInput:
     notes: tuple[str, ...]
 
 
-def read_apbs(source: InputFile, read_molecule: Callable[[Path], Atoms]) -> tuple[ApbsInput, list[Atoms]]:
-    """Read an input file of APBS, and the molecules that it names.
+def read_apbs(
+    source: InputFile, read_molecule: Callable[[Path], Atoms], read_values: Callable[[Path], Map] = read_map
+) -> tuple[ApbsInput, list[Atoms]]:
+    """Read an input file of APBS, and the molecules and maps that it names.
 
     read_molecule : reads a PQR file; paths are relative to the current folder, as APBS takes them
+    read_values : reads a map
 
     Raises FormatError that names the file and the line of what is wrong, unknown, or not done here.
     """
-    return _Reader(source, read_molecule).read()
+    return _Reader(source, read_molecule, read_values).read()
 
 
 def is_apbs(source: InputFile) -> bool:
@@ -135,17 +143,21 @@ class _Block:
     values: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
     ions: list[PBIon] = field(default_factory=list)
     writes: list[ApbsWrite] = field(default_factory=list)
+    maps: dict[str, tuple[int, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
 class _Reader:
     """Words of a file, taken one after the other."""
 
-    def __init__(self, source: InputFile, read_molecule: Callable[[Path], Atoms]) -> None:
-        self._source, self._read_molecule = source, read_molecule
+    def __init__(
+        self, source: InputFile, read_molecule: Callable[[Path], Atoms], read_values: Callable[[Path], Map]
+    ) -> None:
+        self._source, self._read_molecule, self._read_values = source, read_molecule, read_values
         self._words = list(_words(source))
         self._place = 0
         self._paths: list[Path] = []
+        self._maps: dict[str, list[list[Path]]] = {kind: [] for kind in MAPS}
         self._molecules: list[Atoms] = []
         self._blocks: list[_Block] = []
         self._printed: list[tuple[int, list[str]]] = []
@@ -188,13 +200,42 @@ class _Reader:
         """Read section READ."""
         while (found := self._next("END of READ"))[1].lower() != "end":
             line, word = found
+            if word.lower() in MAPS:
+                self._read_map_files(line, word.lower())
+                continue
             if word.lower() != "mol":
-                self._fail(line, f"`{word}` in READ is not done here; molecules alone are read: `mol pqr FILE`")
+                self._fail(line, f"`{word}` in READ is not done here; choose mol, {', '.join(MAPS)}")
             kind = self._next("the format of a molecule")[1].lower()
             path = self._next("the file of a molecule")[1]
             if kind != "pqr":
                 self._fail(line, f"molecules are read as `mol pqr`, not `mol {kind}`; write a PQR file, by pdb2pqr say")
             self._paths.append(Path(path))
+
+    def _read_map_files(self, line: int, kind: str) -> None:
+        """Read `diel FORMAT X Y Z`, `kappa FORMAT FILE` or `charge FORMAT FILE`."""
+        written = self._next("the format of a map")[1].lower()
+        if written not in ("dx", "gz"):
+            self._fail(line, f"maps are not read as {written}; choose dx or gz")
+        self._maps[kind].append([Path(path) for path in self._values(kind, MAPS[kind])])
+
+    def _given(self, block: _Block) -> tuple[PBMaps, tuple[Path, ...]]:
+        """Read the maps that a block uses, and their files."""
+        found, files = dict[str, list[Map]](), list[Path]()
+        for kind, (line, number) in block.maps.items():
+            if not 1 <= number <= len(self._maps[kind]):
+                self._fail(line, f"usemap {kind} {number}: READ has {len(self._maps[kind])} of `{kind}`")
+            paths = self._maps[kind][number - 1]
+            found[kind] = [self._checked(line, lambda: self._read_values(path)) for path in paths]  # noqa: B023
+            files += paths
+        dielectrics, access, charges = (found.get(kind) for kind in ("diel", "kappa", "charge"))
+        maps = self._checked(
+            block.line,
+            lambda: PBMaps(
+                (dielectrics[0], dielectrics[1], dielectrics[2]) if dielectrics else None,
+                access[0] if access else None, charges[0] if charges else None,
+            ),
+        )  # fmt: skip
+        return maps, tuple(files)
 
     def _apolar(self, line: int) -> None:
         """Pass over section APOLAR."""
@@ -242,7 +283,12 @@ class _Reader:
             block.ions.append(self._ion(line))
         elif key == "write":
             block.writes.append(self._written(line))
-        elif key in ("writemat", "usemap"):
+        elif key == "usemap":
+            kind, number = (each.lower() for each in self._values("usemap", 2))
+            if kind not in MAPS:
+                self._fail(line, f"usemap {kind} is not done here; choose {', '.join(MAPS)}")
+            block.maps[kind] = line, int(self._number(line, "usemap", number))
+        elif key == "writemat":
             self._fail(line, f"{word} is not done here; leave it out")
         elif key in _IGNORED:
             self._values(word, _IGNORED[key])
@@ -325,10 +371,13 @@ class _Reader:
                 self._choice(values, "chgm", _SPREADINGS, ""), boundary,
             ),
         )  # fmt: skip
+        grids, given, map_files = self._grids(block, notes), *self._given(block)
+        for grid in grids:
+            self._checked(block.line, lambda: given.require_covering(grid))  # noqa: B023
         return ApbsCalculation(
-            block.name, molecule, model, self._grids(block, notes), self._tolerance(values, notes),
+            block.name, molecule, model, grids, self._tolerance(values, notes),
             block.solver != "mg-dummy", energy not in ("no", "0"), energy in ("comps", "2"), tuple(block.writes),
-            tuple(notes),
+            tuple(notes), given, map_files,
         )  # fmt: skip
 
     def _choice(self, values: Mapping[str, tuple[int, list[str]]], key: str, able: Sequence[str], why: str) -> str:

@@ -123,10 +123,9 @@ def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, prob
         _find_codes(launching, problem, grid, colours, probes, codes)
     if model.surface == "smol" and not model.is_uniform:
         middles, codes = codes, tuple(queue.zeros(colours.size, np.uint8) for _ in range(3))
-        launching.over_blocks(
-            "pb/surface.cl", "count_middles", colours, {}, grid=colours, **_by_axis("codes", middles),
-            **_by_axis("counts", codes),
-        )()  # fmt: skip
+        counted = {"grid": colours, **_by_axis("codes", middles), **_by_axis("counts", codes)}
+        launching.over_nodes("pb/surface.cl", "count_middles", colours, {}, **counted)()
+        launching.over_all_nodes("pb/surface.cl", "count_border_middles", colours, {}, **counted)()
     solutes = codes_table(model)[0] * factors
     return Coefficients(launching, colours, True, table, codes, codes, accesses, solutes, model.has_salt)
 
@@ -154,8 +153,9 @@ def _find_codes(
     cuts = model.surface == "edges"
     taken = solute.radii > SMALL if cuts else _is_strictly_inside(problem, grid)
     atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], solute.radii[taken] + model.probe)
-    covering = SpheresOfBlocks.of_probes(launching, grid, probes)
-    launching.over_blocks(
+    covering = SpheresOfBlocks.of_probes(launching, grid, probes, atoms)
+    over = launching.over_whole_blocks if launching.is_cpu and not cuts else launching.over_blocks
+    over(
         "pb/surface.cl", "cut_edges" if cuts else "mark_middles", colours, {}, grid=colours,
         origins=launching.vectors(grid.origin[None] if cuts else _origins(grid)),
         spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
