@@ -28,7 +28,7 @@ from .surface import find_coefficients
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-ORDERS = {"edges": 2, "mol": 1, "smol": 1, "spl2": 1}  # of the error in the spacing
+ORDERS = {"edges": 2, "mol": 1, "smol": 1, "spl2": 1, "spl4": 1}  # of the error in the spacing
 FINEST = {True: 1e-14, False: 1e-6}  # tolerances of devices with and without float64
 MOST_SHIFTS = 1000
 
@@ -61,9 +61,9 @@ class PoissonBoltzmann:
     ) -> None:  # fmt: skip
         from ..opencl.device import get_device
 
-        self.solute = PBSolute.of(atoms, radii)
-        self.atoms = atoms
         self.model = arguments.instance("model", PBModel() if model is None else model, PBModel, "a PBModel")
+        self.solute = PBSolute.of(atoms, radii, needs_spheres=self.model.has_border)
+        self.atoms = atoms
         self.reaction = arguments.flag("reaction", reaction)
         arguments.choice("solver", solver, tuple(SOLVERS))
         arguments.number("spacing", spacing, "a number of A, 0.01 to 100,", least=0.01, most=100)
