@@ -517,6 +517,15 @@ def test_errors_that_are_asked_for():
     assert told[-1] == 1
 
 
+@pytest.mark.parametrize(("surface", "spacing", "safety"), [("edges", 0.5, 1), ("edges", 1.0, 3), ("mol", 0.5, 3)])
+def test_told_error_of_rough_surfaces_and_coarse_grids(surface, spacing, safety):
+    grids = [grid_at([0.1, 0.2, 0.15], h, [round(24 / h) + 1] * 3) for h in (spacing, 2 * spacing)]
+    fine, coarse = (PoissonBoltzmann(ION, PBModel(1, 78.54, surface=surface), grids=grid) for grid in grids)
+    result = fine.solve()
+    change = abs(result.energy - coarse.solve(grid_error=False).energy)
+    assert result.errors.grid == pytest.approx(safety * change, rel=1e-5)
+
+
 def test_same_bits_in_every_run():
     run = PoissonBoltzmann(random_molecule(), PBModel(ions=SALT, equation="nonlinear"), spacing=0.6)
     first, second = run.solve(grid_error=False), run.solve(grid_error=False)
