@@ -48,7 +48,7 @@ MADE = {
         "mg-auto dime 33 49 33 cglen 80 80 90 fglen 30 30 30 cgcent mol 1 fgcent mol 1 lpbe bcfl mdh pdie 3 sdie 60"
         " srfm smol chgm spl0 srad 0 ion charge 1 conc 1.0 radius 0 ion charge -1 conc 1.0 radius 0",
     ),
-    "hexapeptide, npbe, spl2, spl0, sdh, five levels": (
+    "hexapeptide, npbe, spl2, spl0, sdh, four levels": (
         "hexapeptide.pdb",
         "mg-auto dime 33 33 33 cglen 90 90 90 fglen 4 5 6 cgcent mol 1 fgcent mol 1 npbe bcfl sdh pdie 2 sdie 78.54"
         " srfm spl2 chgm spl0 srad 1.4 ion charge 1 conc 0.15 radius 2.0 ion charge -1 conc 0.15 radius 2.0",
