@@ -368,7 +368,7 @@ def test_nonlinear_equation_has_the_potential_of_gouy_and_chapman():
         grid = Grid([0, 0, 0], 10 / (n - 1), [n] * 3)
         exact = np.broadcast_to(gouy_chapman(5, model, grid.axes()[0]), grid.shape[::-1])
         known = np.where(reference.border(grid), exact, 0)
-        launching = Launching(Run(get_device(), "float32"))
+        launching = Launching(Queue(get_device(), "float32"))
         problem = PBProblem(nobody, model, (grid,))
         coefficients = find_coefficients(launching, problem, grid, probe_points(launching, nobody, model))
         volume = float(np.prod(grid.spacing))
