@@ -4,7 +4,7 @@ python tests/benchmarks/pb_errors.py [FILE ...]     rows of a Markdown table; wi
 
 The true error of an energy is its difference from the limit of fine grids of `edges`: E(h) = E + c h^2 through 1/4 and
 1/6 A, in the same box. The limit's own error is its difference from the one through 1/2 and 1/4 A. The stated error is
-that of `errors.grid`. Salt of 0.15 mol/L. Each structure is solved on nine grids, the finest of some 7 to 60 million
+that of `errors.grid`. Salt of 0.15 mol/L. Each structure is solved on nine grids, the finest of 9 to 42 million
 nodes; ten of the twelve are examples of APBS, which must be installed.
 """
 
@@ -24,12 +24,12 @@ from pele_ocl.pb.plan import COARSE, SAFETY, SAFETY_IF_COARSE
 APBS = shutil.which("apbs")
 EXAMPLES = Path(APBS).parent.parent / "share" / "apbs" / "examples" if APBS else Path("none")
 TWELVE = {
-    "hexapeptide": "hexapeptide", "N peptide": "protein-rna/model_outNpep.pqr",
+    "hexapeptide": "hexapeptide", "piece of a protein (491)": "ion-protein/small491.pqr",
+    "helix": "helix/Membrane-helix-0.pqr", "N peptide": "protein-rna/model_outNpep.pqr",
     "LDL receptor module (1ajj)": "bem/test_proteins/1ajj.pqr", "binding domain (1bbl)": "bem/test_proteins/1bbl.pqr",
     "boxB RNA": "protein-rna/model_outBoxB19.pqr", "B-DNA (1d30)": "bem-binding-energy/test_proteins/1d30_monomer1.pqr",
     "fasciculin 2": "misc/fas2.pqr", "N peptide with boxB RNA": "protein-rna/model_outNB.pqr",
     "cytochrome c551 (451c)": "bem/test_proteins/451c.pqr", "ubiquitin": "ubiquitin",
-    "barstar": "pbsam-barn_bars/barstar.pqr", "lysozyme (2lzt)": "bem-pKa/test_proteins/2LZT-ASP66.pqr",
 }  # fmt: skip
 MARGIN, STEP = 8.0, 8.0  # A: between the molecule and the border at least, and edges of boxes are multiples
 
