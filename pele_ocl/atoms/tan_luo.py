@@ -1,8 +1,8 @@
 """Radii of Tan, Yang and Luo for the Poisson-Boltzmann equation: pbsa's `radiopt = 1`.
 
 They were fitted to free energies of charging in TIP3P water (J. Phys. Chem. B 110, 18680 (2006)), for residues,
-nucleotides and ions of AMBER. A radius follows from the first two letters of an atom's type, its hydrogens, which have
-none themselves, and the charge of its group. Values and rules are those that AmberTools' pbsa goes by.
+nucleotides and ions of AMBER. A radius follows from an atom's type, its hydrogens and the charge of its group.
+Hydrogens have none. Values and rules are the ones in AmberTools' pbsa.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def tan_luo_radii(atoms: Atoms) -> Floats:
         radii[a] = _radius(types[a], residue, name, float(groups[a]), bool(bears), int(n_hydrogens[a]))
     of_gaff = np.array([name[0] in _OF_GAFF for name in types])
     radii[of_gaff] = atoms.gb_radii[of_gaff]
-    for a in np.flatnonzero((radii == 0) & ~is_hydrogen):
+    for missing in np.flatnonzero((radii == 0) & ~is_hydrogen).tolist():
         raise InputError(
-            f"{atoms.labels.atom(a)} has the type {atoms.types[a]}, of which Tan and Luo have no radius; take the "
+            f"{atoms.labels.atom(missing)} has the type {atoms.types[missing]}, of which Tan and Luo have no radius; take the "
             "topology's radii, radiopt=0"
         )
     return radii

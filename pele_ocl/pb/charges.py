@@ -65,9 +65,10 @@ class NodeWeights:
 
 
 def _spline(t: Floats, degree: int) -> Floats:
-    """Evaluate a B-spline that is not 0 between 0 and degree + 1, by those of one degree less."""
+    """Evaluate a B-spline that is not 0 between 0 and degree + 1, by two of one degree less."""
     if degree == 1:
-        return np.maximum(0, 1 - np.abs(t - 1))
+        tent: Floats = np.maximum(0, 1 - np.abs(t - 1))
+        return tent
     rising, falling = _spline(t, degree - 1), _spline(t - 1, degree - 1)
     values: Floats = t / degree * rising + (degree + 1 - t) / degree * falling
     return values

@@ -227,7 +227,8 @@ def accessible(problem: PBProblem, grid: Grid) -> Floats:
 def spline(t: Floats, degree: int) -> Floats:
     """Evaluate a B-spline that is not 0 between 0 and degree + 1; eq. 11."""
     if degree == 1:
-        return np.maximum(0, 1 - np.abs(t - 1))
+        tent: Floats = np.maximum(0, 1 - np.abs(t - 1))
+        return tent
     values: Floats = (t * spline(t, degree - 1) + (degree + 1 - t) * spline(t - 1, degree - 1)) / degree
     return values
 
