@@ -24,8 +24,8 @@ CHARGE_CGS, BOLTZMANN_CGS, AVOGADRO_CGS = 4.803242384e-10, 1.380662e-16, 6.02204
 CHARGE_SI, BOLTZMANN_SI, PERMITTIVITY_SI, AVOGADRO_SI = 1.6021773e-19, 1.3806581e-23, 8.8541878e-12, 6.0221367e23
 KJ_PER_KCAL = 4.184
 
-SURFACES = ("edges", "mol", "smol", "spl2")
-SPREADINGS = ("spl0", "spl2")
+SURFACES = ("edges", "mol", "smol", "spl2", "spl4")
+SPREADINGS = ("spl0", "spl2", "spl4")
 BOUNDARIES = ("mdh", "sdh", "zero")
 EQUATIONS = ("linear", "nonlinear")
 # What input files of APBS by PyMOL and pdb2pqr have, and so published pictures: options of PBModel.
@@ -69,11 +69,13 @@ class PBModel:
     temperature : K
     equation : "linear" or "nonlinear"
     surface : "edges", each edge of the grid by the share of it that lies in solvent; "mol", APBS's molecular surface,
-        edges by their middles; "smol", the same smoothed; "spl2", APBS's cubic spline
+        edges by their middles; "smol", the same smoothed; "spl2" and "spl4", APBS's splines of
+        degrees 3 and 7
     probe : A, >= 0, radius of the solvent molecule that rolls over the atoms
     density : points per A^2 of the spheres that the probe's surface is made of
-    window : A, half width of the spline of "spl2"
-    charges : "spl0", a charge on the eight nodes around it, or "spl2", on a quadratic spline's 27
+    window : A, half width of the splines of "spl2" and "spl4"
+    charges : "spl0", a charge on the eight nodes around it; "spl2" or "spl4", on the 27 or 125 of a spline of degree
+        2 or 4
     boundary : potential at the border of the outermost grid: "mdh", of each atom as a screened sphere; "sdh", of one
         sphere with the molecule's moments; "zero"
 
@@ -135,7 +137,17 @@ class PBModel:
     @property
     def is_uniform(self) -> bool:
         """True if one dielectric constant holds everywhere, so that no surface is made."""
-        return abs(self.solute_dielectric - self.solvent_dielectric) < 1e-12 and not self.has_salt
+        return not self.has_border and not self.has_salt
+
+    @property
+    def has_border(self) -> bool:
+        """True if solute and solvent have different dielectric constants, so that radii of the atoms matter."""
+        return abs(self.solute_dielectric - self.solvent_dielectric) >= 1e-12
+
+    @property
+    def has_splines(self) -> bool:
+        """True if the surface is a product of splines, without probes."""
+        return self.surface in ("spl2", "spl4")
 
     @property
     def ion_radius(self) -> float:
@@ -194,10 +206,11 @@ class PBSolute:
     radii: Floats
 
     @classmethod
-    def of(cls, atoms: Atoms, radii: ArrayLike | None = None) -> PBSolute:
+    def of(cls, atoms: Atoms, radii: ArrayLike | None = None, needs_spheres: bool = True) -> PBSolute:
         """Take the spheres of atoms.
 
         radii : (n,) A; by default atoms.gb_radii, the fifth column of a PQR file
+        needs_spheres : whether an atom at least must have a radius
 
         Raises InputError for no atoms or radii of another shape, ParameterError where there are none.
         """
@@ -211,7 +224,7 @@ class PBSolute:
             raise InputError(f"radii have shape {values.shape}; ({len(atoms)},) is needed, one an atom")
         if not np.isfinite(values).all() or (values < 0).any():
             raise InputError("a radius is negative or no finite number; radii must be 0 or more Angstrom")
-        if not (values > SMALL).any():
+        if needs_spheres and not (values > SMALL).any():
             raise ParameterError("all radii are 0; read a PQR file or choose a set of radii (--radii)")
         return cls(atoms.positions, atoms.charges, values)
 

@@ -475,7 +475,7 @@ def pb_cases(device: Device) -> None:
             options = dict(device=device, tolerance=0.1, radii=np.full(5, 1.5))
             model = PBModel(ions=salt, equation="nonlinear", surface="edges", density=0.5)
             PoissonBoltzmann(atoms, model, grids=grid, **options).solve(grid_error=False)
-            for surface in ("smol", "spl2"):
+            for surface in ("smol", "spl2", "spl4"):
                 model = PBModel(ions=salt, surface=surface, charges="spl2", density=0.5)
                 PoissonBoltzmann(atoms, model, grids=small, reaction=False, **options).solve()
             two = np.array([atoms.positions, 0.9 * atoms.positions])

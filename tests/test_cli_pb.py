@@ -249,13 +249,57 @@ def test_json_of_an_input_file(folder):
     )
 
 
+CONTINUED = """\
+read
+    mol pqr "two ions.pqr"
+end
+elec name coarse
+    mg-manual  dime 33 33 33  glen 24 24 24  gcent mol 1  mol 1  lpbe  bcfl sdh
+    ion charge 1 conc 0.15 radius 2.0  ion charge -1 conc 0.15 radius 1.8
+    pdie 2.0  sdie 78.54  chgm spl2  srfm smol  srad 1.4  swin 0.3  sdens 10.0  temp 298.15
+    etol 1e-12  calcenergy total  calcforce no
+end
+elec name fine
+    mg-manual  dime 33 33 33  glen 16 16 16  gcent mol 1  mol 1  lpbe  bcfl focus
+    ion charge 1 conc 0.15 radius 2.0  ion charge -1 conc 0.15 radius 1.8
+    pdie 2.0  sdie 78.54  chgm spl2  srfm smol  srad 1.4  swin 0.3  sdens 10.0  temp 298.15
+    etol 1e-12  calcenergy total  calcforce no
+end
+"""
+
+
+def test_a_calculation_may_continue_the_one_before_it(folder):
+    """By `bcfl focus` of mg-manual the levels of mg-auto become calculations; energies of each are printed once."""
+    (folder / "apbs.in").write_text(CONTINUED)
+    text = run("pb", "apbs.in").stdout
+    assert numbers_after(text, "Total electrostatic energy = ") == pytest.approx(LEVELS, rel=1e-10)
+    found = json.loads(run("pb", "apbs.in", "--json").stdout)
+    assert [len(each["levels"]) for each in found["calculations"]] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("bcfl sdh", "bcfl focus", "line 5: bcfl focus needs a calculation before it"),
+        ("mg-manual", "mg-dummy", "line 11: bcfl focus needs a calculation before it"),
+        ("srfm smol", "srfm mol", "line 11: bcfl focus continues ELEC coarse, whose molecule, equation or constants"),
+        ("glen 24 24 24", "glen 12 24 24", "line 10: a grid does not lie inside the grid before it"),
+        ("mg-manual  dime 33 33 33  glen 16 16 16  gcent mol 1",
+         "mg-auto dime 33 33 33 cglen 9 9 9 fglen 8 8 8 cgcent mol 1 fgcent mol 1", "line 11: bcfl focus belongs to"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sentence):
+    (folder / "apbs.in").write_text(CONTINUED.replace(old, new, 1))
+    assert sentence in error_of("pb", "apbs.in")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
         ("mg-auto", "tabi", "line 6: tabi (TABI-PB) is another solver of APBS"),
         ("lpbe", "smpbe", "line 13: smpbe (the size-modified equation) is not done here"),
-        ("srfm smol", "srfm spl4", "line 20: srfm spl4 is not done here; choose mol, smol, spl2"),
-        ("chgm spl2", "chgm spl4", "line 19: chgm spl4 is not done here"),
+        ("srfm smol", "srfm spl3", "line 20: srfm spl3 is not done here; choose mol, smol, spl2"),
+        ("chgm spl2", "chgm spl3", "line 19: chgm spl3 is not done here"),
         ("bcfl sdh", "bcfl mem", "line 14: bcfl mem is not done here"),
         ("calcforce no", "calcforce total", "line 27: calcforce total is not done here; forces are not done here"),
         ("write kappa dx kappa", "write lap dx x", "line 29: `write lap` is not done here; choose pot, charge"),

@@ -137,7 +137,7 @@ def test_decomposition_as_text_has_the_numbers_of_the_csv(folder: Path) -> None:
     ("given", "sentence"),
     [
         ("&general\n/\n", "it has no &gb and no &pb"),
-        ("&general\n/\n&pb\n radiopt=1\n/\n", "radiopt=1 of &pb is not done here"),
+        ("&general\n/\n&pb\n radiopt=2\n/\n", "radiopt=2 of &pb is not done here"),
         ("&general\n/\n&pb\n inp=2\n/\n", "inp=2 of &pb is not done here"),
         ("&general\n/\n&pb\n sander_apbs=1\n/\n", "sander_apbs=1 of &pb is not done here"),
         ("&general\n/\n&pb\n memopt=1\n/\n", "memopt=1 of &pb is not done here"),

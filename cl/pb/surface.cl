@@ -134,18 +134,19 @@ kernel void count_border_middles(
     }
 }
 
-// Coefficients of edges by a spline. origins : (3) as of mark_middles; constants : solute, solvent dielectric; then
+// Coefficients of edges by a spline of a degree, 3 or 7. origins : (3) as of mark_middles; constants : solute, solvent dielectric; then
 // factors of the three axes
 kernel void spline_edges(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
-    global const total4 *restrict windows, global const total *restrict constants, global total *restrict x_edges,
-    global total *restrict y_edges, global total *restrict z_edges)
+    const int degree, global const total4 *restrict windows, global const total *restrict constants,
+    global total *restrict x_edges, global total *restrict y_edges, global total *restrict z_edges)
 {
     int i, j, k;
     if (!own_node(grid, &i, &j, &k)) return;
     const size_t at = node_at(grid, i, j, k);
     for (int axis = 0; axis < 3; ++axis) {
-        const total share = spline_product(i, j, k, origins[axis], spacing[0], windows[0], SPHERES_PASSED(atom));
+        const total share =
+            spline_product(i, j, k, origins[axis], spacing[0], degree, windows[0], SPHERES_PASSED(atom));
         (axis == 0 ? x_edges : axis == 1 ? y_edges : z_edges)[at] =
             (constants[0] + (constants[1] - constants[0]) * share) * constants[2 + axis];
     }
@@ -154,10 +155,10 @@ kernel void spline_edges(
 // Access of ions to the nodes by a spline.
 kernel void spline_access(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
-    global const total4 *restrict windows, global total *restrict accesses)
+    const int degree, global const total4 *restrict windows, global total *restrict accesses)
 {
     int i, j, k;
     if (!own_node(grid, &i, &j, &k)) return;
     accesses[node_at(grid, i, j, k)] =
-        spline_product(i, j, k, origins[0], spacing[0], windows[0], SPHERES_PASSED(atom));
+        spline_product(i, j, k, origins[0], spacing[0], degree, windows[0], SPHERES_PASSED(atom));
 }

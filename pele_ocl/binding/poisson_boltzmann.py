@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from .. import arguments
 from ..atoms import Atoms, Floats
+from ..atoms.tan_luo import tan_luo_radii
 from ..energy import Energy, EnergyBatch
 from ..energy.term_set import terms_there
 from ..errors import InputError
@@ -30,10 +31,10 @@ _OF_GB = ("gb_pair", "gb_self")
 class PBSolvent:
     """Poisson-Boltzmann solvent of binding energies: the equation, its grid and its solver.
 
-    Dielectric constants, ionic strength (of a 1:1 salt), temperature and probe are the SolventModel's beside it. The
-    spheres have the atoms' GB radii.
+    Dielectric constants, ionic strength (of a 1:1 salt), temperature and probe are the SolventModel's beside it.
 
     equation, surface : of PBModel
+    radii : "own", the atoms' GB radii, or "tan-luo", of pbsa's radiopt=1: by AMBER's atom types, 0 of hydrogens
     ion_radius : A, >= 0
     spacing : of the grid, A; padding : from the complex to the border of the grid, A
     solver, tolerance : of PoissonBoltzmann
@@ -48,9 +49,12 @@ class PBSolvent:
     padding: float = 10.0
     solver: str = "mgcg"
     tolerance: float = 1e-6
+    radii: str = "own"
 
     def __post_init__(self) -> None:
-        for name, choices in (("equation", EQUATIONS), ("surface", SURFACES), ("solver", tuple(SOLVERS))):
+        for name, choices in (
+            ("equation", EQUATIONS), ("surface", SURFACES), ("solver", tuple(SOLVERS)), ("radii", ("own", "tan-luo")),
+        ):  # fmt: skip
             arguments.choice(name, getattr(self, name), choices)
         arguments.number("ion_radius", self.ion_radius, "a number of A, 0 to 100,", least=0, most=100)
         arguments.number("spacing", self.spacing, "a number of A, 0.01 to 100,", least=0.01, most=100)
@@ -95,7 +99,7 @@ class PBEnergy(Energy):
         )
         self.solvent, self._pb_choices = solvent, choices
         self._pb_model = solvent.with_constants(model)
-        self._sphere_radii = PBSolute.of(atoms).radii
+        self._sphere_radii = PBSolute.of(atoms, tan_luo_radii(atoms) if solvent.radii == "tan-luo" else None).radii
         place = self.names.index("nonpolar") if "nonpolar" in self.names else len(self.names)
         self.names = (*self.names[:place], TERM, *self.names[place:])
         self._place = place
@@ -155,8 +159,8 @@ class PBEnergy(Energy):
     def _plan(self, positions: Floats, grid: Grid) -> PoissonBoltzmann:
         """Plan the reaction field of a conformation."""
         return PoissonBoltzmann(
-            self.atoms.moved(positions), self._pb_model, grids=grid, solver=self.solvent.solver,
-            tolerance=self.solvent.tolerance, device=self.device,
+            self.atoms.moved(positions), self._pb_model, grids=grid, radii=self._sphere_radii,
+            solver=self.solvent.solver, tolerance=self.solvent.tolerance, device=self.device,
         )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     type=click.Choice(SPREADINGS),
     default=DEFAULTS.charges,
     show_default=True,
-    help="Put a charge on 8 (spl0) or 27 (spl2) nodes.",
+    help="Put a charge on 8 (spl0), 27 (spl2) or 125 (spl4) nodes.",
 )
 @click.option(
     "--boundary",
@@ -302,7 +302,7 @@ def _as_text(source: InputFile, result: PBResult, alone: PBResult | None, per_re
     ]
     about = [("solver", errors.solver, "what the last correction changed")]
     if errors.grid is not None:
-        about.append(("grid", errors.grid, "difference from twice the spacing: an upper estimate"))
+        about.append(("grid", errors.grid, "an upper estimate, from the change with twice the spacing"))
     if errors.extrapolated is not None and errors.extrapolation is not None:
         about.append(("extrapolated", errors.extrapolated, f"to a spacing of 0, +- {errors.extrapolation:.3f}"))
     if errors.shifted is not None:
@@ -379,7 +379,7 @@ def _calculate(
             written = {each.quantity for each in calculation.writes}
             needs_map = calculation.prints_atoms or bool(written & {"pot", "atompot"})
             result = plan.solve(keep_map=needs_map, progress=progress)
-        for level in result.levels:
+        for level in result.levels[calculation.n_before :]:
             _print_level(level.grid, print_line)
             if calculation.prints_energy:
                 print_line(f"  Total electrostatic energy = {level.energy_kt * result.model.kj_per_kt:1.12E} kJ/mol")
@@ -481,7 +481,7 @@ def _apbs_json(calculation: ApbsCalculation, wanted: ApbsInput, result: PBResult
                 "energy_kj": level.energy_kt * result.model.kj_per_kt, "iterations": level.iterations,
                 "residual": level.residual, "atoms_off": level.atoms_off,
             }
-            for level in result.levels
+            for level in result.levels[calculation.n_before :]
         ]  # fmt: skip
         report |= {"energy_kj": result.energy_kj, "device": result.device, "seconds": dict(result.seconds)}
     return report

@@ -29,6 +29,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
+            "equation": "Equation solve",
             "launching": "Launching",
             "probes": "probe_points",
             "surface": "find_coefficients",

@@ -17,7 +17,17 @@ from ..errors import FormatError, PeleError
 from ..formats import read_map
 from ..grid import Grid, Map
 from ..inputfile import InputFile
-from ..pb_model import PBIon, PBMaps, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
+from ..pb_model import (
+    PBIon,
+    PBMaps,
+    PBModel,
+    PBProblem,
+    PBSolute,
+    centre_of,
+    focusing_grids,
+    grid_at,
+    lowered_shape,
+)
 from ..textfiles import lines
 
 T = TypeVar("T")
@@ -39,7 +49,8 @@ _OTHER_SOLVERS = {
 _OTHER_EQUATIONS = {
     "lrpbe": "the regularized equation", "nrpbe": "the regularized equation", "smpbe": "the size-modified equation",
 }  # fmt: skip
-_SURFACES, _SPREADINGS, _BOUNDARIES = ("mol", "smol", "spl2"), ("spl0", "spl2"), ("zero", "sdh", "mdh", "focus")
+_SURFACES, _SPREADINGS = ("mol", "smol", "spl2", "spl4"), ("spl0", "spl2", "spl4")
+_BOUNDARIES = ("zero", "sdh", "mdh", "focus")
 _NEEDED = ("dime", "srfm", "chgm", "pdie", "sdie", "temp", "mol", "bcfl")
 # Keywords that this program needs no value of, with how many values they have.
 _IGNORED = {"nlev": 1, "gamma": 1, "pdime": 3, "ofrac": 1, "async": 1, "cmem": 1, "usemesh": 1, "ekey": 1}
@@ -58,7 +69,8 @@ class ApbsCalculation:
     """An ELEC block.
 
     name : as the block gives it, or its number; molecule : index into the molecules of the file, from 0
-    grids : from coarse to fine; tolerance : relative residual
+    grids : from coarse to fine; the first `n_before` belong to the calculation before it, which bcfl focus continues
+    tolerance : relative residual
     given, map_files : maps that are used, and the files they are from
     solves : False for mg-dummy; prints_energy, prints_atoms : by calcenergy; writes : files
     notes : what was read otherwise than APBS would
@@ -76,6 +88,7 @@ class ApbsCalculation:
     notes: tuple[str, ...]
     given: PBMaps = field(default_factory=PBMaps)
     map_files: tuple[Path, ...] = ()
+    n_before: int = 0
 
 
 @dataclass(frozen=True)
@@ -178,9 +191,11 @@ class _Reader:
         if not self._blocks:
             self._fail(1, "there is no ELEC section, and so nothing to compute")
         self._molecules = [self._read_molecule(path) for path in self._paths]
-        calculations = tuple(map(self._calculation, self._blocks))
+        calculations: list[ApbsCalculation] = []
+        for block in self._blocks:
+            calculations.append(self._calculation(block, calculations[-1] if calculations else None))
         prints = tuple(self._statement(line, words) for line, words in self._printed)
-        return ApbsInput(tuple(self._paths), calculations, prints, tuple(self._notes)), self._molecules
+        return ApbsInput(tuple(self._paths), tuple(calculations), prints, tuple(self._notes)), self._molecules
 
     def _fail(self, line: int, why: str) -> NoReturn:
         raise FormatError(f"{self._source}: line {line}: {why}")
@@ -337,8 +352,11 @@ class _Reader:
         except PeleError as error:
             self._fail(line, str(error))
 
-    def _calculation(self, block: _Block) -> ApbsCalculation:
-        """Make the calculation of a block. Raises FormatError for what is missing or does not fit."""
+    def _calculation(self, block: _Block, before: ApbsCalculation | None) -> ApbsCalculation:
+        """Make the calculation of a block. Raises FormatError for what is missing or does not fit.
+
+        before : the calculation before it
+        """
         values = block.values
         if not block.solver:
             self._fail(block.line, "the solver is missing: mg-auto or mg-manual")
@@ -354,10 +372,12 @@ class _Reader:
         energy = self._choice(values, "calcenergy", ("no", "total", "comps", "0", "1", "2"), "") or "no"
         surface = self._choice(values, "srfm", _SURFACES, "")
         boundary = self._choice(values, "bcfl", _BOUNDARIES, "")
+        solves = block.solver != "mg-dummy"
         if boundary == "focus":
-            self._fail(
-                values["bcfl"][0], "bcfl focus belongs to a grid inside another; choose mg-auto, or sdh, mdh, zero"
-            )
+            boundary = self._boundary_before(block, before) if solves else "zero"
+            before = before if solves else None
+        else:
+            before = None
         if block.solver == "mg-dummy" and any(each.quantity in ("pot", "atompot") for each in block.writes):
             self._fail(block.line, f"ELEC {block.name} is mg-dummy, which has no potential to write")
         molecule = self._molecule_of(*values["mol"])
@@ -371,14 +391,37 @@ class _Reader:
                 self._choice(values, "chgm", _SPREADINGS, ""), boundary,
             ),
         )  # fmt: skip
-        grids, given, map_files = self._grids(block, notes), *self._given(block)
+        outer = () if before is None else before.grids
+        grids, given, map_files = (*outer, *self._grids(block, notes)), *self._given(block)
+        self._checked(block.line, lambda: self._problem(molecule, model, grids))
         for grid in grids:
             self._checked(block.line, lambda: given.require_covering(grid))  # noqa: B023
+        if before is not None and (before.molecule, before.model) != (molecule, model):
+            self._fail(
+                values["bcfl"][0], f"bcfl focus continues ELEC {before.name}, whose molecule, equation or constants "
+                f"differ from those of ELEC {block.name}; give both the same"
+            )  # fmt: skip
+        if before is not None and (before.map_files or map_files):
+            self._fail(values["bcfl"][0], "usemap does not go with bcfl focus; use mg-auto, which focuses by itself")
         return ApbsCalculation(
-            block.name, molecule, model, grids, self._tolerance(values, notes),
-            block.solver != "mg-dummy", energy not in ("no", "0"), energy in ("comps", "2"), tuple(block.writes),
-            tuple(notes), given, map_files,
+            block.name, molecule, model, grids, self._tolerance(values, notes), solves,
+            energy not in ("no", "0"), energy in ("comps", "2"), tuple(block.writes), tuple(notes), given, map_files,
+            len(outer),
         )  # fmt: skip
+
+    def _problem(self, molecule: int, model: PBModel, grids: tuple[Grid, ...]) -> PBProblem:
+        """Make the problem of a calculation, which raises InputError for grids that do not fit."""
+        solute = PBSolute.of(self._molecules[molecule], needs_spheres=model.has_border)
+        return PBProblem(solute, model, grids)
+
+    def _boundary_before(self, block: _Block, before: ApbsCalculation | None) -> str:
+        """Take the outermost boundary of the calculation that bcfl focus continues."""
+        line = block.values["bcfl"][0]
+        if block.solver != "mg-manual":
+            self._fail(line, "bcfl focus belongs to mg-manual; mg-auto focuses by itself, so give it sdh, mdh or zero")
+        if before is None or not before.solves:
+            self._fail(line, "bcfl focus needs a calculation before it, with a potential, whose grid holds its own")
+        return before.model.boundary
 
     def _choice(self, values: Mapping[str, tuple[int, list[str]]], key: str, able: Sequence[str], why: str) -> str:
         """Take the word of a keyword, "" if it is not given; refuse words that are not among `able`."""

@@ -14,7 +14,7 @@ from .. import arguments
 from ..atoms import Atoms, Floats
 from ..errors import DeviceError, InputError
 from ..grid import Grid, Map
-from ..pb_model import PBMaps, PBModel, PBProblem, PBSolute, grid_around
+from ..pb_model import SMALL, PBMaps, PBModel, PBProblem, PBSolute, grid_around
 from ..variant import Progress
 from .charges import NodeWeights
 from .given_maps import charges_on, coefficients_on
@@ -29,7 +29,10 @@ from .solvers import SOLVERS
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-ORDERS = {"edges": 2, "mol": 1, "smol": 1, "spl2": 1}  # of the error in the spacing
+ORDERS = {"edges": 2, "mol": 1, "smol": 1, "spl2": 1, "spl4": 1}  # of the error in the spacing
+# Of |E(h) - E(2h)|, so that it covers the error of E(h): docs/theory/poisson-boltzmann.md, section 7.
+SAFETY = {"edges": 1, "mol": 3, "smol": 1, "spl2": 3, "spl4": 3}
+COARSE, SAFETY_IF_COARSE = 0.5, 3  # A: with twice a larger spacing atoms are not resolved
 FINEST = {True: 1e-14, False: 1e-6}  # tolerances of devices with and without float64
 MOST_SHIFTS = 1000
 
@@ -63,9 +66,9 @@ class PoissonBoltzmann:
     ) -> None:  # fmt: skip
         from ..opencl.device import get_device
 
-        self.solute = PBSolute.of(atoms, radii)
-        self.atoms = atoms
         self.model = arguments.instance("model", PBModel() if model is None else model, PBModel, "a PBModel")
+        self.solute = PBSolute.of(atoms, radii, needs_spheres=self.model.has_border)
+        self.atoms = atoms
         self.reaction = arguments.flag("reaction", reaction)
         arguments.choice("solver", solver, tuple(SOLVERS))
         arguments.number("spacing", spacing, "a number of A, 0.01 to 100,", least=0.01, most=100)
@@ -298,6 +301,11 @@ class PoissonBoltzmann:
         """Solve a problem, by default in a queue of its own. geometry : of other charges"""
         return solve_grids(geometry or self._geometry(), problem, self._choice, seconds, keep)
 
+    def _safety(self, grid: Grid) -> int:
+        """Factor of the change that twice the spacing makes, for an upper estimate of the error."""
+        is_coarse = (grid.spacing > COARSE + SMALL).any()
+        return SAFETY_IF_COARSE if is_coarse else SAFETY[self.model.surface]
+
     def _errors(
         self, problem: PBProblem, solved: Solution, with_grid: bool, extrapolate: bool, shifts: int, seed: int,
         tell: Progress, steps: int,
@@ -317,7 +325,7 @@ class PoissonBoltzmann:
         fine = solved.energy * unit
         if with_grid:
             coarse = energy_on(_coarser(problem.grids, 2))
-            errors = replace(errors, grid=abs(fine - coarse))
+            errors = replace(errors, grid=self._safety(problem.grids[-1]) * abs(fine - coarse))
             if extrapolate:
                 share = 1 / (2 ** ORDERS[self.model.surface] - 1)
                 extrapolated = fine + share * (fine - coarse)

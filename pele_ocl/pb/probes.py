@@ -59,7 +59,7 @@ def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Prob
     """Find the probes that touch an atom and overlap none."""
     queue, count = launching.queue, len(solute.radii)
     radii = solute.radii + model.probe
-    if model.probe < SMALL or model.surface == "spl2" or model.is_uniform:
+    if model.probe < SMALL or model.has_splines or model.is_uniform:
         nothing = launching.vectors(np.zeros((1, 4)))
         return Probes(launching, 0, model.probe, solute.positions, radii, nothing, queue.zeros(count + 1, np.int32))
     reach = solute.radii.max() + max(model.probe, model.ion_radius) + 0.5
