@@ -378,7 +378,17 @@ def test_nonlinear_equation_has_the_potential_of_gouy_and_chapman():
         problem = PBProblem(nobody, model, (grid,))
         coefficients = find_coefficients(launching, problem, grid, probe_points(launching, nobody, model))
         volume = float(np.prod(grid.spacing))
-        equation = Equation(launching, model, coefficients, volume, known, np.empty((0, 3), np.int32), np.empty(0))
+        at = np.argwhere(reference.border(grid))
+        equation = Equation(
+            launching,
+            model,
+            coefficients,
+            volume,
+            at[:, ::-1],
+            known[tuple(at.T)],
+            np.empty((0, 3), np.int32),
+            np.empty(0),
+        )
         solve(equation, equation.multigrid(), "mgcg", 1e-8, 1000)
         errors.append(np.abs(equation.on_host() - exact).max())
     assert errors[1] < 0.02

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -259,6 +259,11 @@ class Level:
         if self.problem.has_charges_of_nodes:
             nodes, ones = self.charges.nodes[:, None], np.ones((len(self.charges.nodes), 1))
             return float(self.charges.charges @ WeightedPotentials(self.equation, nodes, ones).read())
+        if self.model.charges == "spl4":  # APBS interpolates the potential as with "spl0"
+            linear = replace(self.problem, model=replace(self.model, charges="spl0"))
+            near = NodeWeights.of(linear, self.grid, "on")
+            potentials = WeightedPotentials(self.equation, near.nodes, near.weights).read()
+            return float(self.problem.solute.charges[near.atoms] @ potentials)
         return float(self.problem.solute.charges[self._weights.atoms] @ self.potentials[self._weights.atoms])
 
     def _terms(self, outside: Grid | None) -> Floats:
