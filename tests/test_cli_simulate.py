@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,8 +32,8 @@ def rows_of(folder: Path) -> list[dict[str, str]]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Bytes of all files but the checkpoint, in which times of writing stand."""
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix != ".npz"}
+    """Bytes of all files but checkpoints, in which times of writing stand, and folders of parts."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix not in ("", ".npz")}
 
 
 def test_a_run_writes_trajectories_and_tables(tmp_path):
@@ -132,6 +133,38 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, fo
     assert contents(tmp_path / "part") == contents(tmp_path / "whole")
 
 
+@pytest.mark.parametrize(
+    "more",
+    [["--together", 2], pytest.param(["--workers", 2], marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_a_replica_has_the_same_bits_wherever_it_ran(tmp_path, monkeypatch, more):
+    """In parts here, interrupted in the second one, and by two workers: ladders of two structures, in all eight."""
+    trialanine = Path(HEXAPEPTIDE).with_name("trialanine.pdb")
+    words = [HEXAPEPTIDE, trialanine, *SHORT, *LADDER]
+    whole = json.loads(run("simulate", *words, "-o", tmp_path / "whole", "--json").stdout.splitlines()[0])
+    words += more
+    if "--together" in more:
+        seen = []
+
+        def interrupted(pace: running.Pace, share: float) -> None:
+            seen.append(share)
+            if len(seen) == 5:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(running.Pace, "__call__", interrupted)
+            run("simulate", *words, "-o", tmp_path / "parts", code=INTERRUPTED)
+        said = run("simulate", *words[:-2], "-o", tmp_path / "parts", "--resume", code=1)
+        assert "the interrupted run had other parts" in said.stderr
+        said = run("simulate", *words, "-o", tmp_path / "parts", code=1)
+        assert "holds a run already" in said.stderr
+        words.append("--resume")
+    parts = json.loads(run("simulate", *words, "-o", tmp_path / "parts", "--json").stdout.splitlines()[0])
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+    for name in ("replicas", "exchanges", "dynamics", "notes", "n_failed"):
+        assert parts[name] == whole[name], name
+
+
 def test_tables_of_another_run_are_kept(tmp_path):
     (tmp_path / "energies.csv").write_text("of another program")
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path, *SHORT, code=1)
@@ -178,6 +211,9 @@ def test_a_replica_that_stops_is_a_row(tmp_path):
     words = [HEXAPEPTIDE, "-o", tmp_path / "run", "--steps", 40, "--report-every", 20, "--timestep", 12]
     said = run("simulate", *words, "--replicas", 2, "--minimize", 0, code=1)
     assert "replica 0: stopped at step" in said.stderr
+    assert "Speed         no steps" not in said.stdout
+    speeds = re.search(r"Speed +([\d,.e+]+) ns/day in all, ([\d,.e+]+) a replica", said.stdout)
+    assert float(speeds[1].replace(",", "")) < 1.9 * float(speeds[2].replace(",", ""))  # both stopped before the end
     rows = rows_of(tmp_path / "run")
     last = [row for row in rows if row["error"]]
     assert {row["replica"] for row in last} == {"0", "1"}
@@ -213,7 +249,10 @@ def test_several_structures_and_holding(tmp_path):
         (["--steps", 5, "--temperatures", "warm"], "numbers with commas", 1),
         (["--steps", 5, "--anneal", "0:300,5"], "points PS:K", 1),
         (["--steps", 5, "--trajectory-of", "temperature"], "give --exchange-every", 2),
-        (["--steps", 5, "--constraints", "hbonds-present"], "choose 'hbonds'", 1),
+        (["--steps", 5, "--constraints", "hbonds-present"], "'hbonds-present' is not 'hbonds'", 2),
+        (["--steps", 5, "--shard", "1/2"], "give each task its own --first-replica", 2),
+        (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --together N", 2),
+        (["--steps", 5, *LADDER, "--together", 3], "are no whole ladders of 2 temperatures", 1),
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),
         (["--steps", 5, "--exchange-every", 5], "two temperatures or more", 1),
     ],

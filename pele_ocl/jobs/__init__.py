@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .shards import Shard as Shard
     from .sharing import Place as Place
     from .sharing import shared as shared
+    from .simulate import SimulateSpec as SimulateSpec
     from .solvent import SolventSpec as SolventSpec
     from .spec import Spec as Spec
     from .spec import StructureSpec as StructureSpec
@@ -37,8 +38,8 @@ _HOMES = {
     "EnergySpec": "energy", "Journal": "journal", "MinimizeSpec": "minimize", "NonbondSpec": "nonbond",
     "Place": "sharing", "Reading": "reading", "Record": "records", "RefineSpec": "refine",
     "RelaxSpec": "relax", "SCHEMA": "records",
-    "Shard": "shards", "SolventSpec": "solvent", "Spec": "spec", "StructureSpec": "spec", "merged": "journal",
-    "read_journal": "journal", "run": "running", "shared": "sharing",
+    "Shard": "shards", "SimulateSpec": "simulate", "SolventSpec": "solvent", "Spec": "spec", "StructureSpec": "spec",
+    "merged": "journal", "read_journal": "journal", "run": "running", "shared": "sharing",
 }  # fmt: skip
 
 __all__ = sorted(_HOMES)
