@@ -42,7 +42,7 @@ class SimulateSpec(Spec[range]):
     n_steps : of time; every : between reports
     reading : how files are read; options : of pele_ocl.Simulation
     held : gives further options for the atoms of a structure alone, its restraints say
-    trajectory : "nc", "dcd", "xtc", "h5" or "none"; by_temperature : True for a trajectory of each temperature
+    trajectory : "nc", "dcd", "xtc", "h5", "xyz" or "none"; by_temperature : True for a trajectory of each temperature
     minimized : iterations of a minimisation before the first step
     strict : True to refuse what is noted otherwise; resume : True to go on with a run in `output`
     watch : of this process alone; called with the simulation before its first step and after each report
