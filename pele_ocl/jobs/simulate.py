@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import heapq
 import json
 import time
@@ -157,6 +158,7 @@ class SimulateSpec(Spec[range]):
 
     def compute(self, item: range) -> dict[str, Any]:
         """Simulate a part from where it is to its end, and give its last rows, exchanges and speed."""
+        gc.collect()  # a part before has left its arrays on the device, as its objects know each other
         atoms = [molecule for _, molecule in self.molecules]
         held = {} if self.held is None else self.held(atoms[0])
         simulation = Simulation(atoms, len(item), **{**self.options, "first_replica": item.start, **held})

@@ -99,12 +99,15 @@ class Pace(ProgressLine):
 
     def watch(self, simulation: Simulation) -> None:
         """Look at a simulation before its first step, and after each report."""
-        if simulation is not self._simulation:
-            if self._simulation is None:
+        if self._simulation is not None:
+            self(simulation.steps / self._n_steps)
+        else:
+            if not self._has_told:
                 _tell(simulation.notes)
-            self._simulation, self._first, self.start = simulation, simulation.steps, time.monotonic()
-            return
-        self(simulation.steps / self._n_steps)
+            self._simulation, self._first, self._has_told = simulation, simulation.steps, True
+            self.start = time.monotonic()
+        if simulation.steps == self._n_steps:
+            self._simulation = None  # so that the next part has its room
 
     def told(self, share: float, seconds: float) -> str:
         simulation = self._simulation
