@@ -13,8 +13,8 @@ from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, 
 from pele_ocl.atoms import Angles, Bonded, Bonds
 from pele_ocl.minimize import many, minimize
 from pele_ocl.minimize.options import Stopping
-from pele_ocl.opencl import Device, Run
-from pele_ocl.opencl.shared import StepState, Stop
+from pele_ocl.opencl import Device, Queue
+from pele_ocl.opencl.interface import StepState, Stop
 from pele_ocl.paths import shipped
 from pele_ocl.plan import plan as plans
 from pele_ocl.units import KJ_PER_MOL_NM
@@ -175,8 +175,8 @@ def test_nothing_runs_on_behind_an_error(device, monkeypatch):
         waited.clear()
         raise KeyboardInterrupt
 
-    waited, finish = [], Run.finish
-    monkeypatch.setattr(Run, "finish", lambda run: waited.append(run) or finish(run))
+    waited, finish = [], Queue.finish
+    monkeypatch.setattr(Queue, "finish", lambda queue: waited.append(queue) or finish(queue))
     with pytest.raises(KeyboardInterrupt):
         Minimizer(PEPTIDE, tolerance=0.5, device=device).minimize_batch(shaken(0.1)[np.newaxis], watch=interrupted)
     assert len(waited) == 1

@@ -22,7 +22,7 @@ from pele_ocl.atoms import Floats
 from pele_ocl.minimize.seats import PlanSeats, seated
 from pele_ocl.opencl import building
 from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.opencl.shared import StepState, Stop
+from pele_ocl.opencl.interface import StepState, Stop
 from pele_ocl.paths import shipped
 
 mpl.use("Agg")

@@ -24,7 +24,7 @@ from ..opencl.device import get_device
 from ..trajectories.fingerprints import sha256_of
 from .notes import note
 from .reading import Reading, Reads
-from .simulation_files import CHECKPOINT, HEAD, TABLES, Recorder, names_of
+from .simulation_files import CHECKPOINT, HEAD, TABLES, SimulationFiles, names_of
 from .spec import Spec
 
 PARTS = "parts"  # folder of the tables and checkpoints of parts
@@ -164,7 +164,7 @@ class SimulateSpec(Spec[range]):
         simulation = Simulation(atoms, len(item), **{**self.options, "first_replica": item.start, **held})
         for k, reason in simulation.errors.items():
             raise InputError(f"{self.paths[k // len(item)]}: {reason}")
-        recorder = Recorder(
+        recorder = SimulationFiles(
             simulation, Path(self.output), self._folder(item), names_of(self.paths),
             self.trajectory, by_temperature=self.by_temperature, every=self.every, n_steps=self.n_steps,
             sources=[source for source, _ in self.molecules], minimized=self.minimized,
@@ -192,7 +192,7 @@ class SimulateSpec(Spec[range]):
             "rows": recorder.table(),
         }
 
-    def _begin(self, simulation: Simulation, recorder: Recorder, *, has_structures: bool) -> None:
+    def _begin(self, simulation: Simulation, recorder: SimulationFiles, *, has_structures: bool) -> None:
         """Go on from a checkpoint, or minimise and write the first frames."""
         if recorder.begin():
             return

@@ -44,7 +44,7 @@ def names_of(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-class Recorder:
+class SimulationFiles:
     """Files of a run, or of a part of it; all are opened, appended to and closed again: there may be thousands.
 
     own : folder of tables and checkpoint; replicas, structures : number and name of each row

@@ -112,7 +112,7 @@ class Together:
     def _apart(self, numbers: Sequence[int], most: int) -> Turns[None]:
         """Minimise molecules each with launches of its own."""
         sizes = [min(len(self._molecules[k]), CHUNK_ATOMS) for k in numbers]
-        yield from by_turns([self._minimized(k, aside=most > 1) for k in numbers], sizes, most)
+        yield from by_turns([self._minimized(k, own_queue=most > 1) for k in numbers], sizes, most)
 
     def _sharing(self, numbers: Sequence[int], most: int) -> Turns[None]:
         """Minimise molecules with shared launches; then others, `most` at a time."""
@@ -179,13 +179,13 @@ class Together:
         atoms = self._molecules[k]
         return Minimizer(atoms, **{**self._options, **({} if self._each is None else self._each(atoms))})
 
-    def _minimized(self, k: int, aside: bool) -> Turns[None]:
-        """Minimise a molecule. aside : whether the device does so beside what others give it"""
+    def _minimized(self, k: int, own_queue: bool) -> Turns[None]:
+        """Minimise a molecule. own_queue : whether the device does so beside what others give it"""
         try:
             minimizer, start = self._minimizer(k), self._molecules[k].positions[np.newaxis]
-            batch = yield from minimizer._in_turns(start, "record", None, partial(self._tell, k), aside)
+            batch = yield from minimizer._in_turns(start, "record", None, partial(self._tell, k), own_queue)
         except PeleError as error:
-            if aside and isinstance(error, DeviceMemoryError):
+            if own_queue and isinstance(error, DeviceMemoryError):
                 self._crowded.append(k)
             else:
                 self._keep(k, str(error))

@@ -19,7 +19,7 @@ from ..energy import Energy, EnergyBatch, Term
 from ..energy.frozen import are_in_place
 from ..energy.passes import AnyPasses, EnergyPasses
 from ..errors import InputError
-from ..opencl.shared import Descent, StepState
+from ..opencl.interface import Descent, StepState
 from ..plan.pipeline import Pipeline
 from ..solvent_model import SolventModel
 from ..variant import Progress
@@ -34,8 +34,8 @@ from .seats import Seated, seated
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.memory import Queue
-    from ..opencl.run import Run
+    from ..opencl.memory import CommandQueue
+    from ..opencl.queue import Queue
 
 # Called with how many structures are done, how many there are, and the largest gradient of those that go on.
 Watch = Callable[[int, int, float], None]
@@ -149,23 +149,26 @@ class Minimizer:
 
     def _in_turns(
         self, conformations: ArrayLike, errors: Literal["raise", "record"], progress: Progress | None,
-        watch: Watch | None, aside: bool = False,
+        watch: Watch | None, own_queue: bool = False,
     ) -> Turns[MinimizeBatch]:  # fmt: skip
         """Minimise as minimize_batch, in turns; each leaves the device at work and ends before the host waits for it.
 
-        aside : whether the device does the work beside what others give it meanwhile
+        own_queue : whether the device does the work beside what others give it meanwhile
         """
         begin = time.perf_counter()
         given, failures = self.energy._checked(conformations, errors)
         given = given.astype(np.float64)
         plan = self._plan_for(given)
-        with self.energy.device.lend_queue() if aside else nullcontext() as queue, plan._lent(len(given)) as pipeline:
+        with (
+            self.energy.device.lend_queue() if own_queue else nullcontext() as command_queue,
+            plan._lent(len(given)) as pipeline,
+        ):
             assert isinstance(pipeline, Pipeline)
             structures, wrong = seated(self, pipeline, given, [self.free] * len(given))
             for k, error in wrong.items():
                 failures.add(k, error)
             failures.check(len(given))
-            yield from self._minimized(pipeline, structures, len(given), begin, progress, watch, queue)
+            yield from self._minimized(pipeline, structures, len(given), begin, progress, watch, command_queue)
         before = plan.evaluate_batch(computable(given, self.atoms), errors="record")
         finals = given.copy()
         for structure in structures:
@@ -183,14 +186,17 @@ class Minimizer:
 
     def _minimized(
         self, pipeline: Pipeline, structures: Sequence[Seated], count: int, begin: float, progress: Progress | None,
-        watch: Watch | None, queue: Queue | None,
+        watch: Watch | None, command_queue: CommandQueue | None,
     ) -> Turns[None]:  # fmt: skip
         """Minimise structures of one molecule, of so many with failed ones, in turns."""
         passes = pipeline.passes
         assert isinstance(passes, EnergyPasses)
-        run, n_done = passes.run.anew(False) if queue is None else passes.run.with_queue(queue), count - len(structures)
-        with _nothing_left(run):
-            scheduler = PlanScheduler(run, pipeline, self._iteration_of(passes), self.stopping.max_seconds, begin)
+        queue, n_done = (
+            passes.queue.anew(False) if command_queue is None else passes.queue.with_command_queue(command_queue),
+            count - len(structures),
+        )
+        with _nothing_left(queue):
+            scheduler = PlanScheduler(queue, pipeline, self._iteration_of(passes), self.stopping.max_seconds, begin)
             for done in scheduler.minimized(iter([structures])):
                 n_done += len(done)
                 if progress is not None and scheduler.looks:
@@ -232,7 +238,7 @@ class Minimizer:
             self._iteration[passes] = kind(
                 passes, packed, self.descent, self.free, self.constraints, not passes.options.chain
             )
-            passes.run.finish()  # what was made there goes to another queue
+            passes.queue.finish()  # what was made there goes to another queue
         return self._iteration[passes]
 
     def _check_start(self, positions: Floats, free: NDArray[np.bool_]) -> None:
@@ -270,12 +276,12 @@ class Minimizer:
 
 
 @contextmanager
-def _nothing_left(run: Run) -> Iterator[None]:
+def _nothing_left(queue: Queue) -> Iterator[None]:
     """Wait for the device if an error leaves work there, so that others may have its buffers."""
     try:
         yield
     except BaseException:
-        run.finish()
+        queue.finish()
         raise
 
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..engine.system import encoded
 from ..errors import InputError
-from ..opencl.shared import N_STATE, StepState, Stop
+from ..opencl.interface import N_STATE, StepState, Stop
 from ..plan.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from .iteration import Iteration
     from .minimizer import Minimizer
     from .result import MinimizeResult
@@ -147,40 +147,40 @@ class Seats(ABC):
 class PlanSeats(Seats):
     """Seats in the buffers of a plan, for conformations of its molecule."""
 
-    def __init__(self, run: Run, pipeline: Pipeline, iteration: Iteration) -> None:
+    def __init__(self, queue: Queue, pipeline: Pipeline, iteration: Iteration) -> None:
         super().__init__()
         self.most = pipeline.batch
-        self._run, self._iteration = run, iteration
+        self._queue, self._iteration = queue, iteration
 
     def enter(self, structures: Sequence[Seated]) -> None:
         for structure in structures:
             state = structure.first_state(self._iteration)
-            self._iteration.load(self._run, len(self.structures), structure.start, state)
+            self._iteration.load(self._queue, len(self.structures), structure.start, state)
             self.structures.append(structure)
 
     def _prepare(self, evaluations: Sequence[int]) -> int:
-        return self._iteration.prepare(self._run, evaluations)
+        return self._iteration.prepare(self._queue, evaluations)
 
     def _iterate(self, count: int) -> None:
-        self._iteration.iterate(self._run, len(self.structures), count)
+        self._iteration.iterate(self._queue, len(self.structures), count)
 
     def start_look(self) -> None:
         if self.structures:
-            self._iteration.start_look(self._run, len(self.structures))
+            self._iteration.start_look(self._queue, len(self.structures))
 
     def look(self) -> Floats:
         if not self.structures:
             return np.zeros((0, N_STATE))
-        return self._iteration.look(self._run, len(self.structures)).astype(np.float64)
+        return self._iteration.look(self._queue, len(self.structures)).astype(np.float64)
 
     def bases(self, seats: Sequence[int]) -> Sequence[NDArray[Any]]:
-        return [self._iteration.positions(self._run, seat) for seat in seats]
+        return [self._iteration.positions(self._queue, seat) for seat in seats]
 
     def leave(self, seats: Sequence[int], ended: Sequence[Seated]) -> None:
         for seat in sorted(seats, reverse=True):
             last = self._vacate(seat)
             if seat < last:
-                self._iteration.move(self._run, last, seat)
+                self._iteration.move(self._queue, last, seat)
 
 
 def seated(

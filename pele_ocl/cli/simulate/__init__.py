@@ -32,7 +32,7 @@ from ..options import (
 from ..plan_options import listed, pair_options, require_near, variant_option
 from ..records import failing_as_record
 from .amounts import annealing_of, steps_of, temperatures_of, together_of
-from .report import Molecule, report
+from .report import SimulatedStructure, report
 from .running import run
 
 __all__ = ["simulate"]
@@ -160,7 +160,7 @@ def simulate(
     report(spec, outcome, molecules, constants, as_json, verbose)
 
 
-def _molecules(spec: SimulateSpec, as_json: bool) -> list[Molecule]:
+def _molecules(spec: SimulateSpec, as_json: bool) -> list[SimulatedStructure]:
     """Read the structures, and tell what is found in them."""
     found = []
     for path in spec.paths:
@@ -168,7 +168,7 @@ def _molecules(spec: SimulateSpec, as_json: bool) -> list[Molecule]:
             source, atoms = spec.molecule(path)
             checks = Checks(path, spec.strict)
             checks.add(*of_structure(atoms))
-        found.append(Molecule(source, atoms, checks.as_json()))
+        found.append(SimulatedStructure(source, atoms, checks.as_json()))
     return found
 
 

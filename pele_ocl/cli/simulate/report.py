@@ -18,14 +18,14 @@ from ..physics import physics_lines
 from ..records import say_records, timed
 from ..report import counted, duration, headline
 from ..terminal import note, one_line, say
-from .running import Outcome
+from .running import SimulationOutcome
 
 NAMED = 5  # replicas that stopped, told one by one
 _OF_ALL = ("step", "time_ps", "structure")  # columns that all rows of a record share
 
 
 @dataclass(frozen=True)
-class Molecule:
+class SimulatedStructure:
     """A structure as it was read; findings : as JSON has them"""
 
     source: InputFile
@@ -34,8 +34,8 @@ class Molecule:
 
 
 def report(
-    spec: SimulateSpec, outcome: Outcome, molecules: Sequence[Molecule], constants: SolventModel, as_json: bool,
-    verbose: bool,
+    spec: SimulateSpec, outcome: SimulationOutcome, molecules: Sequence[SimulatedStructure], constants: SolventModel,
+    as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Print what a run came to; exit with 1 where replicas stopped."""
     stopped = [row for row in outcome.rows if row["error"] is not None]
@@ -50,7 +50,7 @@ def report(
 
 
 def _records(
-    spec: SimulateSpec, outcome: Outcome, molecules: Sequence[Molecule], constants: SolventModel
+    spec: SimulateSpec, outcome: SimulationOutcome, molecules: Sequence[SimulatedStructure], constants: SolventModel
 ) -> Iterator[Record]:
     """Make the record of each structure, with its replicas."""
     shared = outcome.shared
@@ -78,7 +78,7 @@ def _records(
 
 
 def _lines(
-    spec: SimulateSpec, outcome: Outcome, molecules: Sequence[Molecule], constants: SolventModel
+    spec: SimulateSpec, outcome: SimulationOutcome, molecules: Sequence[SimulatedStructure], constants: SolventModel
 ) -> list[str]:  # fmt: skip
     shared, own = outcome.shared, outcome.shared["dynamics"]
     lines = [headline(of.source, of.atoms) for of in molecules]

@@ -20,7 +20,7 @@ Result = Mapping[str, Any]  # of a part
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SimulationOutcome:
     """End of a run, of all its parts.
 
     shared : what all parts have in common, by the names of a part's result
@@ -35,7 +35,7 @@ class Outcome:
     ns_per_day: dict[str, float]
 
     @classmethod
-    def of(cls, parts: list[Result], seconds: float | None) -> Outcome:
+    def of(cls, parts: list[Result], seconds: float | None) -> SimulationOutcome:
         """Put the results of parts together; seconds : of all of them, None if one process had them one by one"""
         own = [part["seconds"]["steps"] for part in parts]
         in_all = sum(own) if seconds is None else seconds
@@ -61,7 +61,7 @@ class Outcome:
         return sum(row["error"] is not None for row in self.rows)
 
 
-def run(spec: SimulateSpec, place: Place) -> Outcome:
+def run(spec: SimulateSpec, place: Place) -> SimulationOutcome:
     """Make all steps of all parts, and the tables of the run. Raises what the first part that failed said."""
     parts = spec.items()
     if place.is_remote:
@@ -72,11 +72,11 @@ def run(spec: SimulateSpec, place: Place) -> Outcome:
             if record.failed:
                 raise InputError(record.error)
             found.append(record.result)
-        outcome = Outcome.of(found, time.perf_counter() - begin)
+        outcome = SimulationOutcome.of(found, time.perf_counter() - begin)
         _tell(outcome.shared["notes"])
     else:
         with Pace(spec.n_steps) as pace:
-            outcome = Outcome.of([replace(spec, watch=pace.watch).compute(part) for part in parts], None)
+            outcome = SimulationOutcome.of([replace(spec, watch=pace.watch).compute(part) for part in parts], None)
     spec.join()
     return outcome
 
