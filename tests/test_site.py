@@ -18,6 +18,7 @@ import pele_ocl
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 GALLERY = sorted(page for page in (DOCS / "gallery").glob("*.md") if page.stem != "README")
+LONG = {"dihedrals"}  # pages whose cells take a minute
 
 
 def extension(name: str) -> ModuleType:
@@ -140,7 +141,10 @@ def test_the_gallery_shows_each_page_small():
         assert path.stat().st_size < 100_000
 
 
-@pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=page.stem, marks=pytest.mark.slow if page.stem in LONG else ()) for page in GALLERY],
+)
 def test_notebooks_run(page, tmp_path, monkeypatch):
     """Cells of each, one after the other in an empty folder, draw its picture."""
     pyplot = pytest.importorskip("matplotlib.pyplot")

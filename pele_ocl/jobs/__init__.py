@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .shards import Shard as Shard
     from .sharing import Place as Place
     from .sharing import shared as shared
+    from .simulate import SimulateSpec as SimulateSpec
     from .solvent import SolventSpec as SolventSpec
     from .spec import Spec as Spec
     from .spec import StructureSpec as StructureSpec
@@ -46,6 +47,7 @@ __all__ = [
     "RefineSpec",
     "RelaxSpec",
     "Shard",
+    "SimulateSpec",
     "SolventSpec",
     "Spec",
     "StructureSpec",
@@ -72,6 +74,7 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
             "running": "run",
             "shards": "Shard",
             "sharing": "Place shared",
+            "simulate": "SimulateSpec",
             "solvent": "SolventSpec",
             "spec": "Spec StructureSpec",
             "tasks": "WorkersDiedError in_order",
