@@ -30,7 +30,7 @@ from pele_ocl.explore.control import read_simulation
 from pele_ocl.explore.reports import numbered, report_head, report_row
 from pele_ocl.explore.trajectory import PelePdb
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs.explore import Exploration, Steps
+from pele_ocl.jobs.explore import Exploration, Steps, said_of
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -254,6 +254,46 @@ def test_explorers_exit_by_conditions(tmp_path):
         assert len(read_report(tmp_path / "out" / f"report_{number}")) <= 2
 
 
+def test_what_rows_say_is_in_the_record(tmp_path, monkeypatch):
+    """Minimisations that a limit ended, an explorer that exits, a row that fails."""
+    monkeypatch.chdir(tmp_path)
+    minimizer = {"parameters": {"MinimumRMS": 1e-3, "MaximumNewtonIterations": 2, "MaximumMinimizationIterations": 1}}
+    conditions = ["numberOfAcceptedPeleSteps >= 1"]
+    changes = {"Minimizer": minimizer, "task_exitConditions": conditions, "task_parametersChanges": None}
+    write_run(tmp_path, settings(PELE_Parameters={"anmFrequency": 0, "temperature": 1e6}, **changes))
+    done = run("explore", "pele.conf", "-o", "out", "--precision", "float64", "--json")
+    (explorer,) = json.loads(done.stdout)["explorers"]
+    limited = {"text": "the minimisation did not converge (iterations)", "steps": [1]}
+    assert explorer["notes"] == [
+        limited, {"text": "ended before this step, because a condition to exit holds", "steps": [2]},
+    ]  # fmt: skip
+    assert explorer["failures"] == []
+    assert "Note: the minimisation did not converge (iterations), in 1 step" in done.stderr
+    assert (tmp_path / "out" / "log_1.txt").read_text().endswith("; the minimisation did not converge (iterations)\n")
+
+
+def test_failures_of_steps_are_said(control, monkeypatch):
+    def fail(self, walk, rows):
+        walk.failures[rows[-1]] = "it broke"
+
+    monkeypatch.setattr("pele_ocl.explore.Minimization.apply", fail)
+    found = exploration(control, control.parent / "failing", 2, steps=2)
+    list(found.run())
+    assert {number: said.failures for number, said in said_of(found.files.journal).items()} == {2: {"it broke": [1, 2]}}
+
+
+def test_files_of_an_earlier_run_are_removed_and_told(tmp_path):
+    control, folder = write_run(tmp_path), tmp_path / "out"
+    list(exploration(control, folder, 3, steps=0).run())
+    (folder / "report_9").write_text("another's\n")
+    assert len(list(folder.glob("*_3*"))) == 6
+    fewer = exploration(control, folder, 2, steps=0)
+    list(fewer.run())
+    assert fewer.notes[-1].endswith("the files of explorers 3 to 3 of an earlier run there were removed")
+    assert not list(folder.glob("*_3*"))
+    assert sorted(path.name for path in folder.glob("report_*")) == ["report_1", "report_2", "report_9"]
+
+
 # Complexes
 
 
@@ -411,7 +451,9 @@ def test_progress_tells_what_matters(monkeypatch):
     for step, accepted in ((0, [0, 0]), (2, [1, 2])):
         is_new = np.zeros(2, bool)
         line.tell(
-            Steps(step, 8, (1, 2), np.array([step, step]), np.array(accepted), energies, columns, binding, is_new, {})
+            Steps(
+                step, 8, (1, 2), np.array([step, step]), np.array(accepted), energies, columns, binding, is_new, {}, {}
+            )
         )
     assert (
         line.told(0.25, 36.0)

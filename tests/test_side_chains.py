@@ -243,6 +243,20 @@ def test_all_side_chains_are_rebuilt(device):
     assert chi1_share(atoms, x, chains) >= 0.75
 
 
+def test_side_chains_that_cannot_but_clash_are_told(device):
+    """A carbon of the backbone lies beside the C-beta of one side chain, in the second of two rows."""
+    atoms = structure("hexapeptide")
+    chains = side_chains_of(atoms)
+    rows = Ensemble(atoms, 2, device=device, gradient=False)
+    crowded = atoms.positions.copy()
+    far = next(i for i in range(len(atoms))[::-1] if atoms.labels.names[i] == "CA")
+    crowded[far] = crowded[chains[0].torsions[0, 2]] + 0.3
+    rows.positions[1] = crowded
+    rows.evaluate()
+    found = SideChainPredictor(rows, atoms, chains).predict([0, 1], [[1, 0], [1, 0]])
+    assert (found[0].clashing, found[1].clashing) == ((), (0,))
+
+
 def test_rows_do_not_see_each_other(device):
     atoms = structure("hexapeptide")
     chains = side_chains_of(atoms)
@@ -251,8 +265,9 @@ def test_rows_do_not_see_each_other(device):
     together = Ensemble(atoms, 4, device=device, gradient=False)
     together.positions[[1, 2, 3]] = starts
     together.evaluate()
-    sweeps = SideChainPredictor(together, atoms, chains).predict([3, 1, 2], [orders[2], orders[0], orders[1]])
-    assert max(sweeps.values()) >= 2
+    found = SideChainPredictor(together, atoms, chains).predict([3, 1, 2], [orders[2], orders[0], orders[1]])
+    assert max(of.sweeps for of in found.values()) >= 2
+    assert not any(of.clashing for of in found.values())
     for k in range(3):
         alone = Ensemble(atoms, device=device, gradient=False)
         alone.positions[0] = starts[k]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from ..explore.control import read_simulation
 from ..forcefield.control import filled
 from ..inputfile import read_file
 from ..jobs import Record
-from ..jobs.explore import Exploration, Files, Parameters, Steps, earlier_seed
+from ..jobs.explore import Exploration, Files, Parameters, Said, Steps, earlier_seed, said_of
 from ..jobs.facts import composition_as_json, settings
 from .clock import elapsed
 from .command import INPUT, EachOnce
@@ -24,7 +25,7 @@ from .launchers import launched
 from .options import debug_option, run_options
 from .physics import physics_lines
 from .progress import ProgressLine
-from .records import failing_as_record, say_records, timed
+from .records import NAMED, failing_as_record, say_records, timed
 from .report import counted, duration
 from .tables import table
 from .terminal import note, say
@@ -100,12 +101,12 @@ def explore(
             parameters=Parameters(templates, obc, pele_data, fallback), complexes=complexes, precision=precision,
             device=device, text=filled(path, all_words),
         )  # fmt: skip
-        for sentence in run.notes:
-            note(f"Note: {sentence}")
         last = _run(run, resume)
+        said = said_of(run.files.journal)
+        _tell(said)
         pages = write_pages(run)
     if as_json:
-        say_records([_record(run, path, last)])
+        say_records([_record(run, path, last, said)])
     else:
         say(_text(run, path, last, pages))
 
@@ -165,6 +166,8 @@ def _run(run: Exploration, resume: bool) -> dict[int, Steps]:
     told = set[str]()
     with ExploreLine() as line:
         for steps in run.run(resume):
+            for sentence in run.notes if not found else ():
+                note(f"Note: {sentence}")
             found[steps.numbers[0]] = steps
             line.tell(steps)
             for number, why in steps.failures.items():
@@ -172,6 +175,17 @@ def _run(run: Exploration, resume: bool) -> dict[int, Steps]:
                     told.add(why)
                     note(f"Note: explorer {number}, step {steps.step}: {why}")
     return found
+
+
+def _tell(said: Mapping[int, Said]) -> None:
+    """Tell the sentences about explorers that go on, the most frequent first."""
+    counts = Counter[str]()
+    for own in said.values():
+        counts.update({sentence: len(steps) for sentence, steps in own.notes.items()})
+    for sentence, n in counts.most_common(NAMED):
+        note(f"Note: {sentence}, in {counted(n, 'step')}")
+    if len(counts) > NAMED:
+        note(f"Note: {len(counts) - NAMED:,} more notes about steps are in the journal and in the record of --json")
 
 
 def _best(last: Mapping[int, Steps]) -> list[tuple[int, Steps, int]]:
@@ -203,7 +217,7 @@ def _text(run: Exploration, path: Path, last: Mapping[int, Steps], pages: Sequen
     return "\n".join(lines)
 
 
-def _record(run: Exploration, path: Path, last: Mapping[int, Steps]) -> Record:
+def _record(run: Exploration, path: Path, last: Mapping[int, Steps], said: Mapping[int, Said]) -> Record:
     """Make the record of a run."""
     atoms = run.groups[0].atoms
     explorers = [
@@ -211,6 +225,8 @@ def _record(run: Exploration, path: Path, last: Mapping[int, Steps]) -> Record:
             "explorer": number, "steps": int(steps.tried[k]), "accepted": int(steps.accepted[k]),
             "energy": float(steps.energies[k]),
             "metrics": {name: _finite(value) for name, value in zip(steps.columns, steps.values[k], strict=True)},
+            "failures": _with_steps(said.get(number, Said()).failures),
+            "notes": _with_steps(said.get(number, Said()).notes),
         }
         for number, steps, k in sorted(_best(last), key=lambda row: row[0])
     ]  # fmt: skip
@@ -222,6 +238,11 @@ def _record(run: Exploration, path: Path, last: Mapping[int, Steps]) -> Record:
         "notes": list(run.notes),
     }  # fmt: skip
     return Record(str(path), read_file(path).sha256, timed(result))
+
+
+def _with_steps(sentences: Mapping[str, Sequence[int]]) -> list[dict[str, object]]:
+    """Give sentences with the steps that they are about."""
+    return [{"text": text, "steps": list(steps)} for text, steps in sentences.items()]
 
 
 def _finite(value: float) -> float | None:

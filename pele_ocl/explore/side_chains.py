@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -29,6 +30,17 @@ OVERLAP, LEAST_OVERLAP = 0.75, 0.70  # of half the sum of two sigmas, below whic
 MOST_SWEEPS = 10
 _KERNELS = "spread", "screen", "survive", "settled", "met", "choose", "settle"
 _N_COLUMNS, _N_MOVER_COLUMNS, _BORN = 9, 8, 3  # of columns and movers in the kernels
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Prediction of a row.
+
+    sweeps : over its side chains; clashing : numbers of the ones that clash with what stays, whatever they turn to
+    """
+
+    sweeps: int = 0
+    clashing: tuple[int, ...] = ()
 
 
 class SideChainPredictor:
@@ -62,8 +74,10 @@ class SideChainPredictor:
             name: ensemble.kernel(path, name, self.tables.width, **self.tables.macros) for name in _KERNELS
         }
 
-    def predict(self, rows: Sequence[int], orders: Sequence[Sequence[int]], rebuild: bool = False) -> dict[int, int]:
-        """Predict side chains of rows at their present positions; give the number of sweeps of each row.
+    def predict(
+        self, rows: Sequence[int], orders: Sequence[Sequence[int]], rebuild: bool = False
+    ) -> dict[int, Prediction]:
+        """Predict side chains of rows at their present positions.
 
         orders : numbers of side chains of each row, in the order in which they are predicted
         rebuild : if they are absent at first, each until its turn
@@ -73,7 +87,7 @@ class SideChainPredictor:
         pairs = [(k, order) for k, order in zip(rows, orders, strict=True) if len(order)]
         done = dict.fromkeys(rows, 0)
         if not pairs:
-            return done
+            return dict.fromkeys(rows, Prediction())
         work = Work(self, [k for k, _ in pairs], [list(order) for _, order in pairs])
         work.begin(rebuild)
         active = [k for k, _ in pairs]
@@ -84,7 +98,8 @@ class SideChainPredictor:
             if not active:
                 break
         work.settle()
-        return done
+        clashing = work.clashing()
+        return {k: Prediction(done[k], clashing.get(k, ())) for k in rows}
 
     def candidates(self, number: int, positions: Floats) -> Floats:
         """Turns of a side chain from where it is, (k, 4) rad of chi1 to chi4; the first one is none.
@@ -112,7 +127,7 @@ class Work:
     """Arrays of one prediction on the device: rows, their slots, candidates and side chains."""
 
     def __init__(self, predictor: SideChainPredictor, rows: list[int], orders: list[list[int]]) -> None:
-        self.predictor, self.rows = predictor, rows
+        self.predictor, self.rows, self.orders = predictor, rows, orders
         ensemble, tables = predictor.ensemble, predictor.tables
         run, n = ensemble._resident.run, len(rows)
         self.n_slots = max(map(len, orders))
@@ -215,6 +230,16 @@ class Work:
         changed = run.download(self.changed, len(self.rows), np.int32)
         return {k: bool(changed[place]) for place, k in enumerate(self.rows)}
 
+    def clashing(self) -> dict[int, tuple[int, ...]]:
+        """Numbers of the side chains of each row that clash with what stays, by the lesser factor."""
+        run, n, least = self.predictor.ensemble._resident.run, len(self.rows), self.predictor.overlaps[1]
+        clearances = run.download(self.clearances, n * self.n_candidates).reshape(n, -1)
+        chosen = run.download(self.chosen, n * self.n_slots, np.int32).reshape(n, -1)
+        return {
+            row: tuple(number for number, taken in zip(order, own, strict=False) if clearances[place, taken] < least)
+            for place, (row, order, own) in enumerate(zip(self.rows, self.orders, chosen, strict=True))
+        }
+
     def settle(self) -> None:
         """Move the rows' atoms."""
         self._launch("settle", self.rows, self.n_slots, moves=True, chosen=self.chosen, angles=self.angles)
@@ -280,7 +305,12 @@ class SideChains(Move):
             orders.append(near[np.argsort(draws[place, near, 0], kind="stable")].tolist())
             if not len(near):
                 walk.made[k].discard(self.name)
-        self._predictor.predict(list(rows), orders)
+        labels = walk.atoms.labels
+        assert labels is not None
+        for k, predicted in self._predictor.predict(list(rows), orders).items():
+            for chain in predicted.clashing:
+                residue = labels.residue(int(self._members[chain][0]))
+                walk.note(k, f"the side chain of {residue} clashes, whatever it turns to")
 
     def _near(self, walk: Walk, row: int) -> NDArray[np.int64]:
         """Numbers of the side chains whose residue is near the ligand, or that are always predicted."""

@@ -145,7 +145,7 @@ class Walk:
     explorers : (n,) the explorer of each row, by which its random numbers are keyed
     steps : (n,) the step under way of each, from 1
     settings : of each row
-    failures : sentences about rows that failed in the step under way
+    failures : sentences about rows that failed in the step under way; notes : about rows that go on
     made : names of the moves that were made of each row in the step under way
     memory : anything that moves keep of a row from step to step, by keys of their own; it must go through pickle
     """
@@ -158,6 +158,7 @@ class Walk:
     steps: NDArray[np.int64]
     settings: list[Settings]
     failures: dict[int, str] = field(default_factory=dict)
+    notes: dict[int, list[str]] = field(default_factory=dict)
     made: list[set[str]] = field(default_factory=list)
     memory: list[dict[str, Any]] = field(default_factory=list)
 
@@ -235,6 +236,10 @@ class Walk:
     def upload(self, values: ArrayLike, dtype: Any = None) -> Buffer:
         """Put a table on the device that kernels take, reals by default."""
         return self.ensemble._resident.run.upload(np.asarray(values), dtype)
+
+    def note(self, row: int, sentence: str) -> None:
+        """Tell something of a row in the step under way that a user should know."""
+        self.notes.setdefault(row, []).append(sentence)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Keep the state of rows as accepted."""

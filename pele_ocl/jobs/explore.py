@@ -7,7 +7,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ STATE_SECONDS = 5.0  # at least, between states that are written down
 MOST_SEED = (1 << 32) - 1
 TASK = 1  # the number of the task in reports
 END = "END\n"
+_ENDED = "ended before this step, because a condition to exit holds"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class Steps:
     numbers : (n,) of the explorers; energies : (n,) kcal/mol
     tried, accepted : (n,) steps; an explorer that ended has tried fewer than `step`
     columns : names of the metrics in reports; values : (n, n_columns)
-    is_new : (n,) True where this step was accepted; failures : sentences about explorers that failed in it, by number
+    is_new : (n,) True where this step was accepted
+    failures, notes : sentences about explorers that failed in it, and about others, by number
     """
 
     step: int
@@ -80,6 +82,7 @@ class Steps:
     values: Floats
     is_new: NDArray[np.bool_]
     failures: dict[int, str]
+    notes: dict[int, list[str]]
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,11 @@ class Files:
     def state(self) -> Path:
         """State of an interrupted run, beside the reports."""
         return self.report.with_name(STATE)
+
+    def of_explorer(self, number: int) -> list[Path]:
+        """List the files of an explorer."""
+        whole = (self.report, self.trajectory, self.log, self.control, self.initial, self.final)
+        return [numbered(path, number) for path in whole if path is not None]
 
     def make_folders(self) -> None:
         """Make the folders of all files. Raises FormatError where that fails."""
@@ -218,6 +226,7 @@ class Exploration:
         state = self._earlier() if resume else None
         if state is None:
             self.files.state.unlink(missing_ok=True)
+            self._remove_others()
         self.done = [] if state is None else state["done"]
         yield from list(self.done)
         with Journal(self.files.journal, self.settings, kind="explore") as journal:
@@ -239,6 +248,22 @@ class Exploration:
         """Write down where the run is, in place of an earlier state; the groups that are done go with it."""
         with replacing(self.files.state) as temporary:
             temporary.write_bytes(pickle.dumps({**state, "done": self.done}))
+
+    def _remove_others(self) -> None:
+        """Remove the files of explorers that an earlier run had and this one has not, and tell."""
+        try:
+            n_earlier = int(read_journal(self.files.journal).settings["explorers"])
+        except (OSError, FormatError, KeyError, ValueError):  # nothing, or nothing of ours
+            return
+        others = [path for k in range(len(self.numbers) + 1, n_earlier + 1) for path in self.files.of_explorer(k)]
+        gone = [path for path in others if path.exists()]
+        for path in gone:
+            path.unlink()
+        if gone:
+            self.notes += (
+                f"{self.files.report.parent}: the files of explorers {len(self.numbers) + 1} to {n_earlier} of an "
+                "earlier run there were removed",
+            )
 
     def _earlier(self) -> dict[str, Any] | None:
         """Read the state of an interrupted run, None if there is none.
@@ -332,42 +357,48 @@ class Group:
                 sensors.measure(rows, self._states(rows, 1))
                 self._open(stack, None)
                 self._write(rows, 0)
-                journal.add(self._record(0, np.ones(len(rows), bool), {}))
+                journal.add(self._record(0, np.ones(len(rows), bool), {}, {}))
                 self._save(0)
-            yield self._steps(first, np.zeros(len(rows), bool), {})
+            yield self._steps(first, np.zeros(len(rows), bool), {}, {})
             saved = time.monotonic()
             for step in range(first + 1, of.n_steps + 1):
-                self._set(step)
+                ended = self._set(step)
+                notes = {self.numbers[k]: [_ENDED] for k in ended}
                 walking = [k for k in rows if k not in self._ended]
                 if not walking:
+                    if ended:
+                        journal.add(self._record(step, np.zeros(len(rows), bool), {}, notes))
                     break
                 made = self.explorers.step(walking)
                 accepted = np.zeros(len(rows), bool)
                 accepted[[own.row for own in made]] = [own.accepted for own in made]
                 failures = {own.explorer: own.reason for own in made if own.made and not np.isfinite(own.proposed)}
+                notes |= {own.explorer: list(own.notes) for own in made if own.notes}
                 sensors.count(walking, accepted, explorers.energies)
                 new = np.flatnonzero(accepted).tolist()
                 sensors.measure(new, self._states(new, step + 1))
                 self._log(made)
                 self._write(new, step)
-                journal.add(self._record(step, accepted, failures))
+                journal.add(self._record(step, accepted, failures, notes))
                 if time.monotonic() - saved >= state_seconds:
                     self._save(step)
                     saved = time.monotonic()
-                yield self._steps(step, accepted, failures)
+                yield self._steps(step, accepted, failures, notes)
             self._save(of.n_steps)
             self._write_final()
 
-    def _set(self, step: int) -> None:
-        """Change the settings of each explorer by the conditions of the control file, or end it."""
+    def _set(self, step: int) -> list[int]:
+        """Change the settings of each explorer by the conditions of the control file, or end it; give who ended now."""
         rows, task = list(range(len(self.numbers))), self._of.task
         self._now.draw(self._states(rows, step))
+        before = set(self._ended)
         for k in rows:
             values = self._now.of(k, step)
             if any_holds(task.exit_conditions, values):
                 self._ended.add(k)
             self._blocks[k] = changed(self._blocks[k], task.changes, values)
             self.explorers.walk.settings[k] = settings_of(self._of.task, self._blocks[k], self._boxes[k])
+        return sorted(self._ended - before)
 
     def _states(self, rows: Sequence[int], step: int) -> States:
         """Give the states of rows, before a step."""
@@ -413,7 +444,8 @@ class Group:
         for own in made if self._logs else ():
             became = "accepted" if own.accepted else f"not accepted, because {own.reason}"
             moves = ", ".join(own.made) or "no move"
-            self._logs[own.row].append(f"step {own.step}: {moves}; {became}; energy {own.energy:.6g}\n")
+            notes = "".join(f"; {sentence}" for sentence in own.notes)
+            self._logs[own.row].append(f"step {own.step}: {moves}; {became}; energy {own.energy:.6g}{notes}\n")
 
     def _save(self, step: int) -> None:
         """Write down the state after a step, in place of an earlier one."""
@@ -429,22 +461,28 @@ class Group:
         }  # fmt: skip
         self._of.save(state)
 
-    def _record(self, step: int, accepted: NDArray[np.bool_], failures: dict[int, str]) -> Record:
+    def _record(
+        self, step: int, accepted: NDArray[np.bool_], failures: dict[int, str], notes: dict[int, list[str]]
+    ) -> Record:
         """Make the journal's record of a step."""
         now = self._now
         result = {
             "step": step, "explorers": self.numbers, "is_accepted": accepted.tolist(),
             "accepted": now.accepted.tolist(), "energies": [float(f"{e:.9g}") for e in now.energies],
             "failures": {str(number): why for number, why in failures.items()},
+            "notes": {str(number): sentences for number, sentences in notes.items()},
         }  # fmt: skip
         return Record(_name(self._place, step), result=result)
 
-    def _steps(self, step: int, accepted: NDArray[np.bool_], failures: dict[int, str]) -> Steps:
+    def _steps(
+        self, step: int, accepted: NDArray[np.bool_], failures: dict[int, str], notes: dict[int, list[str]]
+    ) -> Steps:
         now = self._now
         values = np.array([now.row(k, step) for k in range(len(self.numbers))]).reshape(len(self.numbers), -1)
         return Steps(
             step, self._of.n_steps, tuple(self.numbers), self.explorers.walk.steps.copy(), now.accepted.copy(),
             now.energies.copy(), tuple(now.columns), values, accepted.copy(), failures,
+            notes,
         )  # fmt: skip
 
     def _write_final(self) -> None:
@@ -457,6 +495,27 @@ class Group:
 
     def _write_structure(self, path: Path, k: int, positions: Floats) -> None:
         _write_text(path, PelePdb(self.sources[k], self.atoms).structure(positions) + END)
+
+
+@dataclass
+class Said:
+    """Sentences about an explorer, each with the steps that it is about."""
+
+    failures: dict[str, list[int]] = field(default_factory=dict)
+    notes: dict[str, list[int]] = field(default_factory=dict)
+
+
+def said_of(journal: Path) -> dict[int, Said]:
+    """Read what a run's journal says of each explorer, by number; explorers that nothing is said of are left out."""
+    found: dict[int, Said] = {}
+    for record in read_journal(journal).records.values():
+        step = record["step"]
+        for number, why in record.result.get("failures", {}).items():
+            found.setdefault(int(number), Said()).failures.setdefault(why, []).append(step)
+        for number, sentences in record.result.get("notes", {}).items():
+            for sentence in sentences:
+                found.setdefault(int(number), Said()).notes.setdefault(sentence, []).append(step)
+    return found
 
 
 def earlier_seed(files: Files) -> int | None:
