@@ -24,13 +24,15 @@ import pele_ocl
 from pele_ocl.binding.pele import find_run, read_report
 from pele_ocl.cli.explore import ExploreLine
 from pele_ocl.cli.explore_page import write_pages
-from pele_ocl.cli.launchers import launched
+from pele_ocl.cli.launchers import launched, local_rank
 from pele_ocl.errors import FormatError, InputError
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.explore.reports import numbered, report_head, report_row
 from pele_ocl.explore.trajectory import PelePdb
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs.explore import Exploration, Steps, said_of
+from pele_ocl.jobs import Shard
+from pele_ocl.jobs.explore import Exploration, Steps
+from pele_ocl.jobs.explore_files import ends_of, said_of
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -120,8 +122,9 @@ def test_rows_are_the_energies_of_their_models(whole, control):
 
 
 def test_the_journal_has_a_record_a_step(whole):
-    head, *lines = map(json.loads, (whole / "explore.jsonl").read_text().splitlines())
+    head, *lines, end = map(json.loads, (whole / "explore.jsonl").read_text().splitlines())
     assert head["journal"] == "explore"
+    assert [own["steps"] for own in end["explorers"]] == [4, 4]
     assert [line["step"] for line in lines] == [0, 1, 2, 3, 4]
     assert lines[-1]["accepted"] == [len(read_report(whole / f"report_{k}")) - 1 for k in (1, 2)]
     assert not (whole / "explore.state").exists()
@@ -279,7 +282,9 @@ def test_failures_of_steps_are_said(control, monkeypatch):
     monkeypatch.setattr("pele_ocl.explore.Minimization.apply", fail)
     found = exploration(control, control.parent / "failing", 2, steps=2)
     list(found.run())
-    assert {number: said.failures for number, said in said_of(found.files.journal).items()} == {2: {"it broke": [1, 2]}}
+    assert {number: said.failures for number, said in said_of([found.files.journal]).items()} == {
+        2: {"it broke": [1, 2]}
+    }
 
 
 def test_files_of_an_earlier_run_are_removed_and_told(tmp_path):
@@ -292,6 +297,75 @@ def test_files_of_an_earlier_run_are_removed_and_told(tmp_path):
     assert fewer.notes[-1].endswith("the files of explorers 3 to 3 of an earlier run there were removed")
     assert not list(folder.glob("*_3*"))
     assert sorted(path.name for path in folder.glob("report_*")) == ["report_1", "report_2", "report_9"]
+
+
+# Several processes
+
+
+def test_parts_have_the_files_of_the_whole(tmp_path):
+    """Two parts of three explorers, of two complexes; each part goes on by itself."""
+    control = write_run(tmp_path)
+    complexes = [write_complex(tmp_path / f"complex_{k}.pdb", shift) for k, shift in enumerate((0.0, 4.0))]
+    options = {"complexes": complexes, "steps": 2}
+    whole = exploration(control, tmp_path / "whole", 3, **options)
+    list(whole.run())
+    parts = [exploration(control, tmp_path / "parts", 3, part=Shard(k, 2), **options) for k in (2, 1)]
+    assert [own.numbers for part in parts for own in part.groups] == [[2, 3], [1]]
+    first = parts[0].run(state_seconds=0)
+    next(first), next(first)
+    first.close()
+    with pytest.raises(FormatError, match=r"explore.2of2.jsonl: this run was of 2 parts; go on with as many"):
+        next(exploration(control, tmp_path / "parts", 3, **options).run(resume=True))
+    list(exploration(control, tmp_path / "parts", 3, part=Shard(2, 2), **options).run(resume=True))
+    list(parts[1].run())
+    for path in sorted((tmp_path / "whole").glob("*_*")):
+        assert path.read_bytes() == (tmp_path / "parts" / path.name).read_bytes(), path.name
+    journals = [part.files.journal for part in parts]
+    ends = [[own["energy"] for own in ends_of(of)[0]] for of in (journals, [whole.files.journal])]
+    assert ends[0] == ends[1]
+    list(exploration(control, tmp_path / "parts", 3, **options).run())
+    assert not any(path.exists() for path in journals)
+
+
+def test_processes_of_a_launcher_share_explorers(tmp_path, monkeypatch):
+    """Three processes of mpirun, of which two have a part; the third has nothing to do."""
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path)
+    words = ("explore", "pele.conf", "-n", "4", "--steps", "0", "--precision", "float64", "--ranks", "2", "-o", "out")
+    assert "--ranks 2 needs as many processes, by mpirun or srun; there are 1" in run(*words, code=2).output
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    for rank in ("0", "1", "2"):
+        monkeypatch.setenv("OMPI_COMM_WORLD_RANK", rank)
+        monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", rank)
+        assert ("2 explorers of 129 atoms" in run(*words).output) is (rank != "2")
+    assert sorted(path.name for path in (tmp_path / "out").glob("report_*")) == [f"report_{k}" for k in (1, 2, 3, 4)]
+    assert (tmp_path / "out" / "explore.2of2.html").exists()
+
+
+def test_seeds_of_the_clock_are_refused_to_parts(tmp_path):
+    control = write_run(tmp_path, settings(RandomGenerator=None))
+    with pytest.raises(InputError, match="names no seed, and processes need the same; give one, by --seed"):
+        exploration(control, tmp_path / "out", part=Shard(1, 2))
+
+
+@pytest.mark.slow
+def test_workers_write_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path)
+    words = ("explore", "pele.conf", "-n", "4", "--precision", "float64", "--json")
+    here, there = (json.loads(run(*words, "-o", *more).stdout) for more in (("here",), ("there", "--workers", "2")))
+    assert [own["energy"] for own in here["explorers"]] == [own["energy"] for own in there["explorers"]]
+    for path in sorted(Path("here").glob("*_*")):
+        assert path.read_bytes() == Path("there", path.name).read_bytes(), path.name
+    assert (
+        len(json.loads(run(*words[:-1], "-o", "there", "--resume", "--workers", "2", "--json").stdout)["explorers"])
+        == 4
+    )
+
+
+def test_launchers_tell_the_number_on_a_host():
+    assert local_rank({}) == 0
+    assert local_rank({"SLURM_LOCALID": "3"}) == 3
 
 
 # Complexes
@@ -320,7 +394,7 @@ def test_different_molecules_are_explored_one_after_the_other(tmp_path):
     names = [
         json.loads(line).get("structure") for line in (tmp_path / "out" / "explore.jsonl").read_text().splitlines()
     ]
-    assert names == [None, "step 0", "step 1", "molecule 2, step 0", "molecule 2, step 1"]
+    assert names == [None, "step 0", "step 1", "molecule 2, step 0", "molecule 2, step 1", "end"]
 
 
 def test_molecules_that_are_done_are_told_of_again(tmp_path):

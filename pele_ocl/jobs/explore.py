@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from ..explore.control.explorers import explorer_of, restore_explorer, settings_
 from ..explore.metrics import States
 from ..explore.reports import AppendedFile, numbered, report_head, report_row
 from ..explore.sensors import Sensor, Sensors, changed, changing_blocks
-from ..explore.trajectory import PelePdb, require_trajectory_suffix, trajectory_file
+from ..explore.trajectory import PelePdb, trajectory_file
 from ..forcefield import ForceField
 from ..forcefield.control import beside
 from ..formats import replacing
@@ -37,12 +37,12 @@ from ..inputfile import read_file
 from ..reading import read
 from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
+from .explore_files import OVER, WHOLE, Files, remove_others
 from .facts import settings
-from .journal import Journal, make_folder, read_journal
+from .journal import Journal
 from .records import Record
+from .shards import Shard
 
-JOURNAL, STATE = "explore.jsonl", "explore.state"
-REPORT, TRAJECTORY = "report", "trajectory.pdb"
 STATE_SECONDS = 5.0  # at least, between states that are written down
 MOST_SEED = (1 << 32) - 1
 TASK = 1  # the number of the task in reports
@@ -85,67 +85,10 @@ class Steps:
     notes: dict[int, list[str]]
 
 
-@dataclass(frozen=True)
-class Files:
-    """Files of a run: paths without the explorers' numbers, None for a file that is not written."""
-
-    report: Path
-    trajectory: Path
-    log: Path | None
-    control: Path | None
-    initial: Path | None
-    final: Path | None
-
-    @classmethod
-    def of(cls, simulation: Simulation, folder: Path | None) -> Files:
-        """Name the files. folder : in place of the control file's folders
-
-        Raises FormatError if there is neither a folder nor a path of reports.
-        """
-        output = simulation.output
-        if folder is None and not output.report_path:
-            raise FormatError(f"{simulation.path}: PELE_Output names no reportPath; name a folder, by -o say")
-
-        def place(given: str) -> Path | None:
-            if not given or given == os.devnull:
-                return None
-            return Path(given) if folder is None else folder / Path(given).name
-
-        report, trajectory = place(output.report_path or REPORT), place(output.trajectory_path)
-        assert report is not None
-        trajectory = trajectory or report.with_name(TRAJECTORY)
-        require_trajectory_suffix(trajectory)
-        return cls(
-            report, trajectory, place(simulation.log), place(simulation.saved_control),
-            place(output.initial_pdb_path), place(output.final_pdb_path),
-        )  # fmt: skip
-
-    @property
-    def journal(self) -> Path:
-        """Journal of the run, beside the reports."""
-        return self.report.with_name(JOURNAL)
-
-    @property
-    def state(self) -> Path:
-        """State of an interrupted run, beside the reports."""
-        return self.report.with_name(STATE)
-
-    def of_explorer(self, number: int) -> list[Path]:
-        """List the files of an explorer."""
-        whole = (self.report, self.trajectory, self.log, self.control, self.initial, self.final)
-        return [numbered(path, number) for path in whole if path is not None]
-
-    def make_folders(self) -> None:
-        """Make the folders of all files. Raises FormatError where that fails."""
-        for path in (self.report, self.trajectory, self.log, self.control, self.initial, self.final):
-            if path is not None:
-                make_folder(path.parent)
-
-
 class Exploration:
-    """Run of a control file.
+    """Run of a control file, or of a part of its explorers. Their files are the same as those of the whole run.
 
-    numbers : of the explorers, from 1; model : of the solvent; notes : sentences about what was read
+    numbers : of all explorers, from 1; model : of the solvent; notes : sentences about what was read
     groups : explorers of one molecule each; done : the last steps of the groups that ran to their end
     """
 
@@ -153,13 +96,14 @@ class Exploration:
         self, simulation: Simulation, explorers: int = 1, *, folder: Path | None = None, seed: int | None = None,
         steps: int | None = None, parameters: Parameters | None = None, complexes: Sequence[Path] = (),
         precision: str = "float32", device: str | None = None, text: str = "",
-        make: Callable[..., Any] = explorer_of,
+        make: Callable[..., Any] = explorer_of, part: Shard = WHOLE, here: bool = True,
     ) -> None:  # fmt: skip
         """Read the complexes, and check all that can be checked before a step.
 
         folder : of all that is written, in place of the control file's; complexes : in place of the control file's
         seed, steps : in place of the control file's; text : of the control file, which is saved if it asks for that
         make : makes the explorers of a molecule
+        part : of the explorers, which this run makes the steps of; here : False if other processes make them
 
         Raises FormatError and InputError for what cannot be run, and for what is not done.
         """
@@ -170,14 +114,19 @@ class Exploration:
         self._parameters = parameters or Parameters()
         self.n_steps = self.task.parameters.number_of_pele_steps if steps is None else steps
         own_seed = simulation.seed if seed is None else seed
+        if own_seed is None and part.count > 1:
+            raise InputError(f"{simulation.path}: names no seed, and processes need the same; give one, by --seed")
         self.seed = int(time.time()) % MOST_SEED if own_seed is None else own_seed % (MOST_SEED + 1)
         self.numbers = list(range(1, explorers + 1))
         control = simulation.energies
         self.model = SolventModel.like("pele", gb=control.gb, ionic_strength=control.ionic_strength)
-        self.files, self.done = Files.of(simulation, folder), list[Steps]()
+        self.files, self.done = Files.of(simulation, folder, part), list[Steps]()
         paths = list(complexes) or _single_files(simulation)
         self.sources = [paths[k % len(paths)] for k in range(explorers)]
-        self.groups = self._groups()
+        self.groups = self._groups(part.part(self.numbers, "explorers"))
+        if here:
+            for group in self.groups:
+                group.prepare()
         of_groups = (note for group in self.groups for note in (*group.atoms.notes, *group.notes))
         self.notes = (*simulation.notes, *dict.fromkeys(of_groups))
 
@@ -185,6 +134,11 @@ class Exploration:
     def device_name(self) -> str:
         """Name of the device that the explorers are on."""
         return str(self.groups[0].explorers.walk.ensemble.device)
+
+    @property
+    def is_over(self) -> bool:
+        """True if an earlier run of the same settings came to its end. Raises FormatError for other settings."""
+        return OVER in Journal(self.files.journal, self.settings, kind="explore").resume()
 
     @cached_property
     def forcefield(self) -> ForceField:
@@ -209,7 +163,8 @@ class Exploration:
         return {
             "parameters": sha256_of([_parameters(group.atoms) for group in self.groups]),
             "control file": sha256_of(self.text or repr(task)), "complexes": sha256_of(sorted(sources.items())),
-            "explorers": str(len(self.numbers)), "seed": str(self.seed), "steps": str(self.n_steps),
+            "explorers": str(len(self.numbers)), "part": str(self.files.part), "seed": str(self.seed),
+            "steps": str(self.n_steps),
             "precision": self.precision, "solvent": repr(sorted(settings(self.model, self.groups[0].atoms).items())),
         }  # fmt: skip
 
@@ -226,7 +181,8 @@ class Exploration:
         state = self._earlier() if resume else None
         if state is None:
             self.files.state.unlink(missing_ok=True)
-            self._remove_others()
+            if told := remove_others(self.files, self.numbers):
+                self.notes += (told,)
         self.done = [] if state is None else state["done"]
         yield from list(self.done)
         with Journal(self.files.journal, self.settings, kind="explore") as journal:
@@ -235,35 +191,32 @@ class Exploration:
                 known |= {_name(state["group"], k) for k in range(state["step"] + 1)}
                 journal.resume(lambda record: record.structure in known)
             journal.begin()
-            for number, group in enumerate(self.groups):
-                if state is not None and number < state["group"]:
+            for group in self.groups:
+                if state is not None and group.place < state["group"]:
                     continue
-                own = state if state is not None and state["group"] == number else None
+                own = state if state is not None and state["group"] == group.place else None
                 for steps in group.run(journal, own, state_seconds):
                     yield steps
                 self.done.append(steps)
+            journal.add(Record(OVER, result={"explorers": self._ends(), "device": self.device_name}))
         self.files.state.unlink(missing_ok=True)
+
+    def _ends(self) -> list[dict[str, Any]]:
+        """Give what became of each explorer, as JSON has it, in the order of their numbers."""
+        found = [
+            {
+                "explorer": number, "steps": int(steps.tried[k]), "accepted": int(steps.accepted[k]),
+                "energy": float(steps.energies[k]),
+                "metrics": {name: _finite(x) for name, x in zip(steps.columns, steps.values[k], strict=True)},
+            }
+            for steps in self.done for k, number in enumerate(steps.numbers)
+        ]  # fmt: skip
+        return sorted(found, key=lambda own: own["explorer"])
 
     def save(self, state: dict[str, Any]) -> None:
         """Write down where the run is, in place of an earlier state; the groups that are done go with it."""
         with replacing(self.files.state) as temporary:
             temporary.write_bytes(pickle.dumps({**state, "done": self.done}))
-
-    def _remove_others(self) -> None:
-        """Remove the files of explorers that an earlier run had and this one has not, and tell."""
-        try:
-            n_earlier = int(read_journal(self.files.journal).settings["explorers"])
-        except (OSError, FormatError, KeyError, ValueError):  # nothing, or nothing of ours
-            return
-        others = [path for k in range(len(self.numbers) + 1, n_earlier + 1) for path in self.files.of_explorer(k)]
-        gone = [path for path in others if path.exists()]
-        for path in gone:
-            path.unlink()
-        if gone:
-            self.notes += (
-                f"{self.files.report.parent}: the files of explorers {len(self.numbers) + 1} to {n_earlier} of an "
-                "earlier run there were removed",
-            )
 
     def _earlier(self) -> dict[str, Any] | None:
         """Read the state of an interrupted run, None if there is none.
@@ -271,10 +224,12 @@ class Exploration:
         Raises FormatError for other settings, InputError for a run that came to its end.
         """
         path = self.files.state
-        records = Journal(self.files.journal, self.settings, kind="explore").resume()
+        for journal, part in self.files.journals().items():
+            if part.count != self.files.part.count:
+                raise FormatError(f"{journal}: this run was of {part.count:,} parts; go on with as many processes")
+        if self.is_over:
+            raise InputError(f"{self.files.journal}: this run came to its end; nothing is left to go on with")
         if not path.exists():
-            if len(records) > 1:  # a state is written down before the first step
-                raise InputError(f"{self.files.journal}: this run came to its end; nothing is left to go on with")
             return None
         try:
             found: dict[str, Any] = pickle.loads(path.read_bytes())
@@ -282,8 +237,11 @@ class Exploration:
             raise FormatError(f"{path}: cannot be read ({error}); start anew, without --resume") from None
         return found
 
-    def _groups(self) -> list[Group]:
-        """Put explorers of one molecule together."""
+    def _groups(self, own: Sequence[int]) -> list[Group]:
+        """Put explorers of one molecule together, and leave out all but `own`.
+
+        Tables are of the first complex of each molecule, whichever explorers this run has.
+        """
         known: dict[Path, Atoms] = {}
         groups: list[Group] = []
         for number, source in zip(self.numbers, self.sources, strict=True):
@@ -295,26 +253,32 @@ class Exploration:
             if group is None:
                 group = Group(self, atoms, len(groups))
                 groups.append(group)
-            group.numbers.append(number)
-            group.sources.append(source)
-            group.starts.append(atoms.positions)
-        for group in groups:
-            group.prepare()
-        return groups
+            if number in own:
+                group.numbers.append(number)
+                group.sources.append(source)
+                group.starts.append(atoms.positions)
+        return [group for group in groups if group.numbers]
 
 
 class Group:
     """Explorers of one molecule, a row each.
 
+    place : among the molecules of the whole run, from 0
     numbers, sources, starts : of each explorer, its number, file and first positions (n_atoms, 3) A
     explorers : the Explorer of all
     """
 
     def __init__(self, of: Exploration, atoms: Atoms, place: int) -> None:
-        self._of, self.atoms, self._place = of, atoms, place
+        self._of, self.atoms, self.place = of, atoms, place
         self.numbers: list[int] = []
         self.sources: list[Path] = []
         self.starts: list[Floats] = []
+        self.notes: list[str] = []
+
+    @cached_property
+    def ligand(self) -> NDArray[np.bool_]:
+        """Mask (n,) of the atoms that are perturbed. Raises InputError for none."""
+        return ligand_of(self._of.simulation, self.atoms)
 
     def prepare(self) -> None:
         """Make explorers and metrics. Raises InputError for what the molecule does not have."""
@@ -323,7 +287,7 @@ class Group:
         self._sensors = [Sensor(block, maker.make(block)) for block in of.task.metrics]
         self._boxes = [box_of(of.simulation.path, of.task.box, self.atoms.moved(start)) for start in self.starts]
         self.explorers = of.make(
-            of.simulation, of.task, self.atoms, ligand_of(of.simulation, self.atoms), self.numbers,
+            of.simulation, of.task, self.atoms, self.ligand, self.numbers,
             np.stack(self.starts), seed=of.seed, box=self._boxes[0], folders=of.data, model=of.model,
             precision=of.precision, device=of.device,
         )  # fmt: skip
@@ -456,7 +420,7 @@ class Group:
         for own, log in zip(sizes, self._logs, strict=False):
             own["log"] = log.size
         state = {
-            "group": self._place, "step": step, "sizes": sizes, "sensors": self._now.state(), "blocks": self._blocks,
+            "group": self.place, "step": step, "sizes": sizes, "sensors": self._now.state(), "blocks": self._blocks,
             "explorers": state_of(self.explorers), "ended": self._ended,
         }  # fmt: skip
         self._of.save(state)
@@ -472,7 +436,7 @@ class Group:
             "failures": {str(number): why for number, why in failures.items()},
             "notes": {str(number): sentences for number, sentences in notes.items()},
         }  # fmt: skip
-        return Record(_name(self._place, step), result=result)
+        return Record(_name(self.place, step), result=result)
 
     def _steps(
         self, step: int, accepted: NDArray[np.bool_], failures: dict[int, str], notes: dict[int, list[str]]
@@ -497,30 +461,8 @@ class Group:
         _write_text(path, PelePdb(self.sources[k], self.atoms).structure(positions) + END)
 
 
-@dataclass
-class Said:
-    """Sentences about an explorer, each with the steps that it is about."""
-
-    failures: dict[str, list[int]] = field(default_factory=dict)
-    notes: dict[str, list[int]] = field(default_factory=dict)
-
-
-def said_of(journal: Path) -> dict[int, Said]:
-    """Read what a run's journal says of each explorer, by number; explorers that nothing is said of are left out."""
-    found: dict[int, Said] = {}
-    for record in read_journal(journal).records.values():
-        step = record["step"]
-        for number, why in record.result.get("failures", {}).items():
-            found.setdefault(int(number), Said()).failures.setdefault(why, []).append(step)
-        for number, sentences in record.result.get("notes", {}).items():
-            for sentence in sentences:
-                found.setdefault(int(number), Said()).notes.setdefault(sentence, []).append(step)
-    return found
-
-
-def earlier_seed(files: Files) -> int | None:
-    """Read the seed of an earlier run from its journal, None if there is none. Raises FormatError for another file."""
-    return int(read_journal(files.journal).settings["seed"]) if files.journal.exists() else None
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -567,3 +509,28 @@ def _single_files(simulation: Simulation) -> list[Path]:
             raise InputError(f"{simulation.path}: its structure {path} is not there; put it there")
         paths.append(path)
     return paths
+
+
+@dataclass(frozen=True)
+class ExploreWork:
+    """Explorers of a control file for workers, who each run a part of them.
+
+    simulation, explorers, options : of Exploration; resume : as of its `run`
+    """
+
+    simulation: Simulation
+    explorers: int
+    options: Mapping[str, Any]
+    resume: bool = False
+
+    def compute(self, part: Shard, /) -> tuple[str, ...]:
+        """Run a part to its end, unless an earlier run did; give the notes. Its journal says how it went."""
+        if self.resume and Exploration(self.simulation, self.explorers, **self.options, part=part, here=False).is_over:
+            return ()
+        run = Exploration(self.simulation, self.explorers, **self.options, part=part)
+        deque(run.run(self.resume), maxlen=0)
+        return tuple(run.notes)
+
+    def facts(self) -> dict[str, object]:
+        """Facts in which workers must agree: none but their devices, which `shared` adds."""
+        return {}
