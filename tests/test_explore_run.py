@@ -31,12 +31,13 @@ from pele_ocl.explore.reports import numbered, report_head, report_row
 from pele_ocl.explore.trajectory import PelePdb
 from pele_ocl.formats import model_numbers, read_structure
 from pele_ocl.jobs import Shard
-from pele_ocl.jobs.explore import Exploration, Steps
+from pele_ocl.jobs.explore import Exploration, Steps, task_seed
 from pele_ocl.jobs.explore_files import ends_of, said_of
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
 FILES = ("report_1", "report_2", "trajectory_1.pdb", "trajectory_2.pdb", "log_1.txt", "log_2.txt", "final_1.pdb")
+LIGAND = {"chains": {"names": ["L"]}}
 NAMES = {"Binding Energy", "sasaLig", "ligandRMSD"}
 
 
@@ -366,6 +367,50 @@ def test_workers_write_the_same(tmp_path, monkeypatch):
 def test_launchers_tell_the_number_on_a_host():
     assert local_rank({}) == 0
     assert local_rank({"SLURM_LOCALID": "3"}) == 3
+
+
+# Tasks
+
+
+@pytest.fixture(scope="module")
+def two_tasks(tmp_path_factory) -> Path:
+    """Control file of a task that ends with its first accepted step, and one that has another metric."""
+    last = {
+        "PELE_Parameters": {"numberOfPeleSteps": 2},
+        "metrics": [{"type": "distanceToPoint", "tag": "away", "point": [0, 0, 0], "atoms": LIGAND}],
+    }  # fmt: skip
+    whole = settings(task_exitConditions=["numberOfAcceptedPeleSteps >= 1"])
+    whole["commands"][0]["PeleTasks"].append(last)
+    return write_run(tmp_path_factory.mktemp("tasks"), whole)
+
+
+def test_tasks_are_run_one_after_the_other(two_tasks):
+    folder = two_tasks.parent / "whole"
+    found = list(exploration(two_tasks, folder).run())
+    records = [json.loads(line) for line in (folder / "explore.jsonl").read_text().splitlines()[1:-1]]
+    for k in (0, 1):
+        report = read_report(folder / f"report_{k + 1}")
+        assert report.names[4:] == ("Binding Energy", "sasaLig", "ligandRMSD", "away")
+        rows = [(row[0], int(row[1]), int(row[2]), row[4] == "nan", row[7] == "nan") for row in report.rows]
+        first = next(record["step"] for record in records[1:] if record["is_accepted"][k])
+        assert rows[:2] == [("1", 0, 0, False, True), ("1", first, 1, False, True)]
+        assert rows[2:] == [("2", rows[j][1], j, True, False) for j in range(2, len(rows))]
+        assert first + 2 == found[-1].tried[k]
+        log = (folder / f"log_{k + 1}.txt").read_text().splitlines()[1:]
+        assert [line.split(":")[0] for line in log] == [f"step {step}" for step in range(1, first + 3)]
+    again = exploration(two_tasks, two_tasks.parent / "again").run(state_seconds=0)
+    while next(again).step < len(found) - 2:  # into the second task
+        pass
+    again.close()
+    list(exploration(two_tasks, two_tasks.parent / "again").run(resume=True))
+    assert contents(folder) == contents(two_tasks.parent / "again")
+
+
+def test_tasks_have_random_numbers_of_their_own(two_tasks):
+    """Both tasks begin with step 1 of their frequencies, and draw other moves."""
+    keys = {task_seed(seed, number) for seed in range(50) for number in range(20)}
+    assert len(keys) == 50 * 20
+    assert task_seed(7, 0) == 7
 
 
 # Complexes

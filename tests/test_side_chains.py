@@ -306,6 +306,23 @@ def test_the_move_takes_what_is_near(device):
     assert moved <= set(atoms.labels.residue_index[gaps <= 7.0].tolist()) - {0, 5}
 
 
+def test_predicted_side_chains_are_minimised_alone(device):
+    """PELE's sideChainMinimizer: the atoms that turn, and no others."""
+    atoms = structure("hexapeptide")
+    ligand = np.flatnonzero(atoms.labels.residue_index == 5)
+    settings = Settings(side_chain_radius=7.0, side_chain_frequency=1, near_only=False, temperature=1e9)
+    found = {}
+    for minimizer in (None, {"method": "newton", "tolerance": 0.1, "max_iterations": 60}):
+        move = SideChains(minimizer=minimizer)
+        explorer = Explorer(atoms, ligand, [move], settings=settings, removes_bulk=False, device=device)
+        (step,) = explorer.run(1)
+        found[minimizer is not None] = step.proposed, step.positions
+    assert found[True][0] < found[False][0] - 0.5
+    turning = np.concatenate([of.moved for of in side_chains_of(atoms)])
+    others = np.setdiff1d(np.arange(len(atoms)), turning)
+    np.testing.assert_allclose(found[True][1][others], atoms.positions[others], atol=1e-5)
+
+
 def test_what_cannot_be_predicted_is_refused():
     atoms = structure("trialanine")
     with pytest.raises(InputError, match="none of the residues has a side chain"):

@@ -57,7 +57,7 @@ def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dic
     help="Write all files into this folder, in place of the paths in CONTROL.",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all random numbers, in place of CONTROL's.")
-@click.option("--steps", type=click.IntRange(min=0), help="Steps of each explorer, in place of numberOfPeleSteps.")
+@click.option("--steps", type=click.IntRange(min=0), help="Steps of each task, in place of numberOfPeleSteps.")
 @click.option(
     "--complex", "complexes", type=INPUT, multiple=True, metavar="FILE",
     help="Structure to begin with, in place of CONTROL's; several are given to the explorers in turn.",

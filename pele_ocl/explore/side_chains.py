@@ -13,6 +13,7 @@ from ..arguments import flag, instance, number, whole_number
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..ensemble import Ensemble
 from ..errors import InputError
+from ..minimize.options import check_options
 from ..opencl.shared import MOST_POLAR
 from ..paths import shipped
 from .metropolis import BOLTZMANN
@@ -271,13 +272,19 @@ class SideChains(Move):
     """Move that predicts the side chains near the ligand.
 
     select, omit : selections of residues that are always or never predicted
+    minimizer : options of a Minimizer, of the atoms that turn, after their prediction; None for none
     other parameters : as of SideChainPredictor
     """
 
     name: ClassVar[str] = "side_chains"
 
-    def __init__(self, *, select: str | None = None, omit: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, *, select: str | None = None, omit: str | None = None, minimizer: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
         self.select, self.omit, self.options = select, omit, options
+        self.minimizer = minimizer
+        check_options(minimizer or {})
 
     def prepare(self, walk: Walk) -> None:
         atoms = walk.atoms
@@ -311,6 +318,18 @@ class SideChains(Move):
             for chain in predicted.clashing:
                 residue = labels.residue(int(self._members[chain][0]))
                 walk.note(k, f"the side chain of {residue} clashes, whatever it turns to")
+        if self.minimizer is not None:
+            self._minimize(walk, {k: order for k, order in zip(rows, orders, strict=True) if order})
+
+    def _minimize(self, walk: Walk, orders: dict[int, list[int]]) -> None:
+        """Minimise the atoms of the side chains that were predicted. orders : numbers of them, by row"""
+        assert self.minimizer is not None
+        rows, everything, chains = list(orders), np.arange(len(walk.atoms)), self._predictor.chains
+        free = [np.concatenate([chains[number].moved for number in order]) for order in orders.values()]
+        walk.ensemble.frozen[rows] = [np.setdiff1d(everything, own) for own in free]
+        batch = walk.ensemble.minimize(rows, **self.minimizer)
+        for place, reason in batch.errors.items():
+            walk.failures[rows[place]] = reason
 
     def _near(self, walk: Walk, row: int) -> NDArray[np.int64]:
         """Numbers of the side chains whose residue is near the ligand, or that are always predicted."""
