@@ -207,10 +207,9 @@ def test_nodes_are_drawn_to_their_targets(device):
     walk = walk_of(move, 3, device, displacement=1.0)
     rows, nodes = [0, 2], np.flatnonzero(walk.atoms.selected("name CA and not resid 6"))
     start = walk.ensemble.positions[:3]
-    expected = ANM(**NETWORK)
-    wanted = expected.displacements(walk, rows)
+    wanted = move.displacements(walk, rows)
     for memory in walk.memory:
-        memory.clear()
+        memory.pop("anm", None)
     move.apply(walk, rows)
     walk.made[0].add("anm"), walk.made[2].add("anm")
     moved = walk.ensemble.positions[:3] - start
