@@ -23,6 +23,7 @@ from ..gb_models.surface import unit_points
 from ..solvent_model import SolventModel
 from ..trajectories.superposing import turns_onto
 from .philox import philox, uniform
+from .rotations import torsions_of
 from .walk import Stage
 
 if TYPE_CHECKING:
@@ -209,11 +210,7 @@ class Dihedral(Metric):
         self._atoms = list(atoms)
 
     def evaluate(self, states: States) -> Floats:
-        a, b, c, d = states.positions[:, self._atoms].transpose(1, 0, 2)
-        u, v, w = b - a, c - b, d - c
-        first, second = np.cross(u, v), np.cross(v, w)
-        y = (np.cross(first, second) * v).sum(axis=1) / np.linalg.norm(v, axis=1)
-        found: Floats = np.degrees(np.arctan2(y, (first * second).sum(axis=1)))
+        found: Floats = np.degrees(torsions_of(*states.positions[:, self._atoms].transpose(1, 0, 2)))
         return found
 
 
