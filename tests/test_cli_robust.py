@@ -363,7 +363,7 @@ def test_the_time_is_that_of_the_process():
     start = time.perf_counter()
     told = process(f"-m pele_ocl solvent {HEXAPEPTIDE} --json").stdout
     took = time.perf_counter() - start
-    assert json.loads(told)["seconds"]["total"] == pytest.approx(took, rel=0.35, abs=0.1)
+    assert took / 3 < json.loads(told)["seconds"]["total"] < took
 
 
 def test_writing_a_large_map_is_told(tmp_path, monkeypatch):
