@@ -86,7 +86,7 @@ class Steps:
 
 
 class Exploration:
-    """Run of a control file, or of a part of its explorers. Their files are the same as those of the whole run.
+    """Run of a control file, or of a part of its explorers. Their files are the same bytes as in the whole run.
 
     numbers : of all explorers, from 1; model : of the solvent; notes : sentences about what was read
     tasks, lengths : of the control file, one after the other, and steps of each
@@ -534,7 +534,7 @@ def _finite(value: float) -> float | None:
 
 
 def task_seed(seed: int, number: int) -> int:
-    """Give the seed of a task, from 0, so that no two draw the same numbers; that of the first is the run's."""
+    """Give the seed of a task, from 0, so that no two draw the same numbers; the first has the run's."""
     return (seed + number * _GOLDEN) % (MOST_SEED + 1)
 
 
