@@ -18,6 +18,7 @@ from ..opencl.shared import MOST_POLAR
 from ..paths import shipped
 from .metropolis import BOLTZMANN
 from .philox import philox
+from .regions import is_close
 from .rotamers import RotamerLibrary
 from .rotations import RotamerChain, side_chains_of, torsions_at
 from .side_chain_tables import SideChainTables
@@ -334,13 +335,7 @@ class SideChains(Move):
     def _near(self, walk: Walk, row: int) -> NDArray[np.int64]:
         """Numbers of the side chains whose residue is near the ligand, or that are always predicted."""
         positions, radius = walk.ensemble.positions[row], walk.settings[row].side_chain_radius
-        ligand = positions[walk.ligand]
-        low, high = ligand.min(axis=0) - radius, ligand.max(axis=0) + radius
-        inside = ((positions >= low) & (positions <= high)).all(axis=1)
-        close = inside.copy()
-        there = np.flatnonzero(inside)
-        gaps = np.linalg.norm(positions[there][:, None] - ligand, axis=2).min(axis=1)
-        close[there] = gaps <= radius
+        close = is_close(positions, positions[walk.ligand], radius)
         near = np.array([bool(close[members].any()) for members in self._members], bool)
         return np.flatnonzero(near | self._always)
 

@@ -213,8 +213,12 @@ class Walk:
 
     def nearest(self, x: Floats) -> float:
         """Give the distance of the ligand to the nearest receptor atom, A, of positions x (n, 3) A."""
-        receptor = x[self.receptor]
-        return float(np.sqrt(min(((receptor - atom) ** 2).sum(axis=1).min() for atom in x[self.ligand])))
+        receptor, ligand = x[self.receptor], x[self.ligand]
+        center = ligand.mean(axis=0)
+        away = np.sqrt(((receptor - center) ** 2).sum(axis=1))
+        widest = float(np.sqrt(((ligand - center) ** 2).sum(axis=1).max()))
+        there = receptor[away <= away.min() + 2 * widest + 1e-6]  # no other atom can be the nearest
+        return float(np.sqrt(min(((there - atom) ** 2).sum(axis=1).min() for atom in ligand)))
 
     @property
     def holds_radii(self) -> bool:
