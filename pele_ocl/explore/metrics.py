@@ -23,6 +23,7 @@ from ..gb_models.surface import unit_points
 from ..solvent_model import SolventModel
 from ..trajectories.superposing import turns_onto
 from .philox import philox, uniform
+from .regions import is_close
 from .rotations import torsions_of
 from .walk import Stage
 
@@ -146,23 +147,27 @@ class Sasa(Metric):
 
     def _share(self, positions: Floats) -> float:
         own, radii = positions[self._chosen], self._radii[self._chosen]
-        free = [self._free(k, own, own[k], radii, skip=k) for k in range(len(own))]
-        away = np.linalg.norm(positions[self._others, None] - own, axis=2) - self._radii[self._others, None] - radii
-        near = self._others[(away < 0).any(axis=1)]
-        exposed = [self._free(k, positions[near], own[k], self._radii[near], of=radii[k]) for k in range(len(own))]
-        weights = radii**2
-        alone = sum(w * mask.sum() for w, mask in zip(weights, free, strict=True))
-        seen = sum(w * (mask & other).sum() for w, mask, other in zip(weights, free, exposed, strict=True))
+        widest = float(radii.max() + self._radii[self._others].max(initial=0.0))
+        near = self._others[is_close(positions[self._others], own, widest)]
+        alone = seen = 0.0
+        for k, (center, radius) in enumerate(zip(own, radii, strict=True)):
+            free = self._free(center, radius, np.delete(own, k, axis=0), np.delete(radii, k))
+            exposed = free & self._free(center, radius, positions[near], self._radii[near])
+            alone += radius**2 * free.sum()
+            seen += radius**2 * exposed.sum()
         return float(seen / alone) if alone else 0.0
 
-    def _free(self, k: int, around: Floats, center: Floats, radii: Floats, skip: int = -1, of: float = 0.0) -> Bools:
-        """Mark the points of an atom's sphere that lie in none of the spheres around, (n_points,)."""
-        points = center + (of or radii[k]) * self._points
-        squares = ((points[:, None] - around) ** 2).sum(axis=2)
-        inside = squares < radii**2
-        if skip >= 0:
-            inside[:, skip] = False
-        free: Bools = ~inside.any(axis=1)
+    def _free(self, center: Floats, radius: float, around: Floats, radii: Floats) -> Bools:
+        """Mark the points of an atom's sphere that lie in none of the spheres around, (n_points,).
+
+        A point u, of length 1, of the sphere lies in another one, v = center - its centre away, if
+        |v + radius u|^2 < its radius^2.
+        """
+        away = center - around
+        squares = (away**2).sum(axis=1)
+        meets = squares < (radius + radii) ** 2
+        most = (radii[meets] ** 2 - radius**2 - squares[meets]) / (2 * radius)
+        free: Bools = ~(self._points @ away[meets].T < most).any(axis=1)
         return free
 
 

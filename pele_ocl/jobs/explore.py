@@ -281,6 +281,7 @@ class Group:
         self.sources: list[Path] = []
         self.starts: list[Floats] = []
         self.notes: list[str] = []
+        self._layouts: dict[Path, PelePdb] = {}
 
     @cached_property
     def ligand(self) -> NDArray[np.bool_]:
@@ -446,9 +447,8 @@ class Group:
         for k, number in enumerate(self.numbers):
             own = sizes[k] if sizes is not None else dict[str, int]()
             report = AppendedFile(numbered(files.report, number), report_head(self.columns), own.get("report"))
-            trajectory = trajectory_file(
-                numbered(files.trajectory, number), self.sources[k], self.atoms, own.get("trajectory")
-            )
+            path = numbered(files.trajectory, number)
+            trajectory = trajectory_file(path, self._layout(self.sources[k]), own.get("trajectory"))
             self._reports.append(stack.enter_context(report))
             self._trajectories.append(stack.enter_context(trajectory))
             if files.log is not None:
@@ -459,6 +459,12 @@ class Group:
                     _write_text(numbered(files.control, number), of.text)
                 if files.initial is not None:
                     self._write_structure(numbered(files.initial, number), k, self.starts[k])
+
+    def _layout(self, source: Path) -> PelePdb:
+        """Give the lines that structures of a file are written with, read once for all explorers."""
+        if source not in self._layouts:
+            self._layouts[source] = PelePdb(source, self.atoms)
+        return self._layouts[source]
 
     def _write(self, rows: Sequence[int]) -> None:
         """Write rows of reports, and models, of explorers that accepted a step."""
@@ -526,7 +532,7 @@ class Group:
                 self._write_structure(numbered(files.final, number), k, positions)
 
     def _write_structure(self, path: Path, k: int, positions: Floats) -> None:
-        _write_text(path, PelePdb(self.sources[k], self.atoms).structure(positions) + END)
+        _write_text(path, self._layout(self.sources[k]).structure(positions) + END)
 
 
 def _finite(value: float) -> float | None:
