@@ -16,7 +16,7 @@ from ..explore.control import read_simulation
 from ..forcefield.control import filled
 from ..inputfile import read_file
 from ..jobs import Place, Record, Shard, shared
-from ..jobs.explore import Exploration, ExploreWork, Parameters, Steps
+from ..jobs.explore import Exploration, ExploreWork, ForceFieldFiles, Steps
 from ..jobs.explore_files import Files, Said, earlier_seed, ends_of, said_of
 from ..jobs.facts import composition_as_json, settings
 from .clock import elapsed
@@ -111,7 +111,7 @@ def explore(
             seed = earlier_seed(Files.of(simulation, output))  # the one that was drawn by the clock
         options: dict[str, Any] = {
             "folder": output, "seed": seed, "steps": steps, "complexes": complexes, "precision": precision,
-            "parameters": Parameters(templates, obc, pele_data, fallback), "text": filled(path, all_words),
+            "parameters": ForceFieldFiles(templates, obc, pele_data, fallback), "text": filled(path, all_words),
             "device": device if ranks == 1 else device_of_rank(device),
         }  # fmt: skip
         if cluster.is_remote:

@@ -51,7 +51,7 @@ _ENDED = "ended before this step, because a condition to exit holds"
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ForceFieldFiles:
     """Files that structures are read with beside the control file's, as of ForceField.load."""
 
     templates: tuple[Path, ...] = ()
@@ -95,7 +95,7 @@ class Exploration:
 
     def __init__(
         self, simulation: Simulation, explorers: int = 1, *, folder: Path | None = None, seed: int | None = None,
-        steps: int | None = None, parameters: Parameters | None = None, complexes: Sequence[Path] = (),
+        steps: int | None = None, parameters: ForceFieldFiles | None = None, complexes: Sequence[Path] = (),
         precision: str = "float32", device: str | None = None, text: str = "",
         make: Callable[..., Any] = explorer_of, part: Shard = WHOLE, here: bool = True,
     ) -> None:  # fmt: skip
@@ -113,7 +113,7 @@ class Exploration:
         self.tasks = simulation.tasks
         self.simulation, self.make, self.text = simulation, make, text
         self.precision, self.device = precision, device
-        self._parameters = parameters or Parameters()
+        self._parameters = parameters or ForceFieldFiles()
         self.lengths = [task.parameters.number_of_pele_steps if steps is None else steps for task in self.tasks]
         own_seed = simulation.seed if seed is None else seed
         if own_seed is None and part.count > 1:
@@ -244,13 +244,13 @@ class Exploration:
             raise FormatError(f"{path}: cannot be read ({error}); start anew, without --resume") from None
         return found
 
-    def _groups(self, own: Sequence[int]) -> list[Group]:
+    def _groups(self, own: Sequence[int]) -> list[ExplorerGroup]:
         """Put explorers of one molecule together, and leave out all but `own`.
 
         Tables are of the first complex of each molecule, whichever explorers this run has.
         """
         known: dict[Path, Atoms] = {}
-        groups: list[Group] = []
+        groups: list[ExplorerGroup] = []
         for number, source in zip(self.numbers, self.sources, strict=True):
             if source not in known:
                 known[source] = read(read_file(source), self.forcefield)
@@ -258,7 +258,7 @@ class Exploration:
             atoms = known[source]
             group = next((group for group in groups if _is_same_molecule(group.atoms, atoms)), None)
             if group is None:
-                group = Group(self, atoms, len(groups))
+                group = ExplorerGroup(self, atoms, len(groups))
                 groups.append(group)
             if number in own:
                 group.numbers.append(number)
@@ -267,7 +267,7 @@ class Exploration:
         return [group for group in groups if group.numbers]
 
 
-class Group:
+class ExplorerGroup:
     """Explorers of one molecule, a row each.
 
     place : among the molecules of the whole run, from 0
