@@ -19,7 +19,7 @@ from ..atoms import Atoms, Floats
 from ..contract import of_structure, require
 from ..errors import FormatError, InputError
 from ..explore import Step
-from ..explore.control import Simulation, Task
+from ..explore.control import Simulation, SimulationTask
 from ..explore.control.building import MetricMaker, box_of, constraint_terms, ligand_of
 from ..explore.control.conditions import any_holds
 from ..explore.control.explorers import explorer_of, moves_of, place, restore_explorer, settings_of, state_of
@@ -301,7 +301,7 @@ class ExplorerGroup:
         self._begin(0)
         self.notes = list(dict.fromkeys([*self.notes, *self._outside()]))
 
-    def _sensors_of(self, task: Task) -> list[Sensor]:
+    def _sensors_of(self, task: SimulationTask) -> list[Sensor]:
         """Make the metrics of a task."""
         of = self._of
         maker = MetricMaker(of.simulation.path, self.atoms, of.model, of.precision, of.device)
