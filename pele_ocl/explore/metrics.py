@@ -160,8 +160,8 @@ class Sasa(Metric):
     def _free(self, center: Floats, radius: float, around: Floats, radii: Floats) -> Bools:
         """Mark the points of an atom's sphere that lie in none of the spheres around, (n_points,).
 
-        A point u, of length 1, of the sphere lies in another one, v = center - its centre away, if
-        |v + radius u|^2 < its radius^2.
+        With u a point of the unit sphere and v the vector between the centres, it is inside if |v + radius u|^2 is
+        less than the other radius squared.
         """
         away = center - around
         squares = (away**2).sum(axis=1)
