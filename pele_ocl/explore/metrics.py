@@ -158,12 +158,8 @@ class Sasa(Metric):
         return float(seen / alone) if alone else 0.0
 
     def _free(self, center: Floats, radius: float, around: Floats, radii: Floats) -> Bools:
-        """Mark the points of an atom's sphere that lie in none of the spheres around, (n_points,).
-
-        With u a point of the unit sphere and v the vector between the centres, it is inside if |v + radius u|^2 is
-        less than the other radius squared.
-        """
-        away = center - around
+        """Mark the points of an atom's sphere that lie in none of the spheres around, (n_points,)."""
+        away = center - around  # the point u is in a sphere if |away + radius u|^2 is less than its radius squared
         squares = (away**2).sum(axis=1)
         meets = squares < (radius + radii) ** 2
         most = (radii[meets] ** 2 - radius**2 - squares[meets]) / (2 * radius)
