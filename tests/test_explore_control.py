@@ -85,10 +85,8 @@ def test_names_are_read_in_any_case(task):
         ({"task_metrics": [{"type": "hbond"}], "task_parametersChanges": None}, "metrics[0] of the type hbond"),
         ({"Perturbation": {"perturbationType": "metropolis"}}, "perturbationType metropolis"),
         ({"ANM": {"parameters": {"decayConstant": 2}}}, "ANM.parameters.decayConstant"),
-        ({"SideChainPrediction": {"sideChainMinimizer": {}}}, "SideChainPrediction.sideChainMinimizer"),
         ({"SideChainPrediction": {"algorithm": "boltzmannSampling"}}, "boltzmannSampling"),
         ({"constraints": [{"type": "constrainDistanceToCOM"}]}, "constrainDistanceToCOM"),
-        ({"PeleTasks": [{}, {}]}, "PeleTasks with 2 tasks"),
     ],
 )
 def test_what_is_not_done_is_refused_by_name(tmp_path, changes, named):

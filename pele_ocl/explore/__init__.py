@@ -29,10 +29,11 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "anm": "RESTRAINT",
+            "anm": "MODES RESTRAINT",
             "metrics": "BindingEnergy PROBE Rmsd Sasa States sasa_radii",
             "metropolis": "BOLTZMANN is_accepted",
             "philox": "normals uniform",
+            "regions": "is_close",
             "reports": "numbered report_head report_row",
             "rigid": "SMALL directions_about drawn_moves euler_angles lengths random_directions random_frames "
             "rotations_of",

@@ -64,11 +64,13 @@ class Shared(Generic[Item, Result]):
     """Results of items, in their order, computed here or by workers.
 
     facts : of the process that computes; is_remote : whether that is another one
+    n_workers : processes that there are
     """
 
     results: Callable[[Iterable[Item]], Iterator[Result]]
     facts: Facts
     is_remote: bool = False
+    n_workers: int = 1
 
 
 @contextmanager
@@ -96,7 +98,7 @@ def shared(
             for answer in in_order(client, partial(_computed, sent, found), items, unfinished):
                 yield _told(answer, told)
 
-        yield Shared(results, found, is_remote=True)
+        yield Shared(results, found, is_remote=True, n_workers=len(client.scheduler_info(n_workers=-1)["workers"]))
 
 
 @dataclass(frozen=True)
