@@ -30,6 +30,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "bond_lengths": "BondLengths",
             "options": "Stopping",
             "preconditioner": "BLOCK FIRST_STIFFNESS HALF REACH REST SIDE block_order",
+            "seats": "PlanSeats Seated",
         },
     )
 
