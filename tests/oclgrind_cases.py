@@ -47,18 +47,18 @@ from pele_ocl.energy import (
     sgb,
     squares,
 )  # fmt: skip
-from pele_ocl.energy.bonded import addend
+from pele_ocl.energy.bonded import kernels
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
 from pele_ocl.explore import Perturbation, RotamerLibrary, Settings, SideChainPredictor, Walk, perturbation, screen
 from pele_ocl.explore.rotamers import Rotamers
 from pele_ocl.explore.rotations import side_chains_of
 from pele_ocl.gb_models.surface import unit_points
 from pele_ocl.ions.placement import Placement, WorkSplit
-from pele_ocl.minimize import METHODS, Minimizer, iteration, many, preconditioner, scheduler, shared
+from pele_ocl.minimize import METHODS, Minimizer, iteration, preconditioner, scheduler, shared
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
-from pele_ocl.opencl import Device, Run, building, get_device
+from pele_ocl.opencl import Device, Queue, building, get_device
 from pele_ocl.paths import shipped
 from pele_ocl.pb import SOLVERS, multigrid, vectors
 from pele_ocl.pb.launching import Launching
@@ -153,8 +153,8 @@ def tree_cases(device: Device) -> None:
 
 def nonbond_cases(device: Device) -> None:
     """Sort 600 pairs, which takes two blocks; the scan gets its own case of several."""
-    run = Run(device, "float32")
-    prefix_sum(run, run.zeros(1100, np.int32), 1100)
+    queue = Queue(device, "float32")
+    prefix_sum(queue, queue.zeros(1100, np.int32), 1100)
     atoms, pairs = random_atoms(40), random_pairs(40, 600)
     radii = atoms.gb_radii
     variants = [name for name in NONBOND_VARIANTS if name != "naive"]
@@ -186,7 +186,7 @@ def potmap_cases(device: Device) -> None:
         for variant in FFT_VARIANTS:
             fft(np.ones((7, 6, 20)), variant=variant, **options)
     options = dict(precision="float32", device=device)
-    run, task = Run(device, "float32"), MapProblem.of(few, grid, PotentialModel(), 1.0, False, "float32")
+    queue, task = Queue(device, "float32"), MapProblem.of(few, grid, PotentialModel(), 1.0, False, "float32")
     for variant in ("blocked", "shared"):
         potmap(many, grid, variant=variant, **options)
     for variant in ("gather", "blocked"):
@@ -194,21 +194,21 @@ def potmap_cases(device: Device) -> None:
     potmap(few, grid, method="cutoff", cutoff=5, smooth=True, distance_dependent=True, field=True, **options)
     with patch.multiple(error, FEW_EVALUATIONS=0, POINTS=50):
         potmap(few, grid, method="mesh", accuracy=1e-3, field=True, kappa=0.1, **options)
-    msm_case(run, replace(task, accuracy=1e-2))
-    vectors = blocked(run, task, POTMAP_VECTORS)
-    vectors.add(run, MapSlab.on(run, task, 0, 5, vectors.pad), 0, 20)
+    msm_case(queue, replace(task, accuracy=1e-2))
+    vectors = blocked(queue, task, POTMAP_VECTORS)
+    vectors.add(queue, MapSlab.on(queue, task, 0, 5, vectors.pad), 0, 20)
     for method in ("cutoff", "direct"):
         map_frames_case(few, grid, MapOptions(method, **options))
     AtomPotentials(many, np.array([0, 299]), MapOptions(device=device)).evaluate(np.stack([many.positions] * 3))
 
 
-def msm_case(run: Run, problem: MapProblem) -> None:
+def msm_case(queue: Queue, problem: MapProblem) -> None:
     """A few lattices, sums on them by vectors and by groups."""
     for layout in (LatticeLayout(4, (2, 2), (1, 1), 1024), LatticeLayout(1, (1, 2), (8, 4), 1024)):
         small = patch.object(levels, "LONGEST", 8), patch.object(plan, "CUTOFFS", (4.0,))
         with patch.object(LatticeLayout, "of", Mock(return_value=layout)), small[0], small[1]:
-            steps = POTMAP_VARIANTS["msm"].run(run, problem)
-        steps.add(run, MapSlab.on(run, problem, 0, 5, steps.pad), 0, problem.n_atoms)
+            steps = POTMAP_VARIANTS["msm"].run(queue, problem)
+        steps.add(queue, MapSlab.on(queue, problem, 0, 5, steps.pad), 0, problem.n_atoms)
 
 
 def map_frames_case(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
@@ -229,8 +229,8 @@ def ions_cases(device: Device) -> None:
             atoms, {"NA": 2, "CL": 2}, grid=grid, solute_distance=2, ion_distance=3, precision=precision, device=device,
             keep_map=True,
         )  # fmt: skip
-        run = Run(device, precision)
-        vectors = Placement(run, grid, potential, atoms.positions, 2, 4, WorkSplit(4, 4, 1, 1))
+        queue = Queue(device, precision)
+        vectors = Placement(queue, grid, potential, atoms.positions, 2, 4, WorkSplit(4, 4, 1, 1))
         assert 5 < len(vectors.place([300.0, -300.0] * 50)[0]) < 100
 
 
@@ -287,7 +287,7 @@ def energy_cases(device: Device) -> None:
         Energy(atoms, variant="squares", precision="float32", device=device).evaluate()
     gpu_layouts_case(device, atoms)
     for size, items in ((64, 1), (32, 8)):
-        with patch.multiple(addend, ATOMS_GPU=size, ITEMS_GPU=items):
+        with patch.multiple(kernels, ATOMS_GPU=size, ITEMS_GPU=items):
             Energy(of_every_kind(40), per_atom=items == 1, variant="rows", device=device).evaluate()
     sgb_case(device)
     surface_case(device, Energy)
@@ -376,7 +376,7 @@ def minimize_cases(device: Device) -> None:
             patch.object(plans, "CHUNK_ATOMS", 40),
             patch.multiple(preconditioner, **BLOCKS),
             patch.object(iteration, "BLOCK", 16),
-            patch.object(preconditioner, "_fits", lambda run: shape.items > 1),  # noqa: B023
+            patch.object(preconditioner, "_fits", lambda queue: shape.items > 1),  # noqa: B023
         ):
             options = dict(max_iterations=2, device=device)
             for method in methods:
@@ -384,8 +384,7 @@ def minimize_cases(device: Device) -> None:
                 of_method = options | dict(method=method, model=model, fixed_radii=method == "newton")
                 Minimizer(atoms, **of_method).minimize_batch(starts)
             Minimizer(sprung, model=vacuum, **options).minimize_batch(starts[:1])
-            with patch.object(many, "most_under_way", lambda _: 2):
-                minimize_many([random_atoms(17), sprung, random_atoms(9)], model=vacuum, **options)
+            minimize_many([random_atoms(17), sprung, random_atoms(9)], model=vacuum, **options)
             Minimizer(held, constraints="hbonds-present", model=vacuum, **options).minimize_batch(starts[:1])
             Minimizer(held, frozen=np.arange(9), model=vacuum, precision="float64", **options).minimize_batch(
                 starts[:1]
@@ -514,8 +513,10 @@ CASES = {
 }
 
 if __name__ == "__main__":
-    simulator, bound, bind = get_device("oclgrind"), set[tuple[str, ...]](), Run.bind
-    Run.bind = lambda self, file, name, *rest, **more: bound.add((file, name)) or bind(self, file, name, *rest, **more)
+    simulator, bound, bind = get_device("oclgrind"), set[tuple[str, ...]](), Queue.bind
+    Queue.bind = lambda self, file, name, *rest, **more: (
+        bound.add((file, name)) or bind(self, file, name, *rest, **more)
+    )
     for (place, name), value in MINIMIZING.items():
         setattr(place, name, value)
     prepare = Launching.prepare  # of more kernels than the device keeps

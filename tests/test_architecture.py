@@ -15,7 +15,7 @@ import pele_ocl
 from pele_ocl.energy import VARIANTS as ENERGY
 from pele_ocl.nonbond import VARIANTS as NONBOND
 from pele_ocl.opencl import building
-from pele_ocl.opencl.shared import HEADERS as HEADERS_MADE
+from pele_ocl.opencl.interface import HEADERS as HEADERS_MADE
 from pele_ocl.potmap import VARIANTS as POTMAP
 from pele_ocl.solvent import VARIANTS as SOLVENT
 

@@ -11,7 +11,7 @@ from conftest import DEVICES
 from test_cli import on_the_chosen_device, run
 
 from pele_ocl.bench.ceilings import Ceilings, measure_ceilings
-from pele_ocl.bench.ladders import Counts, RungTime, counts, what_was_seen, why
+from pele_ocl.bench.ladders import KernelWork, RungTime, counts, what_was_seen, why
 from pele_ocl.bench.sizes import SIZED
 from pele_ocl.kernels import KERNELS
 
@@ -22,7 +22,7 @@ CEILINGS = Ceilings("a device", "float32", roots=1e10, multiply_adds=1e11, bytes
 
 
 def rung(name: str, rate: float, roots: float = 1, multiply_adds: float = 5, read: float = 4) -> RungTime:
-    return RungTime("potmap", name, 1e9 / rate, 1e9, Counts(roots, multiply_adds, read))
+    return RungTime("potmap", name, 1e9 / rate, 1e9, KernelWork(roots, multiply_adds, read))
 
 
 # A ladder whose rungs are limited by each ceiling in turn.
@@ -81,7 +81,7 @@ def test_no_text_of_the_chart_is_cut_or_covers_another(tmp_path, is_dark):
     names = ["sequential", "scatter", "gather", "constant", "coarsened", "shared", "coalesced", "offsets-group"]
     rungs = [
         RungTime(
-            ladder, name, 10.0 ** -(k / 2), 1e9, Counts(1.0, 3 + k, 4 if ladder == "solvent" else 0.3 + 5 * (k % 4))
+            ladder, name, 10.0 ** -(k / 2), 1e9, KernelWork(1.0, 3 + k, 4 if ladder == "solvent" else 0.3 + 5 * (k % 4))
         )
         for ladder in ("potmap", "solvent", "nonbond")
         for k, name in enumerate(names)

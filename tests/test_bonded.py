@@ -18,7 +18,7 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 from pele_ocl import Atoms, InputError, PositionalRestraint
 from pele_ocl.atoms import Angles, Bonded, HarmonicImpropers, OneFourPairs, Torsions
 from pele_ocl.energy import TERMS, VARIANTS, Energy, energy
-from pele_ocl.energy.bonded import addend
+from pele_ocl.energy.bonded import kernels
 from pele_ocl.energy.bonded.tasks import stable_order
 from pele_ocl.energy.result import ALL_TERMS, PASS_TERMS
 from pele_ocl.opencl import Device
@@ -37,10 +37,10 @@ SHAPES = pytest.mark.parametrize(
 
 
 def set_shape(monkeypatch, shape) -> None:
-    monkeypatch.setattr(addend, "LOCAL_BYTES", shape[2])
+    monkeypatch.setattr(kernels, "LOCAL_BYTES", shape[2])
     for name, value in zip(("ATOMS_CPU", "ITEMS_CPU"), shape, strict=False):
-        monkeypatch.setattr(addend, name, value)
-        monkeypatch.setattr(addend, name.replace("CPU", "GPU"), value)
+        monkeypatch.setattr(kernels, name, value)
+        monkeypatch.setattr(kernels, name.replace("CPU", "GPU"), value)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pyopencl as cl
 import pytest
 
 from pele_ocl import DeviceError, list_devices
-from pele_ocl.opencl import Device, Run, get_cpu_device, get_device, handles
+from pele_ocl.opencl import Device, Queue, get_cpu_device, get_device, handles
 from pele_ocl.opencl import device as devices
 from pele_ocl.opencl.device import install_hint
 from pele_ocl.opencl.runtimes import announced
@@ -387,14 +387,14 @@ def test_no_runtime_at_all_is_no_crash():
 
 
 def test_a_device_counts_the_bytes_of_its_buffers(device):
-    run = Run(device, "float32")
+    queue = Queue(device, "float32")
     device.buffers.start()
     before = device.buffers.now
-    kept = run.empty(1000)
-    dropped = run.upload(np.zeros(500))
+    kept = queue.empty(1000)
+    dropped = queue.upload(np.zeros(500))
     assert device.buffers.now - before == 4000 + 2000
     del dropped
-    run.zeros(250)
+    queue.zeros(250)
     assert (device.buffers.now - before, device.buffers.most - before) == (4000, 6000)
     del kept
     assert device.buffers.now == before

@@ -78,7 +78,7 @@ HELD = {
     "pele_ocl/jobs/energy.py": "def plan(",
     "pele_ocl/nonbond/entries.py": "TILE = ",
     "pele_ocl/nonbond/variants.py": "VARIANTS",
-    "pele_ocl/opencl/shared.py": "PAIR_MODEL",
+    "pele_ocl/opencl/interface.py": "PAIR_MODEL",
     "pele_ocl/potmap/variants.py": "MAP_METHODS",
     "pele_ocl/solvent/layout.py": "def of(",
     "pele_ocl/solvent/variants.py": "VARIANTS",

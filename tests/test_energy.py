@@ -14,7 +14,7 @@ from pele_ocl import Atoms, InputError, ParameterError, SolventModel, list_devic
 from pele_ocl.energy import TERMS, VARIANTS, Energy, PositionalRestraint, choose_variant, energy, squares
 from pele_ocl.energy.layout import RowsLayout, SquaresLayout
 from pele_ocl.energy.masks import Masks
-from pele_ocl.opencl import Device, Run
+from pele_ocl.opencl import Device, Queue
 from pele_ocl.opencl.building import GroupTooLargeError
 from pele_ocl.pairs import nonbonded_pairs
 from pele_ocl.plan import passes
@@ -415,20 +415,20 @@ def test_auto_is_a_variant_for_every_kind():
 def test_rows_where_groups_must_be_small(device, refused_by, monkeypatch):
     """Many devices take fewer work-items to a group than the layout has, some compilers even fewer."""
     monkeypatch.setattr(RowsLayout, "of", lambda *_: RowsLayout(1, 16, 4))
-    atoms, groups, build, keep, most = bonded(200, seed=17), [], Run.kernel, Run.bind_kernel, 16
+    atoms, groups, build, keep, most = bonded(200, seed=17), [], Queue.kernel, Queue.bind_kernel, 16
 
-    def build_if_small(run, *args, **defines):
+    def build_if_small(queue, *args, **defines):
         items = defines.get("ITEMS", 16 * defines.get("PARTS", 1))
         if items > most and refused_by == "compiler":
             raise GroupTooLargeError(f"{items} work-items are too many")
-        return build(run, *args, **defines)
+        return build(queue, *args, **defines)
 
-    def noted(run, kernel, shape, group, *args, **how):
+    def noted(queue, kernel, shape, group, *args, **how):
         groups.append(group[0])
-        return keep(run, kernel, shape, group, *args, **how)
+        return keep(queue, kernel, shape, group, *args, **how)
 
-    monkeypatch.setattr(Run, "kernel", build_if_small)
-    monkeypatch.setattr(Run, "bind_kernel", noted)
+    monkeypatch.setattr(Queue, "kernel", build_if_small)
+    monkeypatch.setattr(Queue, "bind_kernel", noted)
     if refused_by == "device":
         monkeypatch.setattr(Device, "largest_group", most)
     result = energy(atoms, **options(device, "float32", "rows"))
@@ -525,7 +525,7 @@ def test_repeating_leaves_results_as_they_are(device):
 def test_repeating_takes_all_launches_each_time(device, monkeypatch):
     plan, made = Energy(bonded(60, seed=17), device=device), []
     plan.evaluate()
-    monkeypatch.setattr(Run, "launch_bound", lambda run, launches, m, *_: made.append((list(launches), m)))
+    monkeypatch.setattr(Queue, "launch_bound", lambda queue, launches, m, *_: made.append((list(launches), m)))
     plan.repeat(3)
     assert made == [(plan._idle[0].passes.launches, 1)] * 3
 

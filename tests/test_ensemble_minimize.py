@@ -22,7 +22,7 @@ from pele_ocl import (
 from pele_ocl.ensemble import minimizing
 from pele_ocl.minimize import shared
 from pele_ocl.opencl.launch import BoundLaunch
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl.queue import Queue
 
 LARGE = PEPTIDE[:57]
 MOLECULES = [LARGE, PEPTIDE[:30], LARGE, PEPTIDE[:41]]
@@ -108,13 +108,13 @@ def test_rows_share_launches_and_molecules_are_prepared_once(device, monkeypatch
 
     monkeypatch.setattr(shared.Member, "__init__", counted)
     launched: list[tuple[str, int]] = []
-    launch = Run.launch_bound
+    launch = Queue.launch_bound
 
     def kept(self, launches: Sequence[BoundLaunch], count: int, *args, **named) -> None:
         launched.extend((each.kernel.name, count) for each in launches)
         launch(self, launches, count, *args, **named)
 
-    monkeypatch.setattr(Run, "launch_bound", kept)
+    monkeypatch.setattr(Queue, "launch_bound", kept)
     ensemble = Ensemble([PEPTIDE[:30]] * 6, terms=[PositionalRestraint(5.0)], device=device)
     for call in range(3):
         ensemble.positions[:] = [shaken(0.1, k, MOLECULES[1]) for k in range(6)]

@@ -17,7 +17,7 @@ from pele_ocl.atoms import Atoms
 from pele_ocl.cli.options import structure_options
 from pele_ocl.errors import FormatError, InputError
 from pele_ocl.formats import is_pqr, read_pqr
-from pele_ocl.formats.pqr import Fields, fields_of, fields_of_each
+from pele_ocl.formats.pqr import PqrFields, fields_of, fields_of_each
 from pele_ocl.inputfile import InputFile, read_file
 from pele_ocl.reading import read as read_any
 
@@ -212,19 +212,19 @@ def any_line(rng: random.Random) -> str:
     return f"{record} {serial} {name} {rng.choice(['ALA', 'NALA'])} {together} {place} {numbers}"
 
 
-def outcome(read_fields: Callable[..., Fields], lines: list[str], places: object) -> object:
+def outcome(read_fields: Callable[..., PqrFields], lines: list[str], places: object) -> object:
     try:
         found = read_fields(lines, places)
     except FormatError as error:
         return str(error)
-    return {each.name: np.array(getattr(found, each.name)).tolist() for each in fields(Fields)}
+    return {each.name: np.array(getattr(found, each.name)).tolist() for each in fields(PqrFields)}
 
 
 def test_lines_together_are_read_as_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain lines, others, and such with any letter changed, dropped or put in."""
     rng, read_together, read_one_by_one = random.Random(1), 0, list[int]()
 
-    def counted(lines: list[str], places: object) -> Fields:
+    def counted(lines: list[str], places: object) -> PqrFields:
         read_one_by_one.append(len(lines))
         return fields_of_each(lines, places)
 

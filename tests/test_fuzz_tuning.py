@@ -18,7 +18,7 @@ from conftest import DEVICES
 
 from pele_ocl import FormatError, tuning
 from pele_ocl.bench.tune import VARIANTS
-from pele_ocl.tuning import RULES, SIZES, Choice, Entry, Finding, TuningWarning, choices_for, store
+from pele_ocl.tuning import RULES, SIZES, BestChoice, Choice, Entry, TuningWarning, choices_for, store
 from pele_ocl.tuning.findings import as_json, versions
 
 DEVICE = DEVICES[0]
@@ -41,7 +41,7 @@ def sound() -> Entry:
     """An entry of the device with a choice for every quantity, in both precisions."""
     version, kernels = versions()
     found = [
-        Finding(quantity, precision, SIZE, choices_for(VARIANTS[quantity], DEVICE, precision, SIZE)[0], 1.0, 1.5)
+        BestChoice(quantity, precision, SIZE, choices_for(VARIANTS[quantity], DEVICE, precision, SIZE)[0], 1.0, 1.5)
         for quantity in SIZES
         for precision in ("float32", "float64")
     ]

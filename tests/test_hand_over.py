@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from pele_ocl.opencl import Run, building
+from pele_ocl.opencl import Queue, building
 from pele_ocl.paths import shipped
 
 ITEMS, GROUPS, LAUNCHES = 8, 200, 50
@@ -37,15 +37,15 @@ def test_the_last_group_sees_what_all_wrote_and_resets_the_counter(device, monke
         pytest.skip("no fence over the device")
     source = building.source_of
     monkeypatch.setattr(building, "source_of", lambda file: PROBE if file == "hand_over.cl" else source(file))
-    run = Run(device, "float32")
-    kernel = run.kernel("hand_over.cl", "probe", FUSED=1, ITEMS=ITEMS)
-    left, arrivals, sums = (run.zeros(n, np.int32) for n in (ITEMS * GROUPS, 1, ITEMS * LAUNCHES))
+    queue = Queue(device, "float32")
+    kernel = queue.kernel("hand_over.cl", "probe", FUSED=1, ITEMS=ITEMS)
+    left, arrivals, sums = (queue.zeros(n, np.int32) for n in (ITEMS * GROUPS, 1, ITEMS * LAUNCHES))
     for turn in range(LAUNCHES):
-        run.launch(kernel, (ITEMS * GROUPS,), (ITEMS,), dict(turn=turn, left=left, arrivals=arrivals, sums=sums))
+        queue.launch(kernel, (ITEMS * GROUPS,), (ITEMS,), dict(turn=turn, left=left, arrivals=arrivals, sums=sums))
     numbers = np.arange(ITEMS * GROUPS).reshape(GROUPS, ITEMS).sum(axis=0)
     expected = np.roll(numbers, -1) + GROUPS * np.arange(LAUNCHES)[:, None]
-    np.testing.assert_array_equal(run.download(sums, ITEMS * LAUNCHES, np.int32).reshape(LAUNCHES, ITEMS), expected)
-    assert run.download(arrivals, 1, np.int32) == 0
+    np.testing.assert_array_equal(queue.download(sums, ITEMS * LAUNCHES, np.int32).reshape(LAUNCHES, ITEMS), expected)
+    assert queue.download(arrivals, 1, np.int32) == 0
 
 
 @pytest.mark.parametrize("text", ["common/hand_over.clh:group_arrives_last", "energy/squares/collect.clh:collect_last"])
@@ -96,20 +96,20 @@ def test_steps_of_one_launch_wait_for_those_before(device, monkeypatch):
         pytest.skip("no fence over the device")
     source = building.source_of
     monkeypatch.setattr(building, "source_of", lambda file: STEPS if file == "tickets.cl" else source(file))
-    run = Run(device, "float32")
-    kernel = run.kernel("tickets.cl", "probe", FUSED=1, ITEMS=ITEMS)
+    queue = Queue(device, "float32")
+    kernel = queue.kernel("tickets.cl", "probe", FUSED=1, ITEMS=ITEMS)
     left, sums, counters = (
-        run.zeros(3 * ITEMS * GROUPS, np.int32),
-        run.zeros(LAUNCHES, np.int32),
-        run.zeros(4 * 32, np.int32),
+        queue.zeros(3 * ITEMS * GROUPS, np.int32),
+        queue.zeros(LAUNCHES, np.int32),
+        queue.zeros(4 * 32, np.int32),
     )
     expected = []
     for turn in range(LAUNCHES):
         arguments = dict(turn=turn, per_step=GROUPS, left=left, sums=sums, counters=counters)
-        run.launch(kernel, (3 * ITEMS * GROUPS,), (ITEMS,), arguments)
+        queue.launch(kernel, (3 * ITEMS * GROUPS,), (ITEMS,), arguments)
         group, item = np.arange(GROUPS)[:, None], np.arange(ITEMS)
         first = turn + group * ITEMS + item
         second = np.roll(first.sum(axis=0), -1) % 1009 + group
         expected.append(second.sum(axis=0)[1])
-    np.testing.assert_array_equal(run.download(sums, LAUNCHES, np.int32), expected)
-    assert not run.download(counters, 4 * 32, np.int32).any()
+    np.testing.assert_array_equal(queue.download(sums, LAUNCHES, np.int32), expected)
+    assert not queue.download(counters, 4 * 32, np.int32).any()

@@ -15,7 +15,7 @@ from pele_ocl.bench.systems import load
 from pele_ocl.ions import SPECIES
 from pele_ocl.ions.counts import count_ions, salt_ions
 from pele_ocl.ions.placement import Placement, WorkSplit
-from pele_ocl.opencl import Run
+from pele_ocl.opencl import Queue
 from pele_ocl.reference.ions import allowed_points
 from pele_ocl.reference.ions import place_ions as reference
 from pele_ocl.reference.potmap import potmap as potential_of
@@ -107,8 +107,8 @@ def test_any_map_and_any_order_of_charges(device, precision, shape, smooth):
     charges = rng.choice([-2.0, -1.0, 1.0, 2.0, 3.0], 150).tolist()
     allowed = allowed_points(atom[None], grid, 0.9)
     points, before, _ = reference(potential, grid, allowed, charges, 2.1)
-    run = Run(device, precision)
-    placement = Placement(run, grid, potential, atom[None], 0.9, 2.1)
+    queue = Queue(device, precision)
+    placement = Placement(queue, grid, potential, atom[None], 0.9, 2.1)
     found, potentials = placement.place([COULOMB_KCAL_A * q for q in charges])
     assert placement.n_allowed == allowed.sum()
     if precision == "float64":
@@ -132,8 +132,8 @@ def test_no_block_is_left_alone_that_holds_the_next_ion(device, seed):
     points, _, _ = reference(potential, grid, allowed_points(atom, grid, 1), charges, apart)
     if not device.has_float64:
         pytest.skip(f"{device} has no float64")
-    run = Run(device, "float64")
-    found, _ = Placement(run, grid, potential, atom, 1, apart).place([COULOMB_KCAL_A * q for q in charges])
+    queue = Queue(device, "float64")
+    found, _ = Placement(queue, grid, potential, atom, 1, apart).place([COULOMB_KCAL_A * q for q in charges])
     np.testing.assert_array_equal(found, points)
 
 
@@ -141,8 +141,8 @@ def test_putting_the_work_off_changes_no_bit(device, precision):
     """Each ion found the potential that adding all ions before it to the whole map gives."""
     atoms, base = base_map("ubiquitin")
     charges = [COULOMB_KCAL_A * q for q in (1.0, -1.0, 2.0) * 20]
-    run = Run(device, precision)
-    placement = Placement(run, base.grid, base.values, atoms.positions, 6, 8)
+    queue = Queue(device, precision)
+    placement = Placement(queue, base.grid, base.values, atoms.positions, 6, 8)
     points, potentials = placement.place(charges)
     for k in range(5, 60, 9):
         before = placement.with_ions(base.values, points[:k], potentials[:k], charges[:k])
@@ -159,8 +159,8 @@ def test_any_layout_gives_the_same_ions(device, layout):
     charges = [COULOMB_KCAL_A, -COULOMB_KCAL_A] * 10
     found = []
     for each in (None, layout):
-        run = Run(device, "float32")
-        placement = Placement(run, base.grid, base.values, atoms.positions, 6, 10, each)
+        queue = Queue(device, "float32")
+        placement = Placement(queue, base.grid, base.values, atoms.positions, 6, 10, each)
         found.append((placement.n_allowed, *placement.place(charges)))
     assert found[0][0] == found[1][0]
     np.testing.assert_array_equal(found[0][1], found[1][1])

@@ -12,8 +12,8 @@ from conftest import DEVICES, random_atoms
 from tolerance import BORN_RADIUS, SOFT_ROOT, TWIN
 
 from pele_ocl import DeviceError, KernelBuildError, Solvent
-from pele_ocl.opencl import Run, building
-from pele_ocl.opencl import run as runs
+from pele_ocl.opencl import Queue, building
+from pele_ocl.opencl import queue as queues
 from pele_ocl.opencl.kernel import get_kernel
 from pele_ocl.paths import shipped
 
@@ -86,19 +86,19 @@ def test_what_compilers_warn_of(monkeypatch, code, warns):
 
 
 def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):
-    run = Run(device, "float32")
+    queue = Queue(device, "float32")
     asked = "solvent/ladder/pair.cl", "born_sums_pair", 1, None
-    _, group = run.group_kernel(*asked, GB_RADIUS_OBC=1)
+    _, group = queue.group_kernel(*asked, GB_RADIUS_OBC=1)
     assert group <= device.largest_group
-    monkeypatch.setattr(Run, "_most_items", lambda self, kernel: 32)
-    assert run.group_kernel(*asked, GB_RADIUS_OBC=1)[1] == 32
+    monkeypatch.setattr(Queue, "_most_items", lambda self, kernel: 32)
+    assert queue.group_kernel(*asked, GB_RADIUS_OBC=1)[1] == 32
 
 
 def test_what_opencl_refuses_is_a_device_error(device):
-    run = Run(device, "float32")
-    buffer = run.empty(4)
+    queue = Queue(device, "float32")
+    buffer = queue.empty(4)
     with pytest.raises(DeviceError, match="refuses the work"):
-        run.read(np.empty(1000, np.float32), buffer)
+        queue.read(np.empty(1000, np.float32), buffer)
 
 
 def test_building_does_not_count_as_running(device, monkeypatch):
@@ -106,39 +106,41 @@ def test_building_does_not_count_as_running(device, monkeypatch):
     monkeypatch.setattr(building, "_build", lambda *arguments: (time.sleep(0.3), build(*arguments))[1])
     device.kernels.clear()
     device.programs.clear()
-    run = Run(device, "float32")
+    queue = Queue(device, "float32")
 
     def launch(name, group):
-        kernel = run.kernel("nonbond/scan.cl", name, GROUP=group)
-        run.launch(kernel, (2,), (group,), dict(n=4, values=run.zeros(4, np.int32), totals=run.zeros(2, np.int32)))
+        kernel = queue.kernel("nonbond/scan.cl", name, GROUP=group)
+        queue.launch(
+            kernel, (2,), (group,), dict(n=4, values=queue.zeros(4, np.int32), totals=queue.zeros(2, np.int32))
+        )
         device.queue.finish()
 
-    assert run.elapsed_seconds == 0
+    assert queue.elapsed_seconds == 0
     for name, group in (("scan_blocks", 1), ("add_totals", 2), ("add_totals", 2)):
         launch(name, group)
-    first, second, third = (event.profile for event in run.events)
+    first, second, third = (event.profile for event in queue.events)
     assert second.start - first.end > 0.3e9
-    assert run.elapsed_seconds == pytest.approx((first.end - first.start + third.end - second.start) * 1e-9)
+    assert queue.elapsed_seconds == pytest.approx((first.end - first.start + third.end - second.start) * 1e-9)
 
 
 def test_building_of_bound_launches_does_not_count_either(device):
     """A runtime may build as late as at the launch: time before a kernel's first one is left out."""
     device.kernels.clear()
     device.programs.clear()
-    bound, run = [], Run(device, "float32")
+    bound, queue = [], Queue(device, "float32")
     for name, group in (("scan_blocks", 1), ("add_totals", 2), ("add_totals", 2)):
-        arguments = dict(n=4, values=run.zeros(4, np.int32), totals=run.zeros(2, np.int32))
-        bound.append(run.bind("nonbond/scan.cl", name, (2, 1), (group, 1), arguments, GROUP=group))
+        arguments = dict(n=4, values=queue.zeros(4, np.int32), totals=queue.zeros(2, np.int32))
+        bound.append(queue.bind("nonbond/scan.cl", name, (2, 1), (group, 1), arguments, GROUP=group))
     for firsts in ({0, 1}, set()):
-        run = Run(device, "float32")
+        queue = Queue(device, "float32")
         for launch in bound:
-            run.launch_bound([launch], 1)
+            queue.launch_bound([launch], 1)
             device.queue.finish()
             time.sleep(0.1)
-        assert run.firsts == firsts
-        first, second, third = (event.profile for event in run.events)
+        assert queue.firsts == firsts
+        first, second, third = (event.profile for event in queue.events)
         left_out = second.start - first.end if firsts else 0
-        assert run.elapsed_seconds == pytest.approx((third.end - first.start - left_out) * 1e-9)
+        assert queue.elapsed_seconds == pytest.approx((third.end - first.start - left_out) * 1e-9)
 
 
 def test_a_missing_macro_is_a_sentence(device):
@@ -158,32 +160,34 @@ def test_short_functions_are_exact_and_equal_their_portable_twin(device, precisi
     x = np.geomspace(1e-6, 1e8, 4096)
     for width in probe_widths(device, precision):
         for portable in (False, True):
-            run = Run(device, precision, portable=portable)
-            kernel = run.kernel("probe.cl", "probe", width, PROBE=len(PROBE))
-            inverses, roots, bare, powers, sums = (run.empty(len(x)) for _ in range(5))
-            arguments = dict(x=run.upload(x), inverses=inverses, roots=roots, bare_roots=bare, powers=powers, sums=sums)
-            run.launch(kernel, (len(x) // width,), (1,), arguments)
+            queue = Queue(device, precision, portable=portable)
+            kernel = queue.kernel("probe.cl", "probe", width, PROBE=len(PROBE))
+            inverses, roots, bare, powers, sums = (queue.empty(len(x)) for _ in range(5))
+            arguments = dict(
+                x=queue.upload(x), inverses=inverses, roots=roots, bare_roots=bare, powers=powers, sums=sums
+            )
+            queue.launch(kernel, (len(x) // width,), (1,), arguments)
             rounded = x.astype(precision).astype(float)
-            np.testing.assert_allclose(run.download(inverses, len(x)), 1 / rounded, rtol=TWIN[precision])
+            np.testing.assert_allclose(queue.download(inverses, len(x)), 1 / rounded, rtol=TWIN[precision])
             for values in (roots, bare):
-                np.testing.assert_allclose(run.download(values, len(x)), 1 / np.sqrt(rounded), rtol=TWIN[precision])
+                np.testing.assert_allclose(queue.download(values, len(x)), 1 / np.sqrt(rounded), rtol=TWIN[precision])
             # An error of x's last digit is one of 2^x's by as much times x.
             small = rounded < 100
-            found = run.download(powers, len(x))
+            found = queue.download(powers, len(x))
             np.testing.assert_allclose(found[small], 2 ** -rounded[small], rtol=30 * TWIN[precision])
             assert np.abs(found[~small]).max() < 1e-30
             by_vector = rounded.reshape(-1, width).sum(axis=1)
-            np.testing.assert_allclose(run.download(sums, len(x) // width), by_vector, rtol=TWIN[precision])
+            np.testing.assert_allclose(queue.download(sums, len(x) // width), by_vector, rtol=TWIN[precision])
 
 
 def test_soft_roots_are_as_good_as_they_say(device, monkeypatch):
     shipped_source = building.source_of
     monkeypatch.setattr(building, "source_of", lambda file: SOFT_PROBE if file == "probe.cl" else shipped_source(file))
     x = np.geomspace(1e-3, 1e6, 100_000).astype(np.float32)
-    run = Run(device, "float32")
-    roots = run.empty(len(x))
-    run.launch(run.kernel("probe.cl", "probe", SOFT=1), (len(x),), (1,), dict(x=run.upload(x), roots=roots))
-    np.testing.assert_allclose(run.download(roots, len(x)), 1 / np.sqrt(x.astype(float)), rtol=SOFT_ROOT)
+    queue = Queue(device, "float32")
+    roots = queue.empty(len(x))
+    queue.launch(queue.kernel("probe.cl", "probe", SOFT=1), (len(x),), (1,), dict(x=queue.upload(x), roots=roots))
+    np.testing.assert_allclose(queue.download(roots, len(x)), 1 / np.sqrt(x.astype(float)), rtol=SOFT_ROOT)
 
 
 def test_tiled_is_the_same_with_portable_mathematics(device, precision, monkeypatch):
@@ -191,9 +195,9 @@ def test_tiled_is_the_same_with_portable_mathematics(device, precision, monkeypa
     plan = Solvent(atoms, variant="tiled", precision=precision, device=device)
     own = plan.evaluate().born_radii
     portably = []
-    monkeypatch.setattr(runs, "Run", partial(Run, portable=True))
+    monkeypatch.setattr(queues, "Queue", partial(Queue, portable=True))
     get = lambda *args, **macros: portably.append(args[5]) or get_kernel(*args, **macros)  # noqa: E731
-    monkeypatch.setattr(runs, "get_kernel", get)
+    monkeypatch.setattr(queues, "get_kernel", get)
     portable = Solvent(atoms, variant="tiled", precision=precision, device=device).evaluate().born_radii
     assert portably
     assert all(portably)

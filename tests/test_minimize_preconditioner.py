@@ -12,7 +12,8 @@ import pele_ocl
 from pele_ocl import Atoms, Minimizer, PositionalRestraint, SolventModel
 from pele_ocl.atoms import HarmonicImpropers, UreyBradley, elements_of
 from pele_ocl.minimize.preconditioner import BLOCK, FIRST_STIFFNESS, HALF, REACH, REST, SIDE, block_order
-from pele_ocl.opencl.shared import StepState
+from pele_ocl.minimize.seats import PlanSeats, Seated
+from pele_ocl.opencl.interface import StepState
 from pele_ocl.paths import shipped
 from pele_ocl.reference.bonded import angle, distance, torsion
 from pele_ocl.units import KJ_PER_MOL_NM
@@ -63,16 +64,17 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
     """
     with plan.energy._lent(1) as pipeline:
         steps = plan._iteration_of(pipeline.passes)
-        run = pipeline.passes.run.anew(False)
+        queue = pipeline.passes.queue.anew(False)
         encoded = np.empty((1, x.size), pipeline.passes.encoding.dtype)
         pipeline.encode(x[np.newaxis], slice(0, 1), encoded, None)
-        steps.load(run, 0, encoded[0], steps.first_state(int(plan.free.sum())))
+        seats = PlanSeats(queue, pipeline, steps)
+        seats.enter([Seated(0, plan, pipeline, x, plan.free, encoded[0], np.zeros(3))])
         if gradient is not None:
             state = steps.first_state(int(plan.free.sum()))
             state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, plan.free.sum() * gradient**2
-            run.write(steps.per_seat["state"][0], state)
-        assert steps.prepare(run, [0]) == 5
-        blocks = run.download(steps.per_seat["inverses"][0], steps.per_seat["inverses"][1] // run.dtype.itemsize)
+            queue.write(steps.per_seat["state"][0], state)
+        seats.iterate(1)
+        blocks = queue.download(steps.per_seat["inverses"][0], steps.per_seat["inverses"][1] // queue.dtype.itemsize)
     return blocks.reshape(-1, SIDE, SIDE)
 
 
@@ -190,7 +192,7 @@ def test_groups_of_gpus(device, monkeypatch):
     exact = built_blocks(Minimizer(PEPTIDE, **options), START)
     shape = pele_ocl.minimize.iteration.Shape(128, 32, 64, 64, 2)
     monkeypatch.setattr("pele_ocl.minimize.iteration.Shape.of", lambda *_: shape)
-    monkeypatch.setattr("pele_ocl.minimize.preconditioner._fits", lambda run: True)
+    monkeypatch.setattr("pele_ocl.minimize.preconditioner._fits", lambda queue: True)
     plan = Minimizer(PEPTIDE, **options)
     blocks = built_blocks(plan, START)
     np.testing.assert_allclose(blocks, exact, rtol=0, atol=1e-5 * np.abs(exact).max())

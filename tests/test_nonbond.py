@@ -14,7 +14,7 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 from pele_ocl import Atoms, DeviceError, InputError, SolventModel
 from pele_ocl.atoms.charges import rounded_charges
 from pele_ocl.nonbond import VARIANTS, Nonbond, choose_variant, nonbond
-from pele_ocl.opencl import Device, Run, building, get_cpu_device
+from pele_ocl.opencl import Device, Queue, building, get_cpu_device
 from pele_ocl.pairs import PairList, all_pairs, pairs_within
 from pele_ocl.reference.nonbond import nonbond as reference
 from pele_ocl.solvent import solvent
@@ -519,7 +519,7 @@ def test_no_atoms(device):
     ],
 )  # fmt: skip
 def test_devices_of_small_groups(device, variant, limit, monkeypatch):
-    monkeypatch.setattr(Run, "_most_items", lambda self, kernel: limit)
+    monkeypatch.setattr(Queue, "_most_items", lambda self, kernel: limit)
     device.kernels.clear()
     device.programs.clear()
     atoms = random_atoms(40)

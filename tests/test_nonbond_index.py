@@ -12,8 +12,8 @@ from pele_ocl.nonbond.index import (
     segments_by_sorting,
     sort_keys,
 )
-from pele_ocl.opencl import Run
-from pele_ocl.opencl.shared import ONE_FOUR, Role
+from pele_ocl.opencl import Queue
+from pele_ocl.opencl.interface import ONE_FOUR, Role
 from pele_ocl.pairs import PairList
 
 NEAR_POWERS = sorted({0, 1, 2, *(2**k + d for k in range(2, 17) for d in (-1, 0, 1))})
@@ -22,26 +22,26 @@ ORDERS = ("random", "many equal", "ascending", "descending", "all equal", "large
 
 
 @pytest.fixture
-def run(device):
-    return Run(device, "float32")
+def queue(device):
+    return Queue(device, "float32")
 
 
-def in_and_out(run, action, values):
+def in_and_out(queue, action, values):
     """Values (n) after an action of the index, which works in place."""
-    buffer = run.empty(len(values), values.dtype)
+    buffer = queue.empty(len(values), values.dtype)
     if len(values):
-        run.write(buffer, values)
-    action(run, buffer, len(values))
-    return run.download(buffer, len(values), values.dtype) if len(values) else values
+        queue.write(buffer, values)
+    action(queue, buffer, len(values))
+    return queue.download(buffer, len(values), values.dtype) if len(values) else values
 
 
-def assert_prefix_sum(run, n):
+def assert_prefix_sum(queue, n):
     values = np.random.default_rng(n).integers(0, 100, n).astype(np.int32)
     expected = np.concatenate([[0], np.cumsum(values)])[:n]
-    np.testing.assert_array_equal(in_and_out(run, prefix_sum, values), expected)
+    np.testing.assert_array_equal(in_and_out(queue, prefix_sum, values), expected)
 
 
-def assert_sorted(run, n, order="random"):
+def assert_sorted(queue, n, order="random"):
     rng = np.random.default_rng(n)
     keys = rng.integers(0, 2**64 - 1, n, np.uint64, endpoint=True)
     if order == "many equal":
@@ -54,61 +54,61 @@ def assert_sorted(run, n, order="random"):
         keys[:] = 5
     elif order == "largest":  # the network stands in for places beyond the end by this number
         keys[::3] = 2**64 - 1
-    np.testing.assert_array_equal(in_and_out(run, sort_keys, keys), np.sort(keys))
+    np.testing.assert_array_equal(in_and_out(queue, sort_keys, keys), np.sort(keys))
 
 
 @pytest.mark.parametrize("n", NEAR_POWERS)
-def test_prefix_sum(run, n):
-    assert_prefix_sum(run, n)
+def test_prefix_sum(queue, n):
+    assert_prefix_sum(queue, n)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", LARGE)
-def test_long_prefix_sum(run, n):
-    assert_prefix_sum(run, n)
+def test_long_prefix_sum(queue, n):
+    assert_prefix_sum(queue, n)
 
 
-def test_prefix_sum_of_negative_numbers(run):
+def test_prefix_sum_of_negative_numbers(queue):
     values = np.random.default_rng(0).integers(-9, 9, 3000).astype(np.int32)
-    np.testing.assert_array_equal(in_and_out(run, prefix_sum, values), np.cumsum(values) - values)
+    np.testing.assert_array_equal(in_and_out(queue, prefix_sum, values), np.cumsum(values) - values)
 
 
 @pytest.mark.parametrize("n", NEAR_POWERS)
-def test_sort(run, n):
-    assert_sorted(run, n)
+def test_sort(queue, n):
+    assert_sorted(queue, n)
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("n", [1, 2, 3, 511, 512, 513, 1025, 5000])
-def test_sort_of_awkward_orders(run, n, order):
-    assert_sorted(run, n, order)
+def test_sort_of_awkward_orders(queue, n, order):
+    assert_sorted(queue, n, order)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", LARGE)
-def test_long_sort(run, n):
-    assert_sorted(run, n)
+def test_long_sort(queue, n):
+    assert_sorted(queue, n)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
-def test_long_sort_of_awkward_orders(run, order):
-    assert_sorted(run, 2**20 + 1, order)
+def test_long_sort_of_awkward_orders(queue, order):
+    assert_sorted(queue, 2**20 + 1, order)
 
 
-def test_smaller_groups_sort_and_add_the_same(run, device, monkeypatch):
+def test_smaller_groups_sort_and_add_the_same(queue, device, monkeypatch):
     monkeypatch.setattr(type(device), "largest_group", 8)
     for n in (15, 16, 17, 100, 1000):
-        assert_sorted(run, n)
-        assert_prefix_sum(run, n)
+        assert_sorted(queue, n)
+        assert_prefix_sum(queue, n)
 
 
 # Segments
 
 
-def on_device(run, pairs):
+def on_device(queue, pairs):
     second = pairs.second.astype(np.uint32) | np.where(pairs.one_four, np.uint32(ONE_FOUR), np.uint32(0))
-    return run.upload(np.column_stack([pairs.first.astype(np.uint32), second]), np.uint32)
+    return queue.upload(np.column_stack([pairs.first.astype(np.uint32), second]), np.uint32)
 
 
 def expected_segments(pairs, role):
@@ -142,38 +142,38 @@ def some_lists():
 
 @pytest.mark.parametrize("name", some_lists())
 @pytest.mark.parametrize("role", [Role.FIRSTS, Role.SECONDS, Role.BOTH])
-def test_counting(run, name, role):
+def test_counting(queue, name, role):
     pairs = some_lists()[name]
-    found = segments_by_counting(run, on_device(run, pairs), len(pairs), pairs.n_atoms, role)
+    found = segments_by_counting(queue, on_device(queue, pairs), len(pairs), pairs.n_atoms, role)
     offsets, numbers, neighbours = expected_segments(pairs, role)
-    np.testing.assert_array_equal(run.download(found.offsets, len(offsets), np.int32), offsets)
-    np.testing.assert_array_equal(run.download(found.pairs, len(numbers), np.int32), numbers)
+    np.testing.assert_array_equal(queue.download(found.offsets, len(offsets), np.int32), offsets)
+    np.testing.assert_array_equal(queue.download(found.pairs, len(numbers), np.int32), numbers)
     if role == Role.BOTH:
-        np.testing.assert_array_equal(run.download(found.neighbours, len(numbers), np.uint32), neighbours)
+        np.testing.assert_array_equal(queue.download(found.neighbours, len(numbers), np.uint32), neighbours)
 
 
 @pytest.mark.parametrize("name", some_lists())
 @pytest.mark.parametrize("role", [Role.FIRSTS, Role.SECONDS])
-def test_sorting(run, name, role):
+def test_sorting(queue, name, role):
     pairs = some_lists()[name]
-    found = segments_by_sorting(run, on_device(run, pairs), len(pairs), pairs.n_atoms, role)
+    found = segments_by_sorting(queue, on_device(queue, pairs), len(pairs), pairs.n_atoms, role)
     offsets, numbers, _ = expected_segments(pairs, role)
-    np.testing.assert_array_equal(run.download(found.offsets, len(offsets), np.int32), offsets)
-    np.testing.assert_array_equal(run.download(found.pairs, len(numbers), np.int32), numbers)
+    np.testing.assert_array_equal(queue.download(found.offsets, len(offsets), np.int32), offsets)
+    np.testing.assert_array_equal(queue.download(found.pairs, len(numbers), np.int32), numbers)
 
 
 @pytest.mark.parametrize("role", [Role.FIRSTS, Role.BOTH])
-def test_an_atom_in_a_hundred_thousand_pairs_is_sorted_quickly(run, role):
+def test_an_atom_in_a_hundred_thousand_pairs_is_sorted_quickly(queue, role):
     """One work-item sorts the atom's segment: a sort that took the square of its length would need minutes."""
     others = np.random.default_rng(5).permutation(np.arange(1, 100_001))
     pairs = PairList(100_001, np.zeros(100_000, int), others, one_four=others % 7 == 0)
-    on_it = on_device(run, pairs)
+    on_it = on_device(queue, pairs)
     start = time.perf_counter()
-    found = segments_by_counting(run, on_it, len(pairs), pairs.n_atoms, role)
-    run.device.queue.finish()
+    found = segments_by_counting(queue, on_it, len(pairs), pairs.n_atoms, role)
+    queue.device.queue.finish()
     assert time.perf_counter() - start < 10
     offsets, numbers, neighbours = expected_segments(pairs, role)
-    np.testing.assert_array_equal(run.download(found.offsets, len(offsets), np.int32), offsets)
-    np.testing.assert_array_equal(run.download(found.pairs, len(numbers), np.int32), numbers)
+    np.testing.assert_array_equal(queue.download(found.offsets, len(offsets), np.int32), offsets)
+    np.testing.assert_array_equal(queue.download(found.pairs, len(numbers), np.int32), numbers)
     if role == Role.BOTH:
-        np.testing.assert_array_equal(run.download(found.neighbours, len(numbers), np.uint32), neighbours)
+        np.testing.assert_array_equal(queue.download(found.neighbours, len(numbers), np.uint32), neighbours)

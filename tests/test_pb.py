@@ -14,7 +14,7 @@ import pytest
 import pele_ocl
 from pele_ocl import Atoms, DeviceError, Grid, InputError, ParameterError, PBIon, PBModel, PeleError, PoissonBoltzmann
 from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.opencl.run import Run
+from pele_ocl.opencl.queue import Queue
 from pele_ocl.pb import SOLVERS, centre_of, focusing_grids, grid_at, lowered_shape
 from pele_ocl.pb.launching import Launching
 from pele_ocl.pb.probes import probe_points
@@ -216,7 +216,7 @@ UNEVEN = Grid([-6.1, -5.3, -5.9], [0.61, 0.53, 0.47], [20, 21, 26])
 @pytest.mark.parametrize("surface", ["edges", "mol", "smol", "spl2"])
 def test_surface_is_the_definition_bit_by_bit(surface):
     problem = problem_of(random_molecule(one_without=True), PBModel(ions=SALT, surface=surface, density=3), UNEVEN)
-    launching = Launching(Run(get_device(), "float32"))
+    launching = Launching(Queue(get_device(), "float32"))
     probes = probe_points(launching, problem.solute, problem.model)
     expected = reference.probe_points(problem.solute, problem.model)
     if surface != "spl2":

@@ -17,7 +17,7 @@ import pele_ocl
 from pele_ocl.binding import Binding
 from pele_ocl.binding.pele import PoseEvaluator, find_run, read_report
 from pele_ocl.binding.pele.agreement import Agreement
-from pele_ocl.binding.pele.cutoffs import Groups
+from pele_ocl.binding.pele.cutoffs import AtomGroups
 from pele_ocl.errors import FormatError
 from pele_ocl.forcefield import ForceField, read_control
 from pele_ocl.pairs import nonbonded_pairs
@@ -251,7 +251,7 @@ def test_names_of_two_words_between_single_blanks(tmp_path):
 
 def far_pairs(atoms):
     """Pairs of atoms whose groups are beyond their cutoff, written out."""
-    groups = Groups.of(atoms)
+    groups = AtomGroups.of(atoms)
     members = [np.flatnonzero(groups.index == g) for g in range(len(groups))]
     centroids = np.array([atoms.positions[own].mean(axis=0) for own in members])
     charges = np.array([atoms.charges[own].sum() for own in members])

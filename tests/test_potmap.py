@@ -11,7 +11,7 @@ from maps_helpers import relative
 from tolerance import MAP
 
 from pele_ocl import Atoms, DeviceError, Grid, InputError, list_devices, potmap
-from pele_ocl.opencl import Device, Run
+from pele_ocl.opencl import Device, Queue
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS, MapProblem, choose_variant, map_slab, plan, slabs
 from pele_ocl.potmap.bins import BinGrid
@@ -187,12 +187,12 @@ def test_layouts_give_the_same_map(device, layout):
     atoms = random_atoms(300)
     grid = offset_grid(atoms, (33, 17, 9))
     task = MapProblem.of(atoms, grid, PotentialModel(), COULOMB_KCAL_A, False, "float32")
-    run = Run(device, "float32")
-    steps = blocked(run, task, layout)
-    slab = MapSlab.on(run, task, 0, 9, steps.pad)
-    steps.add(run, slab, 0, len(atoms))
+    queue = Queue(device, "float32")
+    steps = blocked(queue, task, layout)
+    slab = MapSlab.on(queue, task, 0, 9, steps.pad)
+    steps.add(queue, slab, 0, len(atoms))
     values = np.empty((1, *grid.shape[::-1]), np.float32)
-    slab.download(run, values)
+    slab.download(queue, values)
     assert relative(values[0], expected_map("layouts", atoms, grid)) < MAP["float32"]
 
 
@@ -387,9 +387,9 @@ def test_several_devices_share_the_slabs(monkeypatch):
 def test_like_devices_get_equal_shares_and_quick_ones_help_the_others():
     atoms = random_atoms(3)
     task = MapProblem.of(atoms, offset_grid(atoms, (2, 2, 64)), PotentialModel(), 1.0, False, "float32")
-    work = slabs.Work(task, None, workers=4)
+    work = slabs.RemainingSlabs(task, None, workers=4)
     assert [work.take(worker, 100) for worker in range(4)] == [(0, 16), (16, 32), (32, 48), (48, 64)]
-    work = slabs.Work(task, None, workers=2)
+    work = slabs.RemainingSlabs(task, None, workers=2)
     taken = [work.take(0, 32), work.take(1, 4), work.take(0, 100)]
     assert taken == [(0, 32), (32, 36), (50, 64)]
     while (slices := work.take(1, 5)) is not None:
@@ -400,9 +400,9 @@ def test_like_devices_get_equal_shares_and_quick_ones_help_the_others():
 def test_launches_of_a_share_are_equal():
     atoms = random_atoms(3)
     task = MapProblem.of(atoms, offset_grid(atoms, (2, 2, 128)), PotentialModel(), 1.0, False, "float32")
-    work = slabs.Work(task, None)
+    work = slabs.RemainingSlabs(task, None)
     assert [work.take(0, 92, 4), work.take(0, 92, 4), work.take(0, 92, 4)] == [(0, 64), (64, 128), None]
-    work = slabs.Work(task, None)
+    work = slabs.RemainingSlabs(task, None)
     assert [work.take(0, 48, 8) for _ in range(3)] == [(0, 48), (48, 88), (88, 128)]
 
 
@@ -446,8 +446,8 @@ def test_slices_of_more_points_than_kernels_count(device, monkeypatch):
 def blocked_padding(device, atoms, grid):
     """Points of the whole map as `blocked` pads it for the field."""
     task = MapProblem.of(atoms, grid, PotentialModel(), 1.0, True, "float32")
-    run = Run(device, "float32")
-    return MapSlab.on(run, task, 0, grid.shape[2], blocked(run, task).pad).n_points
+    queue = Queue(device, "float32")
+    return MapSlab.on(queue, task, 0, grid.shape[2], blocked(queue, task).pad).n_points
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -9,7 +9,7 @@ from conftest import load_system, random_atoms
 from maps_helpers import odd_grid_on, relative
 
 from pele_ocl import Atoms, Grid, InputError, potmap
-from pele_ocl.opencl import Run, get_device
+from pele_ocl.opencl import Queue, get_device
 from pele_ocl.opencl.staging import IN_TURN, read_without_padding
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom
@@ -83,26 +83,26 @@ def test_devices_share_the_slabs(ubiquitin, odd_grid, device):
 
 
 def test_large_reads_come_in_parts_without_their_padding(device, precision):
-    run = Run(get_device(device), precision)
+    queue = Queue(get_device(device), precision)
     slices = np.random.default_rng(0).normal(size=(3 * IN_TURN + 1, 6, 8)).astype(precision)
-    buffer = run.upload(np.concatenate([np.zeros(5), slices.ravel()]))
+    buffer = queue.upload(np.concatenate([np.zeros(5), slices.ravel()]))
     for at_once, n_arrays in ((1, 2), (100, IN_TURN), (10**6, 1)):
-        run.device.staging.clear()
+        queue.device.staging.clear()
         found = np.empty((len(slices), 5, 6), precision)
-        read_without_padding(run, found, buffer, 5, (6, 8), at_once)
+        read_without_padding(queue, found, buffer, 5, (6, 8), at_once)
         assert np.array_equal(found, slices[:, :5, :6])
-        assert len(run.device.staging) == n_arrays
+        assert len(queue.device.staging) == n_arrays
 
 
 def test_large_reads_of_one_precision_after_another(device):
-    run = Run(get_device(device), "float32")
-    run.device.staging.clear()
+    queue = Queue(get_device(device), "float32")
+    queue.device.staging.clear()
     for precision, depth in (("float32", 5), ("float64", 1)):  # 60 bytes are no whole number of doubles
         values = np.arange(3.0 * depth).reshape(depth, 1, 3).astype(precision)
         found = np.empty((depth, 1, 2), precision)
-        read_without_padding(run, found, run.upload(values, precision), 0, (1, 3), 3 * depth)
+        read_without_padding(queue, found, queue.upload(values, precision), 0, (1, 3), 3 * depth)
         assert np.array_equal(found, values[:, :, :2])
-    assert len(run.device.staging) == 1  # which served both
+    assert len(queue.device.staging) == 1  # which served both
 
 
 def test_random_charges_of_any_net_charge():
@@ -303,8 +303,8 @@ def test_transforms_there_and_back(length, precision, device):
     lengths = np.array([length, 10, 6])
     geometry = MeshGeometry(np.zeros(3), 1.0, shape, lengths, 2)
     nodes = np.random.default_rng(1).normal(size=shape[::-1]).astype(precision)
-    run = Run(get_device(device), precision)
-    convolution = Convolution(run, geometry)
+    queue = Queue(get_device(device), precision)
+    convolution = Convolution(queue, geometry)
     table = np.ones(lengths[::-1] // 2 + 1)
     moved = table * 2 * np.cos(2 * np.pi * np.arange(length // 2 + 1) / length)  # a node to either side
     tolerance = 1e-6 if precision == "float32" else 1e-14
@@ -312,10 +312,10 @@ def test_transforms_there_and_back(length, precision, device):
         (table, nodes),
         (moved, np.pad(nodes, ((0, 0), (0, 0), (1, 0)))[..., :-1] + np.pad(nodes, ((0, 0), (0, 0), (0, 1)))[..., 1:]),
     ):
-        values = run.empty(nodes.size)
-        run.write(values, nodes)
-        convolution.apply(run, values, run.upload(convolution.padded(factor)), Scratch())
-        found = run.download(values, nodes.size).reshape(nodes.shape)
+        values = queue.empty(nodes.size)
+        queue.write(values, nodes)
+        convolution.apply(queue, values, queue.upload(convolution.padded(factor)), Scratch())
+        found = queue.download(values, nodes.size).reshape(nodes.shape)
         assert relative(found, expected) < 4 * tolerance
 
 

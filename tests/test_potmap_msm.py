@@ -11,7 +11,7 @@ from conftest import load_system, random_atoms
 from maps_helpers import odd_grid_on, relative
 
 from pele_ocl import Atoms, Grid, InputError, potmap
-from pele_ocl.opencl import Run, get_device
+from pele_ocl.opencl import Queue, get_device
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import MapOptions, MapProblem
 from pele_ocl.potmap.estimate import memory_bytes
@@ -19,7 +19,7 @@ from pele_ocl.potmap.mesh.geometry import MeshGeometry
 from pele_ocl.potmap.msm import Lattices, plan, presets
 from pele_ocl.potmap.msm.interpolant import Interpolant
 from pele_ocl.potmap.msm.lattices import LatticeLayout
-from pele_ocl.potmap.msm.levels import Level, Stencil, levels_from
+from pele_ocl.potmap.msm.levels import LatticeLevel, Stencil, levels_from
 from pele_ocl.potmap.msm.splitting import Splitting
 
 ACCURACY = 1e-3  # of most tests, so that few kernels are built
@@ -79,7 +79,7 @@ def test_parts_add_up_to_the_potential(order):
 
 def test_coarser_lattices_hold_all_that_finer_points_reach():
     for low, shape in (((-7, 0, 3), (40, 9, 30)), ((5, -6, -1), (23, 24, 25))):
-        levels = levels_from(Level(np.array(low), np.array(shape)), 6, 500)
+        levels = levels_from(LatticeLevel(np.array(low), np.array(shape)), 6, 500)
         assert len(levels) >= 3
         for fine, coarse in pairwise(levels):
             for end, outermost in ((fine.low, coarse.low), (fine.low + fine.shape - 1, coarse.low + coarse.shape - 1)):
@@ -95,7 +95,7 @@ def test_planes_of_long_lattices_fit_into_local_memory(preset):
     splitting, spacing = Splitting(preset.order, 12.0), 12.0 / preset.ratio
     between = Stencil.of(splitting.between, spacing, np.full(3, splitting.reach(spacing)))
     for shape in ((45, 20, 20), (60, 12, 12), (400, 15, 30), (90, 40, 14)):
-        last = levels_from(Level(np.zeros(3, np.int64), np.array(shape)), preset.nodes, between.n_terms)[-1]
+        last = levels_from(LatticeLevel(np.zeros(3, np.int64), np.array(shape)), preset.nodes, between.n_terms)[-1]
         layout = LatticeLayout.of(SimpleNamespace(device=device), max(*(last.shape - 1), *between.reach))
         assert 8 * layout.room <= 48 << 10
 
@@ -118,18 +118,18 @@ def lattices(request, device):
     """Lattices of an oblong molecule on a device, with three levels and a run."""
     atoms = random_atoms(60)
     atoms = Atoms(positions=atoms.positions * (4.0, 1.0, 1.5), charges=atoms.charges)
-    run = Run(get_device(device), request.param)
+    queue = Queue(get_device(device), request.param)
     problem = MapProblem.of(atoms, Grid.around(atoms, 1.0, 2.0), PotentialModel(), 1.0, False, request.param, ACCURACY)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "CUTOFFS", (4.0,))
-        found = Lattices(run, problem)
+        found = Lattices(queue, problem)
     assert len(found.levels) >= 3
-    return run, found
+    return queue, found
 
 
 def test_a_charge_on_a_lattice_makes_its_potential_everywhere(lattices):
     """The potential at the nodes is that of NumPy's dense sums, level by level, of charges at random."""
-    run, found = lattices
+    queue, found = lattices
     splitting = Splitting(presets.preset_for(ACCURACY).order, 4.0)
     interpolant, spacing = Interpolant(found.window.nodes), found.geometry.spacing
     charges = np.random.default_rng(3).normal(size=found.levels[0].shape[::-1])
@@ -143,9 +143,9 @@ def test_a_charge_on_a_lattice_makes_its_potential_everywhere(lattices):
         if expected is not None:
             here += _along_all(expected, [each.T for each in _shares(interpolant, *found.levels[k : k + 2])])
         expected = here
-    potentials = run.download(found.potential_of(run, run.upload(charges)), charges.size).reshape(charges.shape)
-    assert relative(potentials, expected) < (1e-6 if run.precision == "float32" else 1e-14)
-    again = run.download(found.potential_of(run, run.upload(charges)), charges.size).reshape(charges.shape)
+    potentials = queue.download(found.potential_of(queue, queue.upload(charges)), charges.size).reshape(charges.shape)
+    assert relative(potentials, expected) < (1e-6 if queue.precision == "float32" else 1e-14)
+    again = queue.download(found.potential_of(queue, queue.upload(charges)), charges.size).reshape(charges.shape)
     assert np.array_equal(again, potentials)
 
 

@@ -10,7 +10,7 @@ import pytest
 from test_runtime_refusals import opencl_error
 
 from pele_ocl import KernelBuildError, list_devices
-from pele_ocl.opencl import Device, Run
+from pele_ocl.opencl import Device, Queue
 from pele_ocl.opencl.runtimes.processor import HASWELL, KEPT_BYTES, known_name, rename, writable_parts
 
 TARGET, PROCESSOR, FIRST = 64, 96, 128  # where a memory has the names, and a device with pointers to them
@@ -75,7 +75,7 @@ def test_the_name_goes_by_what_the_processor_has():
 
 def test_every_device_of_this_machine_builds():
     for device in list_devices():
-        Run(device, "float32").kernel("nonbond/pair_index.cl", "permute_pairs")
+        Queue(device, "float32").kernel("nonbond/pair_index.cl", "permute_pairs")
 
 
 def test_a_compiler_that_does_not_know_the_processor_says_what_helps(device, monkeypatch):
@@ -84,4 +84,4 @@ def test_a_compiler_that_does_not_know_the_processor_says_what_helps(device, mon
 
     monkeypatch.setattr(cl.Program, "build", refuse)
     with pytest.raises(KernelBuildError, match=r"does not know this processor; install another runtime: pip install"):
-        Run(Device(device.index, device.handle), "float32").kernel("nonbond/pair_index.cl", "permute_pairs")
+        Queue(Device(device.index, device.handle), "float32").kernel("nonbond/pair_index.cl", "permute_pairs")

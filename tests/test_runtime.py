@@ -23,7 +23,7 @@ from conftest import DEVICES, random_atoms
 
 from pele_ocl import Energy, read, solvent
 from pele_ocl.errors import CacheWarning, DeviceError, KernelBuildError
-from pele_ocl.opencl import Device, Run, building, cache, get_device, handles
+from pele_ocl.opencl import Device, Queue, building, cache, get_device, handles
 from pele_ocl.opencl.runtimes import platforms
 from pele_ocl.opencl.signature import Parameter
 from pele_ocl.paths import shipped
@@ -61,7 +61,7 @@ def damaged(path: Path) -> list[bytes]:
 
 
 def test_a_damaged_entry_is_none(folder):
-    entry = cache.Entry("name")
+    entry = cache.CachedProgram("name")
     entry.write(PROGRAM, SIGNATURES)
     assert entry.read() == cache.Cached(BINARY, SIGNATURES())
     for data in damaged(folder / "name"):
@@ -73,14 +73,14 @@ def test_a_damaged_entry_is_none(folder):
     shutil.copy(folder / "name", folder / "other")
     cache._noted.clear()
     with pytest.warns(CacheWarning):
-        assert cache.Entry("other").read() is None  # its checksum is that of another name
+        assert cache.CachedProgram("other").read() is None  # its checksum is that of another name
 
 
 def test_trouble_with_the_disk_is_one_note(folder, monkeypatch):
     def full(*args: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    entry = cache.Entry("name")
+    entry = cache.CachedProgram("name")
     with monkeypatch.context() as patch:
         patch.setattr(cache.os, "replace", full)
         with pytest.warns(CacheWarning, match="cannot be written .No space left"):
@@ -97,10 +97,10 @@ def thrice(device: Device) -> list[int]:
     """Return the numbers 0 to 7 times three, by a kernel that is built or loaded now."""
     device.programs.clear()
     device.kernels.clear()
-    run = Run(device, "float32")
-    numbers = run.empty(8, np.int32)
-    run.launch(run.kernel("thrice.cl", "thrice"), (8,), (8,), dict(a=numbers))
-    return run.download(numbers, 8, np.int32).tolist()
+    queue = Queue(device, "float32")
+    numbers = queue.empty(8, np.int32)
+    queue.launch(queue.kernel("thrice.cl", "thrice"), (8,), (8,), dict(a=numbers))
+    return queue.download(numbers, 8, np.int32).tolist()
 
 
 def test_kernels_come_from_the_cache_and_a_damaged_one_is_built(folder, fresh, monkeypatch):
@@ -163,7 +163,7 @@ def test_an_error_in_a_kernel_is_built_once(fresh, monkeypatch):
     monkeypatch.setattr(building, "_build", counted)
     monkeypatch.setattr(building, "source_of", lambda file: "kernel void broken(global int *a) { a[0] = nonsense; }")
     with pytest.raises(KernelBuildError, match="nonsense"):
-        Run(fresh, "float32").group_kernel("broken.cl", "broken", 1)
+        Queue(fresh, "float32").group_kernel("broken.cl", "broken", 1)
     assert len(builds) == 1
 
 
@@ -250,15 +250,15 @@ def test_large_buffers_of_cpus_are_to_have_large_pages(device):
     chosen = get_device(device)
     if chosen.kind != "CPU":
         pytest.skip("a GPU's memory is its own")
-    run, size = Run(chosen, "float32"), 8 << 20
-    buffer = run.zeros(size // 4)
+    queue, size = Queue(chosen, "float32"), 8 << 20
+    buffer = queue.zeros(size // 4)
     access = cl.map_flags.READ
-    mapped = cl.enqueue_map_buffer(run.queue, buffer, access, 0, (size,), np.uint8)[0]
+    mapped = cl.enqueue_map_buffer(queue.command_queue, buffer, access, 0, (size,), np.uint8)[0]
     address, flags = mapped.ctypes.data + size // 2, ""
     for line in Path("/proc/self/smaps").read_text().splitlines():
         if (found := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)) is not None:
             is_here = int(found[1], 16) <= address < int(found[2], 16)
         elif is_here and line.startswith("VmFlags:"):
             flags = line
-    mapped.base.release(run.queue)
+    mapped.base.release(queue.command_queue)
     assert not flags or " hg" in flags  # some systems have no flags

@@ -26,8 +26,8 @@ from conftest import DEVICES
 
 from pele_ocl import list_devices
 from pele_ocl.errors import CacheWarning
-from pele_ocl.opencl import Device, Run, building, cache
-from pele_ocl.opencl.cache import CHECKSUM_BYTES, Entry
+from pele_ocl.opencl import Device, Queue, building, cache
+from pele_ocl.opencl.cache import CHECKSUM_BYTES, CachedProgram
 from pele_ocl.opencl.runtimes import platforms
 from pele_ocl.paths import shipped
 
@@ -53,10 +53,10 @@ KEPT_ON = [*DEVICES[:1], *(device for device in list_devices() if device.vendor 
 
 def compute(device: Device, **defines: int) -> None:
     """Compute by the probe's kernel as a new process would, on a bare device; check the values."""
-    run = Run(Device(device.index, device.handle), "float32")
-    y = run.empty(len(X))
-    run.launch(run.kernel("probe.cl", "probe", **defines), (len(X),), (1,), dict(x=run.upload(X), y=y))
-    np.testing.assert_array_equal(run.download(y, len(X)), X * X + np.float32(0.25))
+    queue = Queue(Device(device.index, device.handle), "float32")
+    y = queue.empty(len(X))
+    queue.launch(queue.kernel("probe.cl", "probe", **defines), (len(X),), (1,), dict(x=queue.upload(X), y=y))
+    np.testing.assert_array_equal(queue.download(y, len(X)), X * X + np.float32(0.25))
 
 
 @pytest.fixture(params=dict.fromkeys(KEPT_ON), ids=lambda device: device.vendor.lower())
@@ -80,13 +80,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """List the entries of programs that were built from their source: the written ones."""
     written: list[str] = []
-    write = Entry.write
+    write = CachedProgram.write
 
     def counted(entry, program, signatures):
         written.append(entry.name)
         write(entry, program, signatures)
 
-    monkeypatch.setattr(Entry, "write", counted)
+    monkeypatch.setattr(CachedProgram, "write", counted)
     return written
 
 
@@ -191,7 +191,7 @@ def test_an_entry_of_another_kind_is_built_anew(kept_on, folder, builds, strange
     path = entry_of(folder)
     if not strange:  # a binary that the runtime refuses
         strange = path.read_bytes()[CHECKSUM_BYTES:].split(b"\n", 1)[0] + b"\nno program"
-    path.write_bytes(Entry(path.name)._checksum(strange) + strange)
+    path.write_bytes(CachedProgram(path.name)._checksum(strange) + strange)
     with notes():
         compute(kept_on)
         compute(kept_on)
@@ -290,8 +290,8 @@ sys.path[:0] = [{str(ROOT / "tests")!r}, {str(ROOT)!r}]
 import test_runtime_cache as t
 t.cache.KEEPING_VENDORS = ()
 t.building.source_of = lambda file, old=t.building.source_of: t.PROBE if file == "probe.cl" else old(file)
-builds, write = [], t.Entry.write
-t.Entry.write = lambda entry, *told: (builds.append(entry), write(entry, *told))
+builds, write = [], t.CachedProgram.write
+t.CachedProgram.write = lambda entry, *told: (builds.append(entry), write(entry, *told))
 device = t.list_devices()[{device.index}]
 {first}
 t.compute(device)
@@ -307,14 +307,14 @@ def test_processes_that_build_at_once(kept_on, folder, builds):
     """Each has looked for the entry before the other one writes it."""
     home = folder.parent
     meet = """
-def met(entry, read=t.Entry.read):
+def met(entry, read=t.CachedProgram.read):
     import pathlib, time
     found, home = read(entry), pathlib.Path({home!r})
     (home / "here{k}").touch()
     while len(list(home.glob("here*"))) < 2:
         time.sleep(0.01)
     return found
-t.Entry.read = met
+t.CachedProgram.read = met
 """
     started = [compute_elsewhere(kept_on, home, meet.format(home=str(home), k=k)) for k in range(2)]
     assert [process.communicate(timeout=LIMIT)[0] for process in started] == ["1\n", "1\n"]

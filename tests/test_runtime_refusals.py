@@ -14,7 +14,7 @@ import pytest
 from conftest import DEVICES, random_atoms
 
 from pele_ocl import DeviceError, Energy, KernelBuildError, Solvent
-from pele_ocl.opencl import Device, Run, building
+from pele_ocl.opencl import Device, Queue, building
 from pele_ocl.opencl.building import GroupTooLargeError, is_about_the_group
 
 ROOT = Path(__file__).parent.parent
@@ -61,7 +61,7 @@ def test_a_typo_is_built_once(fresh, monkeypatch, builds):
     """No smaller group mends it."""
     probe(monkeypatch, "int f(void) { return undeclared; }")
     with pytest.raises(KernelBuildError, match=r"cl/probe.cl does not compile on (?s:.*)undeclared") as caught:
-        Run(fresh, "float32").group_kernel("probe.cl", "probe", local_reals=1)
+        Queue(fresh, "float32").group_kernel("probe.cl", "probe", local_reals=1)
     assert not isinstance(caught.value, GroupTooLargeError)
     assert len(builds) == 1
 
@@ -70,7 +70,7 @@ def test_a_group_that_is_too_large_is_halved(fresh, monkeypatch, builds):
     """A compiler's own word, here the probe's line, tells it."""
     limit = fresh.largest_group // 4
     probe(monkeypatch, f"#if GROUP > {limit}\n#error too many resources requested\n#endif")
-    _, group = Run(fresh, "float32").group_kernel("probe.cl", "probe", local_reals=1)
+    _, group = Queue(fresh, "float32").group_kernel("probe.cl", "probe", local_reals=1)
     assert group == limit
     assert len(builds) == 3
 
@@ -78,7 +78,7 @@ def test_a_group_that_is_too_large_is_halved(fresh, monkeypatch, builds):
 def test_a_group_of_one_that_is_too_large_is_an_error(fresh, monkeypatch, builds):
     probe(monkeypatch, "#error too many resources requested")
     with pytest.raises(GroupTooLargeError):
-        Run(fresh, "float32").group_kernel("probe.cl", "probe", local_reals=1, most=4)
+        Queue(fresh, "float32").group_kernel("probe.cl", "probe", local_reals=1, most=4)
     assert len(builds) == 3
 
 
@@ -115,35 +115,35 @@ class Refusing:
 
 
 def test_waits_that_fail_are_sentences(fresh, monkeypatch):
-    run = Run(fresh, "float32")
+    queue = Queue(fresh, "float32")
     with pytest.raises(DeviceError, match="refuses the work"):
-        run.wait(Refusing())
-    monkeypatch.setattr(Run, "queue", Refusing())
-    for wait in (run.finish, run.submit):
+        queue.wait(Refusing())
+    monkeypatch.setattr(Queue, "command_queue", Refusing())
+    for wait in (queue.finish, queue.submit):
         with pytest.raises(DeviceError, match="refuses the work"):
             wait()
 
 
 def test_arguments_that_fail_are_sentences(fresh, monkeypatch):
     probe(monkeypatch)
-    run = Run(fresh, "float32")
-    kernel = run.kernel("probe.cl", "probe")
-    x, _ = run.zeros(4), kernel.most_items
+    queue = Queue(fresh, "float32")
+    kernel = queue.kernel("probe.cl", "probe")
+    x, _ = queue.zeros(4), kernel.most_items
     monkeypatch.setattr(kernel, "borrow", Refusing)
-    for launch in (run.launch, run.bind_kernel):
+    for launch in (queue.launch, queue.bind_kernel):
         with pytest.raises(DeviceError, match="refuses the work"):
             launch(kernel, (4, 1), (1, 1), dict(x=x, y=x))
 
 
 def test_memory_that_is_not_there_is_a_sentence(fresh, monkeypatch):
-    run = Run(fresh, "float32")
+    queue = Queue(fresh, "float32")
 
     def lacking(*arguments, **options):
         raise cl.MemoryError(cl._cl._ErrorRecord(msg="", code=cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE, routine=""))
 
     monkeypatch.setattr("pele_ocl.opencl.transfers.Buffer", lacking)
     with pytest.raises(DeviceError, match="lacks free memory for this; choose another device"):
-        run.empty(4)
+        queue.empty(4)
 
 
 # Memory
@@ -188,12 +188,12 @@ def test_a_plan_that_nobody_can_reach_gives_way(fresh, monkeypatch):
 
 
 def test_mapped_memory_of_the_host_counts(fresh, monkeypatch):
-    run, before = Run(fresh, "float32"), fresh.held_bytes
-    array = run.host_array((1000, 10))
+    queue, before = Queue(fresh, "float32"), fresh.held_bytes
+    array = queue.host_array((1000, 10))
     assert fresh.mapped.now == 40_000
     assert fresh.held_bytes - before == 40_000
     limit_memory(monkeypatch, before + 60_000)
-    for refused in (lambda: run.host_array((1000, 10)), lambda: run.empty(10_000)):
+    for refused in (lambda: queue.host_array((1000, 10)), lambda: queue.empty(10_000)):
         with pytest.raises(DeviceError, match="in use"):
             refused()
     part = array[:5]
@@ -201,7 +201,7 @@ def test_mapped_memory_of_the_host_counts(fresh, monkeypatch):
     assert fresh.mapped.now == 40_000  # of which a part is still in use
     del part
     assert fresh.mapped.now == 0
-    assert run.empty(10_000).size == 40_000
+    assert queue.empty(10_000).size == 40_000
 
 
 # Forks

@@ -23,7 +23,7 @@ from pele_ocl.explore import (
     side_chain_tables,
 )
 from pele_ocl.explore.rotations import RotamerChain, side_chains_of, torsions_at
-from pele_ocl.explore.side_chains import Work
+from pele_ocl.explore.side_chains import PredictionArrays
 from pele_ocl.pairs.dielectric import inverse_dielectrics
 from pele_ocl.paths import shipped
 
@@ -118,17 +118,17 @@ def candidate_energies(ensemble: Ensemble, atoms: Atoms, chains: list[RotamerCha
     """Energies of the candidates that are left, their numbers, and the places of polar hydrogens."""
     predictor = SideChainPredictor(ensemble, atoms, chains)
     others = [k for k in range(len(chains)) if k != number][:3]
-    work = Work(predictor, [0], [[number, *others]])
+    work = PredictionArrays(predictor, [0], [[number, *others]])
     work.begin(rebuild=False)
     work.meet(0, [0])
-    run = ensemble._resident.run
-    count = int(run.download(work.counts, 1, np.int32)[0])
-    alive = run.download(work.alive, count, np.int32)
-    energies = run.download(work.least, work.n_candidates, run.dtype)[alive]
+    queue = ensemble._resident.queue
+    count = int(queue.download(work.counts, 1, np.int32)[0])
+    alive = queue.download(work.alive, count, np.int32)
+    energies = queue.download(work.least, work.n_candidates, queue.dtype)[alive]
     return (
         predictor.candidates(number, atoms.positions)[alive],
         energies,
-        run.download(work.best, work.n_candidates, np.int32)[alive],
+        queue.download(work.best, work.n_candidates, np.int32)[alive],
     )
 
 

@@ -7,10 +7,10 @@ import pytest
 from conftest import random_atoms, random_pairs
 
 from pele_ocl import Energy, InputError, Nonbond, PositionalRestraint, Solvent, minimize
-from pele_ocl.opencl import Device, Run, cache
+from pele_ocl.opencl import Device, Queue, cache
+from pele_ocl.opencl.interface import PAIR_MODEL, REACHES
 from pele_ocl.opencl.kernel import get_kernel
-from pele_ocl.opencl.recording import Recorder
-from pele_ocl.opencl.shared import PAIR_MODEL, REACHES
+from pele_ocl.opencl.recording import RecordingQueue
 from pele_ocl.opencl.signature import Signature
 
 KERNEL = "energy/terms/restraint.cl", "restrain"
@@ -20,18 +20,18 @@ FAR_MACROS = {"TILE": 1, "GRADIENT": 0, "COULOMB": 1, "SCREENED": 1, "CUTOFF": 0
 
 
 @pytest.fixture
-def run(device, precision):
+def queue(device, precision):
     if not device.has_float64:
         pytest.skip("no float64")
-    return Run(device, precision)
+    return Queue(device, precision)
 
 
-def arguments(run: Run) -> dict[str, object]:
+def arguments(queue: Queue) -> dict[str, object]:
     """What the kernel of a restraint takes."""
     return dict(
-        n_atoms=4, n_rows=4, term=0, step=1.0, positions=run.zeros(12, np.float64),
-        references=run.upload(np.zeros(12), np.float64), constants=run.upload(np.ones(4)), flat=0.0,
-        results=run.zeros(100),
+        n_atoms=4, n_rows=4, term=0, step=1.0, positions=queue.zeros(12, np.float64),
+        references=queue.upload(np.zeros(12), np.float64), constants=queue.upload(np.ones(4)), flat=0.0,
+        results=queue.zeros(100),
     )  # fmt: skip
 
 
@@ -42,53 +42,56 @@ def swapped(of: dict[str, object], first: str, second: str) -> dict[str, object]
 
 WRONG = {
     "missing": (
-        lambda run, of: {k: v for k, v in of.items() if k != "flat"},
+        lambda queue, of: {k: v for k, v in of.items() if k != "flat"},
         "kernel restrain lacks flat; it takes n_a",
     ),
-    "extra": (lambda run, of: {**of, "sigma": 1.0}, "kernel restrain has no sigma; it takes n_atoms, n_rows"),
+    "extra": (lambda queue, of: {**of, "sigma": 1.0}, "kernel restrain has no sigma; it takes n_atoms, n_rows"),
     "another name": (
-        lambda run, of: {("reference" if k == "references" else k): v for k, v in of.items()},
+        lambda queue, of: {("reference" if k == "references" else k): v for k, v in of.items()},
         "lacks references and has no reference",
     ),
     "read where it is written": (
-        lambda run, of: {**of, "results": run.upload(np.zeros(100))},
+        lambda queue, of: {**of, "results": queue.upload(np.zeros(100))},
         "results of kernel restrain is written, and the array is for reading alone",
     ),
     "swapped, and one is written": (
-        lambda run, of: swapped(of, "constants", "results"),
+        lambda queue, of: swapped(of, "constants", "results"),
         "results .* for reading alone",
     ),
     "another type": (
-        lambda run, of: {**of, "constants": run.upload(np.ones(4), np.int32)},
+        lambda queue, of: {**of, "constants": queue.upload(np.ones(4), np.int32)},
         "constants of kernel restrain is an array of real, not of int32",
     ),
     "swapped, of two types": (
-        lambda run, of: swapped(of, "positions", "results"),
+        lambda queue, of: swapped(of, "positions", "results"),
         "is an array of coordinate, not of float32",
     ),
     "a number for an array": (
-        lambda run, of: {**of, "references": 1.0},
+        lambda queue, of: {**of, "references": 1.0},
         "references of kernel restrain is an array on",
     ),
-    "an array for a number": (lambda run, of: {**of, "n_atoms": of["constants"]}, "n_atoms .* is a int, not an array"),
-    "no whole number": (lambda run, of: {**of, "n_atoms": 4.5}, "n_atoms of kernel restrain is a int, not 4.5"),
-    "text": (lambda run, of: {**of, "flat": "wide"}, "flat of kernel restrain is a real, not 'wide'"),
+    "an array for a number": (
+        lambda queue, of: {**of, "n_atoms": of["constants"]},
+        "n_atoms .* is a int, not an array",
+    ),
+    "no whole number": (lambda queue, of: {**of, "n_atoms": 4.5}, "n_atoms of kernel restrain is a int, not 4.5"),
+    "text": (lambda queue, of: {**of, "flat": "wide"}, "flat of kernel restrain is a real, not 'wide'"),
 }
 
 
 @pytest.mark.parametrize(("change", "words"), WRONG.values(), ids=WRONG)
-def test_what_does_not_fit_is_refused(change, words, run):
-    if run.precision == "float64" and change is WRONG["swapped, of two types"][0]:
+def test_what_does_not_fit_is_refused(change, words, queue):
+    if queue.precision == "float64" and change is WRONG["swapped, of two types"][0]:
         pytest.skip("positions and results are of one type then")
-    kernel, given = run.kernel(*KERNEL, **MACROS), change(run, arguments(run))
-    for made in (run.bind_kernel, run.launch):
+    kernel, given = queue.kernel(*KERNEL, **MACROS), change(queue, arguments(queue))
+    for made in (queue.bind_kernel, queue.launch):
         with pytest.raises(InputError, match=words):
             made(kernel, (4, 1), (4, 1), given)
 
 
 @pytest.mark.parametrize("name", ["references", "constants", "results"])
 def test_recorded_launches_refuse_alike(name, device):
-    recorder = Recorder(device, "float32")
+    recorder = RecordingQueue(device, "float32")
     given = arguments(recorder)
     recorder.bind(*KERNEL, (4, 1), (4, 1), given, **MACROS)
     with pytest.raises(InputError, match=f"kernel restrain lacks {name}"):
@@ -97,28 +100,28 @@ def test_recorded_launches_refuse_alike(name, device):
         recorder.bind(*KERNEL, (4, 1), (4, 1), {**given, "results": recorder.upload(np.zeros(100))}, **MACROS)
 
 
-def test_structs_are_told_apart(run):
-    kernel = run.kernel(*FAR, **FAR_MACROS)
+def test_structs_are_told_apart(queue):
+    kernel = queue.kernel(*FAR, **FAR_MACROS)
     types = {of.name: np.int32 if of.type == "int" else None for of in kernel.signature.parameters}
-    given = {of.name: run.empty(8, types[of.name]) if of.is_array else 1 for of in kernel.signature.parameters}
-    model = PAIR_MODEL.pack(run.precision, outside=1, kappa=0, cutoff2=0)
-    run.bind_kernel(kernel, (1, 1), (1, 1), {**given, "model": model})
-    reaches = REACHES.pack(run.precision, **dict.fromkeys(REACHES.members, 1.0))
-    for other in (reaches, run.vector4(1, 2, 3), 1.0):
+    given = {of.name: queue.empty(8, types[of.name]) if of.is_array else 1 for of in kernel.signature.parameters}
+    model = PAIR_MODEL.pack(queue.precision, outside=1, kappa=0, cutoff2=0)
+    queue.bind_kernel(kernel, (1, 1), (1, 1), {**given, "model": model})
+    reaches = REACHES.pack(queue.precision, **dict.fromkeys(REACHES.members, 1.0))
+    for other in (reaches, queue.vector4(1, 2, 3), 1.0):
         with pytest.raises(InputError, match="model of kernel far_groups is a PairModel"):
-            run.bind_kernel(kernel, (1, 1), (1, 1), {**given, "model": other})
+            queue.bind_kernel(kernel, (1, 1), (1, 1), {**given, "model": other})
 
 
-def test_numbers_are_of_the_types_that_the_kernel_takes(run):
-    signature = run.kernel(*KERNEL, **MACROS).signature
-    given = {**arguments(run), "n_atoms": np.int64(4), "step": 1, "flat": np.float64(0.5)}
+def test_numbers_are_of_the_types_that_the_kernel_takes(queue):
+    signature = queue.kernel(*KERNEL, **MACROS).signature
+    given = {**arguments(queue), "n_atoms": np.int64(4), "step": 1, "flat": np.float64(0.5)}
     by_name = dict(zip([of.name for of in signature.parameters], signature.arguments(given), strict=True))
     assert by_name["n_atoms"].dtype == by_name["n_rows"].dtype == np.int32
-    assert by_name["step"].dtype == by_name["flat"].dtype == run.dtype
+    assert by_name["step"].dtype == by_name["flat"].dtype == queue.dtype
 
 
-def test_a_bound_launch_takes_other_numbers(run):
-    launch = run.bind(*KERNEL, (4, 1), (4, 1), arguments(run), **MACROS)
+def test_a_bound_launch_takes_other_numbers(queue):
+    launch = queue.bind(*KERNEL, (4, 1), (4, 1), arguments(queue), **MACROS)
     launch.change(dict(flat=2.0))
     assert launch.args[[of.name for of in launch.kernel.signature.parameters].index("flat")] == 2.0
     with pytest.raises(InputError, match="has no width"):

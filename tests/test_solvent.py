@@ -9,7 +9,7 @@ from conftest import load_system, random_atoms
 from tolerance import BORN_RADIUS, ENERGY, OPENMM_ENERGY, born_radius_bound
 
 from pele_ocl import Atoms, Energy, InputError, ParameterError, Solvent, SolventModel, solvent
-from pele_ocl.opencl import Run
+from pele_ocl.opencl import Queue
 from pele_ocl.reference import solvent as reference
 from pele_ocl.solvent import VARIANTS, choose_variant
 from pele_ocl.solvent.layout import SolventLayout
@@ -284,8 +284,8 @@ def test_progress_in_slabs_changes_no_bit(device, variant):
 
 
 def test_slabs_cover_every_row(device, precision, monkeypatch):
-    monkeypatch.setattr("pele_ocl.opencl.run.SLAB_SECONDS", 1e-7)
-    monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e3)
+    monkeypatch.setattr("pele_ocl.opencl.queue.SLAB_SECONDS", 1e-7)
+    monkeypatch.setattr("pele_ocl.opencl.queue.FIRST_SLAB_PAIRS", 1e3)
     atoms = random_atoms(400)
     for variant in VARIANTS:
         shares = []
@@ -295,8 +295,8 @@ def test_slabs_cover_every_row(device, precision, monkeypatch):
 
 
 def test_slabs_of_rows_cover_every_row(device, precision, monkeypatch):
-    monkeypatch.setattr("pele_ocl.opencl.run.SLAB_SECONDS", 1e-7)
-    monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e3)
+    monkeypatch.setattr("pele_ocl.opencl.queue.SLAB_SECONDS", 1e-7)
+    monkeypatch.setattr("pele_ocl.opencl.queue.FIRST_SLAB_PAIRS", 1e3)
     atoms, shares = random_atoms(400), []
     layout = SolventLayout(1, 1, 32, (32, 1), 5, row=3)
     born = laid_out(layout, atoms, device, precision).evaluate(progress=shares.append).born_radii
@@ -324,14 +324,14 @@ def test_result_adds_up(device):
 @pytest.mark.slow
 def test_a_million_atoms_need_linear_memory(device, precision, monkeypatch):
     """Everything around the kernels, which would take minutes, at full size: what they need is there before."""
-    runs, reserve = set(), Run._reserve
-    monkeypatch.setattr(Run, "_reserve", lambda self, size: runs.add(self) or reserve(self, size))
-    monkeypatch.setattr(Run, "launch_bound", lambda *_: None)
-    monkeypatch.setattr(Run, "start_read", lambda self, array, buffer: array.fill(1))
-    monkeypatch.setattr(Run, "wait", lambda *_: None)
+    runs, reserve = set(), Queue._reserve
+    monkeypatch.setattr(Queue, "_reserve", lambda self, size: runs.add(self) or reserve(self, size))
+    monkeypatch.setattr(Queue, "launch_bound", lambda *_: None)
+    monkeypatch.setattr(Queue, "start_read", lambda self, array, buffer: array.fill(1))
+    monkeypatch.setattr(Queue, "wait", lambda *_: None)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     solvent(random_atoms(1_000_000), variant="tiled", precision=precision, device=device)
-    assert max(run.allocated for run in runs) < 2**31
+    assert max(queue.allocated for queue in runs) < 2**31
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 2**31
 
 
@@ -405,7 +405,7 @@ def test_bad_members_of_a_batch(device, precision, variant):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_callbacks_may_compute(device, variant, monkeypatch):
     """Callbacks compute with the plan that is at work, between the parts of a long launch."""
-    monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e3)
+    monkeypatch.setattr("pele_ocl.opencl.queue.FIRST_SLAB_PAIRS", 1e3)
     plan = Solvent(random_atoms(200), variant=variant, device=device)
     moved, inside = plan.atoms.positions + 0.1 * np.eye(200, 3), []
     expected, there = plan.evaluate(), plan.evaluate(moved)
@@ -448,22 +448,22 @@ def test_positions_must_be_good(device, change, message):
 
 def test_parts_are_added_without_loss(device, precision):
     """Many small parts after a large one, which plain addition in order would lose."""
-    run, n_parts = Run(device, precision), 1000
+    queue, n_parts = Queue(device, precision), 1000
     small = np.finfo(precision).eps / 4
     parts = np.full((n_parts, 4), small)
     parts[0] = 1
     for shares in (1, 4):
-        results = run.zeros(5 * 3)
+        results = queue.zeros(5 * 3)
         arguments = dict(
-            n_tiles=1, n_atoms=3, n_parts=n_parts, potential=run.upload(parts), charges=run.upload([-2, -2, -2, 0]),
-            order=run.upload([0, 2, 1, 1], np.int32), counts=run.upload([3], np.int32), results=results,
+            n_tiles=1, n_atoms=3, n_parts=n_parts, potential=queue.upload(parts), charges=queue.upload([-2, -2, -2, 0]),
+            order=queue.upload([0, 2, 1, 1], np.int32), counts=queue.upload([3], np.int32), results=results,
         )  # fmt: skip
-        launch = run.bind(
+        launch = queue.bind(
             "solvent/atoms.cl", "pair_energies", (4, shares), (4, shares), arguments, TILE=4, SHARES=shares,
             ENERGIES=1, **MODEL.radius_definitions,
         )  # fmt: skip
-        run.launch_bound([launch], 1)
-        found = run.download(results, 15).reshape(5, 3)
+        queue.launch_bound([launch], 1)
+        found = queue.download(results, 15).reshape(5, 3)
         expected = 1 + (n_parts - 1) * small
         np.testing.assert_allclose(found[1], expected, rtol=np.finfo(precision).eps)
         assert not found[[0, 2, 3, 4]].any()

@@ -18,7 +18,7 @@ from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
 from pele_ocl.cli.plan_options import accuracy_lines
 from pele_ocl.opencl import Device
-from pele_ocl.opencl.shared import MOMENTS
+from pele_ocl.opencl.interface import MOMENTS
 from pele_ocl.paths import shipped
 from pele_ocl.solvent import VARIANTS, RadiusError, choose_variant
 from pele_ocl.solvent.error import SAMPLE, SampledRadii, sample_of
@@ -168,8 +168,8 @@ LAYOUTS = {
 @pytest.mark.parametrize("case", LAYOUTS.values(), ids=LAYOUTS)
 def test_layouts(device, case, monkeypatch):
     """Layouts of GPUs run on CPUs, too; in one launch and in slabs, alone and in a batch, with equal bits."""
-    monkeypatch.setattr("pele_ocl.opencl.run.SLAB_SECONDS", 1e-7)
-    monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e5)
+    monkeypatch.setattr("pele_ocl.opencl.queue.SLAB_SECONDS", 1e-7)
+    monkeypatch.setattr("pele_ocl.opencl.queue.FIRST_SLAB_PAIRS", 1e5)
     precision, model, layout = case
     atoms = with_mbondi3(load("ubiquitin"))
     with trying("solvent", Choice.of("tree", **asdict(layout))):

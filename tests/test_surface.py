@@ -224,7 +224,7 @@ def test_groups_of_gpus_list_the_same_neighbours(device, precision, monkeypatch)
         pytest.skip("groups are of many work-items here anyway")
     atoms = carbons(300)
     alone = Solvent(atoms, model=LCPO, device=device, precision=precision).evaluate().per_atom.nonpolar
-    monkeypatch.setattr(surface, "shape_for", lambda run: (64, 1))
+    monkeypatch.setattr(surface, "shape_for", lambda queue: (64, 1))
     groups = Solvent(atoms, model=LCPO, device=device, precision=precision).evaluate().per_atom.nonpolar
     np.testing.assert_allclose(groups, alone, atol=20 * ENERGY[precision] * abs(alone).max())
 

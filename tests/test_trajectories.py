@@ -19,7 +19,7 @@ from pele_ocl.trajectories.files import open_frames
 from pele_ocl.trajectories.files.decimals import decimals
 from pele_ocl.trajectories.files.hdf5 import Hdf5File, PlainHdf5File
 from pele_ocl.trajectories.statistics import Statistics
-from pele_ocl.trajectories.streaming import Evaluated, results_over
+from pele_ocl.trajectories.streaming import FrameResults, results_over
 
 M = 23
 
@@ -335,7 +335,7 @@ def test_few_pieces_are_in_memory_at_a_time(tmp_path, atoms, monkeypatch):
         return original(self, file, frames)
 
     def evaluate(positions, progress):
-        return Evaluated({"total": positions.sum(axis=(1, 2))}, {})
+        return FrameResults({"total": positions.sum(axis=(1, 2))}, {})
 
     monkeypatch.setattr(Trajectory, "_read", counted)
     for taken, part in enumerate(results_over(trajectory(path, atoms), evaluate, workers=2)):
@@ -365,7 +365,7 @@ def test_statistics_are_those_of_all_frames():
     values[7] = np.nan
     statistics = Statistics()
     for part in np.split(values, [10, 11, 60]):
-        statistics.add(Evaluated({"total": part, "n_pairs": np.arange(len(part))}, {}))
+        statistics.add(FrameResults({"total": part, "n_pairs": np.arange(len(part))}, {}))
     good = values[np.isfinite(values)]
     expected = {"mean": good.mean(), "sd": good.std(), "min": good.min(), "max": good.max()}
     assert statistics.columns()["total"] == pytest.approx(expected, rel=1e-12)

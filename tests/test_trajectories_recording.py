@@ -35,7 +35,7 @@ from pele_ocl.trajectories import streaming
 from pele_ocl.trajectories.energies import recorded
 from pele_ocl.trajectories.fingerprints import sha256_of
 from pele_ocl.trajectories.recording import RECORDERS, text
-from pele_ocl.trajectories.streaming import Evaluated
+from pele_ocl.trajectories.streaming import FrameResults
 
 ROOT = Path(__file__).parent.parent
 SUFFIXES = tuple(RECORDERS)
@@ -57,7 +57,7 @@ def sums(positions, progress):
     n_pairs = np.abs(values).astype(np.int64) % 3
     errors = {int(k): "less than -60, and no more" for k in np.flatnonzero(values < -60)}
     values[list(errors)] = np.nan
-    return Evaluated({"half": values / 2, "total": values, "n_pairs": n_pairs}, errors)
+    return FrameResults({"half": values / 2, "total": values, "n_pairs": n_pairs}, errors)
 
 
 def record(frames: Path, output: Path, *, resume=False, settings=SETTINGS, words=None):
@@ -321,7 +321,7 @@ def test_a_full_disk_does_not_crash_libhdf5(frames, tmp_path):
 
 
 def test_the_file_of_many_frames_takes_no_more_memory(tmp_path):
-    results = Evaluated({"total": np.zeros(1)}, {})
+    results = FrameResults({"total": np.zeros(1)}, {})
     peaks = []
     for n_frames in (1000, 10**6):
         recorder = RECORDERS[".h5"](tmp_path / f"{n_frames}.h5", SETTINGS, range(n_frames))
@@ -410,7 +410,7 @@ def test_numbers_have_as_few_digits_as_read_back_the_same(suffix, name, tmp_path
     values = values[np.isfinite(values)] if name == "all bits" else values
     of_file = np.stack([values, np.ones_like(values)], axis=1)[:, 0]  # a column of a table, as terms are
     with RECORDERS[suffix](path, SETTINGS, range(len(values))) as recorder:
-        recorder.append(Evaluated({"x": of_file}, {}))
+        recorder.append(FrameResults({"x": of_file}, {}))
     with RECORDERS[suffix](path, SETTINGS, range(len(values))) as recorder:
         found = recorder.resume().columns["x"]
     assert np.array_equal(found, values, equal_nan=values.dtype.kind == "f")
@@ -429,7 +429,9 @@ def test_numbers_have_as_few_digits_as_read_back_the_same(suffix, name, tmp_path
 def test_texts_that_programs_would_misread(suffix, frames, tmp_path):
     def odd(positions, progress):
         m = len(positions)
-        return Evaluated({"=a,b [c] %b": np.full(m, np.nan), "total": np.arange(float(m))}, {0: "=1+1\n\r\x85\udcff"})
+        return FrameResults(
+            {"=a,b [c] %b": np.full(m, np.nan), "total": np.arange(float(m))}, {0: "=1+1\n\r\x85\udcff"}
+        )
 
     settings, output = SETTINGS | {"input": "\udcff.pdb"}, tmp_path / f"e{suffix}"
     for _ in range(2):

@@ -17,7 +17,7 @@ from pele_ocl.bench.tune import VARIANTS
 from pele_ocl.opencl import Device
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.solvent.layout import SolventLayout
-from pele_ocl.tuning import RULES, SIZES, Choice, Entry, Finding, TuningWarning, choices_for, offered, store
+from pele_ocl.tuning import RULES, SIZES, BestChoice, Choice, Entry, TuningWarning, choices_for, offered, store
 from pele_ocl.tuning.findings import as_json, versions
 from pele_ocl.variant import PRECISIONS, Machine, Variant
 
@@ -33,7 +33,7 @@ def file(tmp_path, monkeypatch):
     return path
 
 
-def entry(*findings: Finding, **other: str) -> Entry:
+def entry(*findings: BestChoice, **other: str) -> Entry:
     """An entry of the device of the tests, with its versions or others."""
     version, kernels = versions()
     own = {
@@ -43,8 +43,8 @@ def entry(*findings: Finding, **other: str) -> Entry:
     return Entry(**{**own, **other}, findings=findings)
 
 
-def found(quantity: str, choice: Choice, size: int = 100, precision: str = "float32") -> Finding:
-    return Finding(quantity, precision, size, choice, 1.0, 1.5)
+def found(quantity: str, choice: Choice, size: int = 100, precision: str = "float32") -> BestChoice:
+    return BestChoice(quantity, precision, size, choice, 1.0, 1.5)
 
 
 def remembered(quantity: str, device: Device, precision: str, size: int) -> Choice:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pele_ocl import SolventModel
 from pele_ocl.atoms import Floats
-from pele_ocl.opencl.shared import LEAF
+from pele_ocl.opencl.interface import LEAF
 from pele_ocl.solvent.accuracy import DEFAULT, far_radii, tolerance
 from pele_ocl.tiles import Tiles
 

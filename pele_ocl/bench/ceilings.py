@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..opencl.device import Device
 from ..opencl.kernel import Kernel
-from ..opencl.run import Run
+from ..opencl.queue import Queue
 from ..opencl.signature import Arguments
 
 CHAINS = 8  # as in the kernel file
@@ -32,36 +32,36 @@ class Ceilings:
 
 def measure_ceilings(device: Device, precision: str = "float32") -> Ceilings:
     """Measure what a device does at most, the best of some runs each."""
-    run = Run(device, precision)
+    queue = Queue(device, precision)
     width = device.vector_width(precision)
     return Ceilings(
-        str(device), precision, _rate(run, "reciprocal_roots", width), _rate(run, "multiply_adds", width),
-        _bytes(run, width),
+        str(device), precision, _rate(queue, "reciprocal_roots", width), _rate(queue, "multiply_adds", width),
+        _bytes(queue, width),
     )  # fmt: skip
 
 
-def _rate(run: Run, name: str, width: int) -> float:
+def _rate(queue: Queue, name: str, width: int) -> float:
     """Operations a second of a kernel; it takes as many steps as are needed for a time that can be told."""
-    kernel = run.kernel("bench/ceilings.cl", name, width)
-    items = GROUP * run.device.compute_units * (8 if run.device.kind == "CPU" else 64)
-    kept, steps = run.empty(items * width), 64
-    while (seconds := _seconds(run, kernel, items, dict(n_steps=steps, start=0.5, kept=kept))) < LEAST_SECONDS:
+    kernel = queue.kernel("bench/ceilings.cl", name, width)
+    items = GROUP * queue.device.compute_units * (8 if queue.device.kind == "CPU" else 64)
+    kept, steps = queue.empty(items * width), 64
+    while (seconds := _seconds(queue, kernel, items, dict(n_steps=steps, start=0.5, kept=kept))) < LEAST_SECONDS:
         steps *= 4
     best = min(
-        seconds, *(_seconds(run, kernel, items, dict(n_steps=steps, start=0.5, kept=kept)) for _ in range(RUNS - 1))
+        seconds, *(_seconds(queue, kernel, items, dict(n_steps=steps, start=0.5, kept=kept)) for _ in range(RUNS - 1))
     )
     return items * width * CHAINS * steps / best
 
 
-def _bytes(run: Run, width: int) -> float:
-    kernel = run.kernel("bench/ceilings.cl", "copied", width)
-    source, target = run.zeros(COPIED), run.zeros(COPIED)
+def _bytes(queue: Queue, width: int) -> float:
+    kernel = queue.kernel("bench/ceilings.cl", "copied", width)
+    source, target = queue.zeros(COPIED), queue.zeros(COPIED)
     arguments = {"from": source, "to": target}
-    best = min(_seconds(run, kernel, COPIED // width, arguments) for _ in range(RUNS + 1))
-    return 2 * COPIED * run.dtype.itemsize / best
+    best = min(_seconds(queue, kernel, COPIED // width, arguments) for _ in range(RUNS + 1))
+    return 2 * COPIED * queue.dtype.itemsize / best
 
 
-def _seconds(run: Run, kernel: Kernel, items: int, arguments: Arguments) -> float:
-    run.events.clear()
-    run.launch(kernel, (items,), (GROUP,), arguments)
-    return run.kernel_seconds
+def _seconds(queue: Queue, kernel: Kernel, items: int, arguments: Arguments) -> float:
+    queue.events.clear()
+    queue.launch(kernel, (items,), (GROUP,), arguments)
+    return queue.kernel_seconds

@@ -25,7 +25,7 @@ KINDS = {"roots": "reciprocal roots", "multiply_adds": "multiply-adds", "bytes":
 
 
 @dataclass(frozen=True)
-class Counts:
+class KernelWork:
     """Work of a kernel for an evaluation, in float32. bytes : read and written, whatever a cache has of them"""
 
     roots: float
@@ -44,7 +44,7 @@ class RungTime:
     rung: str
     seconds: float
     evaluations: float
-    counts: Counts | None
+    counts: KernelWork | None
 
     @property
     def rate(self) -> float:
@@ -58,13 +58,13 @@ class RungTime:
 
 
 @cache
-def counts() -> dict[str, Counts]:
+def counts() -> dict[str, KernelWork]:
     """Read what rungs do for an evaluation, as tests/benchmarks/counts.py counted it in a simulator."""
     text = (Path(__file__).parent / "counts.json").read_text()
-    return {name: Counts(**values) for name, values in json.loads(text).items()}
+    return {name: KernelWork(**values) for name, values in json.loads(text).items()}
 
 
-def counts_of(ladder: str, rung: str) -> Counts | None:
+def counts_of(ladder: str, rung: str) -> KernelWork | None:
     """Look up the counts of a rung."""
     return counts().get(f"{ladder}/{rung}")
 

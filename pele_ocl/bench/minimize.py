@@ -59,7 +59,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Run:
+class Minimized:
     """End of one start: positions (n, 3) A, seconds, iterations and evaluations, None for OpenMM."""
 
     positions: Floats
@@ -81,7 +81,7 @@ def measure(
     begins = starts_of(atoms, noise, starts)
     baseline: tuple[float, Floats] | None = None
 
-    def timing(code: str, where: str, runs: Sequence[Run]) -> tuple[Timing, Floats]:
+    def timing(code: str, where: str, runs: Sequence[Minimized]) -> tuple[Timing, Floats]:
         ends = np.array([end_of(exact, run.positions) for run in runs])
         energies, seconds = ends[:, 0], float(np.mean([run.seconds for run in runs]))
         above = None if baseline is None else float(np.mean((energies - baseline[1]) / np.abs(baseline[1])))
@@ -142,14 +142,14 @@ def _system(name: str, peers: bool) -> tuple[Atoms, object | None]:
     return from_openmm(pdb.topology, system, pdb.positions), system
 
 
-def by_us(minimizer: Minimizer, begin: Floats) -> Run:
+def by_us(minimizer: Minimizer, begin: Floats) -> Minimized:
     """Minimise from one start (n, 3) A by our minimiser."""
     start = time.perf_counter()
     result = minimizer.minimize(begin)
-    return Run(result.positions, time.perf_counter() - start, result.iterations, result.evaluations)
+    return Minimized(result.positions, time.perf_counter() - start, result.iterations, result.evaluations)
 
 
-def by_openmm(peer: OpenMM, begin: Floats, tolerance: float) -> Run:
+def by_openmm(peer: OpenMM, begin: Floats, tolerance: float) -> Minimized:
     """Minimise from one start (n, 3) A by OpenMM's minimiser. tolerance : kJ/mol/nm"""
     from openmm import LocalEnergyMinimizer, unit
 
@@ -159,7 +159,7 @@ def by_openmm(peer: OpenMM, begin: Floats, tolerance: float) -> Run:
     LocalEnergyMinimizer.minimize(peer.context, tolerance)
     state = peer.context.getState(getPositions=True)
     seconds = time.perf_counter() - start
-    return Run(np.asarray(state.getPositions(asNumpy=True).value_in_unit(unit.angstrom)), seconds)
+    return Minimized(np.asarray(state.getPositions(asNumpy=True).value_in_unit(unit.angstrom)), seconds)
 
 
 def end_of(exact: Energy, positions: Floats) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from ..atoms import Atoms, Floats
 from ..nonbond import VARIANTS, Nonbond, NonbondResult
 from ..opencl.device import Device
 from ..pairs import PairList, pairs_within
-from ..reference.nonbond import Nonbonded
+from ..reference.nonbond import ReferenceNonbonded
 from ..reference.nonbond import nonbond as definition
 from ..solvent import solvent
 from .accuracy import GRADIENT, TERM
@@ -68,7 +68,7 @@ class Case:
     atoms: Atoms
     lists: Mapping[str, PairList]
     born_radii: Floats
-    exact: Nonbonded | None
+    exact: ReferenceNonbonded | None
 
     @classmethod
     def of(cls, name: str, atoms: Atoms, cutoff: float, device: Device) -> Case:
@@ -107,7 +107,7 @@ def measure(
         )  # fmt: skip
 
 
-def _errors(result: NonbondResult, exact: Nonbonded | None) -> tuple[float | None, float | None]:
+def _errors(result: NonbondResult, exact: ReferenceNonbonded | None) -> tuple[float | None, float | None]:
     """Worst relative error of an energy, relative error of the gradient by norm."""
     if exact is None:
         return None, None

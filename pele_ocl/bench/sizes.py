@@ -10,7 +10,7 @@ from ..atoms import Atoms
 from ..errors import KernelBuildError
 from ..grid import Grid
 from ..opencl.device import Device
-from ..opencl.run import Run
+from ..opencl.queue import Queue
 from ..potential_model import PotentialModel
 from ..potmap.map_slab import MapSlab
 from ..potmap.problem import MapProblem
@@ -70,11 +70,11 @@ def _seconds(
         return None
 
     def once() -> float:
-        run = Run(device, precision)
-        method = steps(run, problem)
-        slab = MapSlab.on(run, problem, 0, problem.grid.shape[2], method.pad)
-        method.add(run, slab, 0, problem.n_atoms)
-        return run.kernel_seconds
+        queue = Queue(device, precision)
+        method = steps(queue, problem)
+        slab = MapSlab.on(queue, problem, 0, problem.grid.shape[2], method.pad)
+        method.add(queue, slab, 0, problem.n_atoms)
+        return queue.kernel_seconds
 
     try:
         once()  # builds the kernels

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..opencl.device import Device
-from ..opencl.run import Run
+from ..opencl.queue import Queue
 from ..reference import solvent as definition
 from ..solvent import VARIANTS, Solvent
 from ..solvent.ladder import Molecule, Sequential
@@ -94,7 +94,7 @@ def _evaluated(plan: Solvent) -> tuple[float, Floats]:
 
 def _sampled(plan: Solvent, rows: int) -> tuple[float, Floats]:
     """Time the first atoms alone, by the double loop."""
-    run = Run(plan.device, plan.precision)
-    molecule = Molecule.of(run, plan.atoms, plan.model)
-    Sequential(run, molecule).compute_rows(run, 0, rows)
-    return run.elapsed_seconds, run.download(molecule.born, rows).astype(np.float64)
+    queue = Queue(plan.device, plan.precision)
+    molecule = Molecule.of(queue, plan.atoms, plan.model)
+    Sequential(queue, molecule).compute_rows(queue, 0, rows)
+    return queue.elapsed_seconds, queue.download(molecule.born, rows).astype(np.float64)

@@ -19,7 +19,7 @@ from ..trajectories.frames import FrameWords
 from ..trajectories.reading import Paths, opened
 from ..trajectories.recording import Settings, joined
 from ..trajectories.selection import Selection
-from ..trajectories.streaming import Evaluate, Evaluated, ResultsOver, results_over
+from ..trajectories.streaming import Evaluate, FrameResults, ResultsOver, results_over
 from ..variant import Progress
 from .decomposing import Decomposer
 from .energies import BindingEnergies
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 def evaluate_with(
     binding: Binding, decomposer: Decomposer | None = None, naming: Naming | None = None
-) -> Evaluate[Evaluated]:
+) -> Evaluate[FrameResults]:
     """Make the function that evaluates positions of all atoms and keeps the energies as columns.
 
     decomposer : to which they are added; naming : of the columns, by default ours
     """
     named = naming or Naming(binding.names)
 
-    def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
+    def evaluate(positions: Positions, progress: Progress | None) -> FrameResults:
         energies = binding._added(decomposer, binding._of_complex(positions), progress, "record")
-        return Evaluated(named.columns(energies.systems()), energies.errors)
+        return FrameResults(named.columns(energies.systems()), energies.errors)
 
     return evaluate
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Ints
-from ..opencl.shared import PAIR_MODEL
+from ..opencl.interface import PAIR_MODEL
 from ..pairs import nonbonded_pairs
 from ..solvent_model import SolventModel
 from ..tiled.tables import scaled_charges
@@ -29,11 +29,15 @@ class ResiduePairs:
 
         groups : (n_atoms,) number of each atom's group; sides : (n_groups,) number of its part
         """
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
         atoms, plan = binding.atoms, binding.plans["complex"]
-        self._run, self._n_atoms, self._n_groups = Run(binding.device, binding.precision, False), len(atoms), len(sides)
-        run = self._run
+        self._queue, self._n_atoms, self._n_groups = (
+            Queue(binding.device, binding.precision, False),
+            len(atoms),
+            len(sides),
+        )
+        queue = self._queue
         # The kernel finds the atoms of a group one behind the other.
         self._order = np.argsort(groups, kind="stable")
         places = np.empty(len(atoms), np.intp)
@@ -42,19 +46,19 @@ class ResiduePairs:
         first, partners = exclusions(atoms, places)
         self._charges = scaled_charges(atoms, binding.model, binding.precision)[self._order]
         self._tables = dict(
-            wells=run.upload(wells(atoms)[self._order]), starts=run.upload(starts, np.int32),
-            sides=run.upload(sides, np.int32), excluded_starts=run.upload(first, np.int32),
-            excluded=run.upload(partners, np.int32),
+            wells=queue.upload(wells(atoms)[self._order]), starts=queue.upload(starts, np.int32),
+            sides=queue.upload(sides, np.int32), excluded_starts=queue.upload(first, np.int32),
+            excluded=queue.upload(partners, np.int32),
         )  # fmt: skip
         self._model = packed_model(binding.model, binding.precision, plan.options.cutoff)
-        self._kernel = run.kernel(
+        self._kernel = queue.kernel(
             "binding/pairs.cl", "residue_pairs", **definitions(atoms, binding.model, plan.options.cutoff)
         )
 
     @property
     def most_at_once(self) -> int:
         """Conformations that are computed together at most."""
-        return max(1, MOST_BYTES // (SUMS * self._n_groups**2 * self._run.dtype.itemsize))
+        return max(1, MOST_BYTES // (SUMS * self._n_groups**2 * self._queue.dtype.itemsize))
 
     def energies(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:
         """(m, 4, n_groups, n_groups) kcal/mol: Lennard-Jones, Coulomb, GB with the complex's radii, and the parts'.
@@ -64,19 +68,19 @@ class ResiduePairs:
 
         positions : (m, n, 3) A, at most `most_at_once`; born, born_of_parts : (m, n) A
         """
-        run, m, n = self._run, len(positions), self._n_groups
+        queue, m, n = self._queue, len(positions), self._n_groups
         positions, born, born_of_parts = (of[:, self._order] for of in (positions, born, born_of_parts))
         middle = positions.mean(axis=1, keepdims=True)
         charges = np.broadcast_to(self._charges, (m, self._n_atoms))[..., np.newaxis]
-        points = run.upload(np.concatenate([positions - middle, charges], axis=2))
-        radii = run.upload(np.stack([born, born_of_parts], axis=-1))
-        sums = run.zeros(m * SUMS * n * n)
+        points = queue.upload(np.concatenate([positions - middle, charges], axis=2))
+        radii = queue.upload(np.stack([born, born_of_parts], axis=-1))
+        sums = queue.zeros(m * SUMS * n * n)
         arguments = dict(
             n_groups=n, n_atoms=self._n_atoms, model=self._model, points=points, born=radii, energies=sums,
             **self._tables,
         )  # fmt: skip
-        run.launch(self._kernel, (n, n, m), (*ITEMS, 1), arguments)
-        found: Floats = run.download(sums, m * SUMS * n * n).reshape(m, SUMS, n, n).astype(np.float64)
+        queue.launch(self._kernel, (n, n, m), (*ITEMS, 1), arguments)
+        found: Floats = queue.download(sums, m * SUMS * n * n).reshape(m, SUMS, n, n).astype(np.float64)
         return found
 
 

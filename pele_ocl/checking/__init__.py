@@ -1,7 +1,7 @@
 """Check of kernels that others write: compiled, run on awkward sizes, simulated, timed; docs/check.md."""
 
 from .check import check_kernel
-from .findings import KINDS, CaseResult, CheckResult, Finding, Rung
+from .findings import KINDS, CaseResult, CheckResult, Finding, LadderTime
 from .quantities import QUANTITIES
 
-__all__ = ["KINDS", "QUANTITIES", "CaseResult", "CheckResult", "Finding", "Rung", "check_kernel"]
+__all__ = ["KINDS", "QUANTITIES", "CaseResult", "CheckResult", "Finding", "LadderTime", "check_kernel"]

@@ -62,7 +62,7 @@ class CaseResult:
 
 
 @dataclass(frozen=True)
-class Rung:
+class LadderTime:
     """A time. name : a variant of the ladder, or the kernel that was checked; work : in the same run, in words"""
 
     name: str
@@ -87,7 +87,7 @@ class CheckResult:
     precision: str | None
     findings: tuple[Finding, ...]
     cases: tuple[CaseResult, ...] = ()
-    rungs: tuple[Rung, ...] = ()
+    rungs: tuple[LadderTime, ...] = ()
     simulator: str | None = None
 
     @property
@@ -105,7 +105,7 @@ class CheckResult:
         fields = {name: value for name, value in values.items() if name != "is_right"}
         fields["findings"] = tuple(Finding(**{**each, "cases": tuple(each["cases"])}) for each in values["findings"])
         fields["cases"] = tuple(CaseResult(**each) for each in values["cases"])
-        fields["rungs"] = tuple(Rung(**each) for each in values["rungs"])
+        fields["rungs"] = tuple(LadderTime(**each) for each in values["rungs"])
         return cls(**fields)
 
 

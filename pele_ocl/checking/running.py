@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..opencl import Device, Run
+from ..opencl import Device, Queue
 from ..opencl.memory import Buffer
-from ..opencl.run import whole_groups
+from ..opencl.queue import whole_groups
 from .cases import Case
 from .compiling import Compiled
 from .quantities import Items, Quantity
@@ -67,8 +67,8 @@ class Runner:
         self, device: Device, compiled: Compiled, quantity: Quantity, launch: Launch, is_guarded: bool = True
     ) -> None:
         self.compiled, self.quantity, self.launch, self.is_guarded = compiled, quantity, launch, is_guarded
-        self.run = Run(device, compiled.precision)
-        self.kernel = Run(device, "float32").kernel(compiled.file, compiled.kernel)
+        self.queue = Queue(device, compiled.precision)
+        self.kernel = Queue(device, "float32").kernel(compiled.file, compiled.kernel)
 
     def outcome(self, case: Case, *, filled_again: str | None = None) -> Outcome:
         """Launch once. filled_again : the array whose zone has a second filling"""
@@ -79,21 +79,23 @@ class Runner:
             if of.is_array:
                 values = self._values(of.name, of.type, case, shape)
                 whole = self._with_zone(values, of.name == filled_again)
-                buffer = self.run.empty(len(whole), whole.dtype)
-                self.run.write(buffer, whole)
+                buffer = self.queue.empty(len(whole), whole.dtype)
+                self.queue.write(buffer, whole)
                 held[of.name], arguments[of.name] = (buffer, whole, len(values)), buffer
             else:
                 arguments[of.name] = self._number(case.values[of.name])
-        self.run.events.clear()
+        self.queue.events.clear()
         self._launch(shape, arguments)
-        seconds = self.run.kernel_seconds
-        found = {name: self.run.download(buffer, len(whole), whole.dtype) for name, (buffer, whole, _) in held.items()}
+        seconds = self.queue.kernel_seconds
+        found = {
+            name: self.queue.download(buffer, len(whole), whole.dtype) for name, (buffer, whole, _) in held.items()
+        }
         beyond = [name for name, (_, whole, n) in held.items() if not _same(found[name][n:], whole[n:])]
         output = self.quantity.output
         changed = [
             name for name, (_, whole, n) in held.items() if name != output and not _same(found[name][:n], whole[:n])
         ]
-        values = found[output][: held[output][2]].view(self.run.dtype).astype(np.float64)
+        values = found[output][: held[output][2]].view(self.queue.dtype).astype(np.float64)
         return Outcome(
             np.array([values.sum()]) if case.added else values, tuple(beyond), tuple(changed), seconds
         )  # fmt: skip
@@ -103,11 +105,11 @@ class Runner:
         several = [name for name, value in arguments.items() if isinstance(value, range)]
         for each in arguments[several[0]] if several else (None,):
             now = arguments | dict.fromkeys(several, each)
-            self.run.launch(self.kernel, shape, self.launch.fitted(len(shape)), now)
+            self.queue.launch(self.kernel, shape, self.launch.fitted(len(shape)), now)
 
     def _number(self, value: Any) -> Any:
         """Give an argument that is no array: a vector of four, or a number as it is."""
-        return self.run.vector4(*value) if isinstance(value, np.ndarray) else value
+        return self.queue.vector4(*value) if isinstance(value, np.ndarray) else value
 
     def _values(self, name: str, kind: str, case: Case, shape: tuple[int, ...]) -> NDArray[Any]:
         """Numbers of an array, flat, as the kernel's type has them; zeros of the output."""

@@ -20,22 +20,22 @@ from ..solvent import Solvent
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
 from .cases import Case, timed_map
-from .findings import Rung
+from .findings import LadderTime
 from .running import Runner
 
 RUNS = 3
 MOST_SECONDS = 0.5  # of what is run more than once
 
 
-def timed(runner: Runner, cases: Sequence[Case]) -> Iterator[Rung]:
+def timed(runner: Runner, cases: Sequence[Case]) -> Iterator[LadderTime]:
     """Time a kernel and the rungs of its ladder: on its largest case, maps on a larger one."""
     largest = max(cases, key=lambda case: sum(getattr(value, "size", 0) for value in case.values.values()))
     case = timed_map() if runner.quantity.output == "map" else largest
-    yield Rung(runner.compiled.kernel, fastest(lambda: runner.outcome(case).seconds), case.name)
+    yield LadderTime(runner.compiled.kernel, fastest(lambda: runner.outcome(case).seconds), case.name)
     ladder = LADDERS.get(runner.quantity.name)
     if ladder is not None:
-        for name, measure in ladder(case, runner.run.device, runner.compiled.precision):
-            yield Rung(name, fastest(measure), case.name)
+        for name, measure in ladder(case, runner.queue.device, runner.compiled.precision):
+            yield LadderTime(name, fastest(measure), case.name)
 
 
 def fastest(measure: Callable[[], float]) -> float:

@@ -15,7 +15,7 @@ from ..inputfile import read_file
 from ..jobs import EnergySpec
 from ..jobs.energy import EnergyEvaluation
 from ..jobs.facts import gradient_facts, residue_names
-from ..jobs.reading import Molecule, molecule_of
+from ..jobs.reading import MoleculeRead, molecule_of
 from ..solvent_model import SolventModel
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
@@ -154,7 +154,7 @@ def _frame_work(spec: EnergySpec, path: Path) -> FrameWork:
     )
 
 
-def _headline(molecule: Molecule, result: EnergyResult | EnergyBatch) -> str:
+def _headline(molecule: MoleculeRead, result: EnergyResult | EnergyBatch) -> str:
     """Describe the molecule, and what the energy is of."""
     return f"{headline(molecule.source, result.atoms)}; {summary(result.terms.names, result.atoms, result.model)}"
 
@@ -200,7 +200,7 @@ def _models_as_text(found: EnergyEvaluation, facts: Facts, per_residue: bool) ->
     return "\n".join(lines)
 
 
-def _attributes(molecule: Molecule, result: EnergyResult | EnergyBatch, facts: Facts) -> Mapping[str, object]:
+def _attributes(molecule: MoleculeRead, result: EnergyResult | EnergyBatch, facts: Facts) -> Mapping[str, object]:
     return {
         **origin(molecule.source, result.atoms, result),
         **{f"seconds_{name}": value for name, value in result.seconds.items()},

@@ -15,7 +15,7 @@ from ..explore.control import read_simulation
 from ..forcefield.control import filled
 from ..inputfile import read_file
 from ..jobs import Record
-from ..jobs.explore import Exploration, Files, Parameters, Steps, earlier_seed
+from ..jobs.explore import Exploration, Files, ForceFieldFiles, Steps, earlier_seed
 from ..jobs.facts import composition_as_json, settings
 from .clock import elapsed
 from .command import INPUT, EachOnce
@@ -97,7 +97,7 @@ def explore(
             seed = earlier_seed(Files.of(simulation, output))  # the one that was drawn by the clock
         run = Exploration(
             simulation, explorers or max(size - 1, 1), folder=output, seed=seed, steps=steps,
-            parameters=Parameters(templates, obc, pele_data, fallback), complexes=complexes, precision=precision,
+            parameters=ForceFieldFiles(templates, obc, pele_data, fallback), complexes=complexes, precision=precision,
             device=device, text=filled(path, all_words),
         )  # fmt: skip
         for sentence in run.notes:

@@ -21,7 +21,7 @@ from ..jobs.reading import molecule_of
 from ..nonbond import VARIANTS, NonbondResult
 from ..pairs import require_pairs_suffix, writing_pairs
 from ..solvent_model import SolventModel
-from ..trajectories.listing import listing_anew
+from ..trajectories.fresh_lists import evaluate_with_fresh_lists
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
 from .command import INPUT, OUTPUT, EachOnce
@@ -249,7 +249,9 @@ def frame_work(spec: NonbondSpec, path: Path) -> FrameWork:
     words = {
         "cutoff": spec.cutoff, "no_cutoff": False, "split_cutoffs": spec.pairs == "split", "one_four": spec.one_four,
     }  # fmt: skip
-    evaluate = listing_anew(plan, spec.pairs_of, lambda atoms, pairs: spec.plan(atoms, pairs, first=molecule.atoms))
+    evaluate = evaluate_with_fresh_lists(
+        plan, spec.pairs_of, lambda atoms, pairs: spec.plan(atoms, pairs, first=molecule.atoms)
+    )
     return FrameWork(
         "Nonbonded", molecule.source, plan, words, evaluate, molecule.chosen, settings=facts, strict=spec.strict
     )

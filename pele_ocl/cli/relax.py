@@ -31,7 +31,7 @@ from .minimize.report import (
     tell_findings,
     write_and_say,
 )
-from .minimize.targets import TARGET, Targets, expanded, files_of_other_run, refuse_files_of
+from .minimize.targets import TARGET, OutputTargets, expanded, files_of_other_run, refuse_files_of
 from .options import debug_option, run_options, strict_option
 from .physics import Facts, lines_of
 from .report import call_facts, counted, duration
@@ -87,7 +87,7 @@ def relax(
     get_device(device)  # which says now where there is none
     if output.suffix.lower() not in ("", *_SUFFIXES) and not output.is_dir():
         raise FormatError(f"{output}: relaxed models are written as {' or '.join(_SUFFIXES)}; name the output so")
-    targets = Targets.planned(output, paths, False, table)
+    targets = OutputTargets.planned(output, paths, False, table)
     if resume and targets.journal is None:
         raise click.UsageError("--resume goes on with a run of several models; leave it out for one")
     refuse_files_of("minimize", targets)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..bench.systems import SYSTEMS, load
-from ..tuning import RULES, SIZES, Entry, Finding, findings, store
+from ..tuning import RULES, SIZES, BestChoice, Entry, findings, store
 from ..variant import PRECISIONS
 from .command import EachOnce
 from .options import debug_option
@@ -157,7 +157,7 @@ def _row_as_json(row: Row) -> dict[str, object]:
 
 def _entry(device: Device, rows: Sequence[Row]) -> Entry:
     found = (
-        Finding(
+        BestChoice(
             row.quantity, row.precision, row.size, row.best, round(1e3 * row.seconds[row.best], 4),
             round(1e3 * row.seconds[RULES], 4),
         )

@@ -56,7 +56,7 @@ class Motion:
 
     def _upload(self, bodies: Sequence[Body | None]) -> dict[str, Buffer]:
         """Send the bodies, each once."""
-        run, fine = self._resident.run, self._ensemble.energy_dtype
+        queue, fine = self._resident.queue, self._ensemble.energy_dtype
         distinct = list(dict.fromkeys(body for body in bodies if body is not None))
         clusters = np.cumsum([0, *(len(body.starts) - 1 for body in distinct)])
         atoms = np.cumsum([0, *(len(body.members) for body in distinct)])
@@ -65,17 +65,17 @@ class Motion:
         starts = [body.starts[:-1] + first for body, first in zip(distinct, atoms[:-1], strict=True)]
         self._most_clusters = max((len(body.starts) - 1 for body in distinct), default=1)
         return {
-            "bodies": run.upload(np.array(table), np.int32),
-            "starts": run.upload(np.concatenate([*starts, atoms[-1:]]), np.int32),
-            "members": run.upload(_joined([body.members for body in distinct]), np.int32),
-            "lengths": run.upload(_joined([body.lengths for body in distinct]), fine),
-            "inverse_masses": run.upload(_joined([body.inverse_masses for body in distinct]), fine),
+            "bodies": queue.upload(np.array(table), np.int32),
+            "starts": queue.upload(np.concatenate([*starts, atoms[-1:]]), np.int32),
+            "members": queue.upload(_joined([body.members for body in distinct]), np.int32),
+            "lengths": queue.upload(_joined([body.lengths for body in distinct]), fine),
+            "inverse_masses": queue.upload(_joined([body.inverse_masses for body in distinct]), fine),
         }
 
     def _bind(self, removes: bool) -> None:
         """Bind the launches of rows."""
-        settings, run, of = self._settings, self._resident.run, self._buffer
-        schedule = run.upload(np.array(settings.anneal), self._ensemble.energy_dtype)
+        settings, queue, of = self._settings, self._resident.queue, self._buffer
+        schedule = queue.upload(np.array(settings.anneal), self._ensemble.energy_dtype)
         drawn = dict(
             replicas=of("replicas"), molecules=of("molecules"), done=of("done"), temperatures=of("temperatures"),
             seed=settings.seed,
@@ -96,13 +96,13 @@ class Motion:
             "dynamics/velocities.cl", "rescale", velocities=of("velocities"), center_velocities=of("center_velocities"),
             scales=of("scales"),
         )  # fmt: skip
-        items = ITEMS if run.device.kind == "GPU" else 1
+        items = ITEMS if queue.device.kind == "GPU" else 1
         common = dict(
             kinetic=of("kinetic"), stopped=of("stopped"), culprits=of("culprits"), done=of("done"),
             begins=of("begins"), removes=removes, dt=settings.dt, **self._common,
         )  # fmt: skip
         self.measure, self.measure_present, self.begin = (
-            run.bind(
+            queue.bind(
                 "dynamics/motion.cl", "row_motion", (items, 1), (items, 1),
                 dict(velocities=of(velocities), center_velocities=of(center), counts=counts, **common),
                 GROUP=items, **self._macros,
@@ -117,11 +117,11 @@ class Motion:
         rungs = np.zeros(len(self._ensemble), np.int32)
         rungs[self._ladders] = np.arange(self._ladders.shape[1])
         self.write("rung_of", rungs[:, None])
-        run = self._resident.run
-        self._of_ladders = {name: run.zeros(self._ladders.size, np.int32) for name in ("row_of", "tried", "accepted")}
-        run.write(self._of_ladders["row_of"], self._ladders.astype(np.int32))
-        self._first_rows = run.upload(self._ladders[:, 0], np.int32)
-        self._exchange = run.kernel("dynamics/exchange.cl", "exchange", **self._macros)
+        queue = self._resident.queue
+        self._of_ladders = {name: queue.zeros(self._ladders.size, np.int32) for name in ("row_of", "tried", "accepted")}
+        queue.write(self._of_ladders["row_of"], self._ladders.astype(np.int32))
+        self._first_rows = queue.upload(self._ladders[:, 0], np.int32)
+        self._exchange = queue.kernel("dynamics/exchange.cl", "exchange", **self._macros)
 
     @property
     def _macros(self) -> dict[str, int]:
@@ -134,13 +134,13 @@ class Motion:
     def _of_clusters(self, file: str, name: str, **arguments: object) -> BoundLaunch:
         """Bind a launch with a work-item a cluster."""
         shape, arguments = (self._most_clusters, 1), {**self._common, **arguments}
-        return self._resident.run.bind(file, name, shape, (ITEMS, 1), arguments, **self._macros)
+        return self._resident.queue.bind(file, name, shape, (ITEMS, 1), arguments, **self._macros)
 
     def launch(self, launches: Sequence[BoundLaunch], rows: Rows) -> None:
         """Launch for rows."""
         self._resident.list(rows)
         for first, count in self._resident.parts(len(rows)):
-            self._resident.run.launch_bound(launches, count, first=first)
+            self._resident.queue.launch_bound(launches, count, first=first)
 
     def step(self, rows: Rows) -> None:
         """Start a step of rows: they move, and forces are computed where they come to."""
@@ -157,7 +157,7 @@ class Motion:
             first_rows=self._first_rows, rung_of=self._buffer("rung_of"), temperatures=self._buffer("temperatures"),
             scales=self._buffer("scales"), number=number, seed=self._settings.seed, **self._of_ladders,
         )  # fmt: skip
-        self._resident.run.launch(self._exchange, (n_rungs // 2 + 1, n_ladders), (1, 1), arguments)
+        self._resident.queue.launch(self._exchange, (n_rungs // 2 + 1, n_ladders), (1, 1), arguments)
         self.launch([self.rescale], rows)
 
     def read(self, name: str) -> NDArray[Any]:
@@ -165,7 +165,7 @@ class Motion:
         if name in self.arrays:
             values = self.arrays[name].read()
             return values[:, 0] if values.shape[1] == 1 else values
-        return self._resident.run.download(self._of_ladders[name], self._ladders.size, np.int32).reshape(
+        return self._resident.queue.download(self._of_ladders[name], self._ladders.size, np.int32).reshape(
             self._ladders.shape
         )
 
@@ -174,7 +174,7 @@ class Motion:
         if name in self.arrays:
             self.arrays[name].write(values.reshape(self.arrays[name].shape))
         else:
-            self._resident.run.write(self._of_ladders[name], np.ascontiguousarray(values, np.int32))
+            self._resident.queue.write(self._of_ladders[name], np.ascontiguousarray(values, np.int32))
 
     @property
     def state(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from ..atoms import Atoms, Floats
 from ..engine.rows import Rows
 from ..ensemble import Column, Ensemble
 from ..errors import InputError
-from ..opencl.shared import Halt
+from ..opencl.interface import Halt
 from ..units import BOLTZMANN_KCAL
 from .bodies import Body, masses_of
 from .motion import Motion
@@ -234,7 +234,7 @@ class Simulation:
                 self.steps += 1
                 if every is not None and self.steps % every == 0:
                     self._motion.exchange(self._rows, self.steps // every - 1)
-                resident.run.submit()
+                resident.queue.submit()
             self._drop_stopped()
         self.steps = end
         resident.add_up(self._rows)

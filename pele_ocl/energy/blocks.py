@@ -69,7 +69,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def _over_blocks(self, file: str, name: str, arguments: Arguments, **defines: int) -> BoundLaunch:
         """Bind a pass over pairs, of a work-item a part. arguments : all but n_tiles and n_parts"""
         sizes = dict(n_tiles=len(self.tiles), n_parts=self.n_parts)
-        return self.run.bind(
+        return self.queue.bind(
             file, name, (self.n_parts, 1), (1, 1), {**sizes, **arguments}, width=self.layout.width,
             TILE=self.layout.tile, **defines,
         )  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..arguments import described, is_among
 from ..errors import InputError
-from ..opencl.shared import LEAF
+from ..opencl.interface import LEAF
 from ..solvent.accuracy import DEFAULT, checked_accuracy, pays
 from ..variant import Machine
 

@@ -51,7 +51,7 @@ class Frozen:
         all_of_it = make(contents, None, encoding).measured(aside)
         rest = make(bare, nothing, encoding).measured(aside)
         integrals = np.where(np.isfinite(all_of_it[0]), all_of_it[0] - rest[0], 0.0)
-        behind = [name for addend in contents.grouped for name in addend.names]
+        behind = [name for kernels in contents.grouped for name in kernels.names]
         kept = [name in behind or (pairs and name in ("lennard_jones", "coulomb")) for name in contents.names]
         return cls(integrals, np.where(kept, all_of_it[1] - rest[1], 0.0))
 

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..opencl.shared import PAIR_MODEL
+from ..opencl.interface import PAIR_MODEL
 from ..plan.conformations import Encoding
 from ..plan.outputs import Outputs
 from ..solvent.tree_sums import TreeShape, TreeSums
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
-from ..tiled.surface import Surface
+from ..tiled.surface import SurfaceBuffers
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Machine
@@ -40,12 +40,12 @@ from .result import PASS_TERMS
 from .sgb import TYPES, SurfaceRadii
 from .tables import PairTables
 from .term_set import TermSet
-from .terms import Addend
+from .terms import TermKernels
 from .terms.term import TermContext
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
 L = TypeVar("L", bound=EnergyLayout)
@@ -65,24 +65,26 @@ class EnergyPasses(TiledPasses, Generic[L]):
     leaves_out: ClassVar[bool] = True  # whether its kernels can leave out what frozen atoms give each other
 
     def __init__(
-        self, run: Run, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
+        self, queue: Queue, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
         encoding: Encoding, contents: TermSet, frozen: Frozen | None = None, accuracy: float | None = None,
     ) -> None:  # fmt: skip
         atoms, model = contents.for_passes(atoms, model)
-        spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
-        super().__init__(run, atoms, tiles, encoding, model, spheres)
+        spheres = SphereTables.of(
+            queue, atoms, tiles, model, scaled_charges(atoms, model, queue.precision), layout.width
+        )
+        super().__init__(queue, atoms, tiles, encoding, model, spheres)
         self.layout, self.options, self.contents, self.frozen = layout, options, contents, frozen
-        self.surface = Surface.of(run, atoms, tiles, model)
+        self.surface = SurfaceBuffers.of(queue, atoms, tiles, model)
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         shape = TreeShape.of(layout.width, len(atoms))
         self.tree = None if accuracy is None else TreeSums(tiles, model, shape, accuracy)
-        self.of_surface = SurfaceRadii(tiles.n_slots, run.precision) if model.gb_model.of_surface else None
+        self.of_surface = SurfaceRadii(tiles.n_slots, queue.precision) if model.gb_model.of_surface else None
         self.tables = PairTables.of(
-            run, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names,
+            queue, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names,
             None if frozen is None else frozen.integrals,
         )  # fmt: skip
         self.context = TermContext(
-            run, atoms, encoding, options, self.buffers, self.n_energies, {**encoding.macros, **self.result_macros},
+            queue, atoms, encoding, options, self.buffers, self.n_energies, {**encoding.macros, **self.result_macros},
             tiles, self.place_arguments,
         )  # fmt: skip
 
@@ -91,11 +93,11 @@ class EnergyPasses(TiledPasses, Generic[L]):
         sizes = self._common_sizes(len(self.atoms)) | self._sizes() | (self.surface.sizes if self.surface else {})
         sizes |= self.tree.sizes("born_sums") if self.tree else {}
         sizes |= self.of_surface.sizes("born_sums") if self.of_surface else {}
-        for addend in self.contents.addends:
-            sizes |= addend.sizes(self.context)
+        for kernels in self.contents.term_kernels:
+            sizes |= kernels.sizes(self.context)
         self.allocate(sizes, most, TYPES)
         self.launches = self.uncut = [*self._passes(), *self._after_passes]
-        self.most_uncut = self.run.most_uncut(self.launches)
+        self.most_uncut = self.queue.most_uncut(self.launches)
 
     @classmethod
     def layout_for(cls, machine: Machine, n_atoms: int) -> EnergyLayout:
@@ -108,8 +110,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [*self._first(), *self._radii(), *self._from_radii()]
 
     def _first(self) -> list[BoundLaunch]:
-        """Bind the launch that places the tiles: one of its own, or of the addend that runs first."""
-        return [*([] if self.first_addend else [self.place()]), *self._of_addends(self.contents.grouped, first=True)]
+        """Bind the launch that places the tiles: one of its own, or of the term that runs first."""
+        return [*([] if self.first_kernels else [self.place()]), *self._launches_of(self.contents.grouped, first=True)]
 
     def _radii(self) -> list[BoundLaunch]:
         if self.model.gb_model.vacuum:
@@ -126,7 +128,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     def _after_passes(self) -> list[BoundLaunch]:
         """Launches after the passes, bound once: rows write values of restraints into their buffers."""
         contents = self.contents
-        return [*self._surface(), *self._of_addends(contents.grouped), *self._of_addends(contents.further)]
+        return [*self._surface(), *self._launches_of(contents.grouped), *self._launches_of(contents.further)]
 
     @cached_property
     def apart_at_radii(self) -> tuple[list[BoundLaunch], list[BoundLaunch]]:
@@ -149,12 +151,12 @@ class EnergyPasses(TiledPasses, Generic[L]):
         encoded = np.empty(positions.size, self.encoding.dtype)
         shifted = positions - self.encoding.shift(positions.min(axis=0), positions.max(axis=0))
         self.encoding.encode(shifted.ravel(), encoded)
-        self.run.write(self.buffers["positions"], encoded)
-        self.launch(self.run, 1)
+        self.queue.write(self.buffers["positions"], encoded)
+        self.launch(self.queue, 1)
         found = Outputs.empty(1, len(self.atoms), len(self.contents.names), born_radii=True)
-        self.unpack(self.run.download(self.buffers["results"], self.n_results)[np.newaxis], slice(1), found)
+        self.unpack(self.queue.download(self.buffers["results"], self.n_results)[np.newaxis], slice(1), found)
         slots, n_parts = self.tiles.n_slots, self.tree.n_parts if self.tree else self.n_born_parts
-        parts = self.run.download(self.buffers["born_sums"], n_parts * slots) if n_parts else np.zeros(slots)
+        parts = self.queue.download(self.buffers["born_sums"], n_parts * slots) if n_parts else np.zeros(slots)
         return parts.astype(np.float64).reshape(-1, slots).sum(axis=0), found.energies[0]
 
     @property
@@ -167,25 +169,25 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Reals of an atom after the energies in the results: Born radius, gradient, energies of further terms."""
         return (4 if self.options.gradient else 1) + self.term_macros["MORE_TERMS"]
 
-    def _of_addends(self, addends: Sequence[Addend], first: bool = False) -> list[BoundLaunch]:
-        """Bind addends that run after the passes, or first; their terms follow one another in the results."""
-        index = np.cumsum([0, *(len(addend.names) for addend in addends)]).tolist()
+    def _launches_of(self, term_kernels: Sequence[TermKernels], first: bool = False) -> list[BoundLaunch]:
+        """Bind kernels of terms that run after the passes, or first; their terms follow one another in the results."""
+        index = np.cumsum([0, *(len(kernels.names) for kernels in term_kernels)]).tolist()
         return [
             launch
-            for addend, k in zip(addends, index, strict=False)
-            if addend.runs_first(self.context) == first
-            for launch in addend.launches(self.context, k)
+            for kernels, k in zip(term_kernels, index, strict=False)
+            if kernels.runs_first(self.context) == first
+            for launch in kernels.launches(self.context, k)
         ]
 
     @cached_property
-    def first_addend(self) -> Addend | None:
-        """Addend that runs before the passes: it places the tiles and begins the gradient. None if none does."""
-        return next((addend for addend in self.contents.grouped if addend.runs_first(self.context)), None)
+    def first_kernels(self) -> TermKernels | None:
+        """Term whose kernels run before the passes: it places the tiles and begins the gradient. None if none does."""
+        return next((kernels for kernels in self.contents.grouped if kernels.runs_first(self.context)), None)
 
     @property
     def first_macros(self) -> dict[str, int]:
         """Build definition of kernels that leave the gradient of the passes, or add to one that was begun."""
-        return {"TERMS_FIRST": int(self.first_addend is not None)}
+        return {"TERMS_FIRST": int(self.first_kernels is not None)}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         m, n, first = len(results), self.n_atoms, len(PASS_TERMS) * self.n_energies
@@ -211,7 +213,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     def _unpack_further(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         """Add the energies of atoms that further terms left after the columns of the passes."""
         m, n, n_further = len(results), len(self.atoms), self.term_macros["MORE_TERMS"]
-        columns = self.contents.columns([name for addend in self.contents.further for name in addend.names])
+        columns = self.contents.columns([name for kernels in self.contents.further for name in kernels.names])
         further = results[:, self._first_grouped - n * n_further : self._first_grouped].reshape(m, n_further, n)
         values = further.astype(np.float64, order="C")
         self._add(found.energies[part], values.sum(axis=2), columns)
@@ -232,7 +234,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     @property
     def _computed(self) -> list[str]:
         """Names of the passes' and the grouped terms, in the order of the results."""
-        return [*PASS_TERMS, *(name for addend in self.contents.grouped for name in addend.names)]
+        return [*PASS_TERMS, *(name for kernels in self.contents.grouped for name in kernels.names)]
 
     @cached_property
     def _are_in_order(self) -> bool:
@@ -301,12 +303,12 @@ class EnergyPasses(TiledPasses, Generic[L]):
     @property
     def term_macros(self) -> dict[str, int]:
         """Build definitions that count the terms beside the passes."""
-        counts = [sum(len(addend.names) for addend in of) for of in (self.contents.further, self.contents.grouped)]
+        counts = [sum(len(kernels.names) for kernels in of) for of in (self.contents.further, self.contents.grouped)]
         return dict(zip(("MORE_TERMS", "GROUPED_TERMS"), counts, strict=True))
 
     def _no_radii(self) -> list[BoundLaunch]:
         """Bind the launches in place of Born radii if there is no solvent."""
-        self.buffers.setdefault("born_sums", self.run.empty(1))
+        self.buffers.setdefault("born_sums", self.queue.empty(1))
         return [self._atom_terms(0)]
 
     def _born_of(self, tree: TreeSums) -> list[BoundLaunch]:
@@ -351,7 +353,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """PairModel of cl/energy/pair.clh."""
         options, model, has_gb = self.options, self.model, "gb_pair" in self.contents.names
         return PAIR_MODEL.pack(
-            self.run.precision,
+            self.queue.precision,
             outside=model.outside if has_gb else 1.0,
             kappa=model.kappa if has_gb else 0.0,
             cutoff2=0.0 if options.cutoff is None else options.cutoff**2,

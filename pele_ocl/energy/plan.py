@@ -36,7 +36,7 @@ from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 
 class Energy(Plan[EnergyResult, EnergyBatch]):
@@ -138,46 +138,46 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return lambda kind, size: choose_variant(kind, per_atom)
 
     def _prepare(self, m: int) -> Pipeline:
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
-        return self._prepared(Run(self.device, self.precision), m)
+        return self._prepared(Queue(self.device, self.precision), m)
 
-    def _prepared(self, run: Run, m: int) -> Pipeline:
-        """An evaluator for up to m conformations at a time, whose buffers and launches some run makes."""
-        passes = self._make_passes(run, m)
-        run.finish()  # evaluations may go to another queue
-        movable = all(addend.movable for addend in self._contents.addends)
+    def _prepared(self, queue: Queue, m: int) -> Pipeline:
+        """An evaluator for up to m conformations at a time, whose buffers and launches some queue makes."""
+        passes = self._make_passes(queue, m)
+        queue.finish()  # evaluations may go to another queue
+        movable = all(kernels.movable for kernels in self._contents.term_kernels)
         return Pipeline(self.atoms, passes, self._explain, movable=movable)
 
-    def _make_passes(self, run: Run, m: int) -> AnyPasses:
+    def _make_passes(self, queue: Queue, m: int) -> AnyPasses:
         """Make the passes for up to m conformations, which leave out what frozen atoms give each other."""
         tiles, kind = self._tiles, VARIANTS[self.variant].run
         leaves_out = kind.leaves_out and not self.model.gb_model.of_surface
         if not (leaves_out and tiles.first_frozen < len(tiles)):
-            return self._make_passes_of(run, m, self._contents, None, self._encoding)
+            return self._make_passes_of(queue, m, self._contents, None, self._encoding)
         still = np.zeros(len(self.atoms), bool)
         still[tiles.order[tiles.first_frozen * tiles.size :]] = True
         if self._frozen_part is None:
             self._frozen_part = Frozen.of(
-                lambda contents, frozen, encoding: self._make_passes_of(run, 1, contents, frozen, encoding),
+                lambda contents, frozen, encoding: self._make_passes_of(queue, 1, contents, frozen, encoding),
                 self._contents.within(still), self.atoms, tiles,
                 self.model.gb_model.vacuum or not self._contents.has_gb, self.device.has_float64,
             )  # fmt: skip
         contents = self._contents.within(still, inside=False)
-        return self._make_passes_of(run, m, contents, self._frozen_part, self._encoding)
+        return self._make_passes_of(queue, m, contents, self._frozen_part, self._encoding)
 
     def _measure_frozen(self) -> None:
         """Compute what frozen atoms give each other, if that is left out and not known yet."""
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
         if self._has_frozen and self._frozen_part is None:
-            self._make_passes(Run(self.device, self.precision), 1)
+            self._make_passes(Queue(self.device, self.precision), 1)
 
     def _make_passes_of(
-        self, run: Run, m: int, contents: TermSet, frozen: Frozen | None, encoding: Encoding
+        self, queue: Queue, m: int, contents: TermSet, frozen: Frozen | None, encoding: Encoding
     ) -> AnyPasses:
         passes = VARIANTS[self.variant].run(
-            run, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, frozen,
+            queue, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, frozen,
             self.accuracy,
         )  # fmt: skip
         passes.make(m)

@@ -62,17 +62,17 @@ class Rows(SumsOfPairs[RowsLayout]):
 
     def _over_rows(self, file: str, name: str, arguments: Arguments, **defines: int) -> BoundLaunch:
         """Bind a pass row by row, in groups as large as the device allows the kernel. arguments : all but n_tiles"""
-        layout, device = self.layout, self.run.device
+        layout, device = self.layout, self.queue.device
         items, parts = layout.tile // layout.width, layout.parts_of_rows
-        local_bytes = layout.tile * LOCAL_REALS * self.run.dtype.itemsize
+        local_bytes = layout.tile * LOCAL_REALS * self.queue.dtype.itemsize
         while parts > 1 and (
             parts * local_bytes > device.handle.local_mem_size or parts * items > device.largest_group
         ):
             parts //= 2
-        kernel, parts = self.run.built_to_fit(
+        kernel, parts = self.queue.built_to_fit(
             parts,
-            lambda parts: self.run.kernel(file, name, layout.width, TILE=layout.tile, PARTS=parts, **defines),
+            lambda parts: self.queue.kernel(file, name, layout.width, TILE=layout.tile, PARTS=parts, **defines),
             items,
         )
         shape = len(self.tiles) * items * parts, 1
-        return self.run.bind_kernel(kernel, shape, (items * parts, 1), {"n_tiles": len(self.tiles), **arguments})
+        return self.queue.bind_kernel(kernel, shape, (items * parts, 1), {"n_tiles": len(self.tiles), **arguments})

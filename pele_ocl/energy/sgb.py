@@ -41,32 +41,32 @@ class SurfaceRadii:
 
     def launches(self, passes: AnyPasses, sums: str) -> list[BoundLaunch]:
         """Bind the launches that leave Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
-        run, tiles, model = passes.run, passes.tiles, passes.model
+        queue, tiles, model = passes.queue, passes.tiles, passes.model
         figures = np.column_stack([tiles.by_slot(column) for column in sgb_figures(passes.atoms, model.gb).T])
-        self._parameters = run.upload(figures)
+        self._parameters = queue.upload(figures)
         common = dict(
             n_tiles=len(tiles), parameters=self._parameters, **passes.named("points", "origins", "exposed", "moments")
         )
-        units, on_cpu = unit_points(), run.device.kind == "CPU"
+        units, on_cpu = unit_points(), queue.device.kind == "CPU"
         items, centres = (1, self.n_slots) if on_cpu else (CENTRES, CENTRES)
         macros = {"TILE": tiles.size, "WORDS": WORDS, "ITEMS": items, "width": passes.layout.width}
         has_areas = "nonpolar" in passes.contents.names
         bare, reached = figures[:, :2].max(axis=0).tolist()
         return [
-            run.bind(
+            queue.bind(
                 "energy/sgb/points.cl", "exposed_points", (self.n_slots * items, 1), (items, 1),
                 dict(
                     n_kinds=2 if has_areas else 1, probe=model.probe_radius, largest_bare=bare, largest_reached=reached,
-                    columns=run.upload(units.T), **passes.named("extents", "areas"), **common,
+                    columns=queue.upload(units.T), **passes.named("extents", "areas"), **common,
                 ),
                 **macros,
             ),
-            run.bind(
+            queue.bind(
                 "energy/sgb/integral.cl", "surface_integrals", (-(-self.n_slots // centres) * items, self.n_parts),
                 (items, 1),
                 dict(
                     n_centres=centres, n_parts=self.n_parts, n_spheres=self.n_spheres, sums=passes.buffers[sums],
-                    units=run.upload(np.column_stack([units, np.zeros(POINTS)])), **passes.named("x", "y", "z"),
+                    units=queue.upload(np.column_stack([units, np.zeros(POINTS)])), **passes.named("x", "y", "z"),
                     **common,
                 ),
                 cost=self._cost, **macros,
@@ -80,14 +80,14 @@ class SurfaceRadii:
 
     def single(self, passes: AnyPasses) -> BoundLaunch:
         """Bind the launch that puts the energies of single atoms right."""
-        run, tiles, model, names = passes.run, passes.tiles, passes.model, passes.contents.names
+        queue, tiles, model, names = passes.queue, passes.tiles, passes.model, passes.contents.names
         return passes.each_slot(
             "energy/sgb/single.cl", "sgb_single",
             dict(
                 has_self=int("gb_self" in names), has_nonpolar=int("nonpolar" in names), outside=model.outside,
                 kappa=model.kappa, parameters=self._parameters,
-                charges=run.upload(tiles.by_slot(scaled_charges(passes.atoms, model, run.precision))),
-                inverses=run.upload(tiles.by_slot(inverse_dielectrics(passes.atoms, model))),
+                charges=queue.upload(tiles.by_slot(scaled_charges(passes.atoms, model, queue.precision))),
+                inverses=queue.upload(tiles.by_slot(inverse_dielectrics(passes.atoms, model))),
                 **passes.named("areas", "born", "singles"),
             ),
         )  # fmt: skip

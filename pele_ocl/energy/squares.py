@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..opencl.shared import RING_STEPS, Follows
+from ..opencl.interface import RING_STEPS, Follows
 from ..tiled.dispatch import born_dispatch, ring_dispatch
 from .layout import MOST_LAYERS, Slab, SquaresLayout
 from .masks import TileOrder
@@ -44,16 +44,16 @@ class Squares(EnergyPasses[SquaresLayout]):
     @property
     def fused(self) -> bool:
         """Tell if the last group of a launch goes on with what all left, as GPUs do."""
-        return self.layout.fused and self.run.device.kind == "GPU" and self.run.device.has_device_fence
+        return self.layout.fused and self.queue.device.kind == "GPU" and self.queue.device.has_device_fence
 
     @property
     def joined(self) -> bool:
         """Tell if all passes are one launch."""
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and len(self.slabs) == 1 and self.frozen is None
         # In float64 arithmetic takes longer than launches, and compilers round it in other ways.
-        is_bound_by_launches = is_small and self.run.precision == "float32"
+        is_bound_by_launches = is_small and self.queue.precision == "float32"
         in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
-        one_by_one = in_other_ways or self.run.is_packed
+        one_by_one = in_other_ways or self.queue.is_packed
         return self.layout.joined and self.fused and is_bound_by_launches and not one_by_one
 
     @property
@@ -66,7 +66,7 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     @property
     def slabs(self) -> list[Slab]:
-        n_tiles, device = len(self.tiles), self.run.device
+        n_tiles, device = len(self.tiles), self.queue.device
         if not self.options.gradient:  # and so no layers
             return self.layout.slabs(n_tiles, 2 * n_tiles)
         room = min(device.largest_buffer, device.memory // 4)
@@ -74,7 +74,7 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     @property
     def _layer_bytes(self) -> int:
-        return 4 * self.tiles.n_slots * self.run.dtype.itemsize
+        return 4 * self.tiles.n_slots * self.queue.dtype.itemsize
 
     def _sizes(self) -> dict[str, int]:
         slots, born_parts = self.tiles.n_slots, self.layout.chunks(len(self.tiles))[0]
@@ -94,7 +94,7 @@ class Squares(EnergyPasses[SquaresLayout]):
             self.options,
             self.tables,
             self.spheres,
-            self.first_addend,
+            self.first_kernels,
         )
         n_tiles, (slab,), (n_parts, per_part) = len(self.tiles), self.slabs, layout.chunks(len(self.tiles))
         self._count_arrivals()
@@ -106,12 +106,12 @@ class Squares(EnergyPasses[SquaresLayout]):
         arguments = dict(
             n_tiles=n_tiles, n_atoms=len(self.atoms), step=self.encoding.step, tiles_per_chunk=per_part,
             model=self._pair_model(), ring=self._steps(slab, True, then), counts=spheres.counts,
-            sums=self.buffers["born_sums"], counters=self.run.zeros(self.batch * COUNTERS, np.int32),
+            sums=self.buffers["born_sums"], counters=self.queue.zeros(self.batch * COUNTERS, np.int32),
             **self.reaches, **self.solvent_constants(), **(part.arguments if part else {}), **self.place_arguments(),
             **self._atom_tables(), **tables.masks, **slopes,
             **self.named("positions", "layers", "energies", "totals", "arrivals", "weights", "results"),
         )  # fmt: skip
-        return self.run.bind(
+        return self.queue.bind(
             "energy/squares/joined.cl", "joined", (n_groups * layout.tile, layout.split), (layout.tile, layout.split),
             arguments, TILE=layout.tile, ROW=layout.row, SHARES=layout.split, FUSED=1, CHAIN=int(options.chain),
             **self.first_macros, **self.term_macros, **self.encoding.macros,
@@ -130,13 +130,13 @@ class Squares(EnergyPasses[SquaresLayout]):
         shape, group = (self.n_rows * layout.tile, n_parts * layout.split), (layout.tile, layout.split)
         macros = {"TILE": layout.tile, "ROW": layout.row, "SHARES": layout.split, **self.integral_macros}
         if not fused:
-            dispatch = self.run.upload(born_dispatch(self.tiles, layout.row, per_part), np.int32)
-            born = self.run.bind(
+            dispatch = self.queue.upload(born_dispatch(self.tiles, layout.row, per_part), np.int32)
+            born = self.queue.bind(
                 "solvent/tiled.cl", "born_sums", shape, group, {**sums, "dispatch": dispatch}, **macros
             )  # fmt: skip
             return [born, self._atom_terms(n_parts, layout.shares)]
         return [
-            self.run.bind(
+            self.queue.bind(
                 "energy/squares/born.cl", "born_squares", shape, group,
                 dict(**sums, **self.solvent_constants(), **self.named("arrivals"), **self._atom_tables()),
                 FUSED=1, **macros, **self.gb_macros,
@@ -157,7 +157,7 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     def _count_arrivals(self) -> None:
         """Make the counters of arrivals, which the groups of each launch leave at zero."""
-        self.buffers["arrivals"] = self.run.zeros(self.batch * len(self.tiles), np.int32)
+        self.buffers["arrivals"] = self.queue.zeros(self.batch * len(self.tiles), np.int32)
 
     def _pairs(self) -> list[BoundLaunch]:
         then = Follows.KEEP_WEIGHTS if self.options.chain else Follows.KEEP_RESULTS
@@ -201,7 +201,7 @@ class Squares(EnergyPasses[SquaresLayout]):
             steps = self._steps(slab, is_first and slab is slabs[0], then if last else Follows.KEEP_TOTALS)
             collected = dict(ring=steps, **self._collected())
             launches.append(
-                self.run.bind(
+                self.queue.bind(
                     file, name, (self.n_rows * layout.tile, slab.n_chunks * layout.split), (layout.tile, layout.split),
                     dict(n_tiles=n_tiles, dispatch=dispatch, **arguments, **collected),
                     FUSED=int(self.fused), SHARES=layout.split, **macros, **defines,
@@ -221,16 +221,16 @@ class Squares(EnergyPasses[SquaresLayout]):
     @cached_property
     def _dispatches(self) -> list[Buffer]:
         """Rows and chunks of the groups of each slab."""
-        row, run = self.layout.row, self.run
+        row, queue = self.layout.row, self.queue
         return [
-            run.upload(ring_dispatch(self.tiles, row, slab.steps, slab.steps_per_chunk), np.int32)
+            queue.upload(ring_dispatch(self.tiles, row, slab.steps, slab.steps_per_chunk), np.int32)
             for slab in self.slabs
         ]  # fmt: skip
 
     def _steps(self, slab: Slab, starts_totals: bool, then: Follows) -> np.void:
         """RingSteps of cl/energy/squares/ring.clh."""
         return RING_STEPS.pack(
-            self.run.precision,
+            self.queue.precision,
             **asdict(slab),
             n_chunks=slab.n_chunks,
             n_layers=slab.n_layers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from ..opencl.shared import PAIR_SUMS
+from ..opencl.interface import PAIR_SUMS
 from .passes import EnergyPasses, L
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Atoms, Floats, Ints
-from ..opencl.shared import READY_TERMS
+from ..opencl.interface import READY_TERMS
 from ..solvent_model import SolventModel
 from ..tiled.series import series_coefficients
 from ..tiled.tables import scaled_charges
@@ -17,7 +17,7 @@ from .masks import Masks, TileOrder
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class PairTables:
 
     @classmethod
     def of(
-        cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, excluded: Ints, order: TileOrder,
+        cls, queue: Queue, atoms: Atoms, tiles: Tiles, model: SolventModel, excluded: Ints, order: TileOrder,
         gb_self: bool = True, integrals: Floats | None = None,
     ) -> PairTables:  # fmt: skip
         """Upload the tables of a molecule for kernels that meet its tiles in this order.
@@ -53,25 +53,25 @@ class PairTables:
         spheres = model.spheres(atoms)
         sigma = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
         sigmas, epsilons = sigma[tiles.order], tiles.by_slot(np.sqrt(4 * atoms.lj_epsilon))
-        charges = gb_self * tiles.by_slot(scaled_charges(atoms, model, run.precision))
+        charges = gb_self * tiles.by_slot(scaled_charges(atoms, model, queue.precision))
         coefficients = series_coefficients(tiles.by_slot(spheres.scaled), model.series_first)
         slopes = coefficients * (2 * np.arange(1, READY_TERMS + 1)[:, None] + 2)
         integrals = np.zeros(tiles.n_slots) if integrals is None else integrals
         parameters = spheres.rho[tiles.order], spheres.radii[tiles.order], charges, sigmas, epsilons, integrals
         return cls(
-            run.upload(np.stack(parameters)),
-            run.upload(sigmas),
-            run.upload(epsilons),
-            run.upload(np.column_stack([slopes.T, np.zeros(tiles.n_slots)])),
-            run.upload(slopes),
-            _masks(run, tiles, excluded, order),
+            queue.upload(np.stack(parameters)),
+            queue.upload(sigmas),
+            queue.upload(epsilons),
+            queue.upload(np.column_stack([slopes.T, np.zeros(tiles.n_slots)])),
+            queue.upload(slopes),
+            _masks(queue, tiles, excluded, order),
         )
 
 
-def _masks(run: Run, tiles: Tiles, excluded: Ints, order: TileOrder) -> dict[str, Buffer]:
+def _masks(queue: Queue, tiles: Tiles, excluded: Ints, order: TileOrder) -> dict[str, Buffer]:
     masks = Masks.of(tiles, excluded, order)
-    words = masks.words.view(np.int32) if run.precision == "float32" else masks.words.astype(np.int64)
+    words = masks.words.view(np.int32) if queue.precision == "float32" else masks.words.astype(np.int64)
     return dict(
-        special_starts=run.upload(masks.starts, np.int32), specials=run.upload(masks.partners, np.int32),
-        masks=run.upload(words, words.dtype),
+        special_starts=queue.upload(masks.starts, np.int32), specials=queue.upload(masks.partners, np.int32),
+        masks=queue.upload(words, words.dtype),
     )  # fmt: skip

@@ -17,7 +17,7 @@ from ..solvent_model import SolventModel
 from .bonded import BondedTerms, bonded_names
 from .options import Options
 from .result import ALL_TERMS, BONDED_TERMS, PASS_TERMS, TERMS
-from .terms import Addend, DielectricCorrections, LennardJonesCorrections, Term
+from .terms import DielectricCorrections, LennardJonesCorrections, Term, TermKernels
 
 # Names that stand for several terms.
 GROUPS = {"bonded": BONDED_TERMS, "nonbonded": TERMS[:4], "gb": ("gb_pair", "gb_self")}
@@ -30,14 +30,14 @@ class TermSet:
 
     names : of all terms, in the order of results
     excluded : (k, 2) pairs that have no Lennard-Jones and Coulomb energy in the passes
-    further, grouped : addends, which leave energies in that part of the results and run after the passes; bonded terms,
-        which are grouped, run first on GPUs and place the tiles
+    further, grouped : kernels of terms, by the part of the results where they leave energies. They run after the
+        passes; bonded terms, which are grouped, run first on GPUs and place the tiles
     """
 
     names: tuple[str, ...]
     excluded: Ints
-    further: tuple[Addend, ...]
-    grouped: tuple[Addend, ...]
+    further: tuple[TermKernels, ...]
+    grouped: tuple[TermKernels, ...]
 
     @classmethod
     def of(
@@ -59,16 +59,16 @@ class TermSet:
         checked = _checked_terms(terms, atoms, ALL_TERMS)
         corrected = LennardJonesCorrections(atoms, options.cutoff) if "lennard_jones" in names else None
         own = DielectricCorrections(atoms, model, names, options.cutoff) if model.gb_model.own_dielectrics else None
-        addends = (*(addend for addend in (bonded, corrected, own) if addend), *checked)
+        term_kernels = (*(kernels for kernels in (bonded, corrected, own) if kernels), *checked)
         return cls(
             (*names, *(name for term in checked for name in term.names if name not in names)),
             pairs.excluded,
-            tuple(addend for addend in addends if not addend.grouped),
-            tuple(addend for addend in addends if addend.grouped),
+            tuple(kernels for kernels in term_kernels if not kernels.grouped),
+            tuple(kernels for kernels in term_kernels if kernels.grouped),
         )
 
     @property
-    def addends(self) -> tuple[Addend, ...]:
+    def term_kernels(self) -> tuple[TermKernels, ...]:
         """All that runs beside the passes, in order."""
         return (*self.grouped, *self.further)
 
@@ -83,8 +83,8 @@ class TermSet:
 
     def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> TermSet:
         """Keep only bonded terms with all atoms among some, (n,), or all others."""
-        bonded = (addend.within(atoms, inside) for addend in self.grouped if isinstance(addend, BondedTerms))
-        other = (addend for addend in self.grouped if not isinstance(addend, BondedTerms))
+        bonded = (kernels.within(atoms, inside) for kernels in self.grouped if isinstance(kernels, BondedTerms))
+        other = (kernels for kernels in self.grouped if not isinstance(kernels, BondedTerms))
         further = self.further if not inside else ()
         return replace(self, grouped=(*filter(None, bonded), *(() if inside else other)), further=further)
 

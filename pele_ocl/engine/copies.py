@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.timing import Event
 
 WORD = 8  # bytes
@@ -24,25 +24,25 @@ Places = NDArray[np.uint64]  # bytes, whole words
 class Pending:
     """Writes that may be under way; an event that is dropped before it has come makes the host wait."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
         self._events: deque[Event] = deque()
 
     def keep(self, event: Event) -> None:
         """Keep an event, and drop events that have come."""
-        while self._events and self._run.has_come(self._events[0]):
+        while self._events and self._queue.has_come(self._events[0]):
             self._events.popleft()
         self._events.append(event)
 
 
 class Copies:
-    """Copies of many pieces in the queue of one run.
+    """Copies of many pieces in one queue.
 
     Pieces begin at whole words of 8 bytes, and have room for whole words.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._run, self._pending = run, Pending(run)
+    def __init__(self, queue: Queue) -> None:
+        self._queue, self._pending = queue, Pending(queue)
         self._buffers: dict[str, Buffer] = {}
 
     def move(self, source: Buffer, target: Buffer, begin: Places, end: Places, sizes: NDArray[np.int64]) -> None:
@@ -73,7 +73,7 @@ class Copies:
             rows = staged[first : first + len(begin) * width].reshape(len(begin), width)
             rows[:, : values[0].nbytes] = values.view(np.uint8).reshape(len(begin), -1)
         between = self._between("values", staged.nbytes)
-        self._pending.keep(self._run.start_write(between, staged))
+        self._pending.keep(self._queue.start_write(between, staged))
         sizes = np.concatenate([np.full(len(begin), width) for (begin, _), width in zip(there, widths, strict=True)])
         starts = np.append(0, np.cumsum(sizes[:-1])).astype(np.uint64)
         self.move(between, target, starts, np.concatenate([begin for begin, _ in there]), sizes)
@@ -86,14 +86,14 @@ class Copies:
             between = self._between("read", array.nbytes)
             places = np.arange(len(begin), dtype=np.uint64) * np.uint64(width)
             self.move(source, between, begin, places, np.full(len(begin), width))
-            self._run.read(array, between)
+            self._queue.read(array, between)
         return array[:, :size].view(kind)
 
     def _between(self, name: str, size: int) -> Buffer:
         """A buffer of so many bytes at least, which is kept for the next time."""
         if name not in self._buffers or self._buffers[name].size < size:
             self._buffers.pop(name, None)
-            self._buffers[name] = self._run.empty(size, np.uint8)
+            self._buffers[name] = self._queue.empty(size, np.uint8)
         return self._buffers[name]
 
     def _launch(
@@ -101,15 +101,15 @@ class Copies:
     ) -> None:
         if not len(sizes):
             return
-        run, n, words = self._run, len(sizes), -(-sizes // WORD)
+        queue, n, words = self._queue, len(sizes), -(-sizes // WORD)
         places = np.concatenate([begin // np.uint64(WORD), end // np.uint64(WORD), words.astype(np.uint64)])
         there = self._between("places", places.nbytes)
-        self._pending.keep(run.start_write(there, places))
+        self._pending.keep(queue.start_write(there, places))
         arguments = {"n": n, "places": there, **buffers}
-        kernel, most = run.kernel("engine/copy.cl", name), max(1, int(words.max()))
+        kernel, most = queue.kernel("engine/copy.cl", name), max(1, int(words.max()))
         for first in range(0, n, MOST_PIECES):
             shape = min(MOST_ITEMS, most), min(MOST_PIECES, n - first)
-            run.launch(kernel, shape, (min(64, most), 1), arguments, offset=(0, first))
+            queue.launch(kernel, shape, (min(64, most), 1), arguments, offset=(0, first))
 
 
 def _whole(size: int) -> int:

@@ -13,8 +13,8 @@ from .copies import Pending
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
-    from ..opencl.recording import RecordedLaunch, Row
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
+    from ..opencl.recording import ArgumentRow, RecordedLaunch
     from ..opencl.signature import Argument
 
 
@@ -56,29 +56,34 @@ class Tables:
     """
 
     def __init__(
-        self, run: Run, large: Buffer, launches: Sequence[RecordedLaunch], rows: Sequence[Row], capacity: int
+        self,
+        queue: Queue,
+        large: Buffer,
+        launches: Sequence[RecordedLaunch],
+        rows: Sequence[ArgumentRow],
+        capacity: int,
     ) -> None:
         """launches, rows : of any molecule with the key; large : the buffer of all regions; capacity : slots"""
         from ..opencl.launch import BoundLaunch
 
-        self._run = run
+        self._queue = queue
         self._firsts = np.cumsum([0, *(len(row.values) for row in rows)])
         self._row_bytes = int(self._firsts[-1])
         self._values = np.zeros((capacity, self._row_bytes), np.uint8)
         self._shapes = np.zeros((len(rows), capacity, 2), np.int64)
-        self._table = run.empty(self._values.size, np.uint8)
-        self._list = run.empty(capacity, np.int32)
+        self._table = queue.empty(self._values.size, np.uint8)
+        self._list = queue.empty(capacity, np.int32)
         self._changed = [0, 0]  # slots between which the device's table is old
-        self._pending = Pending(run)
+        self._pending = Pending(queue)
         self._bound: list[BoundLaunch] = []
         self._numbers = {id(launch): k for k, launch in enumerate(launches)}
         for k, launch in enumerate(launches):
             first = np.int32(self._firsts[k])
             args: list[Argument] = [self._table, np.int32(self._row_bytes), first, self._list]
             args += [large for arg in launch.args if not isinstance(arg, np.generic)]
-            self._bound.append(BoundLaunch(run.device, launch.kernel, launch.shape, launch.group, tuple(args)))
+            self._bound.append(BoundLaunch(queue.device, launch.kernel, launch.shape, launch.group, tuple(args)))
 
-    def put(self, slots: NDArray[np.intp], rows: Sequence[Row], shared: int, own: NDArray[np.uint64]) -> None:
+    def put(self, slots: NDArray[np.intp], rows: Sequence[ArgumentRow], shared: int, own: NDArray[np.uint64]) -> None:
         """Give slots to structures of one molecule, whose regions begin at these bytes of the large buffer."""
         for k, row in enumerate(rows):
             values = np.tile(row.values.view(np.uint64), (len(slots), 1))
@@ -95,12 +100,12 @@ class Tables:
         first, end = self._changed
         listed = slots.astype(np.int32)
         if len(listed):
-            self._pending.keep(self._run.start_write(self._list, listed))
+            self._pending.keep(self._queue.start_write(self._list, listed))
             for kept, (x, y) in zip(self._bound, self._shapes[:, listed].max(axis=1).tolist(), strict=True):
                 kept.shape = x, y
         if end > first:
             part = self._values[first:end].ravel().copy()
-            self._pending.keep(self._run.start_write(self._table, part, first * self._row_bytes))
+            self._pending.keep(self._queue.start_write(self._table, part, first * self._row_bytes))
         self._changed = [0, 0]
 
     def bound(self, launches: Sequence[RecordedLaunch | BoundLaunch]) -> list[BoundLaunch]:
@@ -110,4 +115,4 @@ class Tables:
     def launch(self, launches: Sequence[BoundLaunch], count: int, first: int = 0) -> None:
         """Launch for so many structures of the list, from the place `first` on."""
         if count:
-            self._run.launch_bound(launches, count, first=first)
+            self._queue.launch_bound(launches, count, first=first)

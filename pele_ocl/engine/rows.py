@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..atoms import Floats
 from ..energy.result import PASS_TERMS
 from ..errors import DeviceMemoryError, InputError
-from ..opencl.shared import N_TERMS, ROW, ROW_BLOCK
+from ..opencl.interface import N_TERMS, ROW, ROW_BLOCK
 from .copies import Copies, Pending
 from .launching import Tables
 from .system import System
@@ -20,7 +20,7 @@ from .system import System
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
 Rows = NDArray[np.int64]
@@ -51,9 +51,9 @@ class ResidentRows:
     fine : the type of energies, float64 where the device has it
     """
 
-    def __init__(self, run: Run, systems: Sequence[System | None]) -> None:
+    def __init__(self, queue: Queue, systems: Sequence[System | None]) -> None:
         """Raises DeviceMemoryError where the device has no room for all."""
-        self.run, self.systems = run, systems
+        self.queue, self.systems = queue, systems
         there = [k for k, system in enumerate(systems) if system is not None]
         self.there = np.array(there, np.int64)
         self.n_atoms = np.array([0 if system is None else len(system.energy.atoms) for system in systems], np.int64)
@@ -65,15 +65,15 @@ class ResidentRows:
                 "make an ensemble of them alone"
             )
         self.coordinate = next(iter(encodings), np.dtype(np.float64))
-        self.fine = run.dtype if self.coordinate.kind == "i" else np.dtype(np.float64)
+        self.fine = queue.dtype if self.coordinate.kind == "i" else np.dtype(np.float64)
         self._lay_out()
         self.groups = list(self._groups())
         self.rows_on_device, self.steps_on_device, self._further = self._describe()
-        self._listed = run.empty(max(1, len(systems)), np.int32)
+        self._listed = queue.empty(max(1, len(systems)), np.int32)
         self._list: Rows = np.zeros(0, np.int64)
-        self._pending, self._copies = Pending(run), Copies(run)
-        self.energies_on_device = run.zeros(len(systems), self.fine)
-        self.numbers_on_device = run.zeros(len(systems), np.int32)
+        self._pending, self._copies = Pending(queue), Copies(queue)
+        self.energies_on_device = queue.zeros(len(systems), self.fine)
+        self.numbers_on_device = queue.zeros(len(systems), np.int32)
 
     def _lay_out(self) -> None:
         """Place what molecules share, then the rows in their order."""
@@ -84,23 +84,23 @@ class ResidentRows:
         self.own = np.zeros(len(self.systems), np.uint64)
         for k in self.there.tolist():
             self.own[k], end = end, end + self.system(k).own.size
-        size, device = max(end, ROW_BLOCK), self.run.device
+        size, device = max(end, ROW_BLOCK), self.queue.device
         if size > device.largest_buffer:
             raise DeviceMemoryError(
                 f"{len(self.systems):,} rows take {size / 2**30:.1f} GiB; {device} has buffers of "
                 f"{device.largest_buffer / 2**30:.1f} GiB at most; take fewer rows"
             )
-        run = self.run
-        self.bytes_on_device = run.empty(size, np.uint8)
-        run.clear(self.bytes_on_device)
+        queue = self.queue
+        self.bytes_on_device = queue.empty(size, np.uint8)
+        queue.clear(self.bytes_on_device)
         for system in distinct:
             if len(system.shared.image):
-                run.write(self.bytes_on_device, system.shared.image, self.shared[system])
+                queue.write(self.bytes_on_device, system.shared.image, self.shared[system])
         for k in self.there.tolist():
             image = self.system(k).own.image
             if len(image):
-                run.write(self.bytes_on_device, image, int(self.own[k]))
-        run.finish()
+                queue.write(self.bytes_on_device, image, int(self.own[k]))
+        queue.finish()
 
     def _groups(self) -> Iterator[Group]:
         by_key: dict[Hashable, list[int]] = {}
@@ -108,7 +108,7 @@ class ResidentRows:
             by_key.setdefault(self.system(k).key, []).append(k)
         for numbers in by_key.values():
             first, rows = self.system(numbers[0]), np.array(numbers, np.int64)
-            tables = Tables(self.run, self.bytes_on_device, first.launches, first.rows, len(rows))
+            tables = Tables(self.queue, self.bytes_on_device, first.launches, first.rows, len(rows))
             for system in dict.fromkeys(self.system(k) for k in numbers):
                 slots = np.flatnonzero([self.system(k) is system for k in numbers])
                 tables.put(slots, system.rows, self.shared[system], self.own[rows[slots]])
@@ -117,7 +117,7 @@ class ResidentRows:
 
     def _describe(self) -> tuple[Buffer, Buffer, Buffer]:
         """Make the table of rows as kernels of drivers see it, their steps, and where further energies are."""
-        rows = np.zeros(max(1, len(self.systems)), ROW.dtype(self.run.precision))
+        rows = np.zeros(max(1, len(self.systems)), ROW.dtype(self.queue.precision))
         steps, further = np.ones(len(rows)), np.zeros((len(rows), 2), np.int32)
         for k in self.there.tolist():
             system, passes = self.system(k), self.system(k).passes
@@ -128,8 +128,8 @@ class ResidentRows:
             steps[k] = passes.encoding.step
             first = N_TERMS * n_energies + n * (4 if passes.options.gradient else 1)
             further[k] = first, passes.n_results - first
-        run = self.run
-        return run.upload(rows, rows.dtype), run.upload(steps), run.upload(further, np.int32)
+        queue = self.queue
+        return queue.upload(rows, rows.dtype), queue.upload(steps), queue.upload(further, np.int32)
 
     def system(self, k: int) -> System:
         """Give the molecule of a row that has one."""
@@ -144,7 +144,7 @@ class ResidentRows:
         """
         self.launch(rows, keep_radii)
         self.add_up(rows)
-        self.run.submit()
+        self.queue.submit()
 
     def launch(self, rows: Rows, keep_radii: bool = False) -> None:
         """Start an evaluation of rows that have a molecule: their terms and gradients, no sums."""
@@ -165,17 +165,17 @@ class ResidentRows:
 
     def add_up(self, rows: Rows) -> None:
         """Start the sums of energies."""
-        run = self.run
-        items = ITEMS if run.device.kind == "GPU" else 1
+        queue = self.queue
+        items = ITEMS if queue.device.kind == "GPU" else 1
         has_radii = any(self.system(k).passes.contents.has_gb for k in self.there.tolist())
-        kernel = run.kernel("engine/energies.cl", "row_energies", GROUP=items, **self.macros)
+        kernel = queue.kernel("engine/energies.cl", "row_energies", GROUP=items, **self.macros)
         self.list(rows)
         arguments = dict(
             further=self._further, has_radii=has_radii, energies=self.energies_on_device,
             are_numbers=self.numbers_on_device, **self.arguments,
         )  # fmt: skip
         for first, count in self.parts(len(rows)):
-            run.launch(kernel, (items, count), (items, 1), arguments, offset=(0, first))
+            queue.launch(kernel, (items, count), (items, 1), arguments, offset=(0, first))
 
     @property
     def macros(self) -> dict[str, int]:
@@ -192,7 +192,7 @@ class ResidentRows:
     def list(self, rows: Rows) -> None:
         """Have kernels of drivers be launched for these rows."""
         if not np.array_equal(rows, self._list):
-            self._pending.keep(self.run.start_write(self._listed, rows.astype(np.int32)))
+            self._pending.keep(self.queue.start_write(self._listed, rows.astype(np.int32)))
             self._list = rows.copy()
 
     def read(self, rows: Sequence[int], name: str, dtype: DTypeLike) -> NDArray[Any]:
@@ -214,12 +214,12 @@ class ResidentRows:
         there = self.bytes_on_device
         self._copies.move(there, there, self.own[sources], self.own[targets], sizes)
         for buffer, values in ((self.energies_on_device, self.fine), (self.numbers_on_device, np.dtype(np.int32))):
-            array = self.run.download(buffer, len(self.systems), values)
+            array = self.queue.download(buffer, len(self.systems), values)
             array[targets] = array[sources]
-            self.run.write(buffer, array)
+            self.queue.write(buffer, array)
 
     def energies(self) -> tuple[Floats, NDArray[np.bool_]]:
         """Read the energies of all rows, kcal/mol, and whether the results of each are numbers."""
         n = len(self.systems)
-        energies = self.run.download(self.energies_on_device, n, self.fine).astype(np.float64)
-        return energies, self.run.download(self.numbers_on_device, n, np.int32) != 0
+        energies = self.queue.download(self.energies_on_device, n, self.fine).astype(np.float64)
+        return energies, self.queue.download(self.numbers_on_device, n, np.int32) != 0

@@ -18,7 +18,7 @@ from .launching import key_of
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
-    from ..opencl.recording import Piece, RecordedLaunch, Region, Row
+    from ..opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, Region
 
 
 class System:
@@ -28,9 +28,9 @@ class System:
     """
 
     def __init__(self, energy: Energy) -> None:
-        from ..opencl.recording import Recorder
+        from ..opencl.recording import RecordingQueue
 
-        self.recorder = Recorder(energy.device, energy.precision, profile=False)
+        self.recorder = RecordingQueue(energy.device, energy.precision, profile=False)
         self.energy, self.pipeline = energy, energy._prepared(self.recorder, 1)
         passes = self.pipeline.passes
         assert isinstance(passes, EnergyPasses)
@@ -48,7 +48,7 @@ class System:
         return self.passes.apart_at_radii[1] if holds else []
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ArgumentRow]:
         """Give the arguments of all launches."""
         _ = self.shared, self.own  # which lay out the arrays
         return [launch.row(self.recorder.slot) for launch in self.launches]
@@ -70,9 +70,9 @@ class System:
         _ = self.launches
         return self.recorder.own
 
-    def piece(self, name: str) -> Piece:
+    def piece(self, name: str) -> BufferPiece:
         """Give where a structure keeps a buffer of the passes."""
-        return cast("Piece", self.passes.buffers[name])
+        return cast("BufferPiece", self.passes.buffers[name])
 
     @cached_property
     def origin(self) -> Floats:

@@ -69,9 +69,9 @@ class DeviceArray:
     """
 
     def __init__(self, ensemble: Ensemble, shape: tuple[int, int], dtype: np.dtype[Any], per: str) -> None:
-        self._run, self.shape, self.dtype, self._per = ensemble._resident.run, shape, dtype, per
+        self._queue, self.shape, self.dtype, self._per = ensemble._resident.queue, shape, dtype, per
         self._firsts = ensemble._resident.first_atoms if per == "atom" else np.arange(len(ensemble) + 1)
-        self.buffer = self._run.zeros(shape[0] * shape[1], dtype)
+        self.buffer = self._queue.zeros(shape[0] * shape[1], dtype)
 
     def __repr__(self) -> str:
         return f"DeviceArray({self.shape[1]} for each {self._per}, {self.dtype})"
@@ -81,7 +81,7 @@ class DeviceArray:
         first, end = self._part(row)
         array = np.empty((end - first, self.shape[1]), self.dtype)
         if array.size:
-            self._run.read(array, self.buffer, first * self.shape[1])
+            self._queue.read(array, self.buffer, first * self.shape[1])
         return array
 
     def write(self, values: ArrayLike, row: int | None = None) -> None:
@@ -93,7 +93,7 @@ class DeviceArray:
         except (TypeError, ValueError):
             raise InputError(f"values are no array of numbers of shape {shape}, and do not broadcast to it") from None
         if array.size:
-            self._run.write(self.buffer, array, first * self.shape[1])
+            self._queue.write(self.buffer, array, first * self.shape[1])
 
     def _part(self, row: int | None) -> tuple[int, int]:
         """First of a row's numbers in the array and the one after its last. Raises InputError for no row."""

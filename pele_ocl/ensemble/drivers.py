@@ -39,7 +39,7 @@ class DriverKernel:
         file = _named(source) if isinstance(source, Path) else named_source(words)
         macros = {**resident.macros, **defines}
         self._ensemble, self.name = ensemble, name
-        self._kernel = resident.run.kernel(file, name, width, **macros)
+        self._kernel = resident.queue.kernel(file, name, width, **macros)
         names = [parameter.name for parameter in self._kernel.signature.parameters[:4]]
         if names != ["rows", "steps", "listed", "bytes"]:
             raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
@@ -83,7 +83,7 @@ class DriverKernel:
         if per not in ("atom", "row") and ensemble.device.kind == "CPU":
             group = 1  # such work-items are long, and shared out best one by one
         for first, count in resident.parts(len(chosen)):
-            resident.run.launch(self._kernel, (n_items, count), (group, 1), arguments, offset=(0, first))
+            resident.queue.launch(self._kernel, (n_items, count), (group, 1), arguments, offset=(0, first))
         if moves:
             ensemble._evaluated[chosen] = False
 

@@ -70,7 +70,7 @@ class Ensemble:
         errors: Literal["raise", "record"] = "raise",
     ) -> None:
         from ..opencl.device import get_device
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
         choice("errors", errors, ("raise", "record"))
         self._options: dict[str, Any] = dict(
@@ -82,7 +82,7 @@ class Ensemble:
         self.atoms: tuple[Atoms, ...] = _rows_of(molecules, copies)
         self._failed: dict[int, str] = {}
         systems = self._systems(errors)
-        self._resident = ResidentRows(Run(self.device, precision, profile=False), systems)
+        self._resident = ResidentRows(Queue(self.device, precision, profile=False), systems)
         self._offsets = np.zeros((len(self), 3))
         self._evaluated = np.zeros(len(self), bool)
         self._has_radii = np.zeros(len(self), bool)
@@ -364,7 +364,7 @@ class Ensemble:
 
     def finish(self) -> None:
         """Wait until the device has done all that was started."""
-        self._resident.run.finish()
+        self._resident.queue.finish()
 
     def _chosen(self, rows: RowsLike) -> Rows:
         """Give the numbers of rows. Raises InputError for rows that there are not, and while their memory is mapped."""
@@ -472,7 +472,7 @@ class Ensemble:
     def _free_on_device(self) -> Buffer:
         """Reals of all atoms of all rows: 1, or 0 of atoms that are frozen."""
         if self._free is None:
-            self._free = self._resident.run.upload(1.0 - np.concatenate(self._frozen))
+            self._free = self._resident.queue.upload(1.0 - np.concatenate(self._frozen))
         return self._free
 
 

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..atoms import Floats
 from ..errors import InputError
-from ..opencl.shared import N_TERMS
+from ..opencl.interface import N_TERMS
 
 if TYPE_CHECKING:
     from ..engine.system import System
@@ -52,10 +52,10 @@ def mapped(ensemble: Ensemble) -> Iterator[MappedRows]:
         if device.kind == "CPU":
             which = "has no float64, and so keeps positions as integers"
         raise InputError(f"{device} {which}; read positions[:] and gradients[:] in place of mapping them")
-    run = resident.run
+    queue = resident.queue
     size, n = resident.bytes_on_device.size, len(ensemble)
-    with run.mapped(resident.bytes_on_device, (size,), np.uint8) as memory:
-        with run.mapped(resident.energies_on_device, (n,), resident.fine) as energies:
+    with queue.mapped(resident.bytes_on_device, (size,), np.uint8) as memory:
+        with queue.mapped(resident.energies_on_device, (n,), resident.fine) as energies:
             yield _rows(ensemble, memory, energies)
 
 

@@ -85,7 +85,7 @@ class RowValues:
         """Name of the buffer that has the values, and its type."""
         passes = system.passes
         if isinstance(self._term(system), PositionalRestraint):
-            return f"constants of {self._name}", passes.run.dtype
+            return f"constants of {self._name}", passes.queue.dtype
         return f"parameters of {self._name}", self._ensemble._resident.fine
 
     def _shape(self, system: System) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats
 from .control.conditions import any_holds
-from .control.simulation import ACCEPTED, ENERGY, SINCE, STEP, TRACKERS, Change, MetricBlock, Task
+from .control.simulation import ACCEPTED, ENERGY, SINCE, STEP, TRACKERS, Change, MetricBlock, SimulationTask
 from .metrics import Metric, Random, States
 
 # Names of columns of metrics without a tag.
@@ -126,7 +126,7 @@ def changed(blocks: Mapping[str, Any], changes: Sequence[Change], values: Mappin
     return found
 
 
-def changing_blocks(task: Task) -> dict[str, Any]:
+def changing_blocks(task: SimulationTask) -> dict[str, Any]:
     """Give the blocks of a task that explorers have of their own, as they begin."""
     return {name: getattr(task, name) for name in CHANGING}
 

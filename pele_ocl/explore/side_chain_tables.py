@@ -10,7 +10,7 @@ import numpy as np
 from ..atoms import Atoms, Floats, Ints
 from ..ensemble import Ensemble
 from ..errors import InputError
-from ..opencl.shared import PAIR_MODEL, SIDE_CHAIN, SIDE_CHAIN_BLOCK
+from ..opencl.interface import PAIR_MODEL, SIDE_CHAIN, SIDE_CHAIN_BLOCK
 from ..pairs import nonbonded_pairs, own_lj_pairs
 from ..pairs.dielectric import inverse_dielectrics
 from ..solvent_model import SolventModel
@@ -93,7 +93,7 @@ class SideChainTables:
     def __init__(self, ensemble: Ensemble, atoms: Atoms, chains: Sequence[RotamerChain]) -> None:
         """Raises InputError for atoms whose energies the prediction does not know."""
         self.chains = tuple(chains)
-        run = ensemble._resident.run
+        queue = ensemble._resident.queue
         model = SolventModel.or_default(ensemble._energy_options["model"])
         pairs = Pairwise(atoms, ensemble, model)
         self.has_gb = not model.gb_model.vacuum
@@ -134,19 +134,19 @@ class SideChainTables:
         halves = np.zeros(self.n_columns)
         halves[: len(atoms)] = pairs.sigma / 2
         fine = ensemble._resident.fine
-        self.halves = run.upload(halves)
+        self.halves = queue.upload(halves)
         self.buffers: dict[str, Buffer | np.void | int] = dict(
             model=PAIR_MODEL.pack(ensemble.precision, outside=model.outside, kappa=model.kappa, cutoff2=0.0),
             n_columns=self.n_columns,
-            chains=run.upload(records, records.dtype),
+            chains=queue.upload(records, records.dtype),
             **{
-                name: run.upload(_ints(lists[name]), np.int32)
+                name: queue.upload(_ints(lists[name]), np.int32)
                 for name in ("moved", "turned", "axes", "near", "members")
             },
-            traits=run.upload(traits),
-            near_pairs=run.upload(np.concatenate(near_pairs)),
-            inner=run.upload(np.concatenate(inner)),
-            series=run.upload(np.array(lists["series"] or [[0.0] * 4]), fine),
+            traits=queue.upload(traits),
+            near_pairs=queue.upload(np.concatenate(near_pairs)),
+            inner=queue.upload(np.concatenate(inner)),
+            series=queue.upload(np.array(lists["series"] or [[0.0] * 4]), fine),
         )
         self.traits = self.buffers["traits"]
         self.width = vector_width(ensemble)

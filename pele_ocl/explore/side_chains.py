@@ -12,7 +12,7 @@ from ..arguments import flag, instance, number, whole_number
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..ensemble import Ensemble
 from ..errors import InputError
-from ..opencl.shared import MOST_POLAR
+from ..opencl.interface import MOST_POLAR
 from ..paths import shipped
 from .metropolis import BOLTZMANN
 from .philox import philox
@@ -74,7 +74,7 @@ class SideChainPredictor:
         done = dict.fromkeys(rows, 0)
         if not pairs:
             return done
-        work = Work(self, [k for k, _ in pairs], [list(order) for _, order in pairs])
+        work = PredictionArrays(self, [k for k, _ in pairs], [list(order) for _, order in pairs])
         work.begin(rebuild)
         active = [k for k, _ in pairs]
         for sweep in range(1, self.sweeps + 1):
@@ -108,13 +108,13 @@ class SideChainPredictor:
         return phi, psi
 
 
-class Work:
+class PredictionArrays:
     """Arrays of one prediction on the device: rows, their slots, candidates and side chains."""
 
     def __init__(self, predictor: SideChainPredictor, rows: list[int], orders: list[list[int]]) -> None:
         self.predictor, self.rows = predictor, rows
         ensemble, tables = predictor.ensemble, predictor.tables
-        run, n = ensemble._resident.run, len(rows)
+        queue, n = ensemble._resident.queue, len(rows)
         self.n_slots = max(map(len, orders))
         turns, firsts = [], np.zeros((n, self.n_slots + 1), np.int32)
         slots = np.full((n, self.n_slots), -1, np.int32)
@@ -139,22 +139,22 @@ class Work:
         places[rows] = np.arange(n)
         at_movers = np.zeros((n, _N_MOVER_COLUMNS, self.n_movers))
         at_movers[:, _BORN] = 1
-        self.columns = run.empty(n * _N_COLUMNS * tables.n_columns)
+        self.columns = queue.empty(n * _N_COLUMNS * tables.n_columns)
         self.slots: dict[str, Any] = dict(
             n_slots=self.n_slots, n_candidates=self.n_candidates, n_movers=self.n_movers,
-            places=run.upload(places, np.int32), slots=run.upload(slots, np.int32),
-            firsts=run.upload(firsts, np.int32), mover_firsts=run.upload(movers, np.int32), turns=run.upload(by),
+            places=queue.upload(places, np.int32), slots=queue.upload(slots, np.int32),
+            firsts=queue.upload(firsts, np.int32), mover_firsts=queue.upload(movers, np.int32), turns=queue.upload(by),
             columns=self.columns,
         )  # fmt: skip
-        self.moves = run.upload(moves, np.uint8)
+        self.moves = queue.upload(moves, np.uint8)
         whole = n * self.n_candidates
 
         def reals(size: int) -> Buffer:
-            return run.zeros(size)
+            return queue.zeros(size)
 
         def ints(values: NDArray[np.int32]) -> Buffer:
-            buffer = run.empty(values.size, np.int32)
-            run.write(buffer, values)
+            buffer = queue.empty(values.size, np.int32)
+            queue.write(buffer, values)
             return buffer
 
         self.clearances, self.fixed, self.least, self.free_energies = (reals(whole) for _ in range(4))
@@ -163,8 +163,8 @@ class Work:
         self.counts, self.angles = (ints(np.zeros(n * self.n_slots, np.int32)) for _ in range(2))
         self.chosen = ints(np.full(n * self.n_slots, -1, np.int32))
         self.changed = ints(np.zeros(n, np.int32))
-        self.movers = run.empty(at_movers.size)
-        run.write(self.movers, at_movers.astype(run.dtype))
+        self.movers = queue.empty(at_movers.size)
+        queue.write(self.movers, at_movers.astype(queue.dtype))
 
     def _launch(self, name: str, rows: list[int], items: int, moves: bool = False, **arguments: object) -> None:
         """Launch a kernel for so many work-items of each row."""
@@ -207,12 +207,12 @@ class Work:
 
     def sweep(self, rows: list[int]) -> dict[int, bool]:
         """Predict each slot once; tell of each row if any side chain moved."""
-        run = self.predictor.ensemble._resident.run
-        run.clear(self.changed)
+        queue = self.predictor.ensemble._resident.queue
+        queue.clear(self.changed)
         for slot in range(self.n_slots):
             self.meet(slot, rows)
             self._choose(slot, rows, begins=0)
-        changed = run.download(self.changed, len(self.rows), np.int32)
+        changed = queue.download(self.changed, len(self.rows), np.int32)
         return {k: bool(changed[place]) for place, k in enumerate(self.rows)}
 
     def settle(self) -> None:

@@ -234,7 +234,7 @@ class Walk:
 
     def upload(self, values: ArrayLike, dtype: Any = None) -> Buffer:
         """Put a table on the device that kernels take, reals by default."""
-        return self.ensemble._resident.run.upload(np.asarray(values), dtype)
+        return self.ensemble._resident.queue.upload(np.asarray(values), dtype)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Keep the state of rows as accepted."""

@@ -23,7 +23,7 @@ _NAMED = 4  # residues in a note
 
 
 @dataclass(frozen=True)
-class Records:
+class ListedAtoms:
     """Every atom of one model as a file lists it, in its order; positions (n, 3) A, all other arrays (n,).
 
     altlocs : alternate location, "" where there is only one
@@ -48,14 +48,16 @@ class Records:
     copies: Ints
     lines: Ints
 
-    def __getitem__(self, chosen: Any) -> Records:
+    def __getitem__(self, chosen: Any) -> ListedAtoms:
         return replace(self, **{f.name: getattr(self, f.name)[chosen] for f in fields(self)})
 
     def __len__(self) -> int:
         return len(self.names)
 
 
-def structure(records: Records, source: str, notes: tuple[str, ...] = (), *, names_matter: bool = True) -> Structure:
+def structure(
+    records: ListedAtoms, source: str, notes: tuple[str, ...] = (), *, names_matter: bool = True
+) -> Structure:
     """Assemble the Structure of a model, with the reader's notes and one about alternate locations.
 
     A residue with alternate locations keeps one conformer: the unmarked atoms and the atoms of one location mark. The
@@ -162,11 +164,11 @@ def _changes(*columns: NDArray[Any]) -> Bools:
     return changed
 
 
-def _residue_starts(atoms: Records) -> Bools:
+def _residue_starts(atoms: ListedAtoms) -> Bools:
     return _changes(atoms.pieces, atoms.residue_numbers, atoms.chains, atoms.insertion_codes, atoms.residue_names)
 
 
-def _one_conformer(records: Records) -> tuple[Bools, Bools]:
+def _one_conformer(records: ListedAtoms) -> tuple[Bools, Bools]:
     """Mark the atoms to keep, (n,): all without alternatives, and of each residue the best occupied alternative.
 
     And (n,) True for the atoms of residues that have several.
@@ -195,7 +197,7 @@ def _one_conformer(records: Records) -> tuple[Bools, Bools]:
     return keep, contested
 
 
-def _segments(residues: Records, sizes: NDArray[np.int_]) -> Ints:
+def _segments(residues: ListedAtoms, sizes: NDArray[np.int_]) -> Ints:
     """Number of the chain piece of each residue."""
     known = {name: (is_polymer(name), is_water(name)) for name in np.unique(residues.residue_names).tolist()}
     polymer, water = np.array([known[name] for name in residues.residue_names.tolist()], np.bool_).T
@@ -219,7 +221,7 @@ def _codes(*columns: NDArray[Any]) -> NDArray[np.int64]:
     return codes
 
 
-def _refuse_control_characters(atoms: Records, source: str) -> None:
+def _refuse_control_characters(atoms: ListedAtoms, source: str) -> None:
     """Raise for names that would move the cursor of a terminal, or change its colours."""
     for what in ("names", "residue_names", "chains", "insertion_codes"):
         distinct, first = np.unique(getattr(atoms, what), return_index=True)
@@ -231,7 +233,9 @@ def _refuse_control_characters(atoms: Records, source: str) -> None:
                 )
 
 
-def _refuse_duplicates(atoms: Records, residues: Records, labels: Labels, source: str, names_matter: bool) -> None:
+def _refuse_duplicates(
+    atoms: ListedAtoms, residues: ListedAtoms, labels: Labels, source: str, names_matter: bool
+) -> None:
     residue = _codes(
         residues.copies,
         _laps(residues.residue_numbers),

@@ -15,7 +15,7 @@ from ..chemistry import element
 from ..errors import FormatError
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines, number, quoted
-from .assembly import Records, model_note, shown_models, structure
+from .assembly import ListedAtoms, model_note, shown_models, structure
 from .registry import StructureFormat
 
 _A_PER_NM = 10.0
@@ -44,7 +44,7 @@ def read_gro(path: str | PathLike[str], model: int | None = None) -> Structure:
     names = [(line[10:15].strip(), line[5:10].strip()) for line in frame.atoms]
     n = len(names)
     blank, zeros = np.full(n, ""), np.zeros(n, np.int32)
-    records = Records(
+    records = ListedAtoms(
         positions=np.array([_position(line, frame.first + k, file) for k, line in enumerate(frame.atoms)]),
         names=np.array([name for name, _ in names], np.str_),
         elements=np.array([element(name, residue) for name, residue in names], np.str_),

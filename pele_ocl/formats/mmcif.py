@@ -15,7 +15,7 @@ from ..chemistry import element
 from ..errors import FormatError
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines, quoted
-from .assembly import Records, fill_readable, first_readable, model_note, structure
+from .assembly import ListedAtoms, fill_readable, first_readable, model_note, structure
 from .registry import StructureFormat
 
 _COORDINATES = ("Cartn_x", "Cartn_y", "Cartn_z")
@@ -79,14 +79,14 @@ def _identities(model: Structure) -> Strings:
     return np.char.add(np.char.add(names[which], " "), labels.names)
 
 
-def _records(site: _Site) -> Records:
+def _records(site: _Site) -> ListedAtoms:
     """Every atom of the file."""
     numbers, codes = site.residue_numbers()
     names, residues = site.author("atom_id"), site.author("comp_id")
     symbols = site.strings("type_symbol")
     distinct, inverse = np.unique(np.stack([names, residues, symbols]), axis=1, return_inverse=True)
     pieces = site.pieces()
-    return Records(
+    return ListedAtoms(
         positions=np.stack([site.numbers(axis, np.nan) for axis in _COORDINATES], axis=1),
         names=names,
         elements=np.array([element(*atom) for atom in distinct.T.tolist()], np.str_)[inverse.ravel()],
@@ -103,7 +103,7 @@ def _records(site: _Site) -> Records:
     )
 
 
-def _structure(records: Records, source: str, notes: tuple[str, ...] = ()) -> Structure:
+def _structure(records: ListedAtoms, source: str, notes: tuple[str, ...] = ()) -> Structure:
     """Assemble the Structure of a model; raise FormatError for coordinates that are not finite."""
     whole = structure(records, source, notes)
     bad = ~np.isfinite(whole.positions).all(axis=1)

@@ -24,13 +24,13 @@ from ..chemistry import aligned_name, element, is_polymer, is_water
 from ..errors import FormatError
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines, number, quoted
-from .assembly import Records, fill_readable, first_readable, model_note, shown_models, structure
+from .assembly import ListedAtoms, fill_readable, first_readable, model_note, shown_models, structure
 from .registry import StructureFormat
 
 _MODEL_NUMBER = re.compile("[0-9]{1,9}")
 
 
-class Record(NamedTuple):
+class PdbRecord(NamedTuple):
     """A line of a file.
 
     kind : "ATOM" for ATOM and HETATM; "TER" and "END" as they are
@@ -45,7 +45,7 @@ class Record(NamedTuple):
     line: str
 
 
-def records(stream: Iterable[str], source: object, is_atom: Callable[[str], bool]) -> Iterator[Record]:
+def records(stream: Iterable[str], source: object, is_atom: Callable[[str], bool]) -> Iterator[PdbRecord]:
     """Yield the records of atoms and of ends in their order.
 
     Models are numbered by MODEL, and counted by ENDMDL without MODEL. A MODEL without a number counts the models with
@@ -66,7 +66,7 @@ def records(stream: Iterable[str], source: object, is_atom: Callable[[str], bool
             if closed:
                 model, ordinal, closed = model + 1, ordinal + filled, False
             filled = True
-            yield Record("ATOM", ordinal, model, line_number, line)
+            yield PdbRecord("ATOM", ordinal, model, line_number, line)
             continue
         name = line[:6].rstrip().upper()
         if name == "MODEL":
@@ -77,12 +77,12 @@ def records(stream: Iterable[str], source: object, is_atom: Callable[[str], bool
         elif name == "ENDMDL":
             closed = True
         elif name.startswith("TER"):
-            yield Record("TER", ordinal, model, line_number, line)
+            yield PdbRecord("TER", ordinal, model, line_number, line)
         elif name == "END":
-            yield Record("END", ordinal, model, line_number, line)
+            yield PdbRecord("END", ordinal, model, line_number, line)
 
 
-def model_numbers_of(found: Iterable[Record], source: object) -> list[int]:
+def model_numbers_of(found: Iterable[PdbRecord], source: object) -> list[int]:
     """Numbers of the models with atoms; raises FormatError for two models of one number."""
     numbers = dict[int, tuple[int, int]]()
     for record in found:
@@ -262,13 +262,13 @@ _FOUR_LETTER_STEMS = ("HIS", "LYS", "ARG", "ASP", "GLU", "CYS")
 Text = NDArray[np.uint8]
 
 
-class Listed:
+class ModelLines:
     """Atom lines of one model, _WIDTH characters each, their line numbers, and the chain ends before them.
 
     first_of_several : whether another model follows; model : number of this one
     """
 
-    def __init__(self, found: Iterable[Record] = (), source: str = "") -> None:
+    def __init__(self, found: Iterable[PdbRecord] = (), source: str = "") -> None:
         self.texts: list[str] = []
         self.numbers: array[int] = array("l")
         self.ters: list[int] = []
@@ -278,7 +278,7 @@ class Listed:
         for record in found:
             self.add(record, source)
 
-    def add(self, record: Record, source: str) -> None:
+    def add(self, record: PdbRecord, source: str) -> None:
         """Take up an atom, or the end of a chain; raises FormatError for letters that no column may hold."""
         if record.kind == "TER":
             self.ters.append(len(self.texts))
@@ -303,12 +303,12 @@ def _plain(text: str, where: str) -> str:
     return text.encode("ascii", "replace").decode()
 
 
-def letters(listed: Listed) -> Text:
+def letters(listed: ModelLines) -> Text:
     """Return the lines as letters, (n, _WIDTH), that may be written to."""
     return np.frombuffer("".join(listed.texts).encode("ascii"), np.uint8).reshape(-1, _WIDTH).copy()
 
 
-def records_of(listed: Listed, source: str) -> Records:
+def records_of(listed: ModelLines, source: str) -> ListedAtoms:
     """All atoms of the lines; raises FormatError for lines that cannot be read in one way only."""
     text = letters(listed)
     numbers = np.array(listed.numbers, np.int32)
@@ -316,7 +316,7 @@ def records_of(listed: Listed, source: str) -> Records:
     residue_numbers, insertion_codes = _residue_numbers(text)
     residue_names, chains = _residue_names_and_chains(text)
     pieces, copies = (counted + _segments(text) for counted in _pieces(listed))
-    return Records(
+    return ListedAtoms(
         positions=positions,
         names=_each(text, [_NAME], lambda name: "".join(name.split())),
         elements=_each(text, [_NAME, _RESIDUE, _ELEMENT], lambda s: element(s[:4], s[4:8].strip(), s[8:])),
@@ -333,7 +333,7 @@ def records_of(listed: Listed, source: str) -> Records:
     )
 
 
-def positions_of(text: Text, listed: Listed, source: str) -> Floats:
+def positions_of(text: Text, listed: ModelLines, source: str) -> Floats:
     """Positions (n, 3) A; lines that are not in their columns are put into them, in `text` too."""
     positions = np.full((len(text), 3), np.nan)
     doubtful = ~_in_columns(text)
@@ -395,7 +395,7 @@ def _votes_for_two_letter_chain(columns: str) -> int:
     return int(known and not columns.startswith(_FOUR_LETTER_STEMS))
 
 
-def _pieces(listed: Listed) -> tuple[Ints, Ints]:
+def _pieces(listed: ModelLines) -> tuple[Ints, Ints]:
     """Chain piece of each atom over the file, and within the part that an END closes."""
     n = len(listed.texts)
     atoms = np.arange(n)
@@ -463,7 +463,7 @@ def pdb_models(file: InputFile) -> list[int]:
 def read_pdb_conformations(file: InputFile, failed: dict[int, str] | None = None) -> tuple[list[int], Floats]:
     """Read all models as conformations of one molecule: numbers, and positions (m, n, 3) A; read_conformations."""
     source = str(file)
-    models = [Listed(group, source) for _, group in groupby(_all_records(file), lambda record: record.ordinal)]
+    models = [ModelLines(group, source) for _, group in groupby(_all_records(file), lambda record: record.ordinal)]
     models = [listed for listed in models if listed.texts] or _none(file)
     first, found = first_readable(models, lambda listed: structure(records_of(listed, source), source), failed)
     rank = {line_number: k for k, line_number in enumerate(first.numbers)}
@@ -471,7 +471,7 @@ def read_pdb_conformations(file: InputFile, failed: dict[int, str] | None = None
     identities = letters(first)[kept, IDENTITY]
     conformations = np.empty((len(models), len(kept), 3))
 
-    def positions_in(listed: Listed) -> Floats:
+    def positions_in(listed: ModelLines) -> Floats:
         if len(listed.texts) != len(first.texts):
             raise FormatError(
                 f"{source}: model {listed.model} has {len(listed.texts):,} atoms, model {first.model} "
@@ -495,7 +495,7 @@ def _is_atom(line: str) -> bool:
     return line[:6] in ("ATOM  ", "HETATM") or is_atom_line(line)
 
 
-def _all_records(file: InputFile) -> Iterator[Record]:
+def _all_records(file: InputFile) -> Iterator[PdbRecord]:
     return records(lines(file, "PDB"), file, _is_atom)
 
 
@@ -503,9 +503,9 @@ def _none(file: InputFile) -> NoReturn:
     raise FormatError(f"{file}: holds no ATOM or HETATM records; is it a PDB file?")
 
 
-def _listed(file: InputFile, model: int | None) -> Listed:
+def _listed(file: InputFile, model: int | None) -> ModelLines:
     """List the atom lines of the model asked for; the rest of the file is not read."""
-    listed, chosen, others, source = Listed(), -1, dict[int, None](), str(file)
+    listed, chosen, others, source = ModelLines(), -1, dict[int, None](), str(file)
     for record in _all_records(file):
         if record.kind != "ATOM":
             listed.add(record, source)

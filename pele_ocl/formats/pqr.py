@@ -21,8 +21,8 @@ from ..chemistry import element, is_polymer, is_water
 from ..errors import FormatError
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines, number, quoted
-from .assembly import Records, model_note, shown_models, structure
-from .pdb import Record, model_numbers_of, records
+from .assembly import ListedAtoms, model_note, shown_models, structure
+from .pdb import PdbRecord, model_numbers_of, records
 from .registry import StructureFormat
 
 ATOM_RECORD = re.compile(r"\s*(ATOM|HETATM)(?![A-Z])", re.IGNORECASE)
@@ -40,7 +40,7 @@ _OF_NUMBERS = _DIGITS + b"+-.eE"
 
 
 @dataclass(frozen=True, eq=False)
-class Fields:
+class PqrFields:
     """Fields of n atoms, in lists of n; insertion codes, chains and elements are "" if absent.
 
     values : (n, 5) x, y, z [A], charge [e], radius [A]; charges_as_written : as the file has them
@@ -57,7 +57,7 @@ class Fields:
     values: Floats
 
 
-def fields_of(lines: Sequence[str], place: Callable[[int], str]) -> Fields:
+def fields_of(lines: Sequence[str], place: Callable[[int], str]) -> PqrFields:
     """Read the fields of lines; place : file and line of one by its index, for messages
 
     Lines with blanks between plain fields are read together, all others one by one.
@@ -87,7 +87,7 @@ def _row(line: str) -> list[str]:
     return words
 
 
-def _plain_fields(words: list[str]) -> Fields | None:
+def _plain_fields(words: list[str]) -> PqrFields | None:
     """Read the fields of lines from their words; None if any might mean anything else.
 
     `fields_of_each` takes its parameters.
@@ -111,7 +111,7 @@ def _plain_fields(words: list[str]) -> Fields | None:
     if not np.isfinite(values).all() or values[:, 4].min() < 0:
         return None
     found = [numbers[word] for word in residue_numbers]
-    return Fields(
+    return PqrFields(
         hetero=[record == "HETATM" for record in records],
         names=names,
         residues=residues,
@@ -128,7 +128,7 @@ def _holds_only(letters: bytes, words: Iterable[str]) -> bool:
     return not "".join(words).encode("utf-8", "surrogatepass").translate(None, letters)
 
 
-def _merged(plain: Fields, others: Fields, at: Sequence[int]) -> Fields:
+def _merged(plain: PqrFields, others: PqrFields, at: Sequence[int]) -> PqrFields:
     """Both in the order of the file; at : indices of `others` there"""
     n_plain, is_plain = len(plain.names), np.ones(len(plain.names) + len(at), np.bool_)
     is_plain[list(at)] = False
@@ -139,7 +139,7 @@ def _merged(plain: Fields, others: Fields, at: Sequence[int]) -> Fields:
         values = [*first, *second]
         return [values[i] for i in order]
 
-    return Fields(
+    return PqrFields(
         hetero=both(plain.hetero, others.hetero),
         names=both(plain.names, others.names),
         residues=both(plain.residues, others.residues),
@@ -163,7 +163,7 @@ class _Words(NamedTuple):
     element: str = ""
 
 
-def fields_of_each(lines: Sequence[str], places: Iterable[str]) -> Fields:
+def fields_of_each(lines: Sequence[str], places: Iterable[str]) -> PqrFields:
     """Read the fields of lines, each by itself; places : file and line of each, for messages
 
     Raises FormatError for a line that cannot be read.
@@ -178,7 +178,7 @@ def fields_of_each(lines: Sequence[str], places: Iterable[str]) -> Fields:
         if values[-1][4] < 0:
             raise FormatError(f"{where}: radius {values[-1][4]:g} is negative; a radius in angstrom is needed")
         numbers.append(_residue_number(found.residue_number, where))
-    return Fields(
+    return PqrFields(
         hetero=[line.lstrip().upper().startswith("HETATM") for line in lines],
         names=[each.name for each in words],
         residues=[each.residue for each in words],
@@ -308,7 +308,7 @@ def pqr_models(file: InputFile) -> list[int]:
     return model_numbers_of(_records(file), file) or _none(file)
 
 
-def _records(file: InputFile) -> Iterator[Record]:
+def _records(file: InputFile) -> Iterator[PdbRecord]:
     return records(lines(file, "PQR"), file, lambda line: ATOM_RECORD.match(line) is not None)
 
 
@@ -337,7 +337,7 @@ def _listed(file: InputFile, model: int | None) -> tuple[_Listed, list[int]]:
     return listed, list(models.values())
 
 
-def _refuse_pdb(file: InputFile, listed: _Listed, fields: Fields) -> None:
+def _refuse_pdb(file: InputFile, listed: _Listed, fields: PqrFields) -> None:
     """Raise FormatError for a PDB file that is only called PQR."""
     in_columns = all(_PDB_COLUMNS.fullmatch(line[54:].ljust(24)) for line in listed.texts)
     if in_columns or _are_occupancies(fields):
@@ -346,7 +346,7 @@ def _refuse_pdb(file: InputFile, listed: _Listed, fields: Fields) -> None:
         )
 
 
-def _are_occupancies(fields: Fields) -> bool:
+def _are_occupancies(fields: PqrFields) -> bool:
     """Tell if all charges are 0.00 to 1.00; biomolecules have negative ones."""
     all_positive = all(re.fullmatch(r"0\.\d\d|1\.00", text) for text in fields.charges_as_written)
     return (
@@ -356,11 +356,11 @@ def _are_occupancies(fields: Fields) -> bool:
     )
 
 
-def _labels(listed: _Listed, fields: Fields, source: str) -> Labels:
+def _labels(listed: _Listed, fields: PqrFields, source: str) -> Labels:
     n, pieces = len(listed.texts), np.array(listed.pieces, np.int32)
     kinds = list(zip(fields.names, fields.residues, fields.elements, strict=True))
     elements = {kind: element(*kind) for kind in set(kinds)}
-    found = Records(
+    found = ListedAtoms(
         positions=fields.values[:, :3],
         names=np.array(fields.names),
         elements=np.array([elements[kind] for kind in kinds]),

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..extras import extra
 from ..forcefield import ForceField
 from ..forcefield.openmm.gb_forces import DEFAULT_SET
-from ..formats.assembly import Records, structure
+from ..formats.assembly import ListedAtoms, structure
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
@@ -66,7 +66,7 @@ def _structure(group: AtomGroup) -> Structure:
     chains = _texts(group, "chainIDs", n)
     numbers = _column(group, "resids")
     kinds = _texts(group, "record_types", n)
-    records = Records(
+    records = ListedAtoms(
         positions=np.asarray(group.positions, np.float64),
         names=names,
         elements=np.array([element(*atom) for atom in zip(names, residues, symbols, strict=True)], np.str_),

@@ -12,7 +12,7 @@ from ..atoms import Atoms, Floats, Ints
 from ..errors import InputError, ParameterError
 from ..extras import extra
 from ..forcefield.openmm.gb_forces import DEFAULT_SET
-from ..formats.assembly import Records, structure
+from ..formats.assembly import ListedAtoms, structure
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
@@ -73,7 +73,7 @@ def _charges(molecule: Mol, method: str) -> Floats:
     return found
 
 
-def _records(molecule: Mol, positions: Floats) -> Records:
+def _records(molecule: Mol, positions: Floats) -> ListedAtoms:
     """Collect names and positions as a file would hold them: a PDB file's if RDKit read one, else elements counted."""
     atoms = list(molecule.GetAtoms())
     n, infos = len(atoms), [atom.GetPDBResidueInfo() for atom in atoms]
@@ -81,7 +81,7 @@ def _records(molecule: Mol, positions: Floats) -> Records:
     is_named = all(info is not None for info in infos)
     names = [info.GetName().strip() for info in infos] if is_named else _counted(elements.tolist())
     zeros: Ints = np.zeros(n, np.int32)
-    return Records(
+    return ListedAtoms(
         positions=positions,
         names=np.array(names, np.str_),
         elements=elements,

@@ -113,16 +113,16 @@ def _placed(
     counts_in : gives how many there are to be in a free volume, A^3
     scale : Coulomb's constant over the dielectric one, kcal A/(mol e^2)
     """
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
-    run, grid = Run(device, precision), map_.grid
-    placement = Placement(run, grid, map_.values, atoms.positions, solute_distance, ion_distance)
+    queue, grid = Queue(device, precision), map_.grid
+    placement = Placement(queue, grid, map_.values, atoms.positions, solute_distance, ion_distance)
     volume = placement.n_allowed * float(np.prod(grid.spacing))
-    exclusion_seconds = run.kernel_seconds
+    exclusion_seconds = queue.kernel_seconds
     order = interleaved(counts_in(volume))
     charges = [scale * species.charge for species in order]
     points, potentials = placement.place(charges, progress)
-    ion_seconds = run.kernel_seconds
+    ion_seconds = queue.kernel_seconds
     _require_room(order, len(points), volume, solute_distance, ion_distance)
     values = placement.with_ions(map_.values, points, potentials, charges) if keep_map else None
     return IonsResult(

@@ -17,7 +17,7 @@ from ..variant import Progress
 
 if TYPE_CHECKING:
     from ..opencl.kernel import Kernel
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 BLOCK = (16, 8, 8)  # points along x, y, z
 TILE = 32
@@ -64,15 +64,15 @@ class Placement:
     """
 
     def __init__(
-        self, run: Run, grid: Grid, potential: NDArray[np.floating], positions: Floats, solute_distance: float,
+        self, queue: Queue, grid: Grid, potential: NDArray[np.floating], positions: Floats, solute_distance: float,
         ion_distance: float, split: WorkSplit | None = None,
     ) -> None:  # fmt: skip
-        self.run, self.grid = run, grid
-        self.split = split or WorkSplit.of(run.device.kind, run.device.vector_width(run.precision))
+        self.queue, self.grid = queue, grid
+        self.split = split or WorkSplit.of(queue.device.kind, queue.device.vector_width(queue.precision))
         self.blocks = [-(-n // size) for n, size in zip(grid.shape, BLOCK, strict=True)]
         self.n_blocks = int(np.prod(self.blocks))
-        self.map = run.empty(self.n_blocks * int(np.prod(BLOCK)))
-        run.write(self.map, self._padded(potential))
+        self.map = queue.empty(self.n_blocks * int(np.prod(BLOCK)))
+        queue.write(self.map, self._padded(potential))
         self.n_allowed = self._exclude(positions, self._squared(solute_distance))
         self.reach2 = self._squared(ion_distance)
 
@@ -82,13 +82,13 @@ class Placement:
         Returns their points, (k, 3) indices along x, y, z, and the potentials before each, (k,) kcal/mol/e. If no point
         was left, k is less than the number of charges.
         """
-        run, n_ions = self.run, len(charges)
-        placed, strengths = run.empty(4 * n_ions), run.upload(charges)
-        state, threshold = run.zeros(2, np.int32), run.zeros(1)
-        seen, slopes = run.zeros(self.n_blocks, np.int32), run.zeros(4 * self.n_blocks)
-        bounds, best = run.empty(2 * self.n_blocks), run.empty(8 * self.n_blocks)
+        queue, n_ions = self.queue, len(charges)
+        placed, strengths = queue.empty(4 * n_ions), queue.upload(charges)
+        state, threshold = queue.zeros(2, np.int32), queue.zeros(1)
+        seen, slopes = queue.zeros(self.n_blocks, np.int32), queue.zeros(4 * self.n_blocks)
+        bounds, best = queue.empty(2 * self.n_blocks), queue.empty(8 * self.n_blocks)
         kernel, group = self._kernel("ions/refresh.cl", "refresh", 5)
-        refresh = run.bind_kernel(
+        refresh = queue.bind_kernel(
             kernel, (self.n_blocks, 1), (group, 1),
             dict(
                 blocks=self._blocks, n_blocks=self.n_blocks, spacing=self._spacing, reach2=self.reach2, state=state,
@@ -96,8 +96,8 @@ class Placement:
                 slopes=slopes, best=best,
             ),
         )  # fmt: skip
-        kernel, group = run.group_kernel("ions/choose.cl", "choose", 5, self.split.choosing)
-        choose = run.bind_kernel(
+        kernel, group = queue.group_kernel("ions/choose.cl", "choose", 5, self.split.choosing)
+        choose = queue.bind_kernel(
             kernel, (group, 1), (group, 1),
             dict(
                 n_blocks=self.n_blocks, n_ions=n_ions, spacing=self._spacing, reach2=self.reach2, charges=strengths,
@@ -105,15 +105,15 @@ class Placement:
             ),
         )  # fmt: skip
         for step in range(n_ions):
-            run.launch_bound([refresh, choose], 1)
+            queue.launch_bound([refresh, choose], 1)
             if step % STEPS == STEPS - 1:
-                n_placed, full = run.download(state, 2, np.int32)
+                n_placed, full = queue.download(state, 2, np.int32)
                 if full:
                     break
                 if progress is not None:
                     progress(n_placed / n_ions)
-        n_placed = int(run.download(state, 2, np.int32)[0])
-        found = run.download(placed, 4 * n_ions).reshape(-1, 4)[:n_placed].astype(np.float64)
+        n_placed = int(queue.download(state, 2, np.int32)[0])
+        found = queue.download(placed, 4 * n_ions).reshape(-1, 4)[:n_placed].astype(np.float64)
         return found[:, :3].astype(np.intp), found[:, 3]
 
     def with_ions(
@@ -123,19 +123,19 @@ class Placement:
 
         points, potentials : as `place` gave them
         """
-        run = self.run
-        run.write(self.map, self._padded(potential))
+        queue = self.queue
+        queue.write(self.map, self._padded(potential))
         kernel, group = self._kernel("ions/add.cl", "add_all")
         placed = np.column_stack([points, np.zeros(len(points))])
-        run.launch(
+        queue.launch(
             kernel, (self.n_blocks * group,), (group,),
             dict(
-                blocks=self._blocks, spacing=self._spacing, n_ions=len(points), ions=run.upload(placed),
-                charges=run.upload(charges), map=self.map,
+                blocks=self._blocks, spacing=self._spacing, n_ions=len(points), ions=queue.upload(placed),
+                charges=queue.upload(charges), map=self.map,
             ),
         )  # fmt: skip
         nx, ny, nz = self.grid.shape
-        padded = run.download(self.map, int(np.prod(self._padded_shape))).reshape(self._padded_shape)
+        padded = queue.download(self.map, int(np.prod(self._padded_shape))).reshape(self._padded_shape)
         values = np.ascontiguousarray(padded[:nz, :ny, :nx])
         for k, (x, y, z) in enumerate(points):
             apart = np.linalg.norm((points[k + 1 :] - points[k]) * self.grid.spacing, axis=1)
@@ -144,40 +144,40 @@ class Placement:
 
     def _exclude(self, positions: Floats, reach2: np.floating) -> int:
         """Exclude points near an atom; give the number of points left."""
-        run, spacing = self.run, self.grid.spacing
+        queue, spacing = self.queue, self.grid.spacing
         tiles = Tiles.of(positions, TILE)
         middle = (positions.min(axis=0) + positions.max(axis=0)) / 2
         centres = tiles.origins + (middle - self.grid.origin)
-        n_allowed = run.zeros(self.n_blocks, np.int32)
+        n_allowed = queue.zeros(self.n_blocks, np.int32)
         kernel, group = self._kernel("ions/exclude.cl", "exclude_solute")
-        run.launch(
+        queue.launch(
             kernel, (self.n_blocks * group,), (group,),
             dict(
-                blocks=self._blocks, shape=run.int4(*self.grid.shape), spacing=self._spacing, reach2=reach2,
+                blocks=self._blocks, shape=queue.int4(*self.grid.shape), spacing=self._spacing, reach2=reach2,
                 n_tiles=len(tiles), tile_size=TILE,
-                atoms=run.upload(_four((tiles.offsets + np.repeat(centres, TILE, axis=0)) / spacing)),
-                counts=run.upload(tiles.counts, np.int32), centres=run.upload(_four(centres)),
-                extents=run.upload(_four(tiles.extents * (1 + 1e-6))), map=self.map, n_allowed=n_allowed,
+                atoms=queue.upload(_four((tiles.offsets + np.repeat(centres, TILE, axis=0)) / spacing)),
+                counts=queue.upload(tiles.counts, np.int32), centres=queue.upload(_four(centres)),
+                extents=queue.upload(_four(tiles.extents * (1 + 1e-6))), map=self.map, n_allowed=n_allowed,
             ),
         )  # fmt: skip
-        return int(run.download(n_allowed, self.n_blocks, np.int32).sum(dtype=np.int64))
+        return int(queue.download(n_allowed, self.n_blocks, np.int32).sum(dtype=np.int64))
 
     def _kernel(self, file: str, name: str, local_reals: int = 0) -> tuple[Kernel, int]:
         """Build the kernel of a file over blocks of points, and its group."""
         split = self.split
         macros = {"BLOCK_X": BLOCK[0], "BLOCK_Y": BLOCK[1], "BLOCK_Z": BLOCK[2], "VECTORS": split.vectors}
-        return self.run.group_kernel(file, name, local_reals, split.group, width=split.width, **macros)
+        return self.queue.group_kernel(file, name, local_reals, split.group, width=split.width, **macros)
 
     def _squared(self, distance: float) -> np.floating:
-        return self.run.dtype.type(distance**2 * (1 + ROUNDING[self.run.precision]))
+        return self.queue.dtype.type(distance**2 * (1 + ROUNDING[self.queue.precision]))
 
     @cached_property
     def _blocks(self) -> np.void:
-        return self.run.int4(*self.blocks)
+        return self.queue.int4(*self.blocks)
 
     @cached_property
     def _spacing(self) -> np.void:
-        return self.run.vector4(*self.grid.spacing)
+        return self.queue.vector4(*self.grid.spacing)
 
     @property
     def _padded_shape(self) -> tuple[int, ...]:
@@ -186,7 +186,7 @@ class Placement:
 
     def _padded(self, values: NDArray[np.floating]) -> NDArray[Any]:
         missing = [(0, padded - n) for padded, n in zip(self._padded_shape, values.shape, strict=True)]
-        return np.ascontiguousarray(np.pad(values, missing) if any(n for _, n in missing) else values, self.run.dtype)
+        return np.ascontiguousarray(np.pad(values, missing) if any(n for _, n in missing) else values, self.queue.dtype)
 
 
 def _four(values: Floats) -> Floats:

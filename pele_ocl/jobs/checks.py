@@ -9,7 +9,7 @@ from ..atoms import Atoms
 from ..contract import Finding, of_energy, of_structure, require
 from ..errors import InputError
 from .notes import note
-from .reading import Molecule
+from .reading import MoleculeRead
 
 
 class Checks:
@@ -29,7 +29,7 @@ class Checks:
             note(f"Note: {finding.text}")
         self.findings += findings
 
-    def structure(self, molecule: Molecule) -> Molecule:
+    def structure(self, molecule: MoleculeRead) -> MoleculeRead:
         """Look at a structure before its energy is computed, and give it, less models that are refused.
 
         Raises InputError for a structure that is refused, or if all its models are.

@@ -13,7 +13,7 @@ from ..results import TermResult
 from ..solvent_model import SolventModel
 from .checks import Checks
 from .facts import composition_as_json, notes_of
-from .reading import Models, Molecule, Reading, Reads, molecule_of
+from .reading import Models, MoleculeRead, Reading, Reads, molecule_of
 from .records import entries
 from .spec import StructurePath, StructureSpec
 
@@ -31,7 +31,7 @@ class Evaluation(Generic[R]):
     seconds : of each step; findings : as JSON has them
     """
 
-    molecule: Molecule
+    molecule: MoleculeRead
     results: Sequence[R | None]
     failed: Mapping[int, str]
     seconds: Mapping[str, float]
@@ -100,13 +100,13 @@ class EvaluationSpec(StructureSpec, Generic[R]):
             **notes_of(found.molecule.atoms),
         }
 
-    def _read(self, source: InputFile) -> tuple[Molecule, Checks]:
+    def _read(self, source: InputFile) -> tuple[MoleculeRead, Checks]:
         """Read and check a file. Raises PeleError if it, or each of its models, is refused."""
         checks = Checks(source, self.strict)
         return checks.structure(molecule_of(source, self.reading, self.models)), checks
 
     def _checked(
-        self, molecule: Molecule, checks: Checks, results: Sequence[R | None], failed: Mapping[int, str],
+        self, molecule: MoleculeRead, checks: Checks, results: Sequence[R | None], failed: Mapping[int, str],
         seconds: Mapping[str, float], energy: Callable[[R], tuple[Atoms, Mapping[str, float]]] | None = None,
     ) -> Evaluation[R]:  # fmt: skip
         """Check energies, and leave out models that failed or are refused.

@@ -50,7 +50,7 @@ END = "END\n"
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ForceFieldFiles:
     """Files that structures are read with beside the control file's, as of ForceField.load."""
 
     templates: tuple[Path, ...] = ()
@@ -143,7 +143,7 @@ class Exploration:
 
     def __init__(
         self, simulation: Simulation, explorers: int = 1, *, folder: Path | None = None, seed: int | None = None,
-        steps: int | None = None, parameters: Parameters | None = None, complexes: Sequence[Path] = (),
+        steps: int | None = None, parameters: ForceFieldFiles | None = None, complexes: Sequence[Path] = (),
         precision: str = "float32", device: str | None = None, text: str = "",
         make: Callable[..., Any] = explorer_of,
     ) -> None:  # fmt: skip
@@ -159,7 +159,7 @@ class Exploration:
         (self.task,) = simulation.tasks
         self.simulation, self.make, self.text = simulation, make, text
         self.precision, self.device = precision, device
-        self._parameters = parameters or Parameters()
+        self._parameters = parameters or ForceFieldFiles()
         self.n_steps = self.task.parameters.number_of_pele_steps if steps is None else steps
         own_seed = simulation.seed if seed is None else seed
         self.seed = int(time.time()) % MOST_SEED if own_seed is None else own_seed % (MOST_SEED + 1)
@@ -257,10 +257,10 @@ class Exploration:
             raise FormatError(f"{path}: cannot be read ({error}); start anew, without --resume") from None
         return found
 
-    def _groups(self) -> list[Group]:
+    def _groups(self) -> list[ExplorerGroup]:
         """Put explorers of one molecule together."""
         known: dict[Path, Atoms] = {}
-        groups: list[Group] = []
+        groups: list[ExplorerGroup] = []
         for number, source in zip(self.numbers, self.sources, strict=True):
             if source not in known:
                 known[source] = read(read_file(source), self.forcefield)
@@ -268,7 +268,7 @@ class Exploration:
             atoms = known[source]
             group = next((group for group in groups if _is_same_molecule(group.atoms, atoms)), None)
             if group is None:
-                group = Group(self, atoms, len(groups))
+                group = ExplorerGroup(self, atoms, len(groups))
                 groups.append(group)
             group.numbers.append(number)
             group.sources.append(source)
@@ -278,7 +278,7 @@ class Exploration:
         return groups
 
 
-class Group:
+class ExplorerGroup:
     """Explorers of one molecule, a row each.
 
     numbers, sources, starts : of each explorer, its number, file and first positions (n_atoms, 3) A

@@ -21,7 +21,7 @@ from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
 from .facts import composition_as_json, notes_of, settings
 from .journal import make_folder
-from .outputs import Outputs
+from .outputs import OutputNames
 from .reading import Reading, Reads
 from .records import Record
 from .spec import Spec, StructurePath
@@ -72,7 +72,7 @@ class MinimizeSpec(Spec[StructurePath]):
 
     def target(self, item: StructurePath) -> Path:
         """Name the file of a minimised structure."""
-        return Outputs.of(self.output).name(Path(item))
+        return OutputNames.of(self.output).name(Path(item))
 
     def still_counts(self, record: Record, item: StructurePath) -> bool:
         """True if an earlier record holds: the structure and the file that it left have the same bytes.

@@ -26,7 +26,7 @@ from ..solvent import Solvent, choose_variant
 from .evaluation import Evaluation, EvaluationSpec, Progress
 from .facts import gradient_facts, settings
 from .notes import note
-from .reading import Molecule, require_lennard_jones
+from .reading import MoleculeRead, require_lennard_jones
 
 DEFAULT_CUTOFF = 12.0  # A
 _Evaluated = tuple[Sequence[NonbondResult | None], Mapping[int, str], Pairs | None, Mapping[str, float]]
@@ -113,7 +113,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
             "gradient": gradient_facts(result.gradient),
         }
 
-    def _over_one_list(self, molecule: Molecule, progress: Progress | None) -> _Evaluated:
+    def _over_one_list(self, molecule: MoleculeRead, progress: Progress | None) -> _Evaluated:
         """Evaluate the structure, or all its models, over one pair list."""
         start = time.perf_counter()
         pairs = self.pairs_of(molecule.atoms)
@@ -125,7 +125,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         batch = plan.evaluate_batch(molecule.conformations, progress, profile=True, errors="record")
         return list(batch), batch.errors, pairs, seconds | dict(batch.seconds)
 
-    def _over_lists(self, molecule: Molecule, progress: Progress | None) -> _Evaluated:
+    def _over_lists(self, molecule: MoleculeRead, progress: Progress | None) -> _Evaluated:
         """Evaluate each model over its own pair list; Born radii of all come from one batch."""
         results: list[NonbondResult | None] = [None] * len(molecule.numbers)
         failed, seconds = dict[int, str](), dict[str, float]()
@@ -151,7 +151,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return results, failed, pairs, seconds
 
     @staticmethod
-    def _born_radii(plan: Nonbond, molecule: Molecule) -> Floats:
+    def _born_radii(plan: Nonbond, molecule: MoleculeRead) -> Floats:
         """Compute the Born radii of all models, (m, n) A; NaN for a model that fails."""
         assert molecule.conformations is not None
         exact = choose_variant(plan.device.kind, len(plan.atoms))

@@ -13,7 +13,7 @@ _LIKE = {".pdb": ".pdb", ".ent": ".pdb", ".cif": ".cif", ".mmcif": ".cif"}
 
 
 @dataclass(frozen=True)
-class Outputs:
+class OutputNames:
     """Names made of a pattern.
 
     pattern : a path with {name} in it, which stands for a structure's name, or one path
@@ -24,7 +24,7 @@ class Outputs:
     is_folder: bool = False
 
     @classmethod
-    def of(cls, output: str | Path) -> Outputs:
+    def of(cls, output: str | Path) -> OutputNames:
         """Read the names from a text: a folder, a name with {name} in it, or a file."""
         path = Path(output)
         is_folder = NAME not in path.name and (path.is_dir() or str(output).endswith("/") or not path.suffix)

@@ -63,7 +63,7 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Molecule:
+class MoleculeRead:
     """A molecule as it was read.
 
     source : the file
@@ -88,7 +88,7 @@ class Molecule:
             if place not in self.failed:
                 yield place, self.atoms.moved(positions)
 
-    def without(self, failed: Mapping[int, str]) -> Molecule:
+    def without(self, failed: Mapping[int, str]) -> MoleculeRead:
         """Leave out further models. Raises InputError if none is left."""
         assert self.conformations is not None
         every = dict(sorted({**self.failed, **failed}.items()))
@@ -104,7 +104,7 @@ class Molecule:
         return replace(self, atoms=atoms, conformations=conformations, failed=every)
 
 
-def molecule_of(source: InputFile, reads: Reads, models: str = "one") -> Molecule:
+def molecule_of(source: InputFile, reads: Reads, models: str = "one") -> MoleculeRead:
     """Read a molecule; models : "one", or "all" for all models of a PDB file as conformations
 
     Raises FormatError and ParameterError as the readers do; a model that differs from the first is in `failed`.
@@ -112,14 +112,14 @@ def molecule_of(source: InputFile, reads: Reads, models: str = "one") -> Molecul
     choice("models", models, ("one", "all"))
     if models == "one":
         atoms, chosen = reads.chosen(source)
-        return Molecule(source, atoms, chosen=chosen)
+        return MoleculeRead(source, atoms, chosen=chosen)
     failed = dict[int, str]()
     numbers, conformations = read_conformations(source, failed)
     # The first is asked for by its number, so that no note says that the others were not read.
     first = next((number for place, number in enumerate(numbers) if place not in failed), numbers[0])
     atoms, chosen = reads.chosen(source, first)
     positions = conformations if chosen is None else conformations[:, chosen]
-    return Molecule(source, atoms, numbers, positions, chosen, failed)
+    return MoleculeRead(source, atoms, numbers, positions, chosen, failed)
 
 
 def require_lennard_jones(path: str | PathLike[str]) -> None:

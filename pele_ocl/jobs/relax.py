@@ -20,7 +20,7 @@ from ..relax.rounds import VACUUM
 from .facts import composition_as_json, settings
 from .journal import make_folder
 from .minimize import WRITTEN
-from .outputs import Outputs
+from .outputs import OutputNames
 from .records import Record
 from .spec import Spec, StructurePath
 
@@ -65,7 +65,7 @@ class RelaxSpec(Spec[StructurePath]):
 
     def target(self, item: StructurePath) -> Path:
         """Name the file of a model."""
-        return Outputs.of(self.output).name(Path(item))
+        return OutputNames.of(self.output).name(Path(item))
 
     def still_counts(self, record: Record, item: StructurePath) -> bool:
         """True if its file is still there, too."""

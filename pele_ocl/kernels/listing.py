@@ -33,7 +33,7 @@ FEW, MORE = 48, 256  # atoms; more for radii, whose groups have many work-items 
 
 
 @dataclass(frozen=True)
-class Listed:
+class LadderKernel:
     """A kernel of a ladder. name : such as "potmap/gather"; file : in cl/; run : does it once, for a few atoms"""
 
     name: str
@@ -128,8 +128,8 @@ def _fft(name: str) -> Callable[[Device], object]:
     return lambda device: fft(np.ones((4, 4, 12)), variant=name, precision="float32", device=device)
 
 
-def _listed(folder: str, name: str, variant: Variant[Any], run: Callable[[Device], object]) -> Listed:
-    return Listed(f"{folder}/{name}", variant.file, variant.kernel, variant.summary, run)
+def _listed(folder: str, name: str, variant: Variant[Any], run: Callable[[Device], object]) -> LadderKernel:
+    return LadderKernel(f"{folder}/{name}", variant.file, variant.kernel, variant.summary, run)
 
 
 KERNELS = {

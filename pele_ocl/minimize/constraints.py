@@ -105,23 +105,23 @@ class BondConstraints:
 
         free : reals (n,) of a structure: 1, or 0 of atoms that stay; some of these may move in the plan
         """
-        run, n = passes.run, len(self.heavy)
-        fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
+        queue, n = passes.queue, len(self.heavy)
+        fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         clusters = dict(
             n_atoms=passes.n_atoms, step=passes.encoding.step, n_clusters=n,
-            heavy=run.upload(self.heavy, np.int32), starts=run.upload(self.starts, np.int32),
-            hydrogens=run.upload(self.hydrogens, np.int32), free=free,
+            heavy=queue.upload(self.heavy, np.int32), starts=queue.upload(self.starts, np.int32),
+            hydrogens=queue.upload(self.hydrogens, np.int32), free=free,
             **passes.named("positions"),
         )  # fmt: skip
         file = "minimize/constraints.cl"
         macros = {"MOST_HYDROGENS": MOST_HYDROGENS, **passes.encoding.macros, **passes.result_macros}
-        project = run.bind(
+        project = queue.bind(
             file, "project_gradient", (n, 1), (ITEMS, 1),
             dict(n_rows=passes.n_energies, **clusters, **passes.named("results")), **macros,
         )  # fmt: skip
-        hold = run.bind(
+        hold = queue.bind(
             file, "hold_bonds", (n, 1), (ITEMS, 1),
-            dict(lengths=run.upload(self.lengths, fine), base=base, **clusters), **macros,
+            dict(lengths=queue.upload(self.lengths, fine), base=base, **clusters), **macros,
         )  # fmt: skip
         return project, hold
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,18 +11,17 @@ from numpy.typing import NDArray
 
 from ..energy.passes import RADII, AnyPasses
 from ..energy.result import PASS_TERMS
-from ..opencl.shared import N_STATE, Descent, StepState
+from ..opencl.interface import N_STATE, Descent, StepState
 from .constraints import BondConstraints
 from .options import FIRST_LENGTH
-from .preconditioner import BLOCK, BUILD_EVERY, Preconditioner, block_width, is_due, is_preconditioned, until_due
+from .preconditioner import BLOCK, Preconditioner, block_width, is_preconditioned
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
-    from ..opencl.timing import Event
 
 HISTORY = 8  # of steps and changes of gradients that L-BFGS keeps
 FIRST_MIX = 0.1  # of FIRE
@@ -59,17 +57,6 @@ class Shape:
         return cls(items, max(atoms, -(-n_atoms // MOST_CHUNKS)), rounds * atoms, atoms, MOST_SHARING)
 
 
-def build_in_turn(run: Run, build: BoundLaunch, evaluations: Sequence[int]) -> int:
-    """Build blocks as `Iteration.prepare` does, by this launch."""
-    first = 0
-    for due, seats in groupby(is_due(count) for count in evaluations):
-        n_seats = len(list(seats))
-        if due:
-            run.launch_bound([build], n_seats, first=first)
-        first += n_seats
-    return min(until_due(count) for count in evaluations)
-
-
 class Iteration:
     """Directions, steps and decisions of the structures that lie in the seats of some passes, all on the device.
 
@@ -78,8 +65,9 @@ class Iteration:
     per_seat : by name, the buffer of what is kept of each structure, and the bytes of a seat
     begin : launches that find what stays as it is while a structure is minimised
     evaluation : launches of an evaluation; both : of an iteration, for either buffer of the states
-    alone : of an iteration, for either, if nothing runs beside them
-    builds : launches that build the preconditioner, for either
+    builds : launches that build the preconditioner, for either; none without one
+    is_joined : if sums and step are one launch; counters : of cl/minimize/iterate.cl, 0 when a structure begins
+    looked : (batch, state_size) memory of the host for states
     """
 
     history: ClassVar[int] = HISTORY
@@ -93,16 +81,15 @@ class Iteration:
         passes : of an energy with gradient, a seat is a conformation of theirs; free : (n,) atoms that move
         keeps_radii : whether the Born radii of a structure stay as they are when it begins
         """
-        run, n, batch = passes.run, passes.n_atoms, passes.batch
-        self._size, self._coordinate = 3 * n, passes.encoding.dtype
-        self.fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
-        self._shape = Shape.of(run.device, n)
+        queue, n, batch = passes.queue, passes.n_atoms, passes.batch
+        self.fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
+        self._shape = Shape.of(queue.device, n)
         self._n_chunks = -(-n // self._shape.chunk)
         self.state_size = N_STATE + 3 * self.history + 2 * self.history**2
-        real, coordinate = run.dtype, passes.encoding.dtype
+        real, coordinate = queue.dtype, passes.encoding.dtype
         self._preconditioner = Preconditioner.of(passes) if is_preconditioned(passes, descent) else None
         self.per_seat = {
-            name: (run.zeros(batch * size, dtype), size * dtype.itemsize)
+            name: (queue.zeros(batch * size, dtype), size * dtype.itemsize)
             for name, size, dtype in (
                 ("base", 3 * n, coordinate), ("base_gradient", 3 * n, real), ("directions", 3 * n, real),
                 ("history", 6 * n * self.history, real), ("state", self.state_size, self.fine),
@@ -116,25 +103,23 @@ class Iteration:
         if keeps_radii:
             self.per_seat |= {name: (passes.buffers[name], passes.buffers[name].size // batch) for name in RADII}
             self.begin, self.evaluation = passes.apart_at_radii
-        self._looked = run.host_array((batch, self.state_size), self.fine)
-        self._seen: Event | None = None  # when they are there
+        self.looked = queue.host_array((batch, self.state_size), self.fine)
         n_blocks = self._preconditioner.n_blocks if self._preconditioner else 0
         self._sharing = min(self._shape.sharing, -(-n_blocks // self._n_chunks))
         self._n_rows = self.history + 2 + self._sharing
-        self._sums = run.empty(batch * 4 * self._n_rows * self._n_chunks, self.fine)
+        self._sums = queue.empty(batch * 4 * self._n_rows * self._n_chunks, self.fine)
         # P g and P y of a trial, between two launches, of two blocks for each atom; 0 where there is but one.
         is_softened = ("softened", "changes") if self._preconditioner else ()
-        self._softened: Arguments = {name: run.zeros(batch * 6 * n) for name in is_softened}  # SOFTENED_ARGUMENTS
-        self.free, self._stopping, self._descent = run.upload_each(free.astype(real)), stopping, descent
-        self._done = [run.zeros(1, np.int32) for _ in range(2)]  # counters of cl/minimize/iterate.cl
+        self._softened: Arguments = {name: queue.zeros(batch * 6 * n) for name in is_softened}  # SOFTENED_ARGUMENTS
+        self.free, self._stopping, self._descent = queue.upload_each(free.astype(real)), stopping, descent
+        self.counters = [queue.zeros(1, np.int32) for _ in range(2)]
         held = () if constraints is None else constraints.launches(passes, self.per_seat["base"][0], self.free)
         self._evaluated, self._stepped = held[:1], held[1:]  # what follows an evaluation and a step
         either = ("state", "next_state"), ("next_state", "state")
-        self.both = [self._launches(passes, *names) for names in either]
-        self._joins = self._may_join(passes)
-        self.alone = [self._joined(passes, *names) for names in either] if self._joins else self.both
+        self.is_joined = self._may_join(passes)
+        launches = self._joined if self.is_joined else self._launches
+        self.both = [launches(passes, *names) for names in either]
         self.builds = self._builds_of(passes)
-        self.count = 0
 
     def _more(self, size: int, real: np.dtype[np.generic]) -> list[tuple[str, int, np.dtype[np.generic]]]:
         """Further buffers to keep: names, sizes of a seat, types."""
@@ -163,14 +148,14 @@ class Iteration:
 
     def _measure(self, passes: AnyPasses) -> BoundLaunch:
         """Launch that adds up over the atoms at the trials."""
-        shape, run = self._shape, passes.run
+        shape, queue = self._shape, passes.queue
         arguments = dict(
-            step=passes.encoding.step, free=self.free, sums=self._sums, **self._counts(passes), **self._blocks(run),
+            step=passes.encoding.step, free=self.free, sums=self._sums, **self._counts(passes), **self._blocks(queue),
             **passes.named("positions", "results"), **self._named("base", "base_gradient", "history"),
         )  # fmt: skip
-        return run.bind(
+        return queue.bind(
             "minimize/measure.cl", "measure", (self._n_chunks * shape.items, self._n_rows), (shape.items, 1),
-            arguments, width=self._width(run), **self._macros(passes),
+            arguments, width=self._width(queue), **self._macros(passes),
         )  # fmt: skip
 
     def _named(self, *names: str) -> dict[str, Buffer]:
@@ -185,29 +170,29 @@ class Iteration:
             sharing=self._sharing, counted=sum(1 << k for k, name in enumerate(PASS_TERMS) if name in names),
         )  # fmt: skip
 
-    def _blocks(self, run: Run) -> Arguments:
+    def _blocks(self, queue: Queue) -> Arguments:
         """BLOCK_ARGUMENTS of cl/minimize/measure.clh."""
         if self._preconditioner is None:
             return {}
-        n_blocks, order = self._preconditioner.n_blocks, run.upload(self._preconditioner.order, np.int32)
+        n_blocks, order = self._preconditioner.n_blocks, queue.upload(self._preconditioner.order, np.int32)
         return dict(
             n_blocks=n_blocks, blocks_of_chunk=-(-n_blocks // self._n_chunks), order=order, **self._named("inverses"),
             **self._softened,
         )  # fmt: skip
 
-    def _width(self, run: Run) -> int:
+    def _width(self, queue: Queue) -> int:
         """Reals in a vector of the kernels that take blocks."""
-        return block_width(run.device, run.precision, self._shape.items) if self._preconditioner else 1
+        return block_width(queue.device, queue.precision, self._shape.items) if self._preconditioner else 1
 
     def _launches(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
         """Launches of one iteration: an evaluation, its sums, a step."""
-        run, shape = passes.run, self._shape
+        queue, shape = passes.queue, self._shape
         n_groups = -(-passes.n_atoms // shape.moved)
         arguments = dict(
             n_atoms=passes.n_atoms, n_rows=passes.n_energies, n_chunks=self._n_chunks, sharing=self._sharing,
             **self._softened, **self._stepped_by(passes, before, after),
         )  # fmt: skip
-        step_on = run.bind(
+        step_on = queue.bind(
             "minimize/step.cl", "step_on", (n_groups * shape.items, 1), (shape.items, 1), arguments,
             ROUND=shape.round, **self._macros(passes),
         )  # fmt: skip
@@ -218,21 +203,21 @@ class Iteration:
 
         NVIDIA's GPUs alone do so, whose units each have room for a group.
         """
-        device, n_waiting = passes.run.device, -(-passes.n_atoms // self._shape.moved)
+        device, n_waiting = passes.queue.device, -(-passes.n_atoms // self._shape.moved)
         has_room = n_waiting < device.handle.max_compute_units
-        is_one = passes.batch == 1 and not passes.run.is_packed
+        is_one = passes.batch == 1 and not passes.queue.is_packed
         return is_one and has_room and device.vendor == "NVIDIA"
 
     def _joined(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
         """Launches of one iteration with the sums and the step in one: cl/minimize/iterate.cl."""
-        run, shape = passes.run, self._shape
+        queue, shape = passes.queue, self._shape
         n_groups = max(self._n_chunks, -(-passes.n_atoms // shape.moved))
-        done, done_next = self._done if before == "state" else self._done[::-1]
+        done, done_next = self.counters if before == "state" else self.counters[::-1]
         arguments = dict(
-            done=done, done_next=done_next, **self._counts(passes), **self._blocks(run),
+            done=done, done_next=done_next, **self._counts(passes), **self._blocks(queue),
             **self._stepped_by(passes, before, after),
         )  # fmt: skip
-        iterate = run.bind(
+        iterate = queue.bind(
             "minimize/iterate.cl", "iterate", (n_groups * shape.items, self._n_rows + 1), (shape.items, 1), arguments,
             ROUND=shape.round, **self._macros(passes),
         )  # fmt: skip
@@ -247,28 +232,6 @@ class Iteration:
             **self._named("base", "base_gradient", "directions", "history"),
         )  # fmt: skip
 
-    def prepare(self, run: Run, evaluations: Sequence[int]) -> int:
-        """Build the blocks of structures whose turn it is, by the evaluations that each had so far.
-
-        Returns after how many evaluations it is the next one's turn.
-        """
-        if not self.builds:
-            return BUILD_EVERY
-        return build_in_turn(run, self.builds[self.count % 2], evaluations)
-
-    def iterate(self, run: Run, n_seats: int, count: int) -> None:
-        """Start so many iterations of the first seats."""
-        for _ in range(count):
-            # A run keeps to one of the two: `load` alone makes the counters of joined launches 0.
-            launches = self.both if run.own_queue else self.alone
-            run.launch_bound(launches[self.count % 2], n_seats)
-            self.count += 1
-
-    @property
-    def _state(self) -> str:
-        """Name of the states as they are now."""
-        return ("state", "next_state")[self.count % 2]
-
     def first_state(self, n_moving: int) -> NDArray[Any]:
         """Make the state of a structure that begins. n_moving : atoms that move"""
         state = np.zeros(self.state_size, self.fine)
@@ -276,32 +239,3 @@ class Iteration:
         state[StepState.SHARE], state[StepState.LENGTH] = 1, FIRST_LENGTH[self._descent]
         state[StepState.MIX] = FIRST_MIX
         return state
-
-    def load(self, run: Run, seat: int, positions: NDArray[Any], state: NDArray[Any]) -> None:
-        """Let a structure begin in a seat. positions : (3 n) encoded; state : as of `first_state`"""
-        for name, values in (("positions", positions), ("base", positions), (self._state, state)):
-            run.write(self.per_seat[name][0], values, seat * len(values))
-        for counter in self._done if self._joins else ():
-            run.clear(counter)
-        run.launch_bound(self.begin, 1, first=seat)
-
-    def move(self, run: Run, source: int, target: int) -> None:
-        """Move a structure to another seat."""
-        for buffer, size in self.per_seat.values():
-            run.copy_part(buffer, size, source, target)
-
-    def start_look(self, run: Run, n_seats: int) -> None:
-        """Have the states of the first seats read once all that was started until now is done."""
-        self._seen = run.start_read(self._looked[:n_seats], self.per_seat[self._state][0])
-
-    def look(self, run: Run, n_seats: int) -> NDArray[Any]:
-        """Wait for the states of the first seats as `start_look` found them, (n_seats, N_STATE)."""
-        assert self._seen is not None
-        run.wait(self._seen)
-        return self._looked[:n_seats, :N_STATE]
-
-    def positions(self, run: Run, seat: int) -> NDArray[Any]:
-        """Read the positions of a seat that were accepted last, (3 n) encoded."""
-        positions = np.empty(self._size, self._coordinate)
-        run.read(positions, self.per_seat["base"][0], seat * len(positions))
-        return positions

@@ -29,15 +29,15 @@ class NewtonIteration(Iteration):
         return False
 
     def _launches(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
-        run, shape, n_chunks = passes.run, self._shape, self._n_chunks
-        bends = run.zeros(4 * passes.batch * n_chunks, self.fine)
-        reaches = run.zeros(2 * passes.batch * n_chunks, self.fine)
+        queue, shape, n_chunks = passes.queue, self._shape, self._n_chunks
+        bends = queue.zeros(4 * passes.batch * n_chunks, self.fine)
+        reaches = queue.zeros(2 * passes.batch * n_chunks, self.fine)
         step, old, new = passes.encoding.step, self.per_seat[before][0], self.per_seat[after][0]
-        sizes = dict(n_atoms=passes.n_atoms, n_rows=passes.n_energies, chunk_size=shape.chunk)
+        sizes = dict(n_atoms=passes.n_atoms, n_rows=passes.n_energies, chunk_size=shape.chunk, n_chunks=n_chunks)
         macros = self._macros(passes)
 
         def launch(name: str, arguments: Arguments) -> BoundLaunch:
-            return run.bind(
+            return queue.bind(
                 "minimize/newton.cl", name, (n_chunks * shape.items, 1), (shape.items, 1), {**sizes, **arguments},
                 **macros,
             )  # fmt: skip

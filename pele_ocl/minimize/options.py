@@ -11,7 +11,7 @@ import numpy as np
 from ..arguments import choice, flag, number, whole_number
 from ..atoms import Floats
 from ..errors import InputError
-from ..opencl.shared import STOPPING, Descent, StepState, Stop
+from ..opencl.interface import STOPPING, Descent, StepState, Stop
 from .constraints import KINDS
 
 METHODS = {

@@ -13,14 +13,14 @@ from ..atoms import Atoms, Floats
 from ..energy.bonded import BondedTerms, bonded_names
 from ..energy.bonded.tasks import MEMBERS, Tasks, stable_order
 from ..energy.passes import AnyPasses
-from ..opencl.shared import Descent
+from ..opencl.interface import Descent
 from ..plan.plan import CHUNK_ATOMS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 BLOCK = 32  # atoms
 HALF = BLOCK // 2  # of which the next block has, too
@@ -80,8 +80,8 @@ class Preconditioner:
         padded = np.full(slots.max() + 1, -1, np.int32)
         padded[: len(order)] = order
         rest = np.full(len(padded), REST)
-        for addend in passes.contents.addends:
-            rest[: len(atoms)] += np.broadcast_to(addend.stiffness(atoms), len(atoms))[order]
+        for kernels in passes.contents.term_kernels:
+            rest[: len(atoms)] += np.broadcast_to(kernels.stiffness(atoms), len(atoms))[order]
         stands_of = np.full(len(atoms) + 1, -1, np.int32)  # of each atom; the last one is that of no atom
         stands_of[order] = np.arange(len(atoms))
         members = springs.members[:, :MEMBERS]
@@ -116,25 +116,25 @@ class Preconditioner:
 
         buffers : free, positions, state, and the inverses that it leaves
         """
-        run = passes.run
-        fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
+        queue = passes.queue
+        fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         springs = ("starts", "entries", "members", "stands", "details")
         arguments = dict(
             n_atoms=passes.n_atoms, n_blocks=self.n_blocks, step=passes.encoding.step,
-            least=self.rest.min(), first_stiffness=FIRST_STIFFNESS, reach=REACH, rest=run.upload(self.rest),
-            parameters=run.upload(self.parameters, fine), **buffers,
-            **{name: run.upload(getattr(self, name), np.int32) for name in springs},
+            least=self.rest.min(), first_stiffness=FIRST_STIFFNESS, reach=REACH, rest=queue.upload(self.rest),
+            parameters=queue.upload(self.parameters, fine), **buffers,
+            **{name: queue.upload(getattr(self, name), np.int32) for name in springs},
         )  # fmt: skip
-        return run.bind(
+        return queue.bind(
             "minimize/precondition.cl", "build_blocks", (self.n_blocks * items, 1), (items, 1), arguments,
-            width=block_width(run.device, run.precision, items), LOCAL_BLOCK=int(_fits(run)), **macros,
+            width=block_width(queue.device, queue.precision, items), LOCAL_BLOCK=int(_fits(queue)), **macros,
         )  # fmt: skip
 
 
-def _fits(run: Run) -> bool:
+def _fits(queue: Queue) -> bool:
     """Tell if a block is added up in local memory: on GPUs that have enough."""
-    taken = (SIDE + 1) * SIDE * run.dtype.itemsize + LOCAL_BYTES
-    return run.device.kind == "GPU" and taken <= min(MOST_LOCAL, run.device.handle.local_mem_size)
+    taken = (SIDE + 1) * SIDE * queue.dtype.itemsize + LOCAL_BYTES
+    return queue.device.kind == "GPU" and taken <= min(MOST_LOCAL, queue.device.handle.local_mem_size)
 
 
 def block_width(device: Device, precision: str, items: int) -> int:
@@ -152,8 +152,8 @@ def is_preconditioned(passes: AnyPasses, descent: Descent) -> bool:
     if descent != Descent.LBFGS:
         return descent == Descent.NEWTON
     most = max(1, CHUNK_ATOMS // passes.n_atoms)  # structures at once; the same whether they are so many or not
-    size = most * blocks_of(passes.n_atoms) * SIDE**2 * passes.run.dtype.itemsize
-    return size <= min(MOST_BYTES, passes.run.device.largest_buffer) and bool(_spring_names(passes))
+    size = most * blocks_of(passes.n_atoms) * SIDE**2 * passes.queue.dtype.itemsize
+    return size <= min(MOST_BYTES, passes.queue.device.largest_buffer) and bool(_spring_names(passes))
 
 
 def block_order(atoms: Atoms) -> NDArray[np.int64]:
@@ -169,7 +169,7 @@ def block_order(atoms: Atoms) -> NDArray[np.int64]:
 
 def _springs(passes: AnyPasses) -> Tasks:
     """Springs of all bonded terms."""
-    of_terms = (addend.tasks for addend in passes.contents.grouped if isinstance(addend, BondedTerms))
+    of_terms = (kernels.tasks for kernels in passes.contents.grouped if isinstance(kernels, BondedTerms))
     tasks = next(of_terms, None)
     return (Tasks.of(passes.atoms, None, passes.model, ()) if tasks is None else tasks).springs
 

@@ -15,7 +15,14 @@ from ..energy.result import ALL_TERMS
 from ..errors import InputError
 from ..results import Terms
 
-REASONS = ("gradient", "largest", "energy", "iterations", "stuck", "time")  # in the order of opencl.shared.Stop, from 1
+REASONS = (
+    "gradient",
+    "largest",
+    "energy",
+    "iterations",
+    "stuck",
+    "time",
+)  # in the order of opencl.interface.Stop, from 1
 CONVERGED = ("gradient", "largest", "energy")
 
 

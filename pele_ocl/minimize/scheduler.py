@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Floats
-from ..opencl.shared import StepState, Stop
+from ..opencl.interface import StepState, Stop
 from ..plan.pipeline import Pipeline
 from .seats import PlanSeats, Seated, Seats
 
 if TYPE_CHECKING:
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from .iteration import Iteration
 
 LEAST_LOOK, MOST_LOOK = 4, 32  # iterations after which the host looks which conformations of a plan are done
@@ -40,8 +40,8 @@ class Scheduler(ABC):
 
     ahead = 1
 
-    def __init__(self, run: Run, limit: float | None = None) -> None:
-        self._run = run
+    def __init__(self, queue: Queue, limit: float | None = None) -> None:
+        self._queue = queue
         self.begin(limit)
 
     def begin(self, limit: float | None) -> None:
@@ -121,7 +121,7 @@ class Scheduler(ABC):
             seats.start_look()
         for seats in there:
             seats.iterate(self.ahead)
-        self._run.submit()
+        self._queue.submit()
 
     def _enter(self) -> None:
         """Let in who is ready, as far as there are seats."""
@@ -158,9 +158,9 @@ class Scheduler(ABC):
             self.largest_gradient = max(self.largest_gradient, float(np.sqrt(mean2.max(initial=0.0))))
             if not goes_on.all():
                 self._let_go(seats, np.flatnonzero(~goes_on).tolist(), states)
-        self._run.submit()
+        self._queue.submit()
         if ended and not self.n_seated:
-            self._run.finish()
+            self._queue.finish()
         self._finish(ended)
         return ended
 
@@ -198,11 +198,13 @@ class Scheduler(ABC):
 class PlanScheduler(Scheduler):
     """Conformations of one molecule in the buffers of its plan."""
 
-    def __init__(self, run: Run, pipeline: Pipeline, iteration: Iteration, limit: float | None, begin: float) -> None:
+    def __init__(
+        self, queue: Queue, pipeline: Pipeline, iteration: Iteration, limit: float | None, begin: float
+    ) -> None:
         """begin : of the clock, by time.perf_counter()"""
-        super().__init__(run, limit)
+        super().__init__(queue, limit)
         self._clock = begin
-        self._seats = PlanSeats(run, pipeline, iteration)
+        self._seats = PlanSeats(queue, pipeline, iteration)
         self._iterations = 0
 
     @property

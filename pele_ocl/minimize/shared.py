@@ -16,21 +16,18 @@ from ..atoms import Floats
 from ..engine.copies import WORD, Copies, Places
 from ..engine.launching import Room, Tables
 from ..engine.system import System
-from ..opencl.shared import N_STATE, Descent
 from ..plan.passes import BATCH_BYTES
 from ..plan.plan import CHUNK_ATOMS
-from .iteration import Iteration, build_in_turn
+from .iteration import Iteration
 from .minimizer import Minimizer, computable
-from .preconditioner import BUILD_EVERY
 from .scheduler import Scheduler
 from .seats import Seated, Seats, seated
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.memory import Buffer
-    from ..opencl.recording import Piece, RecordedLaunch
-    from ..opencl.run import Run
-    from ..opencl.timing import Event
+    from ..opencl.queue import Queue
+    from ..opencl.recording import BufferPiece, RecordedLaunch
 
 CAPACITY = 1024  # seats of one kind
 LOOK = 8  # iterations after which the host looks which structures are done
@@ -60,9 +57,9 @@ class Member(System):
         return self.minimizer._iteration_of(self.passes)
 
     @cached_property
-    def before(self) -> Piece:
+    def before(self) -> BufferPiece:
         """Place for the results of where a structure began."""
-        return cast("Piece", self.recorder.empty(self.passes.n_results))
+        return cast("BufferPiece", self.recorder.empty(self.passes.n_results))
 
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
@@ -75,14 +72,14 @@ class Member(System):
         """Bytes of all that a structure takes, with what it shares."""
         return self.shared.size + self.own.size
 
-    def per_seat(self, name: str) -> Piece:
+    def per_seat(self, name: str) -> BufferPiece:
         """Give where a seat keeps something, by its name in `Iteration.per_seat`."""
-        return cast("Piece", self.iteration.per_seat[name][0])
+        return cast("BufferPiece", self.iteration.per_seat[name][0])
 
-    def named(self, name: str) -> Piece:
+    def named(self, name: str) -> BufferPiece:
         """Give where a seat keeps something: FREE, or a name of `Iteration.per_seat` or of buffers of the passes."""
         if name == FREE:
-            return cast("Piece", self.iteration.free)
+            return cast("BufferPiece", self.iteration.free)
         return self.per_seat(name) if name in self.iteration.per_seat else self.piece(name)
 
     def structures(
@@ -124,7 +121,7 @@ class SharedSeated(Seated):
     first: int = -1
     slot: int = -1
 
-    def place(self, piece: Piece) -> int:
+    def place(self, piece: BufferPiece) -> int:
         """Give the byte of the large buffer at which it keeps something."""
         return self.first + piece.first
 
@@ -135,10 +132,10 @@ class Regions:
     shared : first bytes of molecules
     """
 
-    def __init__(self, run: Run, size: int) -> None:
-        """run : writes what structures of a molecule share"""
-        self.buffer, self.size, self.shared = run.empty(size, np.uint8), size, dict[Member, int]()
-        self._run = run
+    def __init__(self, queue: Queue, size: int) -> None:
+        """queue : writes what structures of a molecule share"""
+        self.buffer, self.size, self.shared = queue.empty(size, np.uint8), size, dict[Member, int]()
+        self._queue = queue
         self._room, self._users = Room(size), Counter[Member]()
 
     def take(self, member: Member) -> int | None:
@@ -162,7 +159,7 @@ class Regions:
             if first is None:
                 return None
             self.shared[member] = first
-            self._run.write(self.buffer, member.shared.image, first)
+            self._queue.write(self.buffer, member.shared.image, first)
         return self._first(member.own.size, member)
 
     def _first(self, size: int, member: Member) -> int | None:
@@ -181,25 +178,21 @@ class Regions:
 class SharedSeats(Seats):
     """Seats of structures whose molecules have one key: each launch is one for all of them.
 
-    copies : in the queue of the launches; aside : beside them
+    copies : in the queue of the launches; own_copies : in a queue of their own
     """
 
-    def __init__(self, run: Run, copies: Copies, aside: Copies, regions: Regions, member: Member) -> None:
+    def __init__(self, queue: Queue, copies: Copies, own_copies: Copies, regions: Regions, member: Member) -> None:
         """member : any with the key"""
-        super().__init__()
-        self.most = CAPACITY
-        self._run, self._copies, self._aside, self._regions = run, copies, aside, regions
-        self._tables = tables = Tables(run, regions.buffer, member.launches, member.rows, self.most)
-        self._free = list(range(self.most))[::-1]  # slots of the tables
         iteration = member.iteration
+        self._tables = tables = Tables(queue, regions.buffer, member.launches, member.rows, CAPACITY)
+        self._state_bytes = iteration.state_size * iteration.fine.itemsize
+        looked = queue.host_array((CAPACITY, -(-self._state_bytes // WORD)), np.uint64)
+        both = [tables.bound(launches) for launches in iteration.both]
+        super().__init__(queue, CAPACITY, both, tables.bound(iteration.builds), looked.view(iteration.fine))
+        self._copies, self._own_copies, self._regions = copies, own_copies, regions
+        self._free = list(range(CAPACITY))[::-1]  # slots of the tables
         self._begin = tables.bound([*iteration.begin, *iteration.evaluation])
-        self._both = [tables.bound(launches) for launches in iteration.both]
-        self._builds = tables.bound(iteration.builds)
-        self._fine, self._state_bytes = iteration.fine, iteration.state_size * iteration.fine.itemsize
-        shape = self.most, -(-self._state_bytes // WORD)
-        self._states, self._looked = run.empty(shape[0] * shape[1], np.uint64), run.host_array(shape, np.uint64)
-        self._seen: Event | None = None
-        self._count = 0
+        self._gathered = queue.empty(looked.size, np.uint64)  # states
 
     def enter(self, structures: Sequence[Seated]) -> None:
         """Let structures begin whose regions are filled; positions that were given are evaluated once before."""
@@ -229,43 +222,23 @@ class SharedSeats(Seats):
         """Have launches serve these structures in this order."""
         self._tables.send(np.array([cast("SharedSeated", structure).slot for structure in structures], np.int32))
 
-    def _prepare(self, evaluations: Sequence[int]) -> int:
-        if not self._builds:
-            return BUILD_EVERY
-        return build_in_turn(self._run, self._builds[self._count % 2], evaluations)
-
-    def _iterate(self, count: int) -> None:
-        for _ in range(count):
-            self._tables.launch(self._both[self._count % 2], len(self.structures))
-            self._count += 1
-
-    def start_look(self) -> None:
-        self._seen = None
-        if not self.structures:
-            return
-        name, there = ("state", "next_state")[self._count % 2], cast("Sequence[SharedSeated]", self.structures)
-        begin = np.array([structure.place(structure.member.per_seat(name)) for structure in there], np.uint64)
+    def _states(self) -> Buffer:
+        there = cast("Sequence[SharedSeated]", self.structures)
+        begin = np.array([structure.place(structure.member.per_seat(self.state)) for structure in there], np.uint64)
         end = np.arange(len(there), dtype=np.uint64) * np.uint64(self._looked[0].nbytes)
-        sizes = np.full(len(there), self._state_bytes)
-        self._copies.move(self._regions.buffer, self._states, begin, end, sizes)
-        self._seen = self._run.start_read(self._looked[: len(there)], self._states)
+        self._copies.move(self._regions.buffer, self._gathered, begin, end, np.full(len(there), self._state_bytes))
+        return self._gathered
 
     @property
     def is_at_work(self) -> bool:
-        return self._seen is not None and not self._run.has_come(self._seen)
-
-    def look(self) -> Floats:
-        if self._seen is not None:
-            self._run.wait(self._seen)
-        looked = self._looked[: len(self.structures)].view(self._fine)
-        return looked[:, :N_STATE].astype(np.float64)
+        return self._seen is not None and not self._queue.has_come(self._seen)
 
     def bases(self, seats: Sequence[int]) -> Sequence[NDArray[Any]]:
         there = [cast("SharedSeated", self.structures[seat]) for seat in seats]
         found: dict[Seated, NDArray[Any]] = {}
         for member, own in by_member(there).items():
             base = member.per_seat("base")
-            array = self._aside.gather(self._regions.buffer, places(own, base), base.size, own[0].start.dtype)
+            array = self._own_copies.gather(self._regions.buffer, places(own, base), base.size, own[0].start.dtype)
             found |= zip(own, array, strict=True)
         return [found[structure] for structure in there]
 
@@ -288,22 +261,22 @@ class SharedScheduler(Scheduler):
 
     def __init__(self, device: Device, precision: str, stack: ExitStack, size: int | None = None) -> None:
         """stack : gives the queues back in the end; size : bytes of all regions, as many as there may be by default"""
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
-        plain = Run(device, precision, profile=False)
-        run, self._aside_run = (plain.with_queue(stack.enter_context(device.lend_queue())) for _ in range(2))
-        super().__init__(run)
+        plain = Queue(device, precision, profile=False)
+        queue, self._own_queue = (plain.with_command_queue(stack.enter_context(device.lend_queue())) for _ in range(2))
+        super().__init__(queue)
         self.device, self.precision = device, precision
-        self._copies, self._aside = Copies(run), Copies(self._aside_run)
-        self._regions = Regions(self._aside_run, most_bytes(device) if size is None else size)
+        self._copies, self._own_copies = Copies(queue), Copies(self._own_queue)
+        self._regions = Regions(self._own_queue, most_bytes(device) if size is None else size)
         self._by_key: dict[Hashable, SharedSeats] = {}
         self._n_atoms = 0  # of the structures that have regions
         stack.callback(self.stop)
 
     def stop(self) -> None:
         """Wait for the device, where work is left."""
-        self._run.finish()
-        self._aside_run.finish()
+        self._queue.finish()
+        self._own_queue.finish()
 
     @property
     def seats(self) -> Iterable[Seats]:
@@ -313,9 +286,7 @@ class SharedScheduler(Scheduler):
         """Tell if a molecule can be minimised here."""
         energy = minimizer.energy
         is_timed = minimizer.stopping.max_seconds is not None
-        # On an H100 a molecule that followed another into a seat ended elsewhere than alone, from its second round on.
-        is_unsafe = self.device.kind == "GPU" and minimizer.rounds > 1 and minimizer.descent == Descent.NEWTON
-        return not (is_timed or is_unsafe) and energy.device is self.device and energy.precision == self.precision
+        return not is_timed and energy.device is self.device and energy.precision == self.precision
 
     def fits(self, member: Member) -> bool:
         """Tell if a structure of a molecule has room on the device, if no other is there."""
@@ -327,7 +298,7 @@ class SharedScheduler(Scheduler):
     def _seats_for(self, structure: Seated) -> Seats:
         member = cast("SharedSeated", structure).member
         if member.key not in self._by_key:
-            self._by_key[member.key] = SharedSeats(self._run, self._copies, self._aside, self._regions, member)
+            self._by_key[member.key] = SharedSeats(self._queue, self._copies, self._own_copies, self._regions, member)
         return self._by_key[member.key]
 
     def _bring(self, structures: Sequence[Seated]) -> int:
@@ -344,10 +315,10 @@ class SharedScheduler(Scheduler):
         for member, own in by_member(brought).items():
             image, firsts = member.own.image, np.array([structure.first for structure in own], np.uint64)
             zeros = np.full(len(own), member.own.n_zeros)
-            self._aside.clear(large, firsts + np.uint64(len(image)), zeros)
-            self._aside.scatter(large, [(firsts, np.broadcast_to(image, (len(own), len(image))))])
-        write(self._aside, large, brought, lambda own: {**begin_of(own), **data_of(own)})
-        self._aside_run.finish()
+            self._own_copies.clear(large, firsts + np.uint64(len(image)), zeros)
+            self._own_copies.scatter(large, [(firsts, np.broadcast_to(image, (len(own), len(image))))])
+        write(self._own_copies, large, brought, lambda own: {**begin_of(own), **data_of(own)})
+        self._own_queue.finish()
         return len(brought)
 
     def _place(self, again: Sequence[Seated], end: Sequence[Seated]) -> None:
@@ -367,8 +338,8 @@ class SharedScheduler(Scheduler):
             energies = []
             for piece, name in ((member.before, "given"), (member.piece("results"), "final")):
                 positions = np.stack([computable(getattr(structure, name), member.energy.atoms) for structure in own])
-                kind = member.passes.run.dtype
-                results = self._aside.gather(self._regions.buffer, places(own, piece), piece.size, kind)
+                kind = member.passes.queue.dtype
+                results = self._own_copies.gather(self._regions.buffer, places(own, piece), piece.size, kind)
                 energies.append(member.energies(results, positions))
             before, after = energies
             for k, structure in enumerate(own):
@@ -393,7 +364,7 @@ def by_member(structures: Iterable[Seated]) -> dict[Member, list[SharedSeated]]:
     return found
 
 
-def places(structures: Sequence[SharedSeated], piece: Piece) -> Places:
+def places(structures: Sequence[SharedSeated], piece: BufferPiece) -> Places:
     """Give the bytes of the large buffer at which structures of one molecule keep something."""
     return np.array([structure.place(piece) for structure in structures], np.uint64)
 
@@ -422,6 +393,6 @@ def begin_of(structures: Sequence[SharedSeated]) -> dict[str, list[NDArray[Any]]
 
 def data_of(structures: Sequence[SharedSeated]) -> dict[str, list[NDArray[Any]]]:
     """Give what structures of one molecule have of their own: positions that were given, atoms that move, and more."""
-    kind = structures[0].member.passes.run.dtype
+    kind = structures[0].member.passes.queue.dtype
     found = {"positions": [of.origin for of in structures], FREE: [of.free.astype(kind) for of in structures]}
     return found | {name: [of.own[name] for of in structures] for name in structures[0].own}

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..opencl.shared import Role
+from ..opencl.interface import Role
 from .index import ITEMS, prefix_sum, segments_by_counting
-from .task import Task
+from .task import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 TILE = 8  # atoms, or a vector's lanes where these are fewer; wider vectors hold a tile several times
 ENTRIES = 4  # computed side by side
@@ -44,9 +44,9 @@ def layout_of(width: int) -> dict[str, int]:
     return {"ENTRIES": ENTRIES, "TILE": min(TILE, width)}
 
 
-def entries_of(run: Run, task: Task) -> Entries:
+def entries_of(queue: Queue, task: PairListTask) -> Entries:
     """Find the neighbours of each tile, then its entries: counted, their offsets summed, written."""
-    width = run.device.vector_width(run.precision)
+    width = queue.device.vector_width(queue.precision)
     layout = layout_of(width)
     tile = layout["TILE"]
     atoms = in_tiles(task.molecule.atoms.positions, tile)
@@ -54,17 +54,17 @@ def entries_of(run: Run, task: Task) -> Entries:
     slots = np.empty(task.n_atoms, np.intp)
     slots[atoms] = np.arange(task.n_atoms)
     order = np.pad(atoms, (0, n_tiles * tile - task.n_atoms), mode="edge")  # copies fill the last tile
-    slot_of = run.upload(slots, np.int32)
+    slot_of = queue.upload(slots, np.int32)
     switches = {**layout, "OWN_VALUES": int(bool(task.own))}
-    placed = run.empty(2 * n_pairs, np.uint32)
+    placed = queue.empty(2 * n_pairs, np.uint32)
     if n_pairs:
-        place = run.kernel("nonbond/tile_entries.cl", "place_pairs", width, **switches)
-        run.launch(
+        place = queue.kernel("nonbond/tile_entries.cl", "place_pairs", width, **switches)
+        queue.launch(
             place, (n_pairs,), (ITEMS,), dict(n_pairs=n_pairs, slot_of=slot_of, pairs=task.pairs, placed=placed)
         )  # fmt: skip
-    segments = segments_by_counting(run, placed, n_pairs, len(order), Role.BOTH, tile=tile)
-    offsets = run.zeros(2 * n_tiles + 1, np.int32)
-    fill = run.kernel("nonbond/tile_entries.cl", "tile_entries", width, **switches)
+    segments = segments_by_counting(queue, placed, n_pairs, len(order), Role.BOTH, tile=tile)
+    offsets = queue.zeros(2 * n_tiles + 1, np.int32)
+    fill = queue.kernel("nonbond/tile_entries.cl", "tile_entries", width, **switches)
     assert segments.neighbours is not None
     lists = dict(
         n_tiles=n_tiles, starts=segments.offsets, neighbours=segments.neighbours, pair_of=segments.pairs,
@@ -74,14 +74,14 @@ def entries_of(run: Run, task: Task) -> Entries:
     def launch(writing: bool, entries: Buffer, *lanes: Buffer) -> None:
         of_lanes = dict(zip(("lane_sigma2", "lane_charges"), lanes, strict=True)) if task.own else {}
         arguments = dict(writing=writing, entries=entries, **lists, **task.own_arguments, **of_lanes)
-        run.launch(fill, (2 * n_tiles,), (1,), arguments)
+        queue.launch(fill, (2 * n_tiles,), (1,), arguments)
 
-    unused = run.empty(1)
-    launch(False, run.empty(1, np.uint32), unused, unused)
-    prefix_sum(run, offsets, 2 * n_tiles + 1)
-    n_entries = int(run.download(offsets, 2 * n_tiles + 1, np.int32)[-1])
-    entries = run.empty((width // tile + 1) * n_entries, np.uint32)
-    lanes = tuple(run.zeros(width * n_entries) for _ in task.own) or (unused, unused)
+    unused = queue.empty(1)
+    launch(False, queue.empty(1, np.uint32), unused, unused)
+    prefix_sum(queue, offsets, 2 * n_tiles + 1)
+    n_entries = int(queue.download(offsets, 2 * n_tiles + 1, np.int32)[-1])
+    entries = queue.empty((width // tile + 1) * n_entries, np.uint32)
+    lanes = tuple(queue.zeros(width * n_entries) for _ in task.own) or (unused, unused)
     launch(True, entries, *lanes)
     return Entries(width, n_tiles, order, slot_of, offsets, entries, lanes)
 

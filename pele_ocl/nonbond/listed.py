@@ -17,15 +17,15 @@ from ..plan.pipeline import Explain
 from ..variant import Progress
 from .passes import AnyPasses
 from .pipeline import ListPipeline
-from .records import Molecule
-from .task import Task
+from .records import MoleculeRecords
+from .task import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
+class DeviceList:
     """A pair list on its device with what a variant built from it, which evaluators share and only read.
 
     seconds : that the kernels took to build it
@@ -34,35 +34,35 @@ class Listed:
     passes: type[AnyPasses]
     device: Device
     precision: str
-    task: Task
+    task: PairListTask
     index: Any
     seconds: float
 
     @classmethod
     def of(
-        cls, passes: type[AnyPasses], device: Device, precision: str, molecule: Molecule, pairs: PairList,
+        cls, passes: type[AnyPasses], device: Device, precision: str, molecule: MoleculeRecords, pairs: PairList,
         gradient: bool,
-    ) -> Listed:  # fmt: skip
+    ) -> DeviceList:  # fmt: skip
         """Make a list ready for the passes of a variant."""
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
-        run = Run(device, precision)
-        task = Task.of(run, molecule, pairs, gradient)
+        queue = Queue(device, precision)
+        task = PairListTask.of(queue, molecule, pairs, gradient)
         passes = passes.for_task(task)
-        index = passes.prepare(run, task)
-        return cls(passes, device, precision, task, index, run.elapsed_seconds)
+        index = passes.prepare(queue, task)
+        return cls(passes, device, precision, task, index, queue.elapsed_seconds)
 
     def __len__(self) -> int:
         return self.task.n_pairs
 
     def pipeline(self, most: int, explain: Explain) -> ListPipeline:
         """An evaluator for up to `most` conformations at a time."""
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
-        run = Run(self.device, self.precision)
-        passes = self.passes(run, self.task, self.index)
+        queue = Queue(self.device, self.precision)
+        passes = self.passes(queue, self.task, self.index)
         passes.make(most)
-        run.finish()  # evaluations may go to another queue
+        queue.finish()  # evaluations may go to another queue
         return ListPipeline(self.task.molecule.atoms, passes, explain, self.seconds)
 
 
@@ -73,7 +73,7 @@ class Piecewise(Evaluator):
     """
 
     def __init__(
-        self, atoms: Atoms, n_pairs: int, pieces: Callable[[], Iterator[Listed]], explain: Explain, most: int
+        self, atoms: Atoms, n_pairs: int, pieces: Callable[[], Iterator[DeviceList]], explain: Explain, most: int
     ) -> None:
         self._atoms = atoms
         self._n_pairs, self._pieces, self._explain, self._most = n_pairs, pieces, explain, most

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..opencl.shared import DESTINATION
+from ..opencl.interface import DESTINATION
 from ..plan.outputs import Outputs
 from ..plan.passes import Passes
-from .task import Task
+from .task import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
 # Energies of a conformation that come to the host: those of all groups, or of as many parts of them.
@@ -37,37 +37,37 @@ class ListPasses(Passes, Generic[Index]):
     # Variants whose kernels take no more than one conformation say so.
     most_conformations: ClassVar[int | None] = None
 
-    def __init__(self, run: Run, task: Task, index: Index) -> None:
-        super().__init__(run, task.molecule.encoding, task.n_atoms)
+    def __init__(self, queue: Queue, task: PairListTask, index: Index) -> None:
+        super().__init__(queue, task.molecule.encoding, task.n_atoms)
         self.task, self.index = task, index
         self.first_energy = 3 * task.n_atoms if task.gradient else 0
 
     def make(self, most: int) -> None:
         """Make buffers for up to `most` conformations, then the launches; called once."""
-        molecule, run, limit = self.task.molecule, self.run, self.most_conformations
+        molecule, queue, limit = self.task.molecule, self.queue, self.most_conformations
         self.n_slots = self._n_slots()
         self.n_groups = self._n_groups()
-        points = np.dtype(np.int32) if run.precision == "float32" else run.dtype  # point4 of cl/nonbond/pair.clh
+        points = np.dtype(np.int32) if queue.precision == "float32" else queue.dtype  # point4 of cl/nonbond/pair.clh
         self.allocate(
             self._common_sizes() | self._sizes(), most if limit is None else min(most, limit), {"points": points}
         )
         self.most_at_once = self.most_at_once if limit is None else min(self.most_at_once, limit)
         if not molecule.gb:
-            self.buffers["traits"] = run.upload(molecule.traits.values[self._order()])
+            self.buffers["traits"] = queue.upload(molecule.traits.values[self._order()])
         first = [*self._place(), *self._clear()]
         pairs = self._pairs()
         last = self._add_energies() if self._are_many else []
         self.launches = self.uncut = [*first, *pairs, *last]
-        self.most_uncut = self.run.most_uncut(self.launches)
+        self.most_uncut = self.queue.most_uncut(self.launches)
         self._ends = len(first), len(first) + len(pairs)
 
     @classmethod
     @abstractmethod
-    def prepare(cls, run: Run, task: Task) -> Index:
+    def prepare(cls, queue: Queue, task: PairListTask) -> Index:
         """Build what the variant needs once for a list."""
 
     @classmethod
-    def for_task(cls, task: Task) -> type[ListPasses[Any]]:
+    def for_task(cls, task: PairListTask) -> type[ListPasses[Any]]:
         """Choose the passes that compute what is wanted."""
         return cls
 
@@ -128,7 +128,7 @@ class ListPasses(Passes, Generic[Index]):
     def destination(self) -> np.void:
         """Destination of cl/nonbond/results.clh."""
         first, size = (0, 3 * self.n_groups) if self._are_many else (self.first_energy, self.n_results)
-        return DESTINATION.pack(self.run.precision, size=self.n_results, energies_first=first, energies_size=size)
+        return DESTINATION.pack(self.queue.precision, size=self.n_results, energies_first=first, energies_size=size)
 
     @property
     def energies(self) -> Buffer:
@@ -139,12 +139,12 @@ class ListPasses(Passes, Generic[Index]):
         """List the launch that makes the records of the atoms."""
         order, gb = self._order(), self.task.molecule.gb
         arguments = dict(
-            n_slots=self.n_slots, n_atoms=self.task.n_atoms, order=self.run.upload(order, np.int32),
+            n_slots=self.n_slots, n_atoms=self.task.n_atoms, order=self.queue.upload(order, np.int32),
             charges=self._charges(order), **self._in_steps, **self.named("positions", "points"),
             **(dict(constants=self._constants(order), **self.named("roots", "traits")) if gb else {}),
         )  # fmt: skip
         return [
-            self.run.bind(
+            self.queue.bind(
                 "nonbond/place.cl", "place_atoms", (self.n_slots, 1), (ITEMS, 1), arguments, **self.encoding.macros,
                 **self.task.macros,
             )
@@ -157,17 +157,17 @@ class ListPasses(Passes, Generic[Index]):
 
     def _charges(self, order: NDArray[np.intp]) -> Buffer:
         """Upload the charges of the atoms in each slot."""
-        return self.run.upload(self.task.molecule.traits.charges[order])
+        return self.queue.upload(self.task.molecule.traits.charges[order])
 
     def _constants(self, order: NDArray[np.intp]) -> Buffer:
         """Upload the traits of the atoms in each slot, but for Born radii."""
-        return self.run.upload(self.task.molecule.traits.values[order])
+        return self.queue.upload(self.task.molecule.traits.values[order])
 
     def _add_energies(self) -> list[BoundLaunch]:
         """List the launch that adds up the energies of many groups."""
         sizes = dict(n_groups=self.n_groups, first=self.first_energy, size=self.n_results)
         return [
-            self.run.bind(
+            self.queue.bind(
                 "nonbond/energies.cl", "add_energies", (MOST_PARTS, 1), (ITEMS, 1),
                 dict(**sizes, **self.named("energies", "results")), PARTS=MOST_PARTS,
             )

@@ -65,12 +65,12 @@ class ListPipeline(Pipeline):
         self._radii = None
         rows = coming[chunk.part] if coming.ndim == 2 else np.broadcast_to(coming, (self.batch, len(coming)))
         roots = self.passes.task.molecule.traits.roots(rows)
-        self._writing.append((chunk.run.start_write(self.passes.buffers["roots"], roots), roots))
+        self._writing.append((chunk.queue.start_write(self.passes.buffers["roots"], roots), roots))
         if coming.ndim == 1:
             self._radii, self._coming = coming, None
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
-        if self.passes.run.precision == "float32":
+        if self.passes.queue.precision == "float32":
             span = float(np.ptp(positions, axis=0).max())
             if np.isfinite(span):
                 check_float32_span(span)

@@ -26,8 +26,8 @@ from ..solvent import choose_variant as variant_of_radii
 from ..solvent_model import SolventModel
 from ..variant import Progress
 from .checks import check_molecule, one_a_conformation, one_an_atom
-from .listed import Listed, Piecewise
-from .records import Molecule
+from .listed import DeviceList, Piecewise
+from .records import MoleculeRecords
 from .result import TERMS, NonbondBatch, NonbondResult
 from .variants import VARIANTS, choose_variant
 
@@ -81,10 +81,10 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         )
         self.pairs, self.gradient, self.progress, self.gb = pairs, gradient, progress, solvent == "gb"
         super().__init__(atoms, model=model, precision=precision, variant=variant, device=device, size=len(pairs))
-        self._molecule = Molecule.of(
+        self._molecule = MoleculeRecords.of(
             atoms, self.dielectrics, model, precision, self.gb, self.device.has_float64
         )  # fmt: skip
-        self._listed: Listed | None = None
+        self._listed: DeviceList | None = None
         self._solvent: Solvent | None = None
         self._preparing = threading.RLock()
 
@@ -185,7 +185,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         n_pairs, pieces = len(self.pairs), lambda: map(self._made_ready, self.pairs.chunks(most))
         return Piecewise(self.atoms, n_pairs, pieces, self._explain, m)
 
-    def _whole(self, most: int) -> Listed:
+    def _whole(self, most: int) -> DeviceList:
         """Return the list, which is made ready once for all evaluators."""
         with self._preparing:
             if self._listed is None:
@@ -193,9 +193,9 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
                 self._listed = self._made_ready(pairs)
             return self._listed
 
-    def _made_ready(self, pairs: PairList) -> Listed:
+    def _made_ready(self, pairs: PairList) -> DeviceList:
         passes = VARIANTS[self.variant].run
-        return Listed.of(passes, self.device, self.precision, self._molecule, pairs, self.gradient)
+        return DeviceList.of(passes, self.device, self.precision, self._molecule, pairs, self.gradient)
 
     def _explain(self, atoms: Atoms, found: Outputs, k: int) -> InputError:
         """Make the error of a conformation whose energy overflows."""

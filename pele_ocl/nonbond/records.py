@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
 from ..errors import InputError
-from ..opencl.shared import LIST_MODEL
+from ..opencl.interface import LIST_MODEL
 from ..plan.conformations import Encoding
 from ..solvent_model import SolventModel
 
@@ -65,7 +65,7 @@ class Traits:
 
 
 @dataclass(frozen=True, eq=False)
-class Molecule:
+class MoleculeRecords:
     """Atoms with the constants of their nonbonded energy.
 
     encoding : of positions on their way to a device; its step is the unit of length of `traits`
@@ -83,7 +83,7 @@ class Molecule:
     @classmethod
     def of(
         cls, atoms: Atoms, dielectrics: Floats, model: SolventModel, precision: str, gb: bool, doubles: bool
-    ) -> Molecule:
+    ) -> MoleculeRecords:
         """Make the constants of atoms in a precision, for a device with or without float64.
 
         Raises InputError for a molecule too large for float32.

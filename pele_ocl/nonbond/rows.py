@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..opencl.shared import Role
+from ..opencl.interface import Role
 from .index import Segments, segments_by_counting
 from .ladder.scattered import EnergiesAlone
 from .passes import AnyPasses, ListPasses
-from .task import Task
+from .task import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
 GROUP, LANES = 128, 32  # work-items of a group, and of them to an atom
@@ -27,18 +27,18 @@ MOST_WITHOUT_RECORDS = {"GPU": 16_000}
 class Rows(ListPasses[Segments]):
     """One launch over all atoms; energies alone are had from each pair once."""
 
-    def __init__(self, run: Run, task: Task, index: Segments) -> None:
-        super().__init__(run, task, index)
-        times = 2 if task.n_atoms < FEW.get(run.device.kind, 0) else 1
+    def __init__(self, queue: Queue, task: PairListTask, index: Segments) -> None:
+        super().__init__(queue, task, index)
+        times = 2 if task.n_atoms < FEW.get(queue.device.kind, 0) else 1
         self._macros = {"LANES": times * LANES, **task.macros}
-        _, self.group = run.group_kernel(
+        _, self.group = queue.group_kernel(
             "nonbond/rows.cl", "nonbond_rows", local_reals=3, most=times * GROUP, RECORDS=1, **self._macros
         )
 
     @property
     def has_records(self) -> bool:
         """True if a launch of its own makes the records of the atoms."""
-        most = MOST_WITHOUT_RECORDS.get(self.run.device.kind, 0)
+        most = MOST_WITHOUT_RECORDS.get(self.queue.device.kind, 0)
         return self._are_many or self.batch * self.task.n_atoms > most
 
     def _place(self) -> list[BoundLaunch]:
@@ -54,11 +54,11 @@ class Rows(ListPasses[Segments]):
         return dict(atom_charges=self._charges(order), **self._in_steps, **self.named("positions"), **of_radii)
 
     @classmethod
-    def prepare(cls, run: Run, task: Task) -> Segments:
-        return segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, Role.BOTH)
+    def prepare(cls, queue: Queue, task: PairListTask) -> Segments:
+        return segments_by_counting(queue, task.pairs, task.n_pairs, task.n_atoms, Role.BOTH)
 
     @classmethod
-    def for_task(cls, task: Task) -> type[AnyPasses]:
+    def for_task(cls, task: PairListTask) -> type[AnyPasses]:
         return cls if task.gradient else EnergiesAlone
 
     def _n_groups(self) -> int:
@@ -73,7 +73,7 @@ class Rows(ListPasses[Segments]):
             **self._records, **self.named("results"),
         )  # fmt: skip
         return [
-            self.run.bind(
+            self.queue.bind(
                 "nonbond/rows.cl", "nonbond_rows", (self.n_groups * self.group, 1), (self.group, 1), arguments,
                 GROUP=self.group, RECORDS=int(self.has_records), **self._macros,
                 **({} if self.has_records else self.encoding.macros),

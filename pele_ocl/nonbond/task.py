@@ -7,38 +7,38 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..opencl.shared import ONE_FOUR
+from ..opencl.interface import ONE_FOUR
 from ..pairs import PairList
-from .records import Molecule
+from .records import MoleculeRecords
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class PairListTask:
     """A pair list on its device with the molecule it is for.
 
     pairs : buffer (n_pairs, 2) uint32; own : buffers of sigma^2 and charge products, or empty
     gradient : whether it is wanted
     """
 
-    molecule: Molecule
+    molecule: MoleculeRecords
     n_pairs: int
     pairs: Buffer
     own: tuple[Buffer, ...]
     gradient: bool
 
     @classmethod
-    def of(cls, run: Run, molecule: Molecule, pairs: PairList, gradient: bool) -> Task:
+    def of(cls, queue: Queue, molecule: MoleculeRecords, pairs: PairList, gradient: bool) -> PairListTask:
         """A pair list brought to the device."""
         second = pairs.second.astype(np.uint32)
         if pairs.one_four is not None:
             second |= np.where(pairs.one_four, np.uint32(ONE_FOUR), np.uint32(0))
-        buffer = run.upload(np.column_stack([pairs.first.astype(np.uint32), second]), np.uint32)
-        return cls(molecule, len(pairs), buffer, _own_values(run, molecule, pairs), gradient)
+        buffer = queue.upload(np.column_stack([pairs.first.astype(np.uint32), second]), np.uint32)
+        return cls(molecule, len(pairs), buffer, _own_values(queue, molecule, pairs), gradient)
 
     @property
     def n_atoms(self) -> int:
@@ -55,7 +55,7 @@ class Task:
         return {**self.molecule.macros, "GRADIENT": int(self.gradient), "OWN_VALUES": int(bool(self.own))}
 
 
-def _own_values(run: Run, molecule: Molecule, pairs: PairList) -> tuple[Buffer, ...]:
+def _own_values(queue: Queue, molecule: MoleculeRecords, pairs: PairList) -> tuple[Buffer, ...]:
     """Buffers of what the list brings itself; what it lacks of the two is filled in from the atoms."""
     if pairs.sigma2 is None and pairs.charge_products is None:
         return ()
@@ -67,4 +67,4 @@ def _own_values(run: Run, molecule: Molecule, pairs: PairList) -> tuple[Buffer, 
         sigma2 = a * b if atoms.combining == "geometric" else ((a + b) / 2) ** 2
     if charges is None:
         charges = atoms.charges[i] * atoms.charges[j]
-    return run.upload(sigma2), run.upload(charges)
+    return queue.upload(sigma2), queue.upload(charges)

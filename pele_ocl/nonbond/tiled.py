@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from .entries import Entries, entries_of, layout_of
 from .passes import ListPasses
-from .task import Task
+from .task import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
 # Work-items a compute unit, by kind of device. On a CPU more would even out what else the machine does, but each has a
@@ -27,8 +27,8 @@ class Tiled(ListPasses[Entries]):
     """Tiles of neighbours in vector lanes, each pair once, every part with a gradient of its own."""
 
     @classmethod
-    def prepare(cls, run: Run, task: Task) -> Entries:
-        return entries_of(run, task)
+    def prepare(cls, queue: Queue, task: PairListTask) -> Entries:
+        return entries_of(queue, task)
 
     def _n_slots(self) -> int:
         return len(self.index.order)
@@ -37,8 +37,8 @@ class Tiled(ListPasses[Entries]):
         return self.index.order
 
     def _n_groups(self) -> int:
-        bytes_a_part = 4 * self.run.dtype.itemsize * self.n_slots
-        device = self.run.device
+        bytes_a_part = 4 * self.queue.dtype.itemsize * self.n_slots
+        device = self.queue.device
         return max(1, min(PARTS_A_UNIT.get(device.kind, 1) * device.compute_units, LARGEST_PARTS // bytes_a_part))
 
     def _sizes(self) -> dict[str, int]:
@@ -56,7 +56,7 @@ class Tiled(ListPasses[Entries]):
         if not task.gradient:
             return [compute]
         # A work-item a part on a CPU, one an atom on a GPU.
-        items, n_shares = (ITEMS, task.n_atoms) if self.run.device.kind == "GPU" else (1, self.n_groups)
+        items, n_shares = (ITEMS, task.n_atoms) if self.queue.device.kind == "GPU" else (1, self.n_groups)
         arguments = dict(
             n_atoms=task.n_atoms, n_slots=self.n_slots, n_parts=self.n_groups, n_shares=n_shares, to=self.destination,
             slot_of=listed.slot_of, **self.named("gradients", "results"),
@@ -66,4 +66,4 @@ class Tiled(ListPasses[Entries]):
     def _of_items(self, name: str, n_items: int, items: int, arguments: Arguments) -> BoundLaunch:
         """Bind a kernel of n_items work-items, so many a group."""
         width, macros = self.index.width, {**layout_of(self.index.width), **self.task.macros}
-        return self.run.bind("nonbond/tiled.cl", name, (n_items, 1), (items, 1), arguments, width=width, **macros)
+        return self.queue.bind("nonbond/tiled.cl", name, (n_items, 1), (items, 1), arguments, width=width, **macros)

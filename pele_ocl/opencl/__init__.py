@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .device import Device, get_cpu_device, get_device
-    from .run import Run
+    from .queue import Queue
 
-__all__ = ["Device", "Run", "get_cpu_device", "get_device"]
+__all__ = ["Device", "Queue", "get_cpu_device", "get_device"]
 
 
 def __getattr__(name: str) -> Any:
     """Load a name of the room."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import device, run
+    from . import device, queue
 
-    return getattr(run if name == "Run" else device, name)
+    return getattr(queue if name == "Queue" else device, name)

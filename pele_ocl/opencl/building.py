@@ -16,8 +16,8 @@ import pyopencl as cl
 
 from ..errors import KernelBuildError
 from ..paths import shipped
-from . import handles, notices, shared
-from .cache import Entry
+from . import handles, interface, notices
+from .cache import CachedProgram
 from .device import Device
 from .packing import packed_source, signature_source
 from .refusals import device_errors
@@ -102,7 +102,7 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
 
 def _build(device: Device, file: str, source: str, options: list[str]) -> Program:
     """Build a source that was made from cl/`file`, or take the program from the cache."""
-    entry = Entry.of(device, source, options)
+    entry = CachedProgram.of(device, source, options)
     cached = entry.read()
     try:
         with BUILDING, _compiling():
@@ -158,8 +158,8 @@ def source_of(file: str) -> str:
     """Read a kernel file, or make the header of a definition that host and kernels share."""
     if file in _TEXTS:
         return _TEXTS[file]
-    if file.startswith(shared.FOLDER):
-        return shared.HEADERS[file.removeprefix(shared.FOLDER)]
+    if file.startswith(interface.FOLDER):
+        return interface.HEADERS[file.removeprefix(interface.FOLDER)]
     return (shipped("cl") / file).read_text()
 
 

@@ -41,13 +41,13 @@ class Cached:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CachedProgram:
     """Place of a program in the cache. name : None if the program is not cached"""
 
     name: str | None
 
     @classmethod
-    def of(cls, device: Device, source: str, options: list[str]) -> Entry:
+    def of(cls, device: Device, source: str, options: list[str]) -> CachedProgram:
         """Find the entry of a source built with options for a device by the driver of today."""
         if device.vendor in KEEPING_VENDORS or device.kind == "simulator":
             return cls(None)

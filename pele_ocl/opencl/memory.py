@@ -15,7 +15,7 @@ import pyopencl as cl
 LARGE = 1 << 22  # bytes of a buffer that has large pages
 PAGE = mmap.PAGESIZE
 
-Queue = cl.CommandQueue
+CommandQueue = cl.CommandQueue
 
 
 class Buffer(cl.Buffer):
@@ -28,7 +28,7 @@ class Buffer(cl.Buffer):
     is_read_only: bool
 
 
-def ask_for_large_pages(queue: Queue, buffer: Buffer) -> None:
+def ask_for_large_pages(queue: CommandQueue, buffer: Buffer) -> None:
     """Ask for pages of 2 MiB, before anything is written to a CPU's buffer of at least LARGE bytes.
 
     Usual pages take a while to make. They are also too many for the processor's table if numbers lie far apart. Fourier

@@ -10,16 +10,16 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from .interface import ROW_BLOCK
 from .kernel import Kernel, get_kernel
 from .launch import BoundLaunch
 from .memory import Buffer
-from .run import Run
-from .shared import ROW_BLOCK
+from .queue import Queue
 from .signature import Argument, Arguments
 
 
 @dataclass(eq=False)
-class Piece:
+class BufferPiece:
     """Bytes in place of a buffer: of the molecule, or of each of its structures.
 
     dtype : of its values
@@ -43,7 +43,7 @@ class Piece:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class ArgumentRow:
     """Arguments of a launch for a structure, with arrays counted from the begin of their region.
 
     values : bytes; shared, own : the numbers of the 8 bytes at which arrays of the molecule and of the structure stand
@@ -72,51 +72,55 @@ class RecordedLaunch:
         """Key: equal for launches that can be merged."""
         return self.kernel, self.group
 
-    def row(self, slot: int) -> Row:
+    def row(self, slot: int) -> ArgumentRow:
         """Pack the row of the launch in a table. slot : bytes; each argument takes one of them, or several"""
         n_groups = np.array([whole // own for whole, own in zip(self.shape, self.group, strict=False)], np.int32)
         fields, shared, own, at = [n_groups.tobytes()], list[int](), list[int](), slot
         for arg in self.args:
-            piece = cast(Piece, arg) if not isinstance(arg, np.generic) else None
+            piece = cast(BufferPiece, arg) if not isinstance(arg, np.generic) else None
             fields.append(np.asarray(arg).tobytes() if piece is None else np.uint64(piece.first).tobytes())
             if piece is not None:
                 (shared if piece.is_shared else own).append(at // 8)
             at += -(-len(fields[-1]) // slot) * slot
         padded = b"".join(of.ljust(-(-len(of) // slot) * slot, b"\0") for of in fields)
-        return Row(np.frombuffer(padded, np.uint8), np.array(shared, np.intp), np.array(own, np.intp), self.shape)
+        return ArgumentRow(
+            np.frombuffer(padded, np.uint8), np.array(shared, np.intp), np.array(own, np.intp), self.shape
+        )
 
 
 @dataclass(eq=False)
-class Recorder(Run):
-    """A run that keeps what it is given, for one molecule: regions of a large buffer, and rows of tables."""
+class RecordingQueue(Queue):
+    """A queue that keeps what it is given, for one molecule: regions of a large buffer, and rows of tables."""
 
     is_packed: ClassVar[bool] = True
 
-    pieces: list[Piece] = field(default_factory=list)
-    _uploaded: dict[int, Piece] = field(default_factory=dict)  # by the number of the array, which its piece keeps alive
+    pieces: list[BufferPiece] = field(default_factory=list)
+    _uploaded: dict[int, BufferPiece] = field(
+        default_factory=dict
+    )  # by the number of the array, which its piece keeps alive
 
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         array = np.ascontiguousarray(values, dtype or self.dtype)
         if id(array) not in self._uploaded:  # where launches share an array, it is there once
             self._uploaded[id(array)] = self._piece(
-                Piece(max(array.itemsize, array.nbytes), array.dtype, array, is_shared=True)
+                BufferPiece(max(array.itemsize, array.nbytes), array.dtype, array, is_shared=True)
             )
         return cast(Buffer, self._uploaded[id(array)])
 
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         array = np.ascontiguousarray(values, dtype or self.dtype)
-        return cast(Buffer, self._piece(Piece(max(array.itemsize, array.nbytes), array.dtype, array)))
+        return cast(Buffer, self._piece(BufferPiece(max(array.itemsize, array.nbytes), array.dtype, array)))
 
     def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         return self.upload(make())
 
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
         kind = np.dtype(dtype or self.dtype)
-        return cast(Buffer, self._piece(Piece(max(1, n) * kind.itemsize, kind)))
+        return cast(Buffer, self._piece(BufferPiece(max(1, n) * kind.itemsize, kind)))
 
     def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
         buffer = self.empty(n, dtype)
-        cast(Piece, buffer).are_zero = True
+        cast(BufferPiece, buffer).are_zero = True
         return buffer
 
     def host_array(self, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray[Any]:
@@ -150,7 +154,7 @@ class Recorder(Run):
         """Region of a structure."""
         return Region.of([piece for piece in self.pieces if not piece.is_shared])
 
-    def _piece(self, piece: Piece) -> Piece:
+    def _piece(self, piece: BufferPiece) -> BufferPiece:
         self.pieces.append(piece)
         return piece
 
@@ -164,7 +168,7 @@ class Region:
     size: int
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece]) -> Region:
+    def of(cls, pieces: Sequence[BufferPiece]) -> Region:
         """Lay out pieces one after the other."""
         ranks = [0 if piece.values is not None else 1 if piece.are_zero else 2 for piece in pieces]
         ends, end = [0, 0, 0], 0

@@ -13,8 +13,8 @@ import numpy as np
 import pyopencl as cl
 
 from ..errors import InputError
+from .interface import STRUCTS
 from .memory import Buffer
-from .shared import STRUCTS
 
 # A kernel's argument: a buffer, or a number, vector or struct.
 Argument = Buffer | np.generic
@@ -54,7 +54,7 @@ def parameters_of(program: cl.Program, name: str) -> tuple[Parameter, ...]:
 
 
 @dataclass(frozen=True)
-class Place:
+class ParameterType:
     """Place of an argument: a parameter with NumPy's type of its numbers.
 
     kind : of a number, a vector's numbers, or a struct; None for what cl/ alone knows
@@ -66,7 +66,7 @@ class Place:
     is_vector: bool
 
     @classmethod
-    def of(cls, kernel: str, parameter: Parameter, types: Mapping[str, np.dtype[Any]]) -> Place:
+    def of(cls, kernel: str, parameter: Parameter, types: Mapping[str, np.dtype[Any]]) -> ParameterType:
         """Find the type of a parameter. types : by the names that kernels have for them"""
         if parameter.type in types:
             return cls(kernel, parameter, types[parameter.type], False)
@@ -121,7 +121,7 @@ class Signature:
 
     def __init__(self, kernel: str, parameters: tuple[Parameter, ...], types: Mapping[str, np.dtype[Any]]) -> None:
         self.kernel, self.parameters = kernel, parameters
-        self.places = [Place.of(kernel, parameter, types) for parameter in parameters]
+        self.places = [ParameterType.of(kernel, parameter, types) for parameter in parameters]
         self._names = {of.name for of in parameters}
         self._checks = [
             (of.parameter.name, of.array if of.parameter.is_array else of.number) for of in self.places

@@ -22,7 +22,7 @@ PAGE = 4096  # bytes of host memory that come at a time, at least
 
 
 def read_without_padding(
-    run: Transfers, values: NDArray[Any], buffer: Buffer, first: int, shape: tuple[int, int], at_once: int
+    queue: Transfers, values: NDArray[Any], buffer: Buffer, first: int, shape: tuple[int, int], at_once: int
 ) -> None:
     """Fill values (n, ny, nx) from slices of a buffer, from its value `first` on, once everything before is done.
 
@@ -35,18 +35,18 @@ def read_without_padding(
     under_way = deque[Future[None]]()
 
     def copy(part: NDArray[Any], staged: NDArray[Any], event: Event) -> None:
-        run.wait(event)
+        queue.wait(event)
         part[:] = staged[:, : part.shape[1], : part.shape[2]]
 
     in_turn = min(IN_TURN, max(LEAST_IN_TURN, IN_TURN * at_once // (step * per_slice)))
-    with _borrowed(run, size, min(in_turn, len(starts))) as arrays:
+    with _borrowed(queue, size, min(in_turn, len(starts))) as arrays:
         for turn, start in enumerate(starts):
             if len(under_way) == len(arrays):
                 under_way.popleft().result()
             part = values[start : start + step]
             room = arrays[turn % len(arrays)][:size].view(values.dtype)
             staged = room[: len(part) * per_slice].reshape(len(part), *shape)
-            event = run.start_read(staged, buffer, first + start * per_slice)
+            event = queue.start_read(staged, buffer, first + start * per_slice)
             under_way.append(copiers().submit(copy, part, staged, event))
         while under_way:
             under_way.popleft().result()
@@ -62,15 +62,15 @@ def start_making(values: NDArray[Any]) -> list[Future[None]]:
 
 
 @contextmanager
-def _borrowed(run: Transfers, size: int, count: int) -> Iterator[list[NDArray[np.uint8]]]:
+def _borrowed(queue: Transfers, size: int, count: int) -> Iterator[list[NDArray[np.uint8]]]:
     """Arrays of at least so many bytes, which the device keeps for later reads: to make them takes long."""
-    kept = run.device.staging
+    kept = queue.device.staging
     arrays = []
     for _ in range(count):
         try:
             array = kept.popleft()
         except IndexError:  # to ask before would race with other threads
             array = None
-        arrays.append(array if array is not None and array.nbytes >= size else run.host_array((size,), np.uint8))
+        arrays.append(array if array is not None and array.nbytes >= size else queue.host_array((size,), np.uint8))
     yield arrays  # not kept after an error: a read may still be under way
     kept.extend(arrays)

@@ -13,7 +13,7 @@ import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .device import Device
-from .memory import LARGE, Buffer, Queue, ask_for_large_pages
+from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages
 from .refusals import device_errors, refusal
 from .timing import Event
 
@@ -25,15 +25,15 @@ CACHED_SHARE = 16  # the part of its memory that one of them takes at most
 class Transfers:
     """Arrays on a device in one precision, and copies in one of its queues.
 
-    profile : whether the queue is the one that takes times
-    own_queue : a queue in which nothing of others waits; None for the queue of all runs
+    profile : whether the command queue is the one that takes times
+    own_command_queue : one in which nothing of others waits; None for the one of all queues
     allocated : bytes of all buffers made so far, gone ones included
     """
 
     device: Device
     precision: str
     profile: bool = field(init=False)
-    own_queue: Queue | None = field(init=False)
+    own_command_queue: CommandQueue | None = field(init=False)
     allocated: int = field(init=False)
 
     @property
@@ -42,13 +42,13 @@ class Transfers:
         return np.dtype(self.precision)
 
     @property
-    def queue(self) -> Queue:
-        """Queue in which everything waits. Raises DeviceError after a fork."""
+    def command_queue(self) -> CommandQueue:
+        """Command queue in which everything waits. Raises DeviceError after a fork."""
         _, timing, plain = self.device.queues
-        return self.own_queue or (timing if self.profile else plain)
+        return self.own_command_queue or (timing if self.profile else plain)
 
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
-        """A buffer of the values that kernels only read, in the run's precision where no other type is given."""
+        """A buffer of the values that kernels only read, in the queue's precision where no other type is given."""
         array = np.ascontiguousarray(values, dtype or self.dtype)
         if array.size == 0:  # OpenCL has no empty buffers
             return self.empty(0, dtype)
@@ -75,7 +75,7 @@ class Transfers:
         buffer = self._buffer(size, kind)
         if self.device.kind == "CPU" and size >= LARGE:
             with device_errors(self.device):
-                ask_for_large_pages(self.queue, buffer)
+                ask_for_large_pages(self.command_queue, buffer)
         return buffer
 
     def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
@@ -88,7 +88,7 @@ class Transfers:
         """Fill a buffer with zeros, from its byte `first` on, to its end or so many bytes."""
         with device_errors(self.device):
             cl.enqueue_fill_buffer(
-                self.queue, buffer, np.zeros(1, np.uint8), first, buffer.size - first if size is None else size
+                self.command_queue, buffer, np.zeros(1, np.uint8), first, buffer.size - first if size is None else size
             )
 
     def _buffer(self, size: int, dtype: np.dtype[Any], values: NDArray[Any] | None = None) -> Buffer:
@@ -112,7 +112,7 @@ class Transfers:
     def write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
         """Fill a buffer from an array, from its value `first` on."""
         with device_errors(self.device):
-            cl.enqueue_copy(self.queue, buffer, values, dst_offset=first * values.itemsize)
+            cl.enqueue_copy(self.command_queue, buffer, values, dst_offset=first * values.itemsize)
 
     def copy_part(self, buffer: Buffer, size: int, source: int, target: int) -> None:
         """Copy a part of a buffer, of so many bytes, to another of its parts, counted in parts."""
@@ -121,12 +121,12 @@ class Transfers:
     def copy_bytes(self, source: Buffer, first: int, target: Buffer, to: int, size: int) -> None:
         """Copy so many bytes of a buffer, from its byte `first` on, to byte `to` of another or the same."""
         with device_errors(self.device):
-            cl.enqueue_copy(self.queue, target, source, src_offset=first, dst_offset=to, byte_count=size)
+            cl.enqueue_copy(self.command_queue, target, source, src_offset=first, dst_offset=to, byte_count=size)
 
     def read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> None:
         """Fill the array from a buffer, from its value `first` on, once everything before is done."""
         with device_errors(self.device):
-            cl.enqueue_copy(self.queue, array, buffer, src_offset=first * array.itemsize)
+            cl.enqueue_copy(self.command_queue, array, buffer, src_offset=first * array.itemsize)
 
     def host_array(self, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray[Any]:
         """An array that the device reads and fills by itself, while the host does something else."""
@@ -137,7 +137,7 @@ class Transfers:
         with device_errors(self.device):
             buffer = cl.Buffer(self.device.context, flags, size)
             access: Any = cl.map_flags.READ | cl.map_flags.WRITE
-            array: NDArray[Any] = cl.enqueue_map_buffer(self.queue, buffer, access, 0, shape, dtype)[0]
+            array: NDArray[Any] = cl.enqueue_map_buffer(self.command_queue, buffer, access, 0, shape, dtype)[0]
         self.device.mapped.count(array, size)
         return array
 
@@ -149,26 +149,30 @@ class Transfers:
         """
         access: Any = cl.map_flags.READ | cl.map_flags.WRITE
         with device_errors(self.device):
-            array: NDArray[Any] = cl.enqueue_map_buffer(self.queue, buffer, access, 0, shape, np.dtype(dtype))[0]
+            array: NDArray[Any] = cl.enqueue_map_buffer(self.command_queue, buffer, access, 0, shape, np.dtype(dtype))[
+                0
+            ]
         memory: Any = array.base
         try:
             yield array
         finally:
             with device_errors(self.device):
-                memory.release(self.queue)
+                memory.release(self.command_queue)
             self.finish()
 
     def start_write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> Event:
         """Start to fill a buffer from an array, which stays as it is until the event. The event is to be kept."""
         with device_errors(self.device):
-            return cl.enqueue_copy(self.queue, buffer, values, dst_offset=first * values.itemsize, is_blocking=False)
+            return cl.enqueue_copy(
+                self.command_queue, buffer, values, dst_offset=first * values.itemsize, is_blocking=False
+            )
 
     def start_read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> Event:
         """Start to fill an array from a buffer, after everything before; the event is to be kept."""
-        queue = self.queue
+        command_queue = self.command_queue
         with device_errors(self.device):
-            event = cl.enqueue_copy(queue, array, buffer, src_offset=first * array.itemsize, is_blocking=False)
-            queue.flush()
+            event = cl.enqueue_copy(command_queue, array, buffer, src_offset=first * array.itemsize, is_blocking=False)
+            command_queue.flush()
             return event
 
     def wait(self, event: Event) -> None:
@@ -186,7 +190,7 @@ class Transfers:
     def finish(self) -> None:
         """Wait for everything that was started."""
         with device_errors(self.device):
-            self.queue.finish()
+            self.command_queue.finish()
 
     def vector4(self, *values: float) -> np.void:
         """Four reals as one kernel argument."""

@@ -63,22 +63,22 @@ def of_spheres(
     points : (m, 3) A; factor : of a charge over its distance, kT/e A; kappa : inverse Debye length, 1/A
     precise : in float64 where the device has it, else in float32
     """
-    run, wide = launching.run, launching.wide if precise else launching.run.dtype
-    width, count = run.device.vector_width(str(wide)), len(points)
+    queue, wide = launching.queue, launching.wide if precise else launching.queue.dtype
+    width, count = queue.device.vector_width(str(wide)), len(points)
     n_vectors = max(1, -(-count // width))
     middle = points.mean(axis=0) if count else np.zeros(3)
     padded = np.zeros((n_vectors * width, 3))
     padded[:count] = points - middle
     charged = solute.charges != 0
     atoms = np.column_stack([solute.positions - middle, solute.radii])[charged]
-    found = run.empty(len(padded), wide)
+    found = queue.empty(len(padded), wide)
     launching.over_list(
         "pb/potential.cl", "add_spheres", n_vectors, {}, precision=str(wide), width=width, n_vectors=n_vectors,
-        points_x=run.upload(padded[:, 0], wide), points_y=run.upload(padded[:, 1], wide),
-        points_z=run.upload(padded[:, 2], wide), n_atoms=len(atoms), atoms=run.upload(atoms, wide),
-        charges=run.upload(factor * solute.charges[charged], wide), kappa=kappa, potential=found,
+        points_x=queue.upload(padded[:, 0], wide), points_y=queue.upload(padded[:, 1], wide),
+        points_z=queue.upload(padded[:, 2], wide), n_atoms=len(atoms), atoms=queue.upload(atoms, wide),
+        charges=queue.upload(factor * solute.charges[charged], wide), kappa=kappa, potential=found,
     )()  # fmt: skip
-    return run.download(found, count, wide).astype(np.float64)
+    return queue.download(found, count, wide).astype(np.float64)
 
 
 def of_molecule(solute: PBSolute, model: PBModel, points: Floats) -> Floats:

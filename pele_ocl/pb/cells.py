@@ -29,7 +29,7 @@ class Cells:
     @classmethod
     def of(cls, launching: Launching, centres: Floats, radii: Floats) -> Cells:
         """Put spheres into cells. centres : (n, 3) A, n >= 1; radii : (n,) A"""
-        run, largest = launching.run, float(radii.max())
+        queue, largest = launching.queue, float(radii.max())
         edge = largest + 1e-6
         while True:
             corner = centres.min(axis=0) - 2 * edge
@@ -43,8 +43,8 @@ class Cells:
         starts = np.searchsorted(number[order], np.arange(int(cells.prod()) + 1))
         place = np.array([[*corner, largest], [edge, 0, 0, 0]])
         return cls(len(radii), {
-            "cells": run.int4(*cells.tolist(), len(radii)), "place": launching.vectors(place),
-            "cell_starts": run.upload(starts, np.int32), "cell_members": run.upload(order, np.int32),
+            "cells": queue.int4(*cells.tolist(), len(radii)), "place": launching.vectors(place),
+            "cell_starts": queue.upload(starts, np.int32), "cell_members": queue.upload(order, np.int32),
             "cell_spheres": launching.vectors(np.column_stack([centres, radii])),
         })  # fmt: skip
 

@@ -38,23 +38,23 @@ class Equation:
         self, launching: Launching, model: PBModel, coefficients: Coefficients, volume: float, potential: Floats,
         nodes: NDArray[np.integer], charges: Floats,
     ) -> None:  # fmt: skip
-        run, colours = launching.run, coefficients.colours
+        queue, colours = launching.queue, coefficients.colours
         self.launching, self.model, self.coefficients, self.colours = launching, model, coefficients, colours
-        self.potential = run.empty(colours.size, launching.wide)
-        run.write(self.potential, colours.split(potential.astype(launching.wide)))
+        self.potential = queue.empty(colours.size, launching.wide)
+        queue.write(self.potential, colours.split(potential.astype(launching.wide)))
         # Salt of the linear equation is where ions can be, times one number: its codes are enough.
         self._is_salt_coded = coefficients.is_coded and not model.is_nonlinear
         self._salt_factor = model.screening * volume
-        self.salt = run.zeros(colours.size if coefficients.has_salt and not self._is_salt_coded else 1)
+        self.salt = queue.zeros(colours.size if coefficients.has_salt and not self._is_salt_coded else 1)
         shares = [0.5 * ion.concentration / model.ionic_strength for ion in model.ions] if model.has_salt else []
         pairs = [(ion.charge, share) for ion, share in zip(model.ions, shares, strict=bool(shares))]
         self._salt_arguments: dict[str, Any] = {
             "salt_factor": self._salt_factor, "accesses": coefficients.accesses,
-            "ions": run.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
+            "ions": queue.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
         }  # fmt: skip
         self._charged: dict[str, Any] = {
-            "n_charged": len(charges), "charged": run.upload(nodes, np.int32),
-            "charges": run.upload(charges, launching.wide),
+            "n_charged": len(charges), "charged": queue.upload(nodes, np.int32),
+            "charges": queue.upload(charges, launching.wide),
         }  # fmt: skip
         self._corrections: dict[float, Callable[[], None]] = {}
 
@@ -101,7 +101,7 @@ class Equation:
 
     def on_host(self) -> Floats:
         """Read the potential, (nz, ny, nx) kT/e."""
-        values = self.launching.run.download(self.potential, self.colours.size, self.launching.wide)
+        values = self.launching.queue.download(self.potential, self.colours.size, self.launching.wide)
         return self.colours.merge(values).astype(np.float64)
 
 
@@ -110,13 +110,13 @@ class PotentialsAtAtoms:
 
     def __init__(self, equation: Equation, weights: NodeWeights) -> None:
         launching, colours = equation.launching, equation.colours
-        run, (count, each) = launching.run, weights.weights.shape
+        queue, (count, each) = launching.queue, weights.weights.shape
         i, j, k = (weights.nodes[..., a] for a in range(3))
         index = ((i + j + k) & 1) * colours.half + (k * colours.shape[1] + j) * colours.row + i // 2
-        self._found, self._count, self._launching = run.empty(count, launching.wide), count, launching
+        self._found, self._count, self._launching = queue.empty(count, launching.wide), count, launching
         self._launch = launching.over_list(
             "pb/weights.cl", "sum_weighted", max(count, 1), {}, n_atoms=count, n_nodes=each,
-            nodes=run.upload(index, np.uint32), weights=run.upload(weights.weights, launching.wide),
+            nodes=queue.upload(index, np.uint32), weights=queue.upload(weights.weights, launching.wide),
             potential=equation.potential, found=self._found,
         )  # fmt: skip
 
@@ -125,7 +125,7 @@ class PotentialsAtAtoms:
         if not self._count:
             return np.zeros(0)
         self._launch()
-        return self._launching.run.download(self._found, self._count, self._launching.wide).astype(np.float64)
+        return self._launching.queue.download(self._found, self._count, self._launching.wide).astype(np.float64)
 
 
 @dataclass(eq=False)
@@ -152,13 +152,13 @@ def solve(
 
     Raises PeleError where the solver does not get there.
     """
-    launching, run, done = equation.launching, equation.launching.run, Convergence()
+    launching, queue, done = equation.launching, equation.launching.queue, Convergence()
     is_nonlinear = equation.model.is_nonlinear
     # Newton's method may take a share of a correction, and float32 would round the potential at each iteration.
     at_once = not is_nonlinear and launching.wide == np.float64
     solver = SOLVERS[solver_name][1](launching, multigrid, equation.potential if at_once else None)
     measure = solver.vectors.square(solver.residual)
-    run.clear(solver.residual)
+    queue.clear(solver.residual)
 
     def norm(launches: list[Callable[[], None]]) -> float:
         for launch in [*launches, *measure]:

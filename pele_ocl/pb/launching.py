@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..opencl.shared import COLOUR_GRID
+from ..opencl.interface import COLOUR_GRID
 from .colours import Colours
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 GROUP = (32, 4, 1)  # nodes that a group of a GPU does
 BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
@@ -24,22 +24,22 @@ LIST_GROUP = 64  # work-items of groups over lists
 class Launching:
     """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it."""
 
-    run: Run
+    queue: Queue
 
     @property
     def wide(self) -> np.dtype[np.floating]:
         """Type of wide numbers."""
-        return np.dtype("float64" if self.run.device.has_float64 else "float32")
+        return np.dtype("float64" if self.queue.device.has_float64 else "float32")
 
     @property
     def is_cpu(self) -> bool:
         """True on CPUs, where a work-item does a plane of nodes."""
-        return self.run.device.kind == "CPU"
+        return self.queue.device.kind == "CPU"
 
     @property
     def macros(self) -> dict[str, int]:
         """Macros of kernels over nodes."""
-        return {"PLANES": int(self.is_cpu), "DOUBLES": int(self.run.device.has_float64)}
+        return {"PLANES": int(self.is_cpu), "DOUBLES": int(self.queue.device.has_float64)}
 
     def prepare(
         self, file: str, name: str, shape: tuple[int, ...], group: tuple[int, ...], defines: dict[str, int],
@@ -47,17 +47,17 @@ class Launching:
     ) -> Callable[[], None]:  # fmt: skip
         """Make a launch that is called once or more later.
 
-        precision : of reals, by default the run's; width : reals in a vector
+        precision : of reals, by default the queue's; width : reals in a vector
         values : arguments by the kernel's names
         """
         from ..opencl.kernel import get_kernel
 
         macros: dict[str, Any] = {**self.macros, **defines}
-        kernel = get_kernel(self.run.device, file, name, precision or self.run.precision, width, **macros)
+        kernel = get_kernel(self.queue.device, file, name, precision or self.queue.precision, width, **macros)
         (x, y, z), (across, along) = (*shape, 1, 1)[:3], (*group, 1)[:2]
         arguments = {key: packed(value) for key, value in values.items()}
-        launch = self.run.bind_kernel(kernel, (x, y), (across, along), arguments)
-        return lambda: self.run.launch_bound([launch], z)
+        launch = self.queue.bind_kernel(kernel, (x, y), (across, along), arguments)
+        return lambda: self.queue.launch_bound([launch], z)
 
     def over_nodes(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
@@ -93,7 +93,7 @@ class Launching:
         """Upload (n, 3) or (n, 4) numbers as wide vectors of four."""
         found = np.zeros((max(1, len(values)), 4))
         found[: len(values), : values.shape[1]] = values
-        return self.run.upload(found, self.wide)
+        return self.queue.upload(found, self.wide)
 
 
 def packed(value: object) -> object:

@@ -112,7 +112,7 @@ class Level:
         self.problem, self.grid, self.model = problem, grid, problem.model
         kept = geometry.coefficients.get(number)
         self.coefficients = find_coefficients(launching, problem, grid, geometry.probes) if kept is None else kept
-        launching.run.finish()
+        launching.queue.finish()
         surface = time.perf_counter()
         inside = NodeWeights.of(problem, grid)
         self.charges = NodeCharges.of(problem, grid, inside)

@@ -40,12 +40,12 @@ class Multigrid:
             coarse = self.grids[-1].halved(first)
             self.grids.append(coarse)
             first += coarse.size
-        run, self.size = launching.run, first
+        queue, self.size = launching.queue, first
         has_salt = coefficients.has_salt
-        self._edges = tuple(run.zeros(first) for _ in range(3))
-        self._salt = run.zeros(first if has_salt else 1)
-        self._right, self._values, self._residual = (run.zeros(first) for _ in range(3))
-        self._no_table = run.zeros(1)
+        self._edges = tuple(queue.zeros(first) for _ in range(3))
+        self._salt = queue.zeros(first if has_salt else 1)
+        self._right, self._values, self._residual = (queue.zeros(first) for _ in range(3))
+        self._no_table = queue.zeros(1)
         self._coarse_macros = {"CODED": 0, "SALTED": int(has_salt)}
         for level in range(len(self.grids) - 1):
             self._coarsen_edges(level)
@@ -159,11 +159,11 @@ class Multigrid:
     def _solve_coarse(self, first: int) -> Launch:
         """Make a launch of all grids from `first` on in one work-group."""
         table = np.array([packed(grid) for grid in self.grids[1:]])
-        group = 1 if self.launching.is_cpu else min(TAIL_GROUP, self.launching.run.device.largest_group)
+        group = 1 if self.launching.is_cpu else min(TAIL_GROUP, self.launching.queue.device.largest_group)
         solving = max(LEAST_SOLVING, 2 * max(self.grids[-1].shape))
         return self.launching.prepare(
             "pb/tail.cl", "solve_coarse", (group,), (group,), {**self._coarse_macros, "GROUP": group},
-            grids=self.launching.run.upload(table, table.dtype), first=first - 1, n_grids=len(table),
+            grids=self.launching.queue.upload(table, table.dtype), first=first - 1, n_grids=len(table),
             smoothings=SMOOTHINGS, solving=solving, **self._problem(1), right=self._right, values=self._values,
             residual=self._residual,
         )  # fmt: skip

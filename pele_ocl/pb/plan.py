@@ -145,7 +145,7 @@ class PoissonBoltzmann:
 
         Returns s results of PBResult. Raises InputError for another shape, else as `solve` does.
         """
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
         states = arguments.numbers("charges", charges)
         if states.ndim != 2 or states.shape[1] != len(self.atoms) or not np.isfinite(states).all():
@@ -153,7 +153,7 @@ class PoissonBoltzmann:
         arguments.callback("progress", progress)
         moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
         problem = self._problem(moved)
-        geometry = Geometry(Launching(Run(self.device, "float32", profile=False)), is_kept=True)
+        geometry = Geometry(Launching(Queue(self.device, "float32", profile=False)), is_kept=True)
         results = []
         for number, of_state in enumerate(states, 1):
             begun, seconds = time.perf_counter(), dict[str, float]()
@@ -178,10 +178,10 @@ class PoissonBoltzmann:
         Returns "dielx", "diely", "dielz", dielectric constants of the edges along an axis, each at its edge's middle;
         "access", share of ions' access to a node, 0 to 1; "charge", e on a node.
         """
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
         problem = self._problem(self.atoms.positions if positions is None else arguments.positions_of(positions))
-        launching, grid = Launching(Run(self.device, "float32", profile=False)), problem.grids[-1]
+        launching, grid = Launching(Queue(self.device, "float32", profile=False)), problem.grids[-1]
         probes = probe_points(launching, problem.solute, self.model)
         coefficients = find_coefficients(launching, problem, grid, probes)
         constants = coefficients.on_host() / (float(np.prod(grid.spacing)) / grid.spacing**2)[:, None, None, None]
@@ -219,10 +219,10 @@ class PoissonBoltzmann:
     def _solved(
         self, problem: PBProblem, seconds: dict[str, float], keep: bool, geometry: Geometry | None = None
     ) -> Solution:
-        """Solve a problem, by default on a run of its own. geometry : of other charges"""
-        from ..opencl.run import Run
+        """Solve a problem, by default in a queue of its own. geometry : of other charges"""
+        from ..opencl.queue import Queue
 
-        own = Geometry(Launching(Run(self.device, "float32", profile=False))) if geometry is None else geometry
+        own = Geometry(Launching(Queue(self.device, "float32", profile=False))) if geometry is None else geometry
         choice = SolverChoice(self.reaction, self.solver, self.tolerance, self.max_iterations)
         return solve_grids(own, problem, choice, seconds, keep)
 

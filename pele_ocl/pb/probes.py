@@ -50,32 +50,32 @@ class Probes:
 
     def on_host(self) -> Floats:
         """Read the centres, (count, 3) A."""
-        run, wide = self.launching.run, self.launching.wide
-        values = run.download(self.centres, 4 * max(1, self.count), wide).reshape(-1, 4)
+        queue, wide = self.launching.queue, self.launching.wide
+        values = queue.download(self.centres, 4 * max(1, self.count), wide).reshape(-1, 4)
         return values[: self.count, :3].astype(np.float64)
 
 
 def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Probes:
     """Find the probes that touch an atom and overlap none."""
-    run, count = launching.run, len(solute.radii)
+    queue, count = launching.queue, len(solute.radii)
     radii = solute.radii + model.probe
     if model.probe < SMALL or model.surface == "spl2" or model.is_uniform:
         nothing = launching.vectors(np.zeros((1, 4)))
-        return Probes(launching, 0, model.probe, solute.positions, radii, nothing, run.zeros(count + 1, np.int32))
+        return Probes(launching, 0, model.probe, solute.positions, radii, nothing, queue.zeros(count + 1, np.int32))
     reach = solute.radii.max() + max(model.probe, model.ion_radius) + 0.5
     sphere = sphere_of_points(math.ceil(4 * math.pi * reach**2 * model.density))
     cells, points = Cells.of(launching, solute.positions, radii), launching.vectors(sphere)
-    exposed = run.empty(count * len(sphere), np.uint8)
+    exposed = queue.empty(count * len(sphere), np.uint8)
     launching.prepare(
         "pb/probes.cl", "find_exposed", (-(-len(sphere) // POINTS), count), (16, 1), {}, n_points=len(sphere),
         **cells.arguments, sphere=points, exposed=exposed,
     )()  # fmt: skip
     common: dict[str, Any] = {"n_atoms": count, "n_points": len(sphere), "exposed": exposed}
-    counts, has_points = run.empty(count, np.int32), run.upload(solute.radii >= SMALL, np.uint8)
+    counts, has_points = queue.empty(count, np.int32), queue.upload(solute.radii >= SMALL, np.uint8)
     launching.over_list("pb/probes.cl", "count_exposed", count, {}, **common, has_points=has_points, counts=counts)()
-    ends = np.cumsum(run.download(counts, count, np.int32), dtype=np.int64)
-    starts = run.upload(np.concatenate([[0], ends]), np.int32)
-    centres = run.empty(4 * max(1, int(ends[-1])), launching.wide)
+    ends = np.cumsum(queue.download(counts, count, np.int32), dtype=np.int64)
+    starts = queue.upload(np.concatenate([[0], ends]), np.int32)
+    centres = queue.empty(4 * max(1, int(ends[-1])), launching.wide)
     launching.over_list(
         "pb/probes.cl", "list_exposed", count, {}, **common, atoms=cells.spheres, sphere=points, starts=starts,
         probe=model.probe, probes=centres,

@@ -46,12 +46,12 @@ class SingularPart:
     def __init__(
         self, launching: Launching, problem: PBProblem, grid: Grid, coefficients: Coefficients, around: NodeWeights
     ) -> None:
-        solute, model, run = problem.solute, problem.model, launching.run
+        solute, model, queue = problem.solute, problem.model, launching.queue
         colours = coefficients.colours
         self._launching, self._colours = launching, colours
         self._macros = coefficients.macros
-        self._edges = coefficients.wide_arguments | {"solutes": run.upload(coefficients.solutes, launching.wide)}
-        self.region = run.zeros(colours.size, np.uint8)
+        self._edges = coefficients.wide_arguments | {"solutes": queue.upload(coefficients.solutes, launching.wide)}
+        self.region = queue.zeros(colours.size, np.uint8)
         launching.over_nodes(
             "pb/atoms.cl", "find_region", colours, self._macros, grid=colours, **self._edges,
             accesses=coefficients.accesses, region=self.region,
@@ -64,7 +64,7 @@ class SingularPart:
 
     def add_to(self, equation: Equation) -> None:
         """Add the singular potential to the solution, so that it is the whole potential."""
-        values = self._launching.run.download(self.region, self._colours.size, np.uint8)
+        values = self._launching.queue.download(self.region, self._colours.size, np.uint8)
         z, y, x = np.nonzero(self._colours.merge(values))
         self._add_singular(np.stack([x, y, z], axis=1), equation.potential)
 
@@ -77,39 +77,39 @@ class SingularPart:
         values = of_spheres(launching, points, self._solute, self._factor, precise=False)
         launching.over_list(
             "pb/atoms.cl", "add_at", count, self._macros, grid=self._colours, n_nodes=count,
-            nodes=launching.run.upload(nodes, np.int32), values=launching.run.upload(values, launching.wide),
+            nodes=launching.queue.upload(nodes, np.int32), values=launching.queue.upload(values, launching.wide),
             array=array,
         )()  # fmt: skip
 
     def _include(self, around: NodeWeights) -> None:
         """Let the region have the nodes around atoms, whatever their edges."""
-        run, colours = self._launching.run, self._colours
-        values = run.download(self.region, colours.size, np.uint8)
+        queue, colours = self._launching.queue, self._colours
+        values = queue.download(self.region, colours.size, np.uint8)
         inner = ((around.nodes > 0) & (around.nodes < np.array(colours.shape) - 1)).all(axis=-1)
         i, j, k = around.nodes[inner & (around.weights != 0)].T
         values[((i + j + k) & 1) * colours.half + (k * colours.shape[1] + j) * colours.row + i // 2] = 1
-        run.write(self.region, values)
+        queue.write(self.region, values)
 
     def _jumps(self) -> NDArray[np.integer]:
-        run, colours = self._launching.run, self._colours
-        jumps: Buffer = run.zeros(colours.size, np.uint8)
+        queue, colours = self._launching.queue, self._colours
+        jumps: Buffer = queue.zeros(colours.size, np.uint8)
         self._launching.over_nodes(
             "pb/atoms.cl", "find_jumps", colours, self._macros, grid=colours, **self._edges, region=self.region,
             jumps=jumps,
         )()  # fmt: skip
-        z, y, x = np.nonzero(colours.merge(run.download(jumps, colours.size, np.uint8)))
+        z, y, x = np.nonzero(colours.merge(queue.download(jumps, colours.size, np.uint8)))
         return np.stack([x, y, z], axis=1)
 
     def _charges(self) -> Floats:
         launching, count = self._launching, len(self.nodes)
-        run = launching.run
+        queue = launching.queue
         if not count:
             return np.zeros(0)
-        singular = run.zeros(self._colours.size, launching.wide)
+        singular = queue.zeros(self._colours.size, launching.wide)
         self._add_singular(self.nodes, singular)
-        right = run.empty(count, launching.wide)
+        right = queue.empty(count, launching.wide)
         launching.over_list(
             "pb/atoms.cl", "singular_charges", count, self._macros, grid=self._colours, **self._edges,
-            region=self.region, n_nodes=count, nodes=run.upload(self.nodes, np.int32), singular=singular, right=right,
+            region=self.region, n_nodes=count, nodes=queue.upload(self.nodes, np.int32), singular=singular, right=right,
         )()  # fmt: skip
-        return run.download(right, count, launching.wide).astype(np.float64)
+        return queue.download(right, count, launching.wide).astype(np.float64)

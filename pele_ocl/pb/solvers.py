@@ -34,13 +34,13 @@ class Solver(ABC):
     can_add = True
 
     def __init__(self, launching: Launching, multigrid: Multigrid, potential: Buffer | None = None) -> None:
-        run, self.multigrid = launching.run, multigrid
+        queue, self.multigrid = launching.queue, multigrid
         size = multigrid.grids[0].size
         self.adds = potential is not None and self.can_add
-        self.run, self.vectors = run, Vectors(launching, size, self.adds)
-        self.residual = run.zeros(size)
-        self.solution = potential if potential is not None and self.can_add else run.zeros(size)
-        self.further = [run.zeros(size) for _ in range(self.n_further)]
+        self.queue, self.vectors = queue, Vectors(launching, size, self.adds)
+        self.residual = queue.zeros(size)
+        self.solution = potential if potential is not None and self.can_add else queue.zeros(size)
+        self.further = [queue.zeros(size) for _ in range(self.n_further)]
         self.begin: list[Callable[[], None]] = []
         self.iteration: list[Callable[[], None]] = []
         self.prepare()
@@ -55,7 +55,7 @@ class Solver(ABC):
         """Find the correction of `residual` until that is smaller than `goal`, by norm; the iterations it took."""
         self.clear_solution()
         for buffer in self.further:
-            self.run.clear(buffer)
+            self.queue.clear(buffer)
         for launch in self.begin:
             launch()
         for count in range(1, most + 1):
@@ -68,7 +68,7 @@ class Solver(ABC):
     def clear_solution(self) -> None:
         """Begin at 0, or at the potential."""
         if not self.adds:
-            self.run.clear(self.solution)
+            self.queue.clear(self.solution)
 
 
 class Correcting(Solver):
@@ -122,8 +122,8 @@ class Overrelaxation(Solver):
         ]
 
     def solve(self, goal: float, most: int) -> int:
-        self.run.clear(self.solution)
-        self.run.clear(self.further[0])
+        self.queue.clear(self.solution)
+        self.queue.clear(self.further[0])
         for count in range(1, most + 1):
             for launch in self.iteration:
                 launch()
@@ -177,14 +177,14 @@ class MultigridGradients(ConjugateGradients):
     looks = 1
 
     def precondition(self, residual: Buffer, values: Buffer) -> list[Callable[[], None]]:
-        reds = self.run.zeros(self.multigrid.grids[0].half)
+        reds = self.queue.zeros(self.multigrid.grids[0].half)
         return self.multigrid.cycle(residual, values, reds)
 
 
 def diagonal(solver: Solver, residual: Buffer, values: Buffer, share: float) -> list[Callable[[], None]]:
     """Launches that set values to a share of the residual over the operator's diagonal."""
     relax = [solver.multigrid.relax_by_residual(colour, share, residual, values) for colour in (0, 1)]
-    return [lambda: solver.run.clear(values), *relax]
+    return [lambda: solver.queue.clear(values), *relax]
 
 
 SOLVERS: Mapping[str, tuple[str, type[Solver]]] = {

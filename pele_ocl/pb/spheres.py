@@ -58,9 +58,9 @@ class SpheresOfBlocks:
     @classmethod
     def none(cls, launching: Launching, grid: Grid) -> SpheresOfBlocks:
         """Lists without a sphere."""
-        run = launching.run
-        starts = run.zeros(_blocks(launching, grid)["n_blocks"] + 1, np.int32)
-        return cls(starts, run.zeros(1, np.int32), launching.vectors(np.zeros((1, 4))))
+        queue = launching.queue
+        starts = queue.zeros(_blocks(launching, grid)["n_blocks"] + 1, np.int32)
+        return cls(starts, queue.zeros(1, np.int32), launching.vectors(np.zeros((1, 4))))
 
     def arguments(self, name: str) -> dict[str, Any]:
         """Arguments of a kernel for these lists. name : "atom" or "probe" """
@@ -69,31 +69,31 @@ class SpheresOfBlocks:
 
 def _slack(launching: Launching) -> float:
     """Distance, A, by which rounding may not leave out a sphere that touches a block."""
-    return 1e-6 if launching.run.device.has_float64 else 1e-3
+    return 1e-6 if launching.queue.device.has_float64 else 1e-3
 
 
 def _blocks(launching: Launching, grid: Grid) -> dict[str, Any]:
     """Arguments of a kernel over the blocks of a grid."""
     blocks = [-(-n // BLOCK) for n in grid.shape]
     return {
-        "n_blocks": int(np.prod(blocks)), "blocks": launching.run.int4(*blocks),
+        "n_blocks": int(np.prod(blocks)), "blocks": launching.queue.int4(*blocks),
         "origin": launching.vectors(grid.origin[None]), "spacing": launching.vectors(grid.spacing[None]),
     }  # fmt: skip
 
 
 def _listed(launching: Launching, what: str, common: dict[str, Any]) -> tuple[Buffer, Buffer]:
     """Starts and members of the lists of all blocks: counted, added up, and written. what : "spheres" or "probes" """
-    run, n_blocks = launching.run, common["n_blocks"]
+    queue, n_blocks = launching.queue, common["n_blocks"]
 
     def over(kernel: str, **values: Any) -> Callable[[], None]:
         return launching.over_list("pb/near.cl", f"{kernel}_{what}", n_blocks, {}, **common, **values)
 
-    counts = run.empty(n_blocks, np.int32)
+    counts = queue.empty(n_blocks, np.int32)
     over("count", counts=counts)()
-    ends = np.cumsum(run.download(counts, n_blocks, np.int32), dtype=np.int64)
+    ends = np.cumsum(queue.download(counts, n_blocks, np.int32), dtype=np.int64)
     if ends[-1] > MOST_LISTED:
         raise InputError(f"{what} near nodes are too many; choose a larger spacing or a smaller density of the surface")
-    starts = run.upload(np.concatenate([[0], ends]), np.int32)
-    listed = run.empty(max(1, int(ends[-1])), np.int32)
+    starts = queue.upload(np.concatenate([[0], ends]), np.int32)
+    listed = queue.empty(max(1, int(ends[-1])), np.int32)
     over("list", list_starts=starts, listed=listed)()
     return starts, listed

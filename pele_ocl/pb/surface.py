@@ -47,9 +47,9 @@ class Coefficients:
     narrow_table: Buffer = field(init=False)
 
     def __post_init__(self) -> None:
-        run, table = self.launching.run, self.table if self.is_coded else np.zeros(1)
-        self.wide_table = run.upload(table.ravel(), self.launching.wide)
-        self.narrow_table = run.upload(table.ravel())
+        queue, table = self.launching.queue, self.table if self.is_coded else np.zeros(1)
+        self.wide_table = queue.upload(table.ravel(), self.launching.wide)
+        self.narrow_table = queue.upload(table.ravel())
 
     @property
     def macros(self) -> dict[str, int]:
@@ -70,25 +70,25 @@ class Coefficients:
 
     def on_host(self) -> Floats:
         """Coefficients (3, nz, ny, nx)."""
-        run, size = self.launching.run, self.colours.size
+        queue, size = self.launching.queue, self.colours.size
         found = []
         for axis, buffer in enumerate(self.edges):
-            values = run.download(buffer, size, np.uint8 if self.is_coded else self.launching.wide)
+            values = queue.download(buffer, size, np.uint8 if self.is_coded else self.launching.wide)
             merged = self.colours.merge(values)
             found.append(self.table[axis][merged] if self.is_coded else merged.astype(np.float64))
         return np.array(found)
 
     def codes_on_host(self) -> NDArray[Any]:
         """Codes (3, nz, ny, nx)."""
-        run, size = self.launching.run, self.colours.size
-        return np.array([self.colours.merge(run.download(each, size, np.uint8)) for each in self.edges])
+        queue, size = self.launching.queue, self.colours.size
+        return np.array([self.colours.merge(queue.download(each, size, np.uint8)) for each in self.edges])
 
     def accesses_on_host(self) -> Floats:
         """Share of ions' access to nodes, (nz, ny, nx)."""
         if not self.has_salt:
             return np.zeros(self.colours.shape[::-1])
         kind = np.uint8 if self.is_coded else self.launching.wide
-        values = self.launching.run.download(self.accesses, self.colours.size, kind)
+        values = self.launching.queue.download(self.accesses, self.colours.size, kind)
         return self.colours.merge(values).astype(np.float64)
 
 
@@ -107,10 +107,10 @@ def codes_table(model: PBModel) -> Floats:
 
 def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, probes: Probes) -> Coefficients:
     """Put the molecule on a grid. probes : of probe_points"""
-    model, run, colours = problem.model, launching.run, Colours(grid.shape)
+    model, queue, colours = problem.model, launching.queue, Colours(grid.shape)
     factors = float(np.prod(grid.spacing)) / grid.spacing**2
     is_coded = model.surface != "spl2" or model.is_uniform
-    accesses = _accesses(launching, problem, grid, colours) if model.has_salt else run.zeros(1, launching.wide)
+    accesses = _accesses(launching, problem, grid, colours) if model.has_salt else queue.zeros(1, launching.wide)
     table = codes_table(model) * factors[:, None]
     if not is_coded:
         edges = _spline_edges(launching, problem, grid, colours, factors)
@@ -118,11 +118,11 @@ def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, prob
         return Coefficients(
             launching, colours, False, table, edges, narrow, accesses, model.solute_dielectric * factors, model.has_salt
         )
-    codes = tuple(run.zeros(colours.size, np.uint8) for _ in range(3))
+    codes = tuple(queue.zeros(colours.size, np.uint8) for _ in range(3))
     if not model.is_uniform:
         _find_codes(launching, problem, grid, colours, probes, codes)
     if model.surface == "smol" and not model.is_uniform:
-        middles, codes = codes, tuple(run.zeros(colours.size, np.uint8) for _ in range(3))
+        middles, codes = codes, tuple(queue.zeros(colours.size, np.uint8) for _ in range(3))
         launching.over_blocks(
             "pb/surface.cl", "count_middles", colours, {}, grid=colours, **_by_axis("codes", middles),
             **_by_axis("counts", codes),
@@ -170,15 +170,15 @@ def _windows(model: PBModel) -> Floats:
 def _spline_edges(
     launching: Launching, problem: PBProblem, grid: Grid, colours: Colours, factors: Floats
 ) -> tuple[Buffer, ...]:
-    solute, model, run = problem.solute, problem.model, launching.run
+    solute, model, queue = problem.solute, problem.model, launching.queue
     taken = _is_strictly_inside(problem, grid)
     atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], solute.radii[taken], model.window)
-    edges = tuple(run.zeros(colours.size, launching.wide) for _ in range(3))
+    edges = tuple(queue.zeros(colours.size, launching.wide) for _ in range(3))
     constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
     launching.over_blocks(
         "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vectors(_origins(grid)),
         spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
-        windows=launching.vectors(_windows(model)), constants=run.upload(constants, launching.wide),
+        windows=launching.vectors(_windows(model)), constants=queue.upload(constants, launching.wide),
         **_by_axis("edges", edges),
     )()  # fmt: skip
     return edges
@@ -186,13 +186,13 @@ def _spline_edges(
 
 def _accesses(launching: Launching, problem: PBProblem, grid: Grid, colours: Colours) -> Buffer:
     """Find the nodes that ions reach: one radius for all species, the largest."""
-    solute, model, run = problem.solute, problem.model, launching.run
+    solute, model, queue = problem.solute, problem.model, launching.queue
     reach = solute.radii + model.ion_radius
     place = dict(origins=launching.vectors(grid.origin[None]), spacing=launching.vectors(grid.spacing[None]))
     if model.surface == "spl2":
         taken = _is_strictly_inside(problem, grid)
         atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken], model.window)
-        accesses = run.zeros(colours.size, launching.wide)
+        accesses = queue.zeros(colours.size, launching.wide)
         launching.over_blocks(
             "pb/surface.cl", "spline_access", colours, {}, grid=colours, **place, **atoms.arguments("atom"),
             windows=launching.vectors(_windows(model)), accesses=accesses,
@@ -201,7 +201,7 @@ def _accesses(launching: Launching, problem: PBProblem, grid: Grid, colours: Col
     near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
     taken = (solute.radii > SMALL) & near.all(axis=1)
     atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken])
-    accesses = run.zeros(colours.size, np.uint8)
+    accesses = queue.zeros(colours.size, np.uint8)
     launching.over_blocks(
         "pb/surface.cl", "mark_access", colours, {}, grid=colours, **place, **atoms.arguments("atom"),
         accesses=accesses,
@@ -211,6 +211,6 @@ def _accesses(launching: Launching, problem: PBProblem, grid: Grid, colours: Col
 
 def _narrowed(launching: Launching, wide: Buffer, size: int) -> Buffer:
     """Wide numbers as reals."""
-    narrow = launching.run.empty(size)
+    narrow = launching.queue.empty(size)
     launching.over_list("pb/narrow.cl", "narrow", size, {}, n=size, wide=wide, narrowed=narrow)()
     return narrow

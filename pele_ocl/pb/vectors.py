@@ -47,27 +47,27 @@ class Vectors:
     """
 
     def __init__(self, launching: Launching, size: int, is_solution_wide: bool = False) -> None:
-        self.launching, self.size, run = launching, size, launching.run
-        self.group = 1 if launching.is_cpu else min(GROUP, run.device.largest_group)
+        self.launching, self.size, queue = launching, size, launching.queue
+        self.group = 1 if launching.is_cpu else min(GROUP, queue.device.largest_group)
         lanes = LANES if launching.is_cpu else 1
         self.macros = {"GROUP": self.group, "LANES": lanes, "WIDE_SOLUTION": int(is_solution_wide)}
         step = self.group * LANES
-        most = GROUPS.get(run.device.kind, MOST_GROUPS)
+        most = GROUPS.get(queue.device.kind, MOST_GROUPS)
         self.chunk = -(-size // most // step) * step + step if size > most * step else step
         self.n_groups = -(-size // self.chunk)
-        self.sums = run.zeros(self.n_groups, launching.wide)
-        self.scalars = run.zeros(len(Scalar), launching.wide)
+        self.sums = queue.zeros(self.n_groups, launching.wide)
+        self.scalars = queue.zeros(len(Scalar), launching.wide)
 
     def norm(self) -> float:
         """Root of the sum of squares that was found last, once everything before is done."""
-        values = self.launching.run.download(self.scalars, len(Scalar), self.launching.wide)
+        values = self.launching.queue.download(self.scalars, len(Scalar), self.launching.wide)
         return math.sqrt(max(0.0, float(values[Scalar.SQUARE])))
 
     def take_whole_steps(self) -> None:
         """Let `advance` add directions as they are."""
         scalars = np.zeros(len(Scalar), self.launching.wide)
         scalars[Scalar.ALPHA] = 1
-        self.launching.run.write(self.scalars, scalars)
+        self.launching.queue.write(self.scalars, scalars)
 
     def square(self, values: Buffer) -> list[Launch]:
         """Launches that find the sum of squares."""

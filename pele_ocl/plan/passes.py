@@ -17,7 +17,7 @@ from .outputs import Outputs, norm2
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.timing import Event
 
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
@@ -30,7 +30,7 @@ MOST_CONFORMATIONS = 65_535
 class Passes(ABC):
     """Launches of one evaluation, in order; nothing comes back to the host between them.
 
-    run : on whose device the buffers lie
+    queue : on whose device the buffers lie
     batch : conformations that are computed together; most_at_once : what it could be at most
     n_results : reals of a conformation that the host reads
     buffers : by name; "positions" (batch, 3 n) and "results" (batch, n_results) among them
@@ -41,8 +41,8 @@ class Passes(ABC):
     uncut: Sequence[BoundLaunch] = ()
     most_uncut: int = 0
 
-    def __init__(self, run: Run, encoding: Encoding, n_atoms: int) -> None:
-        self.run, self.encoding, self.n_atoms = run, encoding, n_atoms
+    def __init__(self, queue: Queue, encoding: Encoding, n_atoms: int) -> None:
+        self.queue, self.encoding, self.n_atoms = queue, encoding, n_atoms
         self.buffers: dict[str, Buffer] = {}
 
     def allocate(
@@ -53,16 +53,16 @@ class Passes(ABC):
         sizes : reals of one conformation in each buffer; "results" must be among them
         types : of buffers that hold other numbers, of the size of a real
         """
-        run, n_atoms, encoding = self.run, self.n_atoms, self.encoding
+        queue, n_atoms, encoding = self.queue, self.n_atoms, self.encoding
         self.n_results = sizes["results"]
-        bytes_each = sum(sizes.values()) * run.dtype.itemsize
-        fit_in_buffer = run.device.largest_buffer // (max(sizes.values()) * run.dtype.itemsize)
+        bytes_each = sum(sizes.values()) * queue.dtype.itemsize
+        fit_in_buffer = queue.device.largest_buffer // (max(sizes.values()) * queue.dtype.itemsize)
         fit = min(MOST_CONFORMATIONS, BATCH_BYTES // bytes_each, fit_in_buffer)
         self.most_at_once = max(1, fit)
         self.batch = min(most, self.most_at_once)
         kinds = types or {}
-        self.buffers.update({name: run.empty(self.batch * size, kinds.get(name)) for name, size in sizes.items()})
-        self.buffers["positions"] = run.empty(self.batch * 3 * n_atoms, encoding.dtype)
+        self.buffers.update({name: queue.empty(self.batch * size, kinds.get(name)) for name, size in sizes.items()})
+        self.buffers["positions"] = queue.empty(self.batch * 3 * n_atoms, encoding.dtype)
 
     @property
     def steps(self) -> Mapping[str, slice]:
@@ -70,7 +70,7 @@ class Passes(ABC):
         return {}
 
     def start(
-        self, run: Run, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
+        self, queue: Queue, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
     ) -> tuple[Event, Event]:
         """Have the device read encoded positions (m, 3 n), make all passes, and fill results (m, n_results).
 
@@ -78,19 +78,19 @@ class Passes(ABC):
 
         Returns events to keep; when the last one has come all is done.
         """
-        if not run.profile and tell is None and len(positions) <= self.most_uncut:
-            return run.through(self.buffers["positions"], positions, self.uncut, self.buffers["results"], results)
-        read = run.start_write(self.buffers["positions"], positions)
-        self.launch(run, len(positions), tell)
-        return read, run.start_read(results, self.buffers["results"])
+        if not queue.profile and tell is None and len(positions) <= self.most_uncut:
+            return queue.through(self.buffers["positions"], positions, self.uncut, self.buffers["results"], results)
+        read = queue.start_write(self.buffers["positions"], positions)
+        self.launch(queue, len(positions), tell)
+        return read, queue.start_read(results, self.buffers["results"])
 
-    def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
+    def launch(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
         """Make all passes for the first n_conformations on the device."""
-        run.launch_bound(self.launches, n_conformations, tell)
+        queue.launch_bound(self.launches, n_conformations, tell)
 
-    def seconds(self, run: Run) -> Mapping[str, float]:
-        """Seconds of a run's kernels by name, "kernel" among them."""
-        return {name: run.elapsed(part) for name, part in {"kernel": slice(None), **self.steps}.items()}
+    def seconds(self, queue: Queue) -> Mapping[str, float]:
+        """Seconds of a queue's kernels by name, "kernel" among them."""
+        return {name: queue.elapsed(part) for name, part in {"kernel": slice(None), **self.steps}.items()}
 
     @abstractmethod
     def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:

@@ -23,7 +23,7 @@ from .outputs import Outputs, norm2
 from .passes import Passes
 
 if TYPE_CHECKING:
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.timing import Event
 
 # Chunks under way at a time: one is encoded, one computed, one collected.
@@ -48,10 +48,10 @@ class Staging:
 
 @dataclass(eq=False)
 class Chunk:
-    """Conformations that are computed together, the run that computes them, and their host memory."""
+    """Conformations that are computed together, the queue that computes them, and their host memory."""
 
     part: slice
-    run: Run
+    queue: Queue
     staging: Staging
 
 
@@ -72,7 +72,7 @@ class Pipeline(Evaluator):
         self._squared_reach = 0.0 if encoding.is_fixed else encoding.reach * encoding.reach
         self._by_squares = own < self._squared_reach  # else no sum would tell that each coordinate is within reach
         self._staging: list[Staging] = []
-        self._plain = passes.run.anew(False)  # remembers nothing, and so serves all evaluations without times
+        self._plain = passes.queue.anew(False)  # remembers nothing, and so serves all evaluations without times
 
     def takes(self, m: int) -> bool:
         return self.batch >= min(m, self.passes.most_at_once)
@@ -101,16 +101,16 @@ class Pipeline(Evaluator):
             else:
                 self._compute_several(chunks, conformations, found, failures, tell)
         except BaseException:
-            chunks[0].run.finish()  # nothing may run on when the next evaluation begins
+            chunks[0].queue.finish()  # nothing may run on when the next evaluation begins
             raise
         return self._seconds(chunks) if profile else {}
 
     def repeat(self, count: int) -> None:
         """Launch the passes so many times over, for the first conformation that lies on the device."""
-        run = self.passes.run.anew(False)
+        queue = self.passes.queue.anew(False)
         for _ in range(count):
-            self.passes.launch(run, 1)
-        run.finish()
+            self.passes.launch(queue, 1)
+        queue.finish()
 
     def _compute_several(
         self, chunks: list[Chunk], conformations: NDArray[Any], found: Outputs, failures: Failures, tell: Progress
@@ -133,7 +133,7 @@ class Pipeline(Evaluator):
                 tell(under_way.popleft().result())
 
     def _seconds(self, chunks: list[Chunk]) -> dict[str, float]:
-        each = [self.passes.seconds(chunk.run) for chunk in chunks]
+        each = [self.passes.seconds(chunk.queue) for chunk in chunks]
         return {name: sum(seconds[name] for seconds in each) for name in each[0]}
 
     @cached_property
@@ -142,12 +142,12 @@ class Pipeline(Evaluator):
         return self._chunks(1, False)[0]
 
     def _chunks(self, m: int, profile: bool) -> list[Chunk]:
-        batch, firsts, run = self.batch, range(0, m, self.batch), self.passes.run
+        batch, firsts, queue = self.batch, range(0, m, self.batch), self.passes.queue
         while len(self._staging) < len(firsts[:UNDER_WAY]):
-            positions = run.host_array((batch, 3 * len(self.atoms)), self.passes.encoding.dtype)
-            self._staging.append(Staging(positions, run.host_array((batch, self.passes.n_results))))
+            positions = queue.host_array((batch, 3 * len(self.atoms)), self.passes.encoding.dtype)
+            self._staging.append(Staging(positions, queue.host_array((batch, self.passes.n_results))))
         return [
-            Chunk(slice(first, min(first + batch, m)), run.anew(True) if profile else self._plain, staging)
+            Chunk(slice(first, min(first + batch, m)), queue.anew(True) if profile else self._plain, staging)
             for first, staging in zip(firsts, cycle(self._staging), strict=False)
         ]
 
@@ -158,7 +158,7 @@ class Pipeline(Evaluator):
         staging, count = chunk.staging, chunk.part.stop - chunk.part.start
         positions = staging.positions[:count]
         self.encode(conformations, chunk.part, positions, failures)
-        staging.events = self.passes.start(chunk.run, positions, staging.results[:count], tell)
+        staging.events = self.passes.start(chunk.queue, positions, staging.results[:count], tell)
 
     def encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
         """Encode positions for the passes: from the molecule's middle, or out of its reach from their own."""
@@ -238,7 +238,7 @@ class Pipeline(Evaluator):
     def _collect(self, chunk: Chunk, conformations: NDArray[Any], found: Outputs, failures: Failures) -> None:
         """Wait for a chunk and put its results where they belong."""
         part, staging = chunk.part, chunk.staging
-        chunk.run.wait(staging.events[-1])
+        chunk.queue.wait(staging.events[-1])
         staging.events = ()
         self.unpack_and_check(staging.results[: part.stop - part.start], part, conformations, found, failures)
         if failures.reasons:

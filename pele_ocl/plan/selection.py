@@ -20,7 +20,7 @@ Automatic = Callable[[str, int], str]
 
 
 @dataclass(frozen=True)
-class Selection:
+class DeviceChoice:
     """Device, name of the variant, and the choice that was measured to be best on the device."""
 
     device: Device
@@ -44,7 +44,7 @@ def check_options(precision: str, variant: str, variants: Mapping[str, Variant[A
 def select(
     quantity: str, variants: Mapping[str, Variant[Any]], automatic: Automatic, *, variant: str, precision: str,
     device: Device | int | str | None, size: int, per_atom: bool,
-) -> Selection:  # fmt: skip
+) -> DeviceChoice:  # fmt: skip
     """Select the device that computes, and the variant of `auto` on it.
 
     quantity : as it is tuned; size : of the work, in the unit of the tuning
@@ -62,4 +62,4 @@ def select(
     if variants[name].cpu_only:
         chosen = get_cpu_device(chosen)
     chosen.require_precision(precision)
-    return Selection(chosen, name, choice)
+    return DeviceChoice(chosen, name, choice)

@@ -28,7 +28,7 @@ FINER_TRIES = 2  # of a map that no atom stands in
 
 
 @dataclass(frozen=True, eq=False)
-class Computed:
+class MapValues:
     """A map's values (components, nz, ny, nx), its kernels' seconds, and how it was found.
 
     error : None of direct sums; accuracy : of the mesh or the lattices that were taken in the end, 0 without them
@@ -66,7 +66,7 @@ def _tries(problem: MapProblem) -> Iterator[MapProblem]:
         yield problem
 
 
-def compute_accurately(plan: MapPlan, problem: MapProblem | None = None, progress: Progress | None = None) -> Computed:
+def compute_accurately(plan: MapPlan, problem: MapProblem | None = None, progress: Progress | None = None) -> MapValues:
     """Compute a map; a mesh or lattices that miss their accuracy are followed by the next finer ones.
 
     problem : of the plan's atoms at other positions. The plan keeps what was taken in the end.
@@ -83,10 +83,10 @@ def compute_accurately(plan: MapPlan, problem: MapProblem | None = None, progres
         summed = plan.compute(progress=progress, meanwhile=begin_sample)
         seconds += summed.seconds
         if summed.squares is None:
-            return Computed(summed.values, seconds)
+            return MapValues(summed.values, seconds)
         assert sample is not None
         error = sample.error(summed.values[0], summed.squares)
         finer = finer_accuracy(method, plan.problem) if error.norm > plan.wanted else None
         if finer is None:
-            return Computed(summed.values, seconds, error, plan.problem.accuracy if method in SPLIT_METHODS else 0.0)
+            return MapValues(summed.values, seconds, error, plan.problem.accuracy if method in SPLIT_METHODS else 0.0)
         plan.refine(finer)

@@ -21,7 +21,7 @@ from .map_slab import MapSlab
 from .problem import MapProblem, packed4
 
 if TYPE_CHECKING:
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 REACH = 1.0  # A, or in wide maps, whose coordinates are rounded more, this share of their size; at most two steps
 REACH_SHARE = 0.01
@@ -30,23 +30,23 @@ EDGE = 8  # points along an edge of a cube; an atom reaches five points along an
 GROUP = 64
 
 
-def correct(run: Run, slab: MapSlab) -> None:
+def correct(queue: Queue, slab: MapSlab) -> None:
     """Put the points next to atoms of a slab right, once all atoms have been added to it."""
     problem = slab.problem
     reach = _reach(problem)
     cubes = Cubes.of(slab, reach) if problem.model.min_distance < reach else None
     if cubes is None or not len(cubes.atoms):
         return
-    kernel = run.kernel("potmap/corrections.cl", "correct", EDGE=EDGE, **problem.switches)
+    kernel = queue.kernel("potmap/corrections.cl", "correct", EDGE=EDGE, **problem.switches)
     within = replace(slab, problem=replace(problem, model=replace(problem.model, cutoff=reach)))
     atoms, rests = (each.take(cubes.atoms, axis=0) for each in (problem.atoms4, problem.rests4))
-    of_points = slab.rests(run)
-    run.held += of_points.values()
-    run.launch(
+    of_points = slab.rests(queue)
+    queue.held += of_points.values()
+    queue.launch(
         kernel, (EDGE**3, len(cubes.places) - 1), (GROUP, 1),
         dict(
-            within.arguments(problem.n_atoms), **of_points, cubes=run.hold(cubes.places, np.int32),
-            atoms=run.hold(atoms), rests=run.hold(rests),
+            within.arguments(problem.n_atoms), **of_points, cubes=queue.hold(cubes.places, np.int32),
+            atoms=queue.hold(atoms), rests=queue.hold(rests),
         ),
     )  # fmt: skip
 

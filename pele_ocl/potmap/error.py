@@ -94,24 +94,24 @@ def sum_of_squares(values: NDArray[Any]) -> float:
 
 def _on_device(device: Device, problem: MapProblem, points: Floats) -> Callable[[], Floats]:
     """Potentials (n_points,) on a device, which begins with them now."""
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
-    run, n_atoms, width = Run(device, problem.precision), problem.n_atoms, device.vector_width(problem.precision)
+    queue, n_atoms, width = Queue(device, problem.precision), problem.n_atoms, device.vector_width(problem.precision)
     padded = np.pad(points, ((0, -len(points) % width), (0, 0)), mode="edge")
     n_points, n_parts = len(padded), max(1, -(-n_atoms // PART))
-    sums = run.empty(n_parts * n_points)
-    kernel = run.kernel("potmap/direct.cl", "potential_at", width, **problem.switches)
-    run.launch(
+    sums = queue.empty(n_parts * n_points)
+    kernel = queue.kernel("potmap/direct.cl", "potential_at", width, **problem.switches)
+    queue.launch(
         kernel, (n_points // width, n_parts), (32 if width == 1 else 1, 1),
         dict(
-            law=problem.law, n_points=n_points, n_atoms=n_atoms, per_part=PART, points=run.hold(padded.T),
-            atoms=run.hold(problem.positions.T), charges=run.hold(problem.charges), potentials=sums,
+            law=problem.law, n_points=n_points, n_atoms=n_atoms, per_part=PART, points=queue.hold(padded.T),
+            atoms=queue.hold(problem.positions.T), charges=queue.hold(problem.charges), potentials=sums,
         ),
     )  # fmt: skip
-    run.submit()
+    queue.submit()
 
     def potentials() -> Floats:
-        found: Floats = run.download(sums, n_parts * n_points).reshape(n_parts, n_points).sum(axis=0)
+        found: Floats = queue.download(sums, n_parts * n_points).reshape(n_parts, n_points).sum(axis=0)
         return found[: len(points)]
 
     return potentials

@@ -14,7 +14,7 @@ from .problem import MapProblem
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 AT_ONCE = 1 << 20  # values with padding that are downloaded at a time; they are copied from a cache
 MOST_VALUES = 2**31 - 1  # in a slab: the kernels count them with an int
@@ -38,7 +38,7 @@ class MapSlab:
     map: Buffer
 
     @classmethod
-    def on(cls, run: Run, problem: MapProblem, first: int, last: int, pad: tuple[int, int, int]) -> MapSlab:
+    def on(cls, queue: Queue, problem: MapProblem, first: int, last: int, pad: tuple[int, int, int]) -> MapSlab:
         """pad : points of a block along x, y, z
 
         Raises InputError where even a few slices have too many points.
@@ -48,45 +48,47 @@ class MapSlab:
             slices = " x ".join(f"{n:,}" for n in problem.grid.shape[:2])
             raise InputError(f"slices of {slices} points are too large; choose a larger spacing")
         axes = tuple(problem.axis(d, first if d == 2 else 0, n) for d, n in enumerate((nx, ny, nz)))
-        buffers = tuple(run.upload(axis) for axis in axes)
-        return cls(problem, first, last, (nx, ny, nz), axes, buffers, run.zeros(problem.components * nx * ny * nz))
+        buffers = tuple(queue.upload(axis) for axis in axes)
+        return cls(problem, first, last, (nx, ny, nz), axes, buffers, queue.zeros(problem.components * nx * ny * nz))
 
     @property
     def n_points(self) -> int:
         """Points with the padding."""
         return self.shape[0] * self.shape[1] * self.shape[2]
 
-    def rests(self, run: Run) -> dict[str, Buffer]:
+    def rests(self, queue: Queue) -> dict[str, Buffer]:
         """Upload the parts of the points' coordinates along x, y, z that rounding took."""
         firsts = (0, 0, self.first)
         names = ("rest_x", "rest_y", "rest_z")
-        return {name: run.upload(self.problem.axis_rests(d, firsts[d], self.shape[d])) for d, name in enumerate(names)}
+        return {
+            name: queue.upload(self.problem.axis_rests(d, firsts[d], self.shape[d])) for d, name in enumerate(names)
+        }
 
     def arguments(self, n_atoms: int) -> dict[str, Any]:
         """Return the kernels' MAP_ARGUMENTS."""
         (nx, ny, nz), (x, y, z) = self.shape, self.buffers
         return dict(law=self.problem.law, n_atoms=n_atoms, nx=nx, ny=ny, nz=nz, x=x, y=y, z=z, map=self.map)
 
-    def download(self, run: Run, values: NDArray[np.floating]) -> None:
+    def download(self, queue: Queue, values: NDArray[np.floating]) -> None:
         """Fill values (components, slices, ny, nx), which lack the padding, in C order each."""
         from ..opencl.staging import read_without_padding
 
         nx, ny, _ = self.shape
         for component, part in enumerate(values):
             start = component * self.n_points
-            if run.device.kind == "CPU" and (ny, nx) == part.shape[1:]:
-                run.read(part, self.map, start)
+            if queue.device.kind == "CPU" and (ny, nx) == part.shape[1:]:
+                queue.read(part, self.map, start)
             else:
-                read_without_padding(run, part, self.map, start, (ny, nx), AT_ONCE)
+                read_without_padding(queue, part, self.map, start, (ny, nx), AT_ONCE)
 
-    def squares(self, run: Run) -> Floats:
+    def squares(self, queue: Queue) -> Floats:
         """(slices,) sums of the squared potentials."""
         nx, ny = self.problem.grid.shape[:2]
         n_slices = self.last - self.first
-        sums = run.empty(n_slices * ny)
-        kernel = run.kernel("potmap/squares.cl", "row_squares", run.device.vector_width(run.precision))
+        sums = queue.empty(n_slices * ny)
+        kernel = queue.kernel("potmap/squares.cl", "row_squares", queue.device.vector_width(queue.precision))
         pitches = dict(pitch_x=self.shape[0], pitch_y=self.shape[1])
-        run.launch(kernel, (ny, n_slices), (8, 1), dict(n_points=nx, n_rows=ny, map=self.map, sums=sums, **pitches))
-        rows = run.download(sums, n_slices * ny).reshape(n_slices, ny)
+        queue.launch(kernel, (ny, n_slices), (8, 1), dict(n_points=nx, n_rows=ny, map=self.map, sums=sums, **pitches))
+        rows = queue.download(sums, n_slices * ny).reshape(n_slices, ny)
         totals: Floats = rows.sum(axis=1, dtype=np.float64)
         return totals

@@ -11,7 +11,7 @@ from .map_slab import MapSlab
 from .problem import MapProblem
 
 if TYPE_CHECKING:
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 
 class NearTables:
@@ -20,21 +20,21 @@ class NearTables:
     grid : the bins
     """
 
-    def __init__(self, run: Run, problem: MapProblem, block: tuple[int, int, int]) -> None:
+    def __init__(self, queue: Queue, problem: MapProblem, block: tuple[int, int, int]) -> None:
         """block : points of a group along x, y, z"""
         self.grid = grid = BinGrid.of(problem, block)
         self._places = dict(
-            corner=run.vector4(*grid.corner, grid.edge), n_bins=run.int4(*grid.shape.tolist()),
-            n_offsets=len(grid.offsets), offsets=run.upload(grid.offsets, np.int32),
+            corner=queue.vector4(*grid.corner, grid.edge), n_bins=queue.int4(*grid.shape.tolist()),
+            n_offsets=len(grid.offsets), offsets=queue.upload(grid.offsets, np.int32),
         )  # fmt: skip
         self._slab: tuple[int, ...] = ()
         self._arguments: dict[str, Any] = {}
 
-    def arguments(self, run: Run, slab: MapSlab) -> dict[str, Any]:
+    def arguments(self, queue: Queue, slab: MapSlab) -> dict[str, Any]:
         """Arguments of cl/potmap/ladder/cutoff.cl that tell of a slab and its bins, kept for its further maps."""
         if self._slab != (slab.first, *slab.shape):
             names = ("middle_x", "middle_y", "middle_z")
-            middles = (run.upload(each, np.int32) for each in self.grid.middles(slab))
-            self._arguments = {**slab.rests(run), **self._places, **dict(zip(names, middles, strict=True))}
+            middles = (queue.upload(each, np.int32) for each in self.grid.middles(slab))
+            self._arguments = {**slab.rests(queue), **self._places, **dict(zip(names, middles, strict=True))}
             self._slab = (slab.first, *slab.shape)
         return self._arguments

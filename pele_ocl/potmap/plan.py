@@ -14,12 +14,12 @@ from ..variant import Progress
 from .corrections import correct
 from .map_slab import MapSlab
 from .problem import MapProblem
-from .slabs import LAUNCH_SECONDS, Work, atoms_a_launch, first_evals, slab_depth
+from .slabs import LAUNCH_SECONDS, RemainingSlabs, atoms_a_launch, first_evals, slab_depth
 from .variants import VARIANTS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,38 +45,38 @@ class DeviceMap:
     def __init__(self, problem: MapProblem, variant: str, device: Device) -> None:
         self.device, self.problem, self.evals = device, problem, first_evals(device)
         self._variant = VARIANTS[variant]
-        self._setup = self.run()
+        self._setup = self.queue()
         self.method = self._variant.run(self._setup, problem)
         self._slab: MapSlab | None = None
 
-    def run(self) -> Run:
+    def queue(self) -> Queue:
         """Begin a queue of launches on the device."""
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
-        return Run(self.device, self.problem.precision)
+        return Queue(self.device, self.problem.precision)
 
-    def move(self, run: Run, problem: MapProblem) -> None:
+    def move(self, queue: Queue, problem: MapProblem) -> None:
         """Take the same atoms at other positions; tables that still fit are kept."""
         if problem is not self.problem:
-            self.method = (self.method.moved or self._variant.run)(run, problem)
+            self.method = (self.method.moved or self._variant.run)(queue, problem)
             self.problem = problem
 
-    def slab(self, run: Run, first: int, last: int) -> MapSlab:
+    def slab(self, queue: Queue, first: int, last: int) -> MapSlab:
         """Slices `first` to `last` - 1, all zero; the memory of the last slab serves if it has the same slices."""
         kept = self._slab
         if kept is not None and (kept.first, kept.last) == (first, last):
-            run.clear(kept.map)
+            queue.clear(kept.map)
             return replace(kept, problem=self.problem)
         self._slab = kept = None  # frees its memory before more is taken
-        self._slab = MapSlab.on(run, self.problem, first, last, self.method.pad)
+        self._slab = MapSlab.on(queue, self.problem, first, last, self.method.pad)
         return self._slab
 
-    def add(self, run: Run, slab: MapSlab, first: int, last: int) -> None:
+    def add(self, queue: Queue, slab: MapSlab, first: int, last: int) -> None:
         """Launch the addition of atoms `first` to `last` - 1, and after the last atom the corrections near atoms."""
-        self.method.add(run, slab, first, last)
+        self.method.add(queue, slab, first, last)
         if last == self.problem.n_atoms and self._variant.is_corrected(self.problem.precision):
-            run.submit()  # the host prepares what comes next
-            correct(run, slab)
+            queue.submit()  # the host prepares what comes next
+            correct(queue, slab)
 
     def atoms_a_launch(self, slab: MapSlab) -> int:
         """Atoms of the next launch: all for methods that need all at once."""
@@ -84,18 +84,18 @@ class DeviceMap:
             return max(1, self.problem.n_atoms)
         return atoms_a_launch(slab.n_points, self.evals)
 
-    def compute(self, work: Work, worker: int) -> float:
+    def compute(self, work: RemainingSlabs, worker: int) -> float:
         """Compute this device's share of a map, slab by slab; gives the seconds of its kernels."""
         problem, seconds = work.problem, 0.0
         self.move(self._setup, problem)
         while (slices := work.take(worker, self._depth(), self.method.pad[2])) is not None:
             first, last = slices
-            run = self.run()
-            slab = self.slab(run, first, last)
+            queue = self.queue()
+            slab = self.slab(queue, first, last)
             done = 0
             while done < problem.n_atoms and not work.stopped:
                 count = min(problem.n_atoms - done, self.atoms_a_launch(slab))
-                launch = self.run()
+                launch = self.queue()
                 self.add(launch, slab, done, done + count)
                 work.do_meanwhile(launch)
                 took = launch.kernel_seconds
@@ -105,9 +105,9 @@ class DeviceMap:
                 evals = slab.n_points * (self.method.atoms_a_point or count)
                 self.evals = evals * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
             if self._variant.approximates:
-                work.squares[first:last] = slab.squares(run)
-            slab.download(run, work.slices(first, last))
-        setup, self._setup = self._setup, self.run()
+                work.squares[first:last] = slab.squares(queue)
+            slab.download(queue, work.slices(first, last))
+        setup, self._setup = self._setup, self.queue()
         return seconds + setup.kernel_seconds
 
     def _depth(self) -> int:
@@ -152,13 +152,13 @@ class MapPlan:
         """
         self.problem = problem or self.problem
         approximates = VARIANTS[self.variant].approximates
-        work = Work(self.problem, progress, len(self.devices), meanwhile if approximates else None)
+        work = RemainingSlabs(self.problem, progress, len(self.devices), meanwhile if approximates else None)
         if self.problem.n_atoms == 0:
             return Summed(np.zeros_like(work.values), 0.0)
         seconds = self._shared(work)
         return Summed(work.values, seconds, float(work.squares.sum()) if approximates else None)
 
-    def _shared(self, work: Work) -> float:
+    def _shared(self, work: RemainingSlabs) -> float:
         """Let the devices do the work; the seconds of the one that was busy longest."""
         if all(device.kind != "CPU" for device in self.devices):
             work.start()

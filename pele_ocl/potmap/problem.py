@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
 from ..grid import Grid
-from ..opencl.shared import LAW_TERMS, POTENTIAL_LAW
+from ..opencl.interface import LAW_TERMS, POTENTIAL_LAW
 from ..potential_model import PotentialModel
 from .room import ANY_ROOM, MeshRoom
 

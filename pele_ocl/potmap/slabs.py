@@ -20,7 +20,7 @@ from .variants import SlabMethod
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 # Launches aim at this length, so that the work can be interrupted and tell how far it is.
 LAUNCH_SECONDS = 0.5
@@ -41,7 +41,7 @@ def evaluations_per_second(device: Device) -> float:
     return (4.0 if device.kind == "GPU" else 2.2) * device.compute_units * device.clock
 
 
-class Work:
+class RemainingSlabs:
     """Slices of a problem that are still to be done, and the map they are written to; shared by the threads.
 
     squares : (nz,) sums of the squared potentials of each slice, of variants that approximate
@@ -95,7 +95,7 @@ class Work:
             part.result()
         return self.values[:, first:last]
 
-    def do_meanwhile(self, launch: Run) -> None:
+    def do_meanwhile(self, launch: Queue) -> None:
         """Do what is wanted besides while a device computes; the first worker that comes does it."""
         with self._lock:
             work, self._meanwhile = self._meanwhile, None

@@ -1,6 +1,6 @@
 """Ways to compute a map: a table of variants and the host steps of each.
 
-Host steps take a Run and a MapProblem, make the kernels ready, and return a SlabMethod. It has the block of points to
+Host steps take a Queue and a MapProblem, make the kernels ready, and return a SlabMethod. It has the block of points to
 which slabs are padded. It has a function that adds atoms first to last - 1 to a slab on the device.
 """
 
@@ -26,12 +26,12 @@ from .problem import RUN, MapProblem
 if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.kernel import Kernel
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 GROUP = (32, 4, 1)
 MOST_CONSTANT_ATOMS = 4096  # as in the books; the device's constant memory may hold fewer
 
-Add = Callable[["Run", MapSlab, int, int], None]
+Add = Callable[["Queue", MapSlab, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SlabMethod:
     moved: HostSteps | None = None
 
 
-HostSteps = Callable[["Run", MapProblem], SlabMethod]
+HostSteps = Callable[["Queue", MapProblem], SlabMethod]
 
 
 @dataclass(frozen=True)
@@ -71,81 +71,81 @@ class MapVariant(Variant[HostSteps]):
         return precision == "float32" and not self.has_rests
 
 
-def _kernel(run: Run, problem: MapProblem, algorithm: str, width: int = 1, **defines: int) -> Kernel:
+def _kernel(queue: Queue, problem: MapProblem, algorithm: str, width: int = 1, **defines: int) -> Kernel:
     variant = VARIANTS[algorithm]
-    return run.kernel(variant.file, variant.kernel, width, **problem.switches, **defines)
+    return queue.kernel(variant.file, variant.kernel, width, **problem.switches, **defines)
 
 
-def sequential(run: Run, problem: MapProblem) -> SlabMethod:
+def sequential(queue: Queue, problem: MapProblem) -> SlabMethod:
     """Three loops in one work-item."""
-    kernel = _kernel(run, problem, "sequential")
+    kernel = _kernel(queue, problem, "sequential")
 
-    def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        slice_ = run.empty(slab.shape[0] * slab.shape[1])
-        atoms = run.hold(problem.atoms4[first:last])
-        run.launch(kernel, (1,), (1,), dict(slab.arguments(last - first), atoms=atoms, slice=slice_))
+    def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
+        slice_ = queue.empty(slab.shape[0] * slab.shape[1])
+        atoms = queue.hold(problem.atoms4[first:last])
+        queue.launch(kernel, (1,), (1,), dict(slab.arguments(last - first), atoms=atoms, slice=slice_))
 
     return SlabMethod((1, 1, 1), add)
 
 
-def scatter(run: Run, problem: MapProblem) -> SlabMethod:
+def scatter(queue: Queue, problem: MapProblem) -> SlabMethod:
     """A work-item an atom and slice adds to all its points, a run of atoms at a time."""
-    native = run.device.has_float_atomics(run.precision)
-    if run.precision == "float64" and not native:
-        run.device.require_int64_atomics()
+    native = queue.device.has_float_atomics(queue.precision)
+    if queue.precision == "float64" and not native:
+        queue.device.require_int64_atomics()
     switches = {**problem.switches, "NATIVE_ATOMICS": int(native)}
-    scatter = run.kernel("potmap/ladder/scatter.cl", "potmap_scatter", **switches)
-    add_run = run.kernel("potmap/ladder/scatter.cl", "add_run", **switches)
+    scatter = queue.kernel("potmap/ladder/scatter.cl", "potmap_scatter", **switches)
+    add_run = queue.kernel("potmap/ladder/scatter.cl", "add_run", **switches)
 
-    def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        sums = run.zeros(slab.n_points)
-        atoms = run.empty(4 * RUN)
+    def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
+        sums = queue.zeros(slab.n_points)
+        atoms = queue.empty(4 * RUN)
         for start in range(first, last, RUN):
             count = min(RUN, last - start)
-            run.write(atoms, problem.atoms4[start : start + count])
-            run.launch(scatter, (count, slab.shape[2]), (8, 1), dict(slab.arguments(count), map=sums, atoms=atoms))
-            run.launch(add_run, (slab.n_points,), (64,), dict(n_points=slab.n_points, sums=sums, map=slab.map))
+            queue.write(atoms, problem.atoms4[start : start + count])
+            queue.launch(scatter, (count, slab.shape[2]), (8, 1), dict(slab.arguments(count), map=sums, atoms=atoms))
+            queue.launch(add_run, (slab.n_points,), (64,), dict(n_points=slab.n_points, sums=sums, map=slab.map))
 
     return SlabMethod((1, 1, 1), add)
 
 
-def gather(run: Run, problem: MapProblem, group: tuple[int, int, int] = GROUP) -> SlabMethod:
+def gather(queue: Queue, problem: MapProblem, group: tuple[int, int, int] = GROUP) -> SlabMethod:
     """A work-item a point, atoms from global memory."""
-    kernel = _kernel(run, problem, "gather")
+    kernel = _kernel(queue, problem, "gather")
 
-    def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        atoms = run.hold(problem.atoms4[first:last])
-        run.launch(kernel, slab.shape, group, dict(slab.arguments(last - first), atoms=atoms))
+    def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
+        atoms = queue.hold(problem.atoms4[first:last])
+        queue.launch(kernel, slab.shape, group, dict(slab.arguments(last - first), atoms=atoms))
 
     return SlabMethod((1, 1, 1), add)
 
 
-def constant(run: Run, problem: MapProblem) -> SlabMethod:
+def constant(queue: Queue, problem: MapProblem) -> SlabMethod:
     """Launch each slice and chunk of atoms; the chunk, with dz^2 in place of z, lies in constant memory."""
-    kernel = _kernel(run, problem, "constant")
+    kernel = _kernel(queue, problem, "constant")
 
-    def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        for start, end in _constant_chunks(run, first, last):
+    def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
+        for start, end in _constant_chunks(queue, first, last):
             chunk = problem.atoms4[start:end].copy()
-            atoms = run.empty(chunk.size)
+            atoms = queue.empty(chunk.size)
             arguments = dict(slab.arguments(end - start), atoms=atoms)
             for k, z in enumerate(slab.axes[2]):
                 chunk[:, 2] = (z - problem.atoms4[start:end, 2]) ** 2
-                run.write(atoms, chunk)
-                run.launch(kernel, slab.shape[:2], (16, 16), dict(arguments, k=k))
+                queue.write(atoms, chunk)
+                queue.launch(kernel, slab.shape[:2], (16, 16), dict(arguments, k=k))
 
     return SlabMethod((1, 1, 1), add)
 
 
-def _constant_chunks(run: Run, first: int, last: int) -> list[tuple[int, int]]:
+def _constant_chunks(queue: Queue, first: int, last: int) -> list[tuple[int, int]]:
     """Whole runs of atoms, as many at a time as constant memory holds."""
-    held = run.device.largest_constant // (4 * run.dtype.itemsize)
+    held = queue.device.largest_constant // (4 * queue.dtype.itemsize)
     step = max(RUN, min(MOST_CONSTANT_ATOMS, held) // RUN * RUN)
     return [(start, min(start + step, last)) for start in range(first, last, step)]
 
 
 def rows(
-    algorithm: str, points: int, grouped: bool, run: Run, problem: MapProblem, most: tuple[int, int, int] = GROUP
+    algorithm: str, points: int, grouped: bool, queue: Queue, problem: MapProblem, most: tuple[int, int, int] = GROUP
 ) -> SlabMethod:
     """Several points of a row for each work-item, atoms from constant memory.
 
@@ -155,95 +155,100 @@ def rows(
     group_x = min(most[0], 1 << (max(1, -(-problem.grid.shape[0] // points)) - 1).bit_length())
     group = (group_x, most[1], 1)
     defines = {"GROUP": group[0], "ROWS": group[1]} if grouped else {}
-    kernel = _kernel(run, problem, algorithm, POINTS=points, **defines)
+    kernel = _kernel(queue, problem, algorithm, POINTS=points, **defines)
 
-    def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
+    def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
         items = (slab.shape[0] // points, *slab.shape[1:])
-        for start, end in _constant_chunks(run, first, last):
-            atoms = run.hold(problem.atoms4[start:end])
-            run.launch(kernel, items, group, dict(slab.arguments(end - start), atoms=atoms))
+        for start, end in _constant_chunks(queue, first, last):
+            atoms = queue.hold(problem.atoms4[start:end])
+            queue.launch(kernel, items, group, dict(slab.arguments(end - start), atoms=atoms))
 
     return SlabMethod((points * group_x, group[1], 1) if grouped else (points, 1, 1), add)
 
 
-def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> SlabMethod:
+def blocked(queue: Queue, problem: MapProblem, blocking: Blocking | None = None) -> SlabMethod:
     """A block of points in two dimensions for each work-item, vectors of points on CPUs, atoms in local memory."""
-    blocking = blocking or _tuned(run, problem, _blocking(run, problem))
-    kernel = _kernel(run, problem, "blocked", blocking.width, UNROLL=blocking.unroll, RESTS=0, **blocking.defines)
+    blocking = blocking or _tuned(queue, problem, _blocking(queue, problem))
+    kernel = _kernel(queue, problem, "blocked", blocking.width, UNROLL=blocking.unroll, RESTS=0, **blocking.defines)
 
-    def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        atoms = run.hold(problem.atoms4[first:last])
+    def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
+        atoms = queue.hold(problem.atoms4[first:last])
         arguments = dict(slab.arguments(last - first), atoms=atoms)
-        run.launch(kernel, blocking.items(slab.shape), blocking.group, arguments)
+        queue.launch(kernel, blocking.items(slab.shape), blocking.group, arguments)
 
     return SlabMethod(blocking.pad, add)
 
 
-def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> SlabMethod:
+def cutoff(queue: Queue, problem: MapProblem, kept: NearTables | None = None) -> SlabMethod:
     """Atoms in bins; each group of points walks the bins near it. kept : of other positions, if they serve"""
-    blocking = _blocking(run, problem)
+    blocking = _blocking(queue, problem)
     rounded = int(problem.precision == "float32")
-    kernel = _kernel(run, problem, "cutoff", blocking.width, RESTS=rounded, **blocking.defines)
-    tables = kept if kept is not None and kept.grid.serves(problem) else NearTables(run, problem, blocking.pad)
+    kernel = _kernel(queue, problem, "cutoff", blocking.width, RESTS=rounded, **blocking.defines)
+    tables = kept if kept is not None and kept.grid.serves(problem) else NearTables(queue, problem, blocking.pad)
     bins = Bins.of(problem, tables.grid)
-    starts, atoms, rests = run.upload(bins.starts, np.int32), run.upload(bins.atoms4), run.upload(bins.rests4)
+    starts, atoms, rests = queue.upload(bins.starts, np.int32), queue.upload(bins.atoms4), queue.upload(bins.rests4)
 
-    def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
+    def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
         if len(bins.atoms4):
-            run.launch(
+            queue.launch(
                 kernel, blocking.items(slab.shape), blocking.group,
                 dict(
-                    slab.arguments(len(bins.atoms4)), **tables.arguments(run, slab), lowest=run.vector4(*bins.low),
-                    highest=run.vector4(*bins.high), starts=starts, atoms=atoms, rests=rests,
+                    slab.arguments(len(bins.atoms4)), **tables.arguments(queue, slab), lowest=queue.vector4(*bins.low),
+                    highest=queue.vector4(*bins.high), starts=starts, atoms=atoms, rests=rests,
                 ),
             )  # fmt: skip
 
     return SlabMethod(blocking.pad, add, bins.walked, partial(cutoff, kept=tables))
 
 
-def msm(run: Run, problem: MapProblem) -> SlabMethod:
+def msm(queue: Queue, problem: MapProblem) -> SlabMethod:
     """Compute the far part from lattices, each twice as coarse as the one before."""
-    return _far_and_near(Lattices, run, problem)
+    return _far_and_near(Lattices, queue, problem)
 
 
-def mesh(run: Run, problem: MapProblem) -> SlabMethod:
+def mesh(queue: Queue, problem: MapProblem) -> SlabMethod:
     """Compute the far part from a mesh."""
-    return _far_and_near(FarMesh, run, problem)
+    return _far_and_near(FarMesh, queue, problem)
 
 
 def _far_and_near(
-    make: Callable[[Run, MapProblem], Nodes], run: Run, problem: MapProblem, kept: Nodes | None = None,
+    make: Callable[[Queue, MapProblem], Nodes], queue: Queue, problem: MapProblem, kept: Nodes | None = None,
     near_steps: HostSteps = cutoff,
 ) -> SlabMethod:  # fmt: skip
     """Compute the far part from nodes, the near part as `cutoff` does.
 
     make : gives the nodes; kept : nodes for other positions, which may serve
     """
-    ready = kept if kept is not None and kept.holds(problem.positions) else make(run, problem)
+    ready = kept if kept is not None and kept.holds(problem.positions) else make(queue, problem)
     near = replace(ready.near, positions=problem.positions, box=problem.box)
-    steps, far = near_steps(run, near), None
+    steps, far = near_steps(queue, near), None
 
-    def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
+    def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
         nonlocal far
-        steps.add(run, replace(slab, problem=near), first, last)
+        steps.add(queue, replace(slab, problem=near), first, last)
         if far is None:
-            run.submit()  # a GPU is busy with that while the host prepares the far part
-            far = FarPart(run, problem, ready)
-        far.add_to(run, slab)
+            queue.submit()  # a GPU is busy with that while the host prepares the far part
+            far = FarPart(queue, problem, ready)
+        far.add_to(queue, slab)
 
     return replace(steps, add=add, moved=partial(_far_and_near, make, kept=ready, near_steps=steps.moved or cutoff))
 
 
-def _blocking(run: Run, problem: MapProblem) -> Blocking:
-    device = run.device
+def _blocking(queue: Queue, problem: MapProblem) -> Blocking:
+    device = queue.device
     return Blocking.of(
-        device.kind, device.vendor, device.vector_width(run.precision), run.precision, problem.bare, problem.grid.shape
+        device.kind,
+        device.vendor,
+        device.vector_width(queue.precision),
+        queue.precision,
+        problem.bare,
+        problem.grid.shape,
     )
 
 
-def _tuned(run: Run, problem: MapProblem, blocking: Blocking) -> Blocking:
+def _tuned(queue: Queue, problem: MapProblem, blocking: Blocking) -> Blocking:
     """Choose the blocking of `blocked`, or a better measured one; not if it would pad this map more."""
-    tuned = tuned_choice(problem, run.device).applied("blocked", blocking)
+    tuned = tuned_choice(problem, queue.device).applied("blocked", blocking)
     return tuned if tuned.padded(problem.grid.shape) <= blocking.padded(problem.grid.shape) else blocking
 
 

@@ -12,7 +12,7 @@ from ..pairs import lj_corrections, nonbonded_pairs, own_lj_pairs
 from ..solvent_model import SolventModel
 
 
-class Part(NamedTuple):
+class TermValues(NamedTuple):
     """m terms of one kind: name of the term, atoms (m, k), energies (m,) kcal/mol, slopes (m, k, 3) kcal/mol/A."""
 
     term: str
@@ -42,34 +42,34 @@ def bonded_terms(
     return per_atom, gradients
 
 
-def _parts(atoms: Atoms, model: SolventModel, cutoff: float | None, one_four: bool) -> Iterator[Part]:
+def _parts(atoms: Atoms, model: SolventModel, cutoff: float | None, one_four: bool) -> Iterator[TermValues]:
     x, bonded = atoms.positions, atoms.bonded or Bonded()
     for term, bonds in (("bond", bonded.bonds), ("urey_bradley", bonded.urey_bradley)):
         if len(bonds):
-            yield Part(term, bonds.atoms, *_harmonic(*distance(x[bonds.atoms]), *bonds.parameters.T))
+            yield TermValues(term, bonds.atoms, *_harmonic(*distance(x[bonds.atoms]), *bonds.parameters.T))
     if len(bonded.angles):
         table = bonded.angles
-        yield Part("angle", table.atoms, *_harmonic(*angle(x[table.atoms]), *table.parameters.T))
+        yield TermValues("angle", table.atoms, *_harmonic(*angle(x[table.atoms]), *table.parameters.T))
     for term, torsions in (("torsion", bonded.torsions), ("improper", bonded.impropers)):
         if len(torsions):
             k, n, phase = torsions.parameters.T
             phi, slopes = torsion(x[torsions.atoms])
             by_phi = -k * n * np.sin(n * phi - phase)
-            yield Part(term, torsions.atoms, k * (1 + np.cos(n * phi - phase)), by_phi[:, None, None] * slopes)
+            yield TermValues(term, torsions.atoms, k * (1 + np.cos(n * phi - phase)), by_phi[:, None, None] * slopes)
     if len(bonded.harmonic_impropers):
         impropers = bonded.harmonic_impropers
         k, best = impropers.parameters.T
         phi, slopes = torsion(x[impropers.atoms])
         away = phi - best
         away -= 2 * np.pi * np.rint(away / (2 * np.pi))
-        yield Part("improper", impropers.atoms, *_harmonic(away, slopes, k, np.zeros_like(k)))
+        yield TermValues("improper", impropers.atoms, *_harmonic(away, slopes, k, np.zeros_like(k)))
     if len(bonded.cmaps):
-        yield Part("cmap", bonded.cmaps.atoms, *_cmaps(x, bonded))
+        yield TermValues("cmap", bonded.cmaps.atoms, *_cmaps(x, bonded))
     if len(pairs := own_lj_pairs(atoms)):
         r, slopes = distance(x[pairs.atoms])
         own, by_rule = (_lennard_jones(r, *of.T) for of in lj_corrections(atoms, pairs))
         energies, by_r = (np.where(r <= (cutoff or np.inf), a - b, 0) for a, b in zip(own, by_rule, strict=True))
-        yield Part("lennard_jones", pairs.atoms, energies, by_r[:, None, None] * slopes)
+        yield TermValues("lennard_jones", pairs.atoms, energies, by_r[:, None, None] * slopes)
     if one_four:
         yield from _one_four(x, nonbonded_pairs(atoms).one_four, model, cutoff)
 
@@ -153,14 +153,14 @@ def _cmaps(x: Floats, bonded: Bonded) -> tuple[Floats, Floats]:
     return energies, slopes
 
 
-def _one_four(x: Floats, table: OneFourPairs, model: SolventModel, cutoff: float | None) -> Iterator[Part]:
+def _one_four(x: Floats, table: OneFourPairs, model: SolventModel, cutoff: float | None) -> Iterator[TermValues]:
     """Eqs. 8 and 9."""
     r, slopes = distance(x[table.atoms])
     charges, sigma, epsilon = np.where((r <= (cutoff or np.inf))[:, None], table.parameters, 0).T
     energies, by_r = _lennard_jones(r, sigma, epsilon)
-    yield Part("lennard_jones_14", table.atoms, energies, by_r[:, None, None] * slopes)
+    yield TermValues("lennard_jones_14", table.atoms, energies, by_r[:, None, None] * slopes)
     coulomb = model.coulomb_factor * charges / r
-    yield Part("coulomb_14", table.atoms, coulomb, (-coulomb / r)[:, None, None] * slopes)
+    yield TermValues("coulomb_14", table.atoms, coulomb, (-coulomb / r)[:, None, None] * slopes)
 
 
 def _lennard_jones(r: Floats, sigma: Floats, epsilon: Floats) -> tuple[Floats, Floats]:

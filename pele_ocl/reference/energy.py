@@ -35,7 +35,7 @@ TERMS = (*PAIR_TERMS, "gb_self", "nonpolar")
 
 
 @dataclass(frozen=True, eq=False)
-class Energy:
+class ReferenceEnergy:
     """Result of the definition: by term, energies of the atoms, (n,) kcal/mol, and gradients, (n, 3) kcal/mol/A."""
 
     per_atom: dict[str, Floats]
@@ -61,7 +61,7 @@ def energy(
     fixed_radii: Floats | None = None,
     one_four: Literal["scale", "exclude"] = "scale",
     cutoff: float | None = None,
-) -> Energy:
+) -> ReferenceEnergy:
     """Bonded terms, Lennard-Jones, Coulomb, GB and nonpolar energy, shared equally by their atoms, and their gradients.
 
     fixed_radii : (n,) Born radii, A, that stay as they are; by default they follow the positions
@@ -103,13 +103,13 @@ def energy(
         for term in ("gb_pair", "gb_self", "nonpolar"):
             per_atom.pop(term, None)
             gradients.pop(term)
-        return Energy(per_atom | more, gradients | more_gradients, born)
+        return ReferenceEnergy(per_atom | more, gradients | more_gradients, born)
     if of_surface:
         less = inverse_dielectrics(atoms, model) - 1
         own = model.coulomb_factor / 2 * atoms.charges**2 * less / born
         per_atom["gb_self"] = gb_self(atoms.charges, born, model) - own
         per_atom["nonpolar"] = nonpolar_sgb(atoms, born, model)
-        return Energy(per_atom | more, gradients | more_gradients, born)
+        return ReferenceEnergy(per_atom | more, gradients | more_gradients, born)
     assert atoms.gb_radii is not None
     per_atom["gb_self"] = gb_self(atoms.charges, born, model)
     per_atom["nonpolar"] = nonpolar(atoms.gb_radii, born, model)
@@ -123,7 +123,7 @@ def energy(
             gradients[term] += gradient
     if model.surface == "none":
         del per_atom["nonpolar"], gradients["nonpolar"]
-    return Energy(per_atom | more, gradients | more_gradients, born)
+    return ReferenceEnergy(per_atom | more, gradients | more_gradients, born)
 
 
 def _born_of(atoms: Atoms, model: SolventModel) -> Floats:

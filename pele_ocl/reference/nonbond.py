@@ -14,7 +14,7 @@ BLOCK = 1 << 18  # pairs at a time, so that memory stays bounded
 
 
 @dataclass(frozen=True, eq=False)
-class Nonbonded:
+class ReferenceNonbonded:
     """Energies, kcal/mol, and their gradient, (n, 3) kcal/mol/A."""
 
     lennard_jones: float
@@ -33,7 +33,7 @@ def nonbond(
     internal_dielectrics: Floats | None = None,
     sigma2: Floats | None = None,
     charge_products: Floats | None = None,
-) -> Nonbonded:
+) -> ReferenceNonbonded:
     """Eqs. 1 to 6 over the pairs (first[p], second[p]), radii held fixed.
 
     one_four : (p,) pairs that are scaled by atoms.one_four
@@ -61,7 +61,7 @@ def nonbond(
         np.add.at(gradient, i, pull)
         np.subtract.at(gradient, j, pull)
         sums[: len(terms)] += [energy.sum() for energy, _ in terms]
-    return Nonbonded(float(sums[0]), float(sums[1]), float(sums[2]), gradient)
+    return ReferenceNonbonded(float(sums[0]), float(sums[1]), float(sums[2]), gradient)
 
 
 def pair_terms(

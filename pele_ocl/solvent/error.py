@@ -128,31 +128,33 @@ class SampledRadii:
     """Born radii of n_sample atoms of a molecule over all pairs in float64, with its tables on the device."""
 
     def __init__(self, atoms: Atoms, n_sample: int, model: SolventModel, device: Device) -> None:
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
-        self._run = run = Run(device, PRECISION, profile=False)
+        self._queue = queue = Queue(device, PRECISION, profile=False)
         width, group = device.vector_width(PRECISION), GROUP.get(device.kind, 1)
         n, spheres = len(atoms), model.spheres(atoms)
         n_vectors = -(-n // width)
         spare = n_vectors * width - n  # of the last vector: spheres of no radius where the last atom is
-        columns = {axis: run.empty(n + spare) for axis in "xyz"}
-        self._staged, self._positions = run.host_array((3 * n,)), run.empty(3 * n)
-        self._sample, self._born = run.empty(n_sample, np.int32), run.empty(n_sample)
-        necks = NeckTables.of(run, spheres.necks, *_slots(n, spare), width).arguments if spheres.necks else {}
-        constants = run.vector4(*model.radius_constants) if spheres.constants is None else run.upload(spheres.constants)
+        columns = {axis: queue.empty(n + spare) for axis in "xyz"}
+        self._staged, self._positions = queue.host_array((3 * n,)), queue.empty(3 * n)
+        self._sample, self._born = queue.empty(n_sample, np.int32), queue.empty(n_sample)
+        necks = NeckTables.of(queue, spheres.necks, *_slots(n, spare), width).arguments if spheres.necks else {}
+        constants = (
+            queue.vector4(*model.radius_constants) if spheres.constants is None else queue.upload(spheres.constants)
+        )
         macros = {"GROUP": group, **series_macros(PRECISION), **model.integral_definitions, **model.radius_definitions}
         self._launches = [
-            run.bind(
+            queue.bind(
                 "solvent/sample.cl", "position_columns", (n + spare, 1), (group, 1),
                 dict(n_atoms=n, n_places=n + spare, positions=self._positions, **columns), width=width, **macros,
             ),
-            run.bind(
+            queue.bind(
                 "solvent/sample.cl", "sampled_radii", (group * n_sample, 1), (group, 1),
                 dict(
-                    n_vectors=n_vectors, reaches=packed_reaches(run, spheres, model),
-                    s=run.upload(np.append(spheres.scaled, np.zeros(spare))),
-                    rho=run.upload(_padded(spheres.rho, spare)), sample=self._sample, radius_constants=constants,
-                    radii=run.upload(spheres.radii), born=self._born, **necks, **columns,
+                    n_vectors=n_vectors, reaches=packed_reaches(queue, spheres, model),
+                    s=queue.upload(np.append(spheres.scaled, np.zeros(spare))),
+                    rho=queue.upload(_padded(spheres.rho, spare)), sample=self._sample, radius_constants=constants,
+                    radii=queue.upload(spheres.radii), born=self._born, **necks, **columns,
                 ),
                 width=width, divisible=0, **macros,
             ),
@@ -166,10 +168,10 @@ class SampledRadii:
             self._staged[part] = given[part]
 
         in_parts(len(given), stage)
-        self._run.write(self._positions, self._staged)
-        self._run.write(self._sample, sample.astype(np.int32))
-        self._run.launch_bound(self._launches, 1)
-        return self._run.download(self._born, len(sample)).astype(np.float64)
+        self._queue.write(self._positions, self._staged)
+        self._queue.write(self._sample, sample.astype(np.int32))
+        self._queue.launch_bound(self._launches, 1)
+        return self._queue.download(self._born, len(sample)).astype(np.float64)
 
 
 def _slots(n: int, spare: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:

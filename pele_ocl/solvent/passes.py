@@ -15,7 +15,7 @@ from ..plan.conformations import Encoding
 from ..plan.outputs import Outputs
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
-from ..tiled.surface import Surface
+from ..tiled.surface import SurfaceBuffers
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Progress
@@ -24,7 +24,7 @@ from .result import TERMS
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
 ITEMS = 64  # of a work-group where tiles do not matter
@@ -43,14 +43,16 @@ class SolventPasses(TiledPasses):
     born: Sequence[BoundLaunch]
 
     def __init__(
-        self, run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel, encoding: Encoding,
+        self, queue: Queue, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel, encoding: Encoding,
         accuracy: float, energies: bool,
     ) -> None:  # fmt: skip
-        spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
-        super().__init__(run, atoms, tiles, encoding, model, spheres)
+        spheres = SphereTables.of(
+            queue, atoms, tiles, model, scaled_charges(atoms, model, queue.precision), layout.width
+        )
+        super().__init__(queue, atoms, tiles, encoding, model, spheres)
         self.layout, self.accuracy = layout, accuracy
         self.energies, self.n_columns = energies, RADII + (len(TERMS) if energies else 0)
-        self.surface = Surface.of(run, atoms, tiles, model) if energies else None
+        self.surface = SurfaceBuffers.of(queue, atoms, tiles, model) if energies else None
 
     def make(self, most: int) -> None:
         """Make buffers for up to `most` conformations, then the launches; called once."""
@@ -75,29 +77,29 @@ class SolventPasses(TiledPasses):
         """Ordered pairs of a conformation, the cost of a step."""
         return float(len(self.atoms)) ** 2
 
-    def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
-        if self.joined and not run.profile and tell is None and n_conformations <= self.most_joined:
-            run.launch_bound(self.joined, n_conformations)
+    def launch(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
+        if self.joined and not queue.profile and tell is None and n_conformations <= self.most_joined:
+            queue.launch_bound(self.joined, n_conformations)
             return
         steps = 2 if self.energies else 1
-        self.launch_radii(run, n_conformations, tell and (lambda share: tell(share / steps)))
-        self.launch_energy(run, n_conformations, tell and (lambda share: tell((1 + share) / 2)))
+        self.launch_radii(queue, n_conformations, tell and (lambda share: tell(share / steps)))
+        self.launch_energy(queue, n_conformations, tell and (lambda share: tell((1 + share) / 2)))
 
-    def launch_radii(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
+    def launch_radii(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
         """Make the steps to the Born radii alone."""
-        run.begin_step("place")
-        run.launch_bound(self.placing, n_conformations)
-        run.begin_step("born")
-        self._launch_born(run, n_conformations, tell)
+        queue.begin_step("place")
+        queue.launch_bound(self.placing, n_conformations)
+        queue.begin_step("born")
+        self._launch_born(queue, n_conformations, tell)
 
-    def launch_energy(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
+    def launch_energy(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
         """Make the step from Born radii to energies."""
-        run.begin_step("energy")
-        run.launch_bound(self.energy, n_conformations, tell)
+        queue.begin_step("energy")
+        queue.launch_bound(self.energy, n_conformations, tell)
 
-    def seconds(self, run: Run) -> Mapping[str, float]:
-        place, energy = (run.launched_seconds(run.step(name)) for name in ("place", "energy"))
-        born = self._born_seconds(run)
+    def seconds(self, queue: Queue) -> Mapping[str, float]:
+        place, energy = (queue.launched_seconds(queue.step(name)) for name in ("place", "energy"))
+        born = self._born_seconds(queue)
         return {"place": place, "born": born, "energy": energy, "kernel": born + energy}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
@@ -135,11 +137,11 @@ class SolventPasses(TiledPasses):
         """List the launches that make ready for the potential, unless the Born radii's do."""
         return []
 
-    def _launch_born(self, run: Run, n_conformations: int, tell: Progress | None) -> None:
-        run.launch_bound(self.born, n_conformations, tell)
+    def _launch_born(self, queue: Queue, n_conformations: int, tell: Progress | None) -> None:
+        queue.launch_bound(self.born, n_conformations, tell)
 
-    def _born_seconds(self, run: Run) -> float:
-        return run.launched_seconds(run.step("born"))
+    def _born_seconds(self, queue: Queue) -> float:
+        return queue.launched_seconds(queue.step("born"))
 
     def of_atoms(self, name: str, arguments: Arguments) -> BoundLaunch:
         """Bind a kernel of cl/solvent/atoms.cl. arguments : its own, beside the ones of all kernels there"""
@@ -158,7 +160,7 @@ class SolventPasses(TiledPasses):
             n_tiles=n_tiles, tiles_per_chunk=tiles_per_chunk, counts=spheres.counts, **self.potential_model,
             **self.columns, **self.named("points", "inv_born", "origins", "extents", "potential"),
         )  # fmt: skip
-        return self.run.bind(
+        return self.queue.bind(
             "solvent/energy.cl", "gb_potential", layout.shape(self.tiles, n_chunks), layout.group, arguments,
             width=layout.width, cost=self.pairs, TILE=layout.tile, VECTORS=layout.vectors,
             SCREENED=int(model.kappa > 0),
@@ -181,7 +183,7 @@ class SolventPasses(TiledPasses):
             return []
         return [
             surface.energies(self, False),
-            self.run.bind(
+            self.queue.bind(
                 "solvent/surface.cl", "keep_surface", (n_heavy, 1), (ITEMS, 1),
                 dict(
                     n_atoms=len(self.atoms), n_heavy=n_heavy, n_columns=self.n_columns,

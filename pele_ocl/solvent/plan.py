@@ -11,7 +11,7 @@ import numpy as np
 from ..arguments import flag
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
-from ..opencl.shared import LEAF
+from ..opencl.interface import LEAF
 from ..plan.conformations import Encoding, check_span
 from ..plan.evaluator import Failures
 from ..plan.outputs import Outputs
@@ -119,24 +119,24 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             passes = evaluator.passes
             encoded = np.empty((1, 3 * len(self.atoms)), passes.encoding.dtype)
             evaluator.encode(self.atoms.positions[np.newaxis], slice(0, 1), encoded, Failures(1))
-            run = passes.run.anew(True)
-            run.write(passes.buffers["positions"], encoded)
-            passes.launch_radii(run, 1)
-            return run.kernel_seconds
+            queue = passes.queue.anew(True)
+            queue.write(passes.buffers["positions"], encoded)
+            passes.launch_radii(queue, 1)
+            return queue.kernel_seconds
 
     def _prepare(self, m: int) -> Pipeline:
-        from ..opencl.run import Run
+        from ..opencl.queue import Queue
 
         each = []
         for device in self.devices:
-            run = Run(device, self.precision)
+            queue = Queue(device, self.precision)
             passes = VARIANTS[self.variant].run(
-                run, self.atoms, self._tiles, self.layout, self.model, self._encoding, self.accuracy or DEFAULT,
+                queue, self.atoms, self._tiles, self.layout, self.model, self._encoding, self.accuracy or DEFAULT,
                 self._energies,
             )  # fmt: skip
             passes.make(m)
             each.append(passes)
-            run.finish()  # evaluations may go to another queue
+            queue.finish()  # evaluations may go to another queue
         return Pipeline(self.atoms, shared(each), partial(_explain, self.model))
 
     @property

@@ -21,7 +21,7 @@ from .variants import VARIANTS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.timing import Event
 
     Named = Device | int | str | None  # a device, or what stands for one
@@ -35,12 +35,12 @@ class SharedPasses(Passes):
 
     def __init__(self, each: Sequence[Tree]) -> None:
         first = each[0]
-        super().__init__(first.run, first.encoding, first.n_atoms)
+        super().__init__(first.queue, first.encoding, first.n_atoms)
         self.n_results, self.buffers = first.n_results, first.buffers
         self.batch = min(passes.batch for passes in each)
         self.most_at_once = min(passes.most_at_once for passes in each)
         self.each = each
-        self._runs: WeakKeyDictionary[Run, list[Run]] = WeakKeyDictionary()
+        self._queues: WeakKeyDictionary[Queue, list[Queue]] = WeakKeyDictionary()
         tiles = first.tiles
         bounds = np.linspace(0, len(tiles), len(each) + 1).astype(int).tolist()
         self._slots = [slice(start * tiles.size, end * tiles.size) for start, end in pairwise(bounds)]
@@ -49,34 +49,34 @@ class SharedPasses(Passes):
             passes.narrow(start, end)
 
     def start(
-        self, run: Run, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
+        self, queue: Queue, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
     ) -> tuple[Event, Event]:
-        runs = [run, *(passes.run.anew(run.profile) for passes in self.each[1:])]
-        self._runs[run] = runs[1:]  # not itself, or none would ever be let go
+        queues = [queue, *(passes.queue.anew(queue.profile) for passes in self.each[1:])]
+        self._queues[queue] = queues[1:]  # not itself, or none would ever be let go
         m, n_slots = len(positions), self.each[0].tiles.n_slots
-        inverses = np.empty((m, n_slots), run.dtype)
+        inverses = np.empty((m, n_slots), queue.dtype)
         n_columns = self.each[0].n_columns
-        parts = [np.empty((m, n_columns, self.n_atoms), run.dtype) for _ in runs]
+        parts = [np.empty((m, n_columns, self.n_atoms), queue.dtype) for _ in queues]
 
         def radii(k: int) -> None:
             passes = self.each[k]
-            runs[k].write(passes.buffers["positions"], positions)
-            passes.launch_radii(runs[k], m, _half(tell, k, 0))
-            found = runs[k].download(passes.buffers["inv_born"], m * n_slots).reshape(m, n_slots)
+            queues[k].write(passes.buffers["positions"], positions)
+            passes.launch_radii(queues[k], m, _half(tell, k, 0))
+            found = queues[k].download(passes.buffers["inv_born"], m * n_slots).reshape(m, n_slots)
             inverses[:, self._slots[k]] = found[:, self._slots[k]]
 
         def energies(k: int) -> None:
             passes = self.each[k]
-            runs[k].write(passes.buffers["inv_born"], inverses)
-            passes.launch_energy(runs[k], m, _half(tell, k, 1))
+            queues[k].write(passes.buffers["inv_born"], inverses)
+            passes.launch_energy(queues[k], m, _half(tell, k, 1))
 
         def read(k: int) -> None:
-            runs[k].read(parts[k], self.each[k].buffers["results"])
+            queues[k].read(parts[k], self.each[k].buffers["results"])
 
         for step in (radii, energies, read) if self.each[0].energies else (radii, read):
             self._on_all(step)
         self._merge(parts, results.reshape(m, n_columns, -1))
-        done = run.start_write(self.buffers["positions"], positions)  # an event to wait for
+        done = queue.start_write(self.buffers["positions"], positions)  # an event to wait for
         return done, done
 
     def _on_all(self, step: Callable[[int], None]) -> None:
@@ -88,12 +88,12 @@ class SharedPasses(Passes):
         for part, own in zip(parts, self._own, strict=True):
             results[..., own] = part[..., own]
 
-    def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
+    def launch(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
         raise InputError("several devices pass by the host in each evaluation; it cannot be repeated on the device")
 
-    def seconds(self, run: Run) -> Mapping[str, float]:
+    def seconds(self, queue: Queue) -> Mapping[str, float]:
         """Seconds of the device that was busy longest, step by step."""
-        each = [passes.seconds(own) for passes, own in zip(self.each, [run, *self._runs[run]], strict=True)]
+        each = [passes.seconds(own) for passes, own in zip(self.each, [queue, *self._queues[queue]], strict=True)]
         return {name: max(seconds[name] for seconds in each) for name in each[0]}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
@@ -111,7 +111,7 @@ def shared(each: Sequence[SolventPasses]) -> Passes:
         return each[0]
     trees = [passes for passes in each if isinstance(passes, Tree)]
     if len(trees) != len(each):
-        raise InputError(f"{each[0].run.device} and others cannot share a variant that is for one device alone")
+        raise InputError(f"{each[0].queue.device} and others cannot share a variant that is for one device alone")
     return SharedPasses(trees)
 
 
@@ -134,7 +134,7 @@ def others_like(first: Device, others: Sequence[Named], precision: str, variant:
 
     if others and not VARIANTS[variant].shared:
         able = " or ".join(name for name, each in VARIANTS.items() if each.shared)
-        raise InputError(f"the variant {variant} runs on one device; choose {able} to share the work of several")
+        raise InputError(f"the variant {variant} queues on one device; choose {able} to share the work of several")
     chosen = [get_device(other) for other in others]
     for device in chosen:
         device.require_precision(precision)

@@ -49,14 +49,14 @@ class Tiled(SolventPasses):
         """Each atom by itself."""
         layout, spheres, n_tiles = self.layout, self.spheres, len(self.tiles)
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
-        dispatch = self.run.upload(born_dispatch(self.tiles, layout.row, tiles_per_chunk), np.int32)
+        dispatch = self.queue.upload(born_dispatch(self.tiles, layout.row, tiles_per_chunk), np.int32)
         arguments = dict(
             n_tiles=n_tiles, first_frozen=n_tiles, tiles_per_chunk=tiles_per_chunk, rho=spheres.rho,
             counts=spheres.counts, dispatch=dispatch, **self.reaches, **self.columns,
             **self.named("spheres", "series", "origins", "extents", "sums"),
         )  # fmt: skip
         return [
-            self.run.bind(
+            self.queue.bind(
                 "solvent/tiled.cl", "born_sums", (layout.rows(n_tiles), n_chunks * layout.split),
                 (layout.tile // layout.width, layout.split), arguments, width=layout.width, cost=self.pairs,
                 TILE=layout.tile, ROW=layout.row, SHARES=layout.split, **self.integral_macros,
@@ -64,9 +64,9 @@ class Tiled(SolventPasses):
         ]  # fmt: skip
 
     def _joined(self) -> list[BoundLaunch]:
-        layout, spheres, n_tiles, run = self.layout, self.spheres, len(self.tiles), self.run
+        layout, spheres, n_tiles, queue = self.layout, self.spheres, len(self.tiles), self.queue
         is_small = 0 < self.most_joined and layout.vectors == layout.row == 1 and layout.shares == layout.split
-        if not (layout.joined and is_small and run.device.kind == "GPU" and run.device.has_device_fence):
+        if not (layout.joined and is_small and queue.device.kind == "GPU" and queue.device.has_device_fence):
             return []
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
         n_groups = -(-n_tiles // layout.split) + n_tiles * (n_chunks + -(-n_chunks // layout.split))
@@ -74,12 +74,12 @@ class Tiled(SolventPasses):
         arguments = dict(
             n_tiles=n_tiles, n_atoms=len(self.atoms), step=self.encoding.step, tiles_per_chunk=tiles_per_chunk,
             counts=spheres.counts, rho=spheres.rho, radii=spheres.intrinsic,
-            arrivals=run.zeros(most * n_tiles, np.int32), counters=run.zeros(most * COUNTERS, np.int32),
+            arrivals=queue.zeros(most * n_tiles, np.int32), counters=queue.zeros(most * COUNTERS, np.int32),
             **self.reaches, **self.solvent_constants(), **self.potential_model, **self.place_arguments(),
             **self.named("positions", "sums", "inv_born", "potential", "results"),
         )  # fmt: skip
         return [
-            run.bind(
+            queue.bind(
                 "solvent/joined.cl", "joined", (n_groups * layout.tile, layout.split), (layout.tile, layout.split),
                 arguments, TILE=layout.tile, ROW=1, SHARES=layout.split, VECTORS=1, FUSED=1, ENERGIES=1,
                 SCREENED=int(self.model.kappa > 0), **self.encoding.macros, **self.integral_macros, **self.gb_macros,
@@ -97,7 +97,7 @@ class Tiled(SolventPasses):
             **self.named("x", "y", "z", "series", "origins", "extents", "sums"),
         )  # fmt: skip
         return [
-            self.run.bind(
+            self.queue.bind(
                 "solvent/blocks.cl", "born_sums_blocks", (n_parts, 1), (1, 1),
                 dict(first_tile=first, last_tile=last, **arguments), width=layout.width,
                 cost=self.pairs * (last - first) / n_tiles, divisible=0, TILE=layout.tile, **self.integral_macros,

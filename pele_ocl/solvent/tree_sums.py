@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..opencl.shared import LEAF, MOMENTS
+from ..opencl.interface import LEAF, MOMENTS
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
 from ..tiles import Tiles
@@ -99,7 +99,7 @@ class TreeSums:
 
     def launches(self, passes: TiledPasses, sums: str) -> list[BoundLaunch]:
         """List the launches that leave Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
-        levels = passes.run.upload(self.firsts, np.int32)
+        levels = passes.queue.upload(self.firsts, np.int32)
         most = tolerance(self.accuracy, self.model)
         walk = dict(  # TREE_ARGUMENTS of cl/solvent/tree.clh
             n_tiles=len(self.tiles), n_boxes=self.firsts[-1], trunk_level=len(self.counts) - 1, levels=levels,
@@ -125,7 +125,7 @@ class TreeSums:
             **passes.named("origins", "middles", "moments"),
         )  # fmt: skip
         return [
-            passes.run.bind(
+            passes.queue.bind(
                 "solvent/boxes.cl", "box_moments", ((self.firsts[end] - self.firsts[level]) * lanes, 1), (lanes, 1),
                 dict(first_level=level, first_box=self.firsts[level], **arguments), width=width, LANES=lanes,
                 **self._macros(passes),
@@ -136,7 +136,7 @@ class TreeSums:
 
     def _vectors(self, passes: TiledPasses, walk: Arguments) -> BoundLaunch:
         width = self.shape.width
-        return passes.run.bind(
+        return passes.queue.bind(
             "solvent/tree.cl", "born_sums_tree", (len(self.tiles), self.n_parts), (1, 1),
             {**walk, **passes.named("x", "y", "z")}, width=width, cost=self._cost, VECTORS=self.tiles.size // width,
             MOST_OPEN=self._most_open(LOOKS), **self._macros(passes),
@@ -144,7 +144,7 @@ class TreeSums:
 
     def _groups(self, passes: TiledPasses, walk: Arguments) -> BoundLaunch:
         own, tile = self.shape.own, self.tiles.size
-        return passes.run.bind(
+        return passes.queue.bind(
             "solvent/tree_groups.cl", "born_sums_tree_groups", (-(-len(self.tiles) // own) * tile, self.n_parts),
             (tile, 1), walk, cost=self._cost, OWN=own, MOST_OPEN=self._most_open(tile),
             **self._macros(passes),

@@ -13,7 +13,7 @@ from ..gb_models import Necks
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
 
@@ -31,7 +31,7 @@ class NeckTables:
     necks: Buffer
 
     @classmethod
-    def of(cls, run: Run, necks: Necks, order: NDArray[np.intp], used: NDArray[np.bool_], width: int) -> NeckTables:
+    def of(cls, queue: Queue, necks: Necks, order: NDArray[np.intp], used: NDArray[np.bool_], width: int) -> NeckTables:
         """Upload the tables for kernels of vectors of this width.
 
         order, used : (n_slots,) the atom of each slot, and whether the slot is that atom's place
@@ -41,7 +41,7 @@ class NeckTables:
         table = _by_kinds(necks)
         if width > 1:
             table = np.ascontiguousarray(table[:, kinds].transpose(0, 2, 1))
-        return cls(none + 1, run.upload(kinds, np.int32), run.upload(table))
+        return cls(none + 1, queue.upload(kinds, np.int32), queue.upload(table))
 
     @property
     def arguments(self) -> Arguments:

@@ -17,7 +17,7 @@ from .tables import SphereTables
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
 
@@ -28,9 +28,9 @@ class TiledPasses(Passes):
     """
 
     def __init__(
-        self, run: Run, atoms: Atoms, tiles: Tiles, encoding: Encoding, model: SolventModel, spheres: SphereTables
+        self, queue: Queue, atoms: Atoms, tiles: Tiles, encoding: Encoding, model: SolventModel, spheres: SphereTables
     ) -> None:
-        super().__init__(run, encoding, len(atoms))
+        super().__init__(queue, encoding, len(atoms))
         self.atoms, self.tiles, self.model, self.spheres = atoms, tiles, model, spheres
 
     def allocate(
@@ -66,7 +66,9 @@ class TiledPasses(Passes):
         """Bind a kernel of a work-group a tile, with so many work-items a slot. arguments : all but n_tiles"""
         tile = self.tiles.size
         shape, group = (self.tiles.n_slots, shares), (tile, shares)
-        return self.run.bind(file, name, shape, group, {"n_tiles": len(self.tiles), **arguments}, TILE=tile, **defines)
+        return self.queue.bind(
+            file, name, shape, group, {"n_tiles": len(self.tiles), **arguments}, TILE=tile, **defines
+        )
 
     @property
     def reaches(self) -> Arguments:
@@ -77,7 +79,7 @@ class TiledPasses(Passes):
     @property
     def integral_macros(self) -> dict[str, int]:
         """Build definitions of kernels that compute Born integrals or their slopes."""
-        return series_macros(self.run.precision) | self.model.integral_definitions
+        return series_macros(self.queue.precision) | self.model.integral_definitions
 
     @property
     def gb_macros(self) -> dict[str, int]:
@@ -86,7 +88,7 @@ class TiledPasses(Passes):
 
     def solvent_constants(self) -> Arguments:
         """Give the solvent model to kernels of single atoms, cl/energy/terms.clh: RADIUS_CONSTANTS and the solvent."""
-        model, vector4 = self.model, self.run.vector4
+        model, vector4 = self.model, self.queue.vector4
         return dict(
             radius_constants=self.spheres.constants or vector4(*model.radius_constants),
             solvent=vector4(model.outside, model.kappa, 4 * np.pi * model.ace_tension, model.probe_radius),

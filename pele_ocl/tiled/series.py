@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..atoms import Floats
-from ..opencl.shared import READY_TERMS, SANDER_TERMS
+from ..opencl.interface import READY_TERMS, SANDER_TERMS
 from ..variant import PRECISIONS
 
 # Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out; what is left

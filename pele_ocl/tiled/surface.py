@@ -17,7 +17,7 @@ from ..tiles import Tiles
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
     from .passes import TiledPasses
 
 NEIGHBOURS = 192  # that an atom may have; in folded proteins it has up to 70
@@ -27,7 +27,7 @@ ITEMS = 64  # of an atom on GPUs
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class SurfaceBuffers:
     """Buffers of the heavy atoms in the order of the tiles' slots; cl/common/surface.cl says what is in them."""
 
     n_heavy: int
@@ -39,7 +39,7 @@ class Surface:
     traits: Buffer
 
     @classmethod
-    def of(cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel) -> Surface | None:
+    def of(cls, queue: Queue, atoms: Atoms, tiles: Tiles, model: SolventModel) -> SurfaceBuffers | None:
         """Upload the tables of a molecule; None if the model has another nonpolar term."""
         if model.surface != "lcpo":
             return None
@@ -55,8 +55,8 @@ class Surface:
         by_slot[slots] = reach[heavy]
         starts = np.searchsorted(slots, tiles.size * np.arange(len(tiles) + 1))
         return cls(
-            len(heavy), run.upload(tiles.largest(reach)), run.upload(starts, np.int32),
-            run.upload(slots, np.int32), run.upload(heavy, np.int32), run.upload(by_slot), run.upload(traits),
+            len(heavy), queue.upload(tiles.largest(reach)), queue.upload(starts, np.int32),
+            queue.upload(slots, np.int32), queue.upload(heavy, np.int32), queue.upload(by_slot), queue.upload(traits),
         )  # fmt: skip
 
     @property
@@ -66,22 +66,22 @@ class Surface:
 
     def energies(self, passes: TiledPasses, gradient: bool) -> BoundLaunch:
         """Bind the launch that fills "pulls"; positions must be in the tiles."""
-        run, tiles = passes.run, passes.tiles
-        items, width = shape_for(run)
+        queue, tiles = passes.queue, passes.tiles
+        items, width = shape_for(queue)
         groups = len(tiles) if items == 1 else items * self.n_heavy
         arguments = dict(
             n_tiles=len(tiles), n_heavy=self.n_heavy, largest=self.largest, starts=self.starts, slots=self.slots,
             radii=self.radii, traits=self.traits, **passes.named("x", "y", "z", "origins", "extents", "pulls"),
         )  # fmt: skip
-        return run.bind(
+        return queue.bind(
             "common/surface.cl", "lcpo_energies", (groups, 1), (items, 1), arguments, width=width,
             TILE=tiles.size, GROUP=items, NEIGHBOURS=NEIGHBOURS, TILES_AROUND=TILES_AROUND, GRADIENT=int(gradient),
         )  # fmt: skip
 
 
-def shape_for(run: Run) -> tuple[int, int]:
+def shape_for(queue: Queue) -> tuple[int, int]:
     """Work-items of an atom, and reals in a vector."""
-    return (1, run.device.vector_width(run.precision)) if run.device.kind == "CPU" else (ITEMS, 1)
+    return (1, queue.device.vector_width(queue.precision)) if queue.device.kind == "CPU" else (ITEMS, 1)
 
 
 def check_surface(atoms: Atoms, model: SolventModel) -> None:

@@ -12,7 +12,7 @@ from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
 from ..gb_models import Spheres
 from ..gb_models.necks import REACH
-from ..opencl.shared import REACHES
+from ..opencl.interface import REACHES
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
 from .necks import NeckTables
@@ -20,14 +20,14 @@ from .series import series_coefficients
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ..opencl.queue import Queue
 
 
 @dataclass(frozen=True, eq=False)
 class SphereTables:
     """Buffers of the atoms in the order of the tiles' slots; unused slots hold spheres of no radius and no charge.
 
-    reaches : Reaches of pele_ocl/opencl/shared.py
+    reaches : Reaches of pele_ocl/opencl/interface.py
     order, counts : (n_slots,) the atom of each slot, (n_tiles,) atoms of each tile
     rho, scaled, charges : (n_slots,) offset radius, scaled radius, charge
     coefficients : (n_slots, 8) of the HCT series, the first is left free
@@ -52,7 +52,9 @@ class SphereTables:
     necks: NeckTables | None
 
     @classmethod
-    def of(cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats, width: int) -> SphereTables:
+    def of(
+        cls, queue: Queue, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats, width: int
+    ) -> SphereTables:
         """Upload the tables of a molecule.
 
         charges : (n,) in the unit that the kernels want
@@ -63,26 +65,26 @@ class SphereTables:
         coefficients = series_coefficients(by_slot, model.series_first)
         constants, necks = spheres.constants, spheres.necks
         return cls(
-            packed_reaches(run, spheres, model),
-            run.upload(tiles.order, np.int32),
-            run.upload(tiles.counts, np.int32),
-            run.upload(spheres.rho[tiles.order]),
-            run.upload(by_slot),
-            run.upload(tiles.by_slot(charges)),
-            run.upload(np.column_stack([np.zeros(tiles.n_slots), coefficients.T])),
-            run.upload(coefficients),
-            run.upload(tiles.largest(np.abs(spheres.scaled))),
-            run.upload(spheres.radii[tiles.order]),
-            None if constants is None else run.upload(constants[tiles.order]),
-            None if necks is None else NeckTables.of(run, necks, tiles.order, tiles.used, width),
+            packed_reaches(queue, spheres, model),
+            queue.upload(tiles.order, np.int32),
+            queue.upload(tiles.counts, np.int32),
+            queue.upload(spheres.rho[tiles.order]),
+            queue.upload(by_slot),
+            queue.upload(tiles.by_slot(charges)),
+            queue.upload(np.column_stack([np.zeros(tiles.n_slots), coefficients.T])),
+            queue.upload(coefficients),
+            queue.upload(tiles.largest(np.abs(spheres.scaled))),
+            queue.upload(spheres.radii[tiles.order]),
+            None if constants is None else queue.upload(constants[tiles.order]),
+            None if necks is None else NeckTables.of(queue, necks, tiles.order, tiles.used, width),
         )
 
 
-def packed_reaches(run: Run, spheres: Spheres, model: SolventModel) -> np.void:
+def packed_reaches(queue: Queue, spheres: Spheres, model: SolventModel) -> np.void:
     """Pack how far spheres and necks reach, for kernels."""
     necks = spheres.necks
     return REACHES.pack(
-        run.precision,
+        queue.precision,
         largest_rho=float(spheres.rho.max()),
         neck_excess=0.0 if necks is None else REACH / 2 + model.offset,
         neck=0.0 if necks is None else necks.reach,

@@ -27,7 +27,7 @@ from .frames import FrameWords
 from .reading import Paths, Trajectory, opened
 from .recording import Settings, joined, numbers_of, recorder_for
 from .selection import Selection
-from .streaming import SURFACE_AREA, Evaluate, Evaluated, Part, ResultsOver, results_over
+from .streaming import SURFACE_AREA, Evaluate, FrameResults, PieceResults, ResultsOver, results_over
 
 FrameBatch = EnergyBatch | SolventBatch | NonbondBatch
 AnyPlan = Energy | Solvent | Nonbond
@@ -132,10 +132,10 @@ def batches_over(
 
 
 def recorded(
-    frames: Trajectory, evaluate: Evaluate[Evaluated], workers: int = 1, *, output: str | PathLike[str] | None,
+    frames: Trajectory, evaluate: Evaluate[FrameResults], workers: int = 1, *, output: str | PathLike[str] | None,
     resume: bool, settings: Settings, tell: Callable[[float], None] | None = None,
     over: ResultsOver = results_over,
-) -> Iterator[Part[Evaluated]]:  # fmt: skip
+) -> Iterator[PieceResults[FrameResults]]:  # fmt: skip
     """Yield the results of frames as `results_over` does, each written to `output` if it is given.
 
     If a run is resumed, the first part has the results that were there already. tell : with the number of all frames
@@ -149,10 +149,10 @@ def recorded(
         first = recorder.done
         if earlier is not None:
             recorder.require_terms(earlier)
-            yield Part(frames.frames[:first], earlier, is_earlier=True)
+            yield PieceResults(frames.frames[:first], earlier, is_earlier=True)
         told = None if tell is None else lambda done: tell(first + done)
 
-        def append(results: Evaluated, before: Future[None] | None) -> None:
+        def append(results: FrameResults, before: Future[None] | None) -> None:
             if before is not None:
                 before.result()  # nothing may stand behind rows that could not be written
             recorder.append(results)
@@ -167,19 +167,19 @@ def recorded(
             each.result()
 
 
-def evaluate_with(plan: AnyPlan, per_residue: bool = False) -> Evaluate[Evaluated]:
+def evaluate_with(plan: AnyPlan, per_residue: bool = False) -> Evaluate[FrameResults]:
     """Make the function that evaluates positions by a plan and keeps the energies and, if any, the surface area.
 
     per_residue : keep energies of residues, too, which a plan per atom has
     """
 
-    def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
+    def evaluate(positions: Positions, progress: Progress | None) -> FrameResults:
         batch: FrameBatch = plan.evaluate_batch(positions, progress, errors="record")
         columns = batch.terms.columns()
         if has_area(plan.model, batch.terms.names):
             columns[SURFACE_AREA] = batch.terms.nonpolar / plan.model.surface_tension
         residues = batch.per_residue().columns() if per_residue and isinstance(batch, EnergyBatch) else {}
-        return Evaluated(columns, batch.errors, residues)
+        return FrameResults(columns, batch.errors, residues)
 
     return evaluate
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arguments import choice, file_path, file_paths, instance, whole_number
 from ..atoms import Atoms, Floats
-from ..atoms.selection import Described
+from ..atoms.selection import SelectableAtoms
 from ..contract import IMAGES, FrameContract, Image
 from ..errors import FormatError, InputError
 from .files import AtomChoice, FrameFile, LastOpenFile, MemoryFile, Positions, held_frames, open_frames
@@ -177,7 +177,9 @@ class Trajectory:
                 counts.append(file.n_frames)
         return n_atoms, counts, partial
 
-    def _choice(self, select: Selection | None, atoms: Atoms | None, names: Described | None) -> tuple[AtomChoice, int]:
+    def _choice(
+        self, select: Selection | None, atoms: Atoms | None, names: SelectableAtoms | None
+    ) -> tuple[AtomChoice, int]:
         """Choose the atoms of a frame, and count them; names : of the topology, if there is one"""
         n = self.n_file_atoms
         if names is not None and names.n_atoms != n:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import array, described
 from ..atoms import Atoms, Structure
-from ..atoms.selection import Described
+from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
 from ..errors import InputError
 from ..formats import is_topology, read_structure_or_atoms, read_topology
@@ -17,7 +17,7 @@ from ..formats import is_topology, read_structure_or_atoms, read_topology
 Selection = str | Words | slice | ArrayLike
 
 
-def selected_atoms(select: Selection, n_atoms: int, names: Described | None) -> NDArray[np.intp]:
+def selected_atoms(select: Selection, n_atoms: int, names: SelectableAtoms | None) -> NDArray[np.intp]:
     """Indices (k,) of the atoms that a selection names, rising where it is a text.
 
     select : a text, also as atoms.selection.Selection, a slice, (n_atoms,) booleans or (k,) indices
@@ -33,7 +33,7 @@ def selected_atoms(select: Selection, n_atoms: int, names: Described | None) -> 
                 f"the selection {words.text[:60]!r} is about names, which a trajectory lacks; give a structure of all "
                 "its atoms by --topology, or indices, such as 'index 0:331'"
             )
-        chosen = np.flatnonzero(words.mask_of(Described(n_atoms) if names is None else names))
+        chosen = np.flatnonzero(words.mask_of(SelectableAtoms(n_atoms) if names is None else names))
     elif isinstance(select, slice):
         chosen = everyone[select]
     else:
@@ -47,14 +47,14 @@ def selected_atoms(select: Selection, n_atoms: int, names: Described | None) -> 
     return chosen
 
 
-def described_file(path: str | PathLike[str]) -> Described:
+def described_file(path: str | PathLike[str]) -> SelectableAtoms:
     """Describe the atoms of a structure file or a topology. Raises FormatError if it cannot be read."""
     found = read_topology(path).parameters if is_topology(path) else read_structure_or_atoms(path)
     if isinstance(found, Structure):
-        return Described(len(found.labels), found.labels, found.positions)
-    return Described(len(found), found.labels, None if is_topology(path) else found.positions, found.types)
+        return SelectableAtoms(len(found.labels), found.labels, found.positions)
+    return SelectableAtoms(len(found), found.labels, None if is_topology(path) else found.positions, found.types)
 
 
-def described_atoms(atoms: Atoms) -> Described | None:
+def described_atoms(atoms: Atoms) -> SelectableAtoms | None:
     """Describe the atoms with all that is known of them, None if they have no names."""
-    return None if atoms.labels is None else Described(len(atoms), atoms.labels, atoms.positions, atoms.types)
+    return None if atoms.labels is None else SelectableAtoms(len(atoms), atoms.labels, atoms.positions, atoms.types)

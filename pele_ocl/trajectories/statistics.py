@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from .streaming import Evaluated
+from .streaming import FrameResults
 
 
 class Statistics:
@@ -21,7 +21,7 @@ class Statistics:
         self._names: tuple[str, ...] = ()
         self._mean = self._squares = self._lowest = self._highest = np.zeros(0)
 
-    def add(self, results: Evaluated) -> None:
+    def add(self, results: FrameResults) -> None:
         """Let further frames count."""
         energies = {name: column for name, column in results.columns.items() if column.dtype.kind == "f"}
         table = np.stack([np.asarray(column, np.float64) for column in energies.values()])

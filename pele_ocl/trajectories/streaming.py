@@ -25,7 +25,7 @@ _PIECE_SECONDS = 1.0  # after which results are recorded
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluated:
+class FrameResults:
     """Results of neighbouring frames.
 
     columns : name -> (m,) numbers, the terms in kcal/mol, their total and the surface area; NaN where a frame failed
@@ -45,7 +45,7 @@ Evaluate = Callable[[Positions, Progress | None], T]
 
 
 @dataclass(frozen=True, eq=False)
-class Part(Generic[T]):
+class PieceResults(Generic[T]):
     """Results of neighbouring frames.
 
     frames : their numbers; is_earlier : whether an earlier run computed them
@@ -62,10 +62,10 @@ class ResultsOver(Protocol):
     def __call__(
         self, frames: Trajectory, evaluate: Evaluate[T], *, first: int = 0, workers: int = 1,
         tell: Callable[[float], None] | None = None,
-    ) -> Iterator[Part[T]]: ...  # fmt: skip
+    ) -> Iterator[PieceResults[T]]: ...  # fmt: skip
 
 
-class Pace:
+class PieceSize:
     """Number of frames in a piece: as many as a device computes in about a second, or a few chunks."""
 
     def __init__(self, n_atoms: int) -> None:
@@ -85,24 +85,24 @@ class Pace:
 def results_over(
     frames: Trajectory, evaluate: Evaluate[T], *, first: int = 0, workers: int = 1,
     tell: Callable[[float], None] | None = None,
-) -> Iterator[Part[T]]:  # fmt: skip
+) -> Iterator[PieceResults[T]]:  # fmt: skip
     """Yield the results of frames in their order; memory is a few pieces.
 
     first : how many frames are left out at the start
     workers : pieces that are evaluated at a time
     tell : called with the number of frames done since the start, a fraction where a piece is under way
     """
-    pace, done = Pace(frames.n_atoms), 0
+    pace, done = PieceSize(frames.n_atoms), 0
 
-    def computed(piece: Piece, before: int) -> Part[T]:
+    def computed(piece: Piece, before: int) -> PieceResults[T]:
         start, m = time.perf_counter(), len(piece.frames)
         progress = None if tell is None or workers > 1 else lambda share: tell(before + share * m)
         results = evaluated(piece, evaluate, progress)
         pace.took(m, time.perf_counter() - start)
-        return Part(piece.frames, results)
+        return PieceResults(piece.frames, results)
 
     with ThreadPoolExecutor(workers) as pool:
-        under_way: deque[Future[Part[T]]] = deque()
+        under_way: deque[Future[PieceResults[T]]] = deque()
         for piece in ahead(frames.pieces(first, pace)):
             under_way.append(pool.submit(computed, piece, done))
             done += len(piece.frames)
@@ -116,7 +116,7 @@ def results_over(
 def evaluated(piece: Piece, evaluate: Evaluate[T], progress: Progress | None) -> T:
     """Evaluate a piece; unusable frames fail by the reason that the piece has."""
     results = evaluate(piece.usable(), progress)
-    if isinstance(results, Evaluated):
+    if isinstance(results, FrameResults):
         return cast(T, replace(results, errors={**results.errors, **piece.torn}, n_imaged=piece.n_imaged))
     if piece.torn and hasattr(results, "errors"):
         return replace(results, errors={**results.errors, **piece.torn})  # type: ignore[type-var]

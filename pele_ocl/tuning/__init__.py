@@ -10,15 +10,25 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..variant import Machine, Variant
 from .choices import RULES, SIZES, Choice, offered
-from .findings import Entry, Finding
+from .findings import BestChoice, Entry
 from .store import VARIABLE, TuningWarning, entries, tuning_path
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = [
-    "RULES", "SIZES", "Choice", "Entry", "Finding", "TuningWarning", "choices_for", "describe", "offered", "remembered",
-    "trying", "tuning_path",
+    "RULES",
+    "SIZES",
+    "BestChoice",
+    "Choice",
+    "Entry",
+    "TuningWarning",
+    "choices_for",
+    "describe",
+    "offered",
+    "remembered",
+    "trying",
+    "tuning_path",
 ]  # fmt: skip
 
 S = TypeVar("S")  # the host steps of a quantity's variants

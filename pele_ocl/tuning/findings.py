@@ -26,7 +26,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class BestChoice:
     """Best choice for one size.
 
     size : in the unit of SIZES
@@ -60,7 +60,7 @@ class Entry:
     pele_ocl: str
     kernels: str
     date: str
-    findings: tuple[Finding, ...]
+    findings: tuple[BestChoice, ...]
 
     def is_of(self, device: Device | Entry) -> bool:
         """Tell if it was measured on this device with its present driver."""
@@ -126,7 +126,7 @@ def _entry(item: dict[str, Json]) -> Entry:
     return Entry(**{name: _text(item, name) for name in names}, findings=tuple(findings))
 
 
-def _finding(item: dict[str, Json]) -> Finding:
+def _finding(item: dict[str, Json]) -> BestChoice:
     quantity, precision = _text(item, "quantity"), _text(item, "precision")
     if quantity not in SIZES or precision not in PRECISIONS:
         raise ValueError("a quantity or precision is not known")
@@ -135,7 +135,7 @@ def _finding(item: dict[str, Json]) -> Finding:
         raise ValueError("a setting has no name")
     choice = RULES if item.get("variant") is None else Choice(_text(item, "variant"), tuple(settings))
     size = _whole(item.get("size"), 1, LARGEST_SIZE, "a size")
-    return Finding(quantity, precision, size, choice, _milliseconds(item, "ms"), _milliseconds(item, "rules_ms"))
+    return BestChoice(quantity, precision, size, choice, _milliseconds(item, "ms"), _milliseconds(item, "rules_ms"))
 
 
 def _integer(digits: str) -> int:

@@ -36,7 +36,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Program:
+class Viewer:
     """A program that shows molecules.
 
     name : as it writes itself; suffix : of its scripts; write : the script of a scene
@@ -174,9 +174,7 @@ def _vmd(scene: Scene) -> list[str]:
 
 _ALL_READ = (".pdb", ".ent", ".cif", ".pqr", ".mol2", ".gro")
 PROGRAMS = {
-    "pymol": Program("PyMOL", ".pml", _pymol, (".dx", ".mrc"), (*_ALL_READ, ".mmcif", ".sdf")),
-    "chimerax": Program(
-        "ChimeraX", ".cxc", _chimerax, (".mrc", ".dx", ".ccp4", ".map"), (*_ALL_READ, ".mmcif", ".sdf")
-    ),
-    "vmd": Program("VMD", ".vmd", _vmd, (".dx",), _ALL_READ, gzip=False),
+    "pymol": Viewer("PyMOL", ".pml", _pymol, (".dx", ".mrc"), (*_ALL_READ, ".mmcif", ".sdf")),
+    "chimerax": Viewer("ChimeraX", ".cxc", _chimerax, (".mrc", ".dx", ".ccp4", ".map"), (*_ALL_READ, ".mmcif", ".sdf")),
+    "vmd": Viewer("VMD", ".vmd", _vmd, (".dx",), _ALL_READ, gzip=False),
 }

@@ -17,7 +17,7 @@ import numpy as np
 from pele_ocl.bench.minimize import minimizer_of, starts_of
 from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.minimize.seats import PlanSeats, seated
-from pele_ocl.opencl import Run
+from pele_ocl.opencl import Queue
 from pele_ocl.opencl.timing import seconds_of
 from pele_ocl.paths import shipped
 from pele_ocl.reading import read
@@ -27,16 +27,16 @@ FIRST = 30  # iterations before any is timed, so that there are pairs
 PROFILED = 10  # iterations by the device's clock
 
 
-def best(run: Run, work: Callable[[], None], count: int) -> tuple[float, float]:
+def best(queue: Queue, work: Callable[[], None], count: int) -> tuple[float, float]:
     """Measure the microseconds of one of `count` repeats, and the host's: the least of some rounds."""
     found = []
     for _ in range(ROUNDS):
-        run.finish()
+        queue.finish()
         begin = time.perf_counter()
         for _ in range(count):
             work()
         host = time.perf_counter() - begin
-        run.finish()
+        queue.finish()
         found.append((time.perf_counter() - begin, host))
     whole, host = map(min, zip(*found, strict=True))
     return 1e6 * whole / count, 1e6 * host / count
@@ -48,23 +48,24 @@ def show(name: str, options: argparse.Namespace) -> None:
     start = np.asarray(starts_of(atoms, 0.1, 1))
     plan = minimizer_of(atoms, "lbfgs", 0.0, "float32", options.device)
     with plan.energy._lent(1) as pipeline:
-        run = pipeline.passes.run.anew(False)
+        queue = pipeline.passes.queue.anew(False)
         steps = plan._iteration_of(pipeline.passes)
-        seats = PlanSeats(run, pipeline, steps)
+        seats = PlanSeats(queue, pipeline, steps)
         seats.enter(seated(plan, pipeline, start, [plan.free])[0])
         seats.iterate(FIRST)
         print(f"{name}, {len(atoms)} atoms, {plan.energy.variant} on {plan.energy.device}")
-        evaluation = best(run, lambda: run.launch_bound(steps.evaluation, 1), options.count)
-        iteration = best(run, lambda: steps.iterate(run, 1, 1), options.count)
+        evaluation = best(queue, lambda: queue.launch_bound(steps.evaluation, 1), options.count)
+        iteration = best(queue, lambda: seats.iterate(1), options.count)
         for label, (whole, host) in {"evaluation": evaluation, "iteration": iteration}.items():
             print(f"  {label:20s} {whole:8.1f} us, of the host {host:6.1f} us")
         print(f"  in evaluations       {iteration[0] / evaluation[0]:8.2f}", flush=True)
-        timed = run.anew(True)
-        run.finish()
-        steps.iterate(timed, 1, PROFILED)
+        timed = queue.anew(True)
+        queue.finish()
+        for k in range(PROFILED):
+            timed.launch_bound(steps.both[(seats.count + k) % 2], 1)
         timed.finish()
-        for k, kept in enumerate(steps.alone[0]):
-            own = timed.events[k :: len(steps.alone[0])]
+        for k, kept in enumerate(steps.both[0]):
+            own = timed.events[k :: len(steps.both[0])]
             print(f"    {kept.kernel.name:18s} {1e6 * np.median([seconds_of(event) for event in own]):8.2f} us")
 
 

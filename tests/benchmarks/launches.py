@@ -15,7 +15,7 @@ import numpy as np
 import pyopencl as cl
 
 from pele_ocl.bench.timing import wall_seconds_of_many
-from pele_ocl.opencl import Device, Run, get_device
+from pele_ocl.opencl import Device, Queue, get_device
 
 BUFFERS = (1, 5, 10, 20, 30)
 ATOMS = (1_231, 4_427, 30_211)
@@ -38,18 +38,18 @@ def seconds_a_launch(device: Device, n_buffers: int) -> float:
 
 def seconds_a_call(device: Device, n_atoms: int, n_launches: int, staged: bool = True) -> float:
     """Time positions (n, 3) float64 in, launches with ten buffers each, and results (n, 4) float32 out."""
-    (kernel, _kept), run = empty_kernel(device, 10), Run(device, "float32", profile=False)
+    (kernel, _kept), queue = empty_kernel(device, 10), Queue(device, "float32", profile=False)
     positions, results = np.zeros(3 * n_atoms), np.zeros(4 * n_atoms, np.float32)
     if staged:
-        positions, results = run.host_array(positions.shape, np.float64), run.host_array(results.shape)
-    inputs, outputs = run.empty(3 * n_atoms, np.float64), run.empty(4 * n_atoms)
+        positions, results = queue.host_array(positions.shape, np.float64), queue.host_array(results.shape)
+    inputs, outputs = queue.empty(3 * n_atoms, np.float64), queue.empty(4 * n_atoms)
 
     def call(count: int) -> None:
         for _ in range(count):
-            written = run.start_write(inputs, positions)
+            written = queue.start_write(inputs, positions)
             for _ in range(n_launches):
-                cl.enqueue_nd_range_kernel(run.queue, kernel, SHAPE, GROUP)
-            run.wait(run.start_read(results, outputs))
+                cl.enqueue_nd_range_kernel(queue.command_queue, kernel, SHAPE, GROUP)
+            queue.wait(queue.start_read(results, outputs))
             del written
 
     call(10)

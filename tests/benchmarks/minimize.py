@@ -22,7 +22,7 @@ import numpy as np
 from forcefield import openmm_system
 
 from pele_ocl import Atoms, Energy, Minimizer, from_openmm
-from pele_ocl.bench.minimize import MODEL, Run, by_openmm, by_us, end_of, minimizer_of, starts_of
+from pele_ocl.bench.minimize import MODEL, Minimized, by_openmm, by_us, end_of, minimizer_of, starts_of
 from pele_ocl.bench.openmm import NM_PER_A, STEP_PS, OpenMM
 
 # OpenMM's two ways to OBC II: of CustomGBForce, as its manual has it, and of the older and faster GBSAOBCForce.
@@ -56,7 +56,7 @@ def context_of(system: Any, platform: str, precision: str) -> OpenMM:
     return OpenMM(Context(system, integrator, Platform.getPlatformByName(platform), properties), platform)
 
 
-def counted(peer: OpenMM, begin: Any, tolerance: float, limit: float | None = None) -> Run:
+def counted(peer: OpenMM, begin: Any, tolerance: float, limit: float | None = None) -> Minimized:
     """One start by OpenMM, ended after `limit` seconds, with its iterations; counting makes it slower on GPUs."""
     from openmm import LocalEnergyMinimizer, MinimizationReporter, unit
 
@@ -74,7 +74,7 @@ def counted(peer: OpenMM, begin: Any, tolerance: float, limit: float | None = No
     LocalEnergyMinimizer.minimize(peer.context, tolerance, 0, counter)
     seconds = time.perf_counter() - start
     end = peer.context.getState(getPositions=True).getPositions(asNumpy=True)
-    return Run(np.asarray(end.value_in_unit(unit.angstrom)), seconds, iterations=counter.count)
+    return Minimized(np.asarray(end.value_in_unit(unit.angstrom)), seconds, iterations=counter.count)
 
 
 def compare(name: str, options: argparse.Namespace) -> None:

@@ -15,7 +15,7 @@ import time
 from mesh import MOST_SECONDS, atoms_of
 
 from pele_ocl import Atoms, Grid, potmap
-from pele_ocl.opencl import Run, get_device
+from pele_ocl.opencl import Queue, get_device
 from pele_ocl.potmap import MapOptions, planned
 from pele_ocl.potmap.estimate import estimate_seconds
 from pele_ocl.potmap.mesh import FarMesh, FarPart
@@ -30,9 +30,9 @@ HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 def nodes_seconds(atoms: Atoms, grid: Grid, method: str, accuracy: float, device: str) -> float:
     """Time the kernels that find the potential at the nodes."""
     plan = planned(atoms, grid, MapOptions(method, accuracy=accuracy, device=device))
-    run = Run(get_device(device), plan.problem.precision)
-    FarPart(run, plan.problem, NODES[method](run, plan.problem))
-    return run.kernel_seconds
+    queue = Queue(get_device(device), plan.problem.precision)
+    FarPart(queue, plan.problem, NODES[method](queue, plan.problem))
+    return queue.kernel_seconds
 
 
 def row(atoms: Atoms, grid: Grid, method: str, accuracy: float, device: str) -> str:

@@ -16,11 +16,11 @@ import numpy as np
 from pele_ocl import Atoms, Grid, potmap
 from pele_ocl.bench.systems import load
 from pele_ocl.potmap.msm import plan, presets
-from pele_ocl.potmap.msm.presets import PRESETS, Preset
+from pele_ocl.potmap.msm.presets import PRESETS, MsmPreset
 
 SYSTEMS = "ubiquitin", "src3", "ruvab"
 POINTS, PADDING = 36, 5.0
-TEXT_BOOKS = (Preset(0, 4, 2, 6.0), Preset(0, 6, 3, 6.0))  # h = 2 A, a = 12 A, cubic and quintic
+TEXT_BOOKS = (MsmPreset(0, 4, 2, 6.0), MsmPreset(0, 6, 3, 6.0))  # h = 2 A, a = 12 A, cubic and quintic
 
 
 def grid_around(atoms: Atoms) -> Grid:
@@ -29,9 +29,9 @@ def grid_around(atoms: Atoms) -> Grid:
     return Grid(low, (high - low) / (POINTS - 1), (POINTS,) * 3)
 
 
-def error(atoms: Atoms, grid: Grid, exact: np.ndarray, preset: Preset, cutoff: float) -> float:
+def error(atoms: Atoms, grid: Grid, exact: np.ndarray, preset: MsmPreset, cutoff: float) -> float:
     """Measure the error of a map with these parameters, by norm."""
-    only = (Preset(1e-5, preset.nodes, preset.order, preset.ratio),)
+    only = (MsmPreset(1e-5, preset.nodes, preset.order, preset.ratio),)
     with patch.object(presets, "PRESETS", only), patch.object(plan, "PRESETS", only):
         with patch.object(plan, "CUTOFFS", (cutoff,)):
             values = potmap(atoms, grid, method="msm", accuracy=1e-5).map.values

@@ -19,7 +19,7 @@ from pele_ocl import Solvent, potmap, tiles
 from pele_ocl.bench.potmap import random_system
 from pele_ocl.bench.systems import load
 from pele_ocl.bench.timing import profiled
-from pele_ocl.opencl import Device, get_device, run
+from pele_ocl.opencl import Device, get_device, queue
 from pele_ocl.potmap import variants as map_variants
 from pele_ocl.tiled import series
 
@@ -45,13 +45,13 @@ def scalar_vectors() -> AbstractContextManager[object]:
 
 def plain_roots() -> AbstractContextManager[object]:
     """1/x and 1/sqrt(x) as the language has them."""
-    return patch.object(run, "Run", partial(run.Run, portable=True))
+    return patch.object(queue, "Queue", partial(queue.Queue, portable=True))
 
 
 def no_soft_roots() -> AbstractContextManager[object]:
     """All roots by the special-function unit."""
     blocking = map_variants._blocking
-    return patch.object(map_variants, "_blocking", lambda run, problem: replace(blocking(run, problem), soft=0))
+    return patch.object(map_variants, "_blocking", lambda queue, problem: replace(blocking(queue, problem), soft=0))
 
 
 Parts = dict[str, Callable[[], AbstractContextManager[object]]]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from pele_ocl.trajectories.recording import RECORDERS
-from pele_ocl.trajectories.streaming import Evaluated
+from pele_ocl.trajectories.streaming import FrameResults
 
 ROUNDS, TERMS = 5, 10
 
@@ -22,7 +22,7 @@ def main(n_rows: int) -> None:
     """Print a line for each format."""
     rng = np.random.default_rng(0)
     sizes = 10.0 ** rng.integers(-2, 3, TERMS)
-    results = Evaluated({f"term{k}": rng.normal(0, 100, n_rows) * size for k, size in enumerate(sizes)}, {})
+    results = FrameResults({f"term{k}": rng.normal(0, 100, n_rows) * size for k, size in enumerate(sizes)}, {})
     for suffix in (".csv", ".jsonl"):
         times = []
         for _ in range(ROUNDS):

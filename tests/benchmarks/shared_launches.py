@@ -25,21 +25,21 @@ from pele_ocl.energy.layout import SquaresLayout
 from pele_ocl.minimize import Minimizer
 from pele_ocl.minimize.iteration import Iteration
 from pele_ocl.minimize.shared import LOOK, Member, SharedScheduler
-from pele_ocl.opencl import Run, get_device
+from pele_ocl.opencl import Queue, get_device
 from pele_ocl.opencl.launch import BoundLaunch
 from pele_ocl.units import KJ_PER_MOL_NM
 
 REPEATS = 6
 
 
-def show(run: Run, launches: Sequence[BoundLaunch], count: int) -> None:
+def show(queue: Queue, launches: Sequence[BoundLaunch], count: int) -> None:
     """Print the microseconds of each launch for one of `count` molecules."""
     for kept in launches:
-        run.finish()
+        queue.finish()
         begin = time.perf_counter()
         for _ in range(REPEATS):
-            run.launch_bound([kept], count)
-        run.finish()
+            queue.launch_bound([kept], count)
+        queue.finish()
         taken = (time.perf_counter() - begin) / REPEATS / count
         print(f"  {kept.kernel.name:20s} {1e6 * taken:7.2f} us", flush=True)
 
@@ -49,7 +49,7 @@ def equal(atoms: Atoms, count: int, options: argparse.Namespace) -> None:
     plan = Energy(atoms, model=MODEL, variant="squares", born="pairs", device=options.device)
     with plan._lent(count) as pipeline:
         print(f"{count} conformations of {len(atoms)} atoms")
-        show(pipeline.passes.run.anew(False), pipeline.passes.launches, count)
+        show(pipeline.passes.queue.anew(False), pipeline.passes.launches, count)
 
 
 def different(models: Sequence[Atoms], options: argparse.Namespace) -> None:
@@ -73,7 +73,7 @@ def different(models: Sequence[Atoms], options: argparse.Namespace) -> None:
             f"{1e3 * preparation:.1f} ms each; an iteration {1e6 * evaluation:.1f} us each"
         )
         for seats in scheduler._by_key.values():
-            show(scheduler._run, list(dict.fromkeys([*seats._begin, *seats._both[0]])), len(seats.structures))
+            show(scheduler._queue, list(dict.fromkeys([*seats._begin, *seats._both[0]])), len(seats.structures))
 
 
 def main() -> None:

@@ -48,10 +48,10 @@ def kernels(plan: Energy) -> str:
     with plan._lent(1) as evaluator:
         assert isinstance(evaluator, Pipeline)
         passes = evaluator.passes
-        run = passes.run.anew(True)
-        passes.launch(run, 1)
-        run.finish()
-        each = zip(passes.launches, run.events, strict=True)
+        queue = passes.queue.anew(True)
+        passes.launch(queue, 1)
+        queue.finish()
+        each = zip(passes.launches, queue.events, strict=True)
         return ", ".join(f"{kept.kernel.name} {1e3 * seconds_of(event):,.0f}" for kept, event in each)
 
 

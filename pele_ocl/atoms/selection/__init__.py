@@ -14,9 +14,9 @@ from ..labels import Labels
 from .kinds import KINDS, Composition, residue_kinds
 from .masks import MaskParser, is_mask
 from .parser import Parser, whole_residues
-from .words import ALONE, NAMED, Bools, Described, clipped
+from .words import ALONE, NAMED, Bools, SelectableAtoms, clipped
 
-__all__ = ["KINDS", "Composition", "Described", "Selection", "residue_kinds", "selection"]
+__all__ = ["KINDS", "Composition", "SelectableAtoms", "Selection", "residue_kinds", "selection"]
 
 
 class Selection:
@@ -55,11 +55,11 @@ class Selection:
         """Return the mask, and a sentence for each name in the text that no atom has."""
         return self._chosen(_described(atoms, positions))
 
-    def mask_of(self, described: Described) -> Bools:
+    def mask_of(self, described: SelectableAtoms) -> Bools:
         """(n,) True for each atom that is chosen, of atoms that are described already; errors as in `selection`."""
         return self._chosen(described)[0]
 
-    def _chosen(self, described: Described) -> tuple[Bools, tuple[str, ...]]:
+    def _chosen(self, described: SelectableAtoms) -> tuple[Bools, tuple[str, ...]]:
         parser = self._parser
         parser.empty.clear()
         parser.unknown.clear()
@@ -71,7 +71,7 @@ class Selection:
 
     def whole_residues(self, labels: Labels, mask: Bools) -> Bools:
         """Extend a mask (n,) to all atoms of each residue with a chosen atom."""
-        return whole_residues(Described(len(labels), labels), mask)
+        return whole_residues(SelectableAtoms(len(labels), labels), mask)
 
 
 def _parsed(text: str) -> Parser | MaskParser:
@@ -92,7 +92,7 @@ def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = No
     return Selection(text).mask(atoms, positions)
 
 
-def _described(atoms: Atoms | Labels, positions: ArrayLike | None) -> Described:
+def _described(atoms: Atoms | Labels, positions: ArrayLike | None) -> SelectableAtoms:
     """Describe the atoms as the words see them."""
     if not isinstance(atoms, Labels):
         arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels,")
@@ -100,5 +100,5 @@ def _described(atoms: Atoms | Labels, positions: ArrayLike | None) -> Described:
     if there is not None and len(there) != len(atoms):
         raise InputError(f"positions have shape {there.shape}; ({len(atoms)}, 3) is needed")
     if isinstance(atoms, Labels):
-        return Described(len(atoms), atoms, there)
-    return Described(len(atoms), atoms.labels, atoms.positions if there is None else there, atoms.types)
+        return SelectableAtoms(len(atoms), atoms, there)
+    return SelectableAtoms(len(atoms), atoms.labels, atoms.positions if there is None else there, atoms.types)

@@ -17,9 +17,9 @@ import numpy as np
 from ...errors import InputError
 from ..labels import Strings
 from .nearby import near
-from .words import Bools, Described, clipped, present, with_names
+from .words import Bools, SelectableAtoms, clipped, present, with_names
 
-Choice = Callable[[Described], Bools]
+Choice = Callable[[SelectableAtoms], Bools]
 
 _BEGINS = re.compile(r"[\s(!]*([:@]|\*\s*($|[&|)]))")  # where none of our own words can stand
 _OPERATOR = re.compile(r"[\s)](and|or)[\s(]|\bnot[\s(]", re.IGNORECASE)
@@ -151,7 +151,7 @@ class MaskParser:
         self.words.add("type" if lead == "%" else "name")
         said = self._text[start : self._at].strip()
 
-        def chosen(atoms: Described) -> Bools:
+        def chosen(atoms: SelectableAtoms) -> Bools:
             found = np.zeros(atoms.n_atoms, np.bool_)
             if ranges:
                 index = atoms.names.residue_index if kind == "residue" else np.arange(atoms.n_atoms)
@@ -188,7 +188,7 @@ class MaskParser:
             raise self._wrong("a distance in A is needed there")
         self._at, distance = number.end(), float(number[0])
 
-        def chosen(atoms: Described) -> Bools:
+        def chosen(atoms: SelectableAtoms) -> Bools:
             if atoms.positions is None:
                 raise InputError("the positions of the atoms are not known, so that distances choose nothing")
             found = near(atoms.positions, group(atoms), distance)
@@ -200,19 +200,19 @@ class MaskParser:
         return chosen
 
 
-def _residue_names(atoms: Described) -> Strings:
+def _residue_names(atoms: SelectableAtoms) -> Strings:
     return atoms.names.residue_names
 
 
-def _names(atoms: Described) -> Strings:
+def _names(atoms: SelectableAtoms) -> Strings:
     return atoms.names.names
 
 
-def _elements(atoms: Described) -> Strings:
+def _elements(atoms: SelectableAtoms) -> Strings:
     return atoms.names.elements
 
 
-def _types(atoms: Described) -> Strings:
+def _types(atoms: SelectableAtoms) -> Strings:
     if atoms.types is None:
         raise InputError("the atom types are not known, so that @% chooses nothing; choose by @/ and an element")
     return atoms.types

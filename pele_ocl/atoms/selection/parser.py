@@ -21,9 +21,9 @@ from ...errors import InputError
 from ..labels import Strings
 from .masks import MaskParser, begins_mask
 from .nearby import near
-from .words import ALONE, NAMED, NUMBERED, Bools, Described, Number, clipped, present, with_names, with_numbers
+from .words import ALONE, NAMED, NUMBERED, Bools, Number, SelectableAtoms, clipped, present, with_names, with_numbers
 
-Choice = Callable[[Described], Bools]
+Choice = Callable[[SelectableAtoms], Bools]
 
 _TOKEN = re.compile(r'"[^"]*"|[()]|[<>=!]=?|[^\s()"<>=!]+|"')
 _NUMBERS = re.compile(r"(-?\d{1,9})([A-Za-z]?)(?:[:-](-?\d{1,9})([A-Za-z]?))?")
@@ -262,10 +262,10 @@ class Parser:
             raise self._wrong(value, "a range begins with its lower number")
         return first, last
 
-    def _noted(self, choice: Choice, what: str, column: Callable[[Described], Strings] | None) -> Choice:
+    def _noted(self, choice: Choice, what: str, column: Callable[[SelectableAtoms], Strings] | None) -> Choice:
         """Return the choice, and keep for the message that it finds nothing."""
 
-        def noted(atoms: Described) -> Bools:
+        def noted(atoms: SelectableAtoms) -> Bools:
             found = choice(atoms)
             if not found.any():
                 there = "" if column is None else f" ({present(atoms, column(atoms))})"
@@ -277,13 +277,13 @@ class Parser:
         return noted
 
 
-def whole_residues(atoms: Described, chosen: Bools) -> Bools:
+def whole_residues(atoms: SelectableAtoms, chosen: Bools) -> Bools:
     """(n,) True for all atoms of the residues that have a chosen one."""
     number = atoms.names.residue_index
     return np.isin(number, number[chosen])
 
 
-def _surroundings(atoms: Described, group: Bools, distance: float, *, with_group: bool) -> Bools:
+def _surroundings(atoms: SelectableAtoms, group: Bools, distance: float, *, with_group: bool) -> Bools:
     if atoms.positions is None:
         raise InputError("the positions of the atoms are not known, so that distances choose nothing")
     found = near(atoms.positions, group, distance)

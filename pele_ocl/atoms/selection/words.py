@@ -45,7 +45,7 @@ def clipped(text: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Described:
+class SelectableAtoms:
     """Description of the n atoms that a selection chooses from, as far as it is known.
 
     labels : None where they have none; positions : (n, 3) A; types : (n,) of a force field
@@ -97,7 +97,7 @@ class Described:
 
 
 # Words that stand alone.
-ALONE: dict[str, Callable[[Described], Bools]] = {
+ALONE: dict[str, Callable[[SelectableAtoms], Bools]] = {
     "all": lambda atoms: np.ones(atoms.n_atoms, np.bool_),
     "protein": lambda atoms: atoms.of_kind("protein"),
     "nucleic": lambda atoms: atoms.of_kind("nucleic"),
@@ -114,14 +114,14 @@ ALONE: dict[str, Callable[[Described], Bools]] = {
 }
 
 
-def _types(atoms: Described) -> Strings:
+def _types(atoms: SelectableAtoms) -> Strings:
     if atoms.types is None:
         raise InputError("the atom types are not known, so that 'type' chooses nothing; choose by 'name' or 'element'")
     return atoms.types
 
 
 # Words with names behind them, in which * and ? stand for any letters and any letter.
-NAMED: dict[str, Callable[[Described], Strings]] = {
+NAMED: dict[str, Callable[[SelectableAtoms], Strings]] = {
     "name": lambda atoms: atoms.names.names,
     "resname": lambda atoms: atoms.names.residue_names,
     "chain": lambda atoms: atoms.names.chains,
@@ -131,16 +131,16 @@ NAMED: dict[str, Callable[[Described], Strings]] = {
 }
 
 
-def _residue_numbers(atoms: Described) -> tuple[Ints, Strings | None]:
+def _residue_numbers(atoms: SelectableAtoms) -> tuple[Ints, Strings | None]:
     return atoms.names.residue_numbers, atoms.names.insertion_codes
 
 
-def _indices(atoms: Described) -> tuple[Ints, Strings | None]:
+def _indices(atoms: SelectableAtoms) -> tuple[Ints, Strings | None]:
     return np.arange(atoms.n_atoms, dtype=np.int32), None
 
 
 # Words with numbers or ranges behind them.
-NUMBERED: dict[str, Callable[[Described], tuple[Ints, Strings | None]]] = {
+NUMBERED: dict[str, Callable[[SelectableAtoms], tuple[Ints, Strings | None]]] = {
     "resid": _residue_numbers,
     "resnum": _residue_numbers,
     "index": _indices,
@@ -173,7 +173,7 @@ def with_numbers(numbers: Ints, codes: Strings | None, ranges: Sequence[tuple[Nu
     return found
 
 
-def present(atoms: Described, column: NDArray[Any]) -> str:
+def present(atoms: SelectableAtoms, column: NDArray[Any]) -> str:
     """List the distinct values of a column for messages; of residues' names the ligands' first."""
     values = [str(value) for value in np.unique(column).tolist() if str(value)]
     labels = atoms.labels

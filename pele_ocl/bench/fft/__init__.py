@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from ...opencl.device import Device
-from ...opencl.run import Run
+from ...opencl.queue import Queue
 from ...potmap.mesh.fft import FFT_VARIANTS, fft, transformed
 from ..accuracy import MAP
 from ..bounds import bounded
@@ -83,9 +83,9 @@ def measure(
 
 def _kernels(device: Device, precision: str, variant: str, values: Values) -> float:
     """Seconds of the kernels of one transform."""
-    run = Run(device, precision)
-    transformed(run, variant, values)
-    return run.kernel_seconds
+    queue = Queue(device, precision)
+    transformed(queue, variant, values)
+    return queue.kernel_seconds
 
 
 def _wall(work: Callable[[], object]) -> float:

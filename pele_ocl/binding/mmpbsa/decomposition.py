@@ -15,7 +15,7 @@ from ...atoms import Atoms, Floats
 from ..decomposition import SPLITS
 from .namelists import Decomp
 from .naming import HEADS, ResidueNames
-from .runs import METHODS, Pairs, Results
+from .runs import METHODS, PairShares, Results
 
 _STATISTICS = ("Avg.", "Std. Dev.", "Std. Err. of Mean")
 _TITLES = {"total": "Total", "sidechain": "Sidechain", "backbone": "Backbone"}
@@ -143,7 +143,7 @@ class _Tables:
         is_pair = run.pairs is not None  # of the one residue of a system with itself
         return [(r, r) if is_pair else (r,) for r in numbers], values, frames
 
-    def _pairs(self, system: str) -> Pairs | None:
+    def _pairs(self, system: str) -> PairShares | None:
         return None if self.run.pairs is None else self.run.pairs.get("single" if self.run.is_single else system)
 
     def _kind(self, system: str) -> str:

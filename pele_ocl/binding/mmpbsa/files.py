@@ -110,7 +110,7 @@ def _source(
 
 
 @dataclass(frozen=True)
-class Group:
+class FrameFiles:
     """Files of GROMACS' frames of a system.
 
     paths : trajectories; topology : of all atoms of a frame, None for the part's in the complex
@@ -125,7 +125,7 @@ class Group:
 
 def gromacs_systems(
     wanted: MmpbsaInput, topology: Path, index: Path, groups: Sequence[int], paths: tuple[Path, ...],
-    reference: Path | None, parts: Mapping[str, Group],
+    reference: Path | None, parts: Mapping[str, FrameFiles],
 ) -> Systems:  # fmt: skip
     """Systems of gmx_MMPBSA: a topology of all atoms of the frames, and two groups of an index file.
 
@@ -149,7 +149,7 @@ def gromacs_systems(
     return Systems(_with_parts(sources, {}, is_ligand), is_ligand, layout)
 
 
-def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: Group) -> Source:
+def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: FrameFiles) -> Source:
     """Source of a part with frames of its own; own : its atoms in the complex."""
     if group.topology is None:
         return Source(own, group.paths, own, np.arange(len(own)))

@@ -18,7 +18,7 @@ from ...trajectories import Trajectory
 from ...trajectories.energies import plan_settings
 from ...trajectories.files import Positions
 from ...trajectories.fingerprints import settings_of
-from ...trajectories.streaming import Evaluate, Evaluated
+from ...trajectories.streaming import Evaluate, FrameResults
 from ...variant import Progress
 from ..alanine import Mutant
 from ..amber import amber_terms
@@ -37,7 +37,7 @@ _MOST_BYTES = 1 << 30  # of the pairs of residues of all frames, where they are 
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class FrameShares:
     """Shares of residues in the energy of a system, by frame.
 
     residues : (k,) which of the system's residues; of : (m, k, n_groups) kcal/mol for each of SPLITS
@@ -48,7 +48,7 @@ class Shares:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class PairShares:
     """Shares of pairs of residues: their means, and the shares of each frame if they were asked for.
 
     by_frame : split -> "complex" and "parts" -> (m, k, k, n_groups) of the residues that are printed, kcal/mol
@@ -70,8 +70,8 @@ class Results:
 
     energies: Mapping[str, Mapping[str, Floats]]
     is_single: bool
-    shares: Mapping[str, Shares] | None = None
-    pairs: Mapping[str, Pairs] | None = None
+    shares: Mapping[str, FrameShares] | None = None
+    pairs: Mapping[str, PairShares] | None = None
     label: str = ""
     n_imaged: int = 0
     frames: Mapping[str, NDArray[np.int64]] | None = None
@@ -91,7 +91,7 @@ class Results:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class TrajectoryWork:
     """Energies of one trajectory's frames: of a complex and of its parts, or of one system alone. It pickles.
 
     name : of the system; source : its frames; is_ligand : (n,) where parts are cut from these frames, else None
@@ -120,7 +120,7 @@ class OpenedWork:
     frames : Trajectory; settings : all that decides on the results, as texts
     """
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: TrajectoryWork) -> None:
         self.work = work
         decomp = None if work.printed is None else work.wanted.decomp
         self._kept = np.arange(len(work.source.atoms)) if work.mutant is None else work.mutant.kept
@@ -209,14 +209,14 @@ class OpenedWork:
         return own
 
     @property
-    def evaluate(self) -> Evaluate[Evaluated]:
+    def evaluate(self) -> Evaluate[FrameResults]:
         """Function that evaluates positions (m, n, 3) of the system.
 
         Columns are terms by system; `residues` are shares by system and split, (m, k * n_groups).
         """
         return self._evaluate
 
-    def _evaluate(self, positions: Positions, progress: Progress | None) -> Evaluated:
+    def _evaluate(self, positions: Positions, progress: Progress | None) -> FrameResults:
         placed = self._placed(positions)
         batches = self._batches(placed, progress)
         columns: dict[str, NDArray[np.generic]] = {}
@@ -232,7 +232,7 @@ class OpenedWork:
         if self._decomposed is not None and not errors:
             plan, decomposer = self._decomposed
             decomposer.add(batches if plan is self.plan else plan._batches(placed), placed)
-        return Evaluated(columns, errors, shares)
+        return FrameResults(columns, errors, shares)
 
     def _batches(self, positions: Floats, progress: Progress | None) -> dict[str, EnergyBatch]:
         """Batch of each system; energies too large for differences in float32 come from float64."""
@@ -269,19 +269,19 @@ class OpenedWork:
         of_backbone = np.add.reduceat(of_atoms * is_backbone, starts, axis=1)[:, residues]
         return {"total": total, "sidechain": total - of_backbone, "backbone": of_backbone}
 
-    def pairs(self) -> Pairs | None:
+    def pairs(self) -> PairShares | None:
         """Shares of pairs of residues in all frames that were evaluated in this process."""
         if self._decomposed is None:
             return None
         _, decomposer = self._decomposed
-        return Pairs(decomposer.result(), decomposer.by_frame() if self.work.by_frame else {})
+        return PairShares(decomposer.result(), decomposer.by_frame() if self.work.by_frame else {})
 
 
 @dataclass(frozen=True, eq=False)
-class Computed:
+class ComputedFrames:
     """All that was computed of a work's frames.
 
-    columns, residues : as Evaluated has them, of all frames; frames : their numbers, from 1
+    columns, residues : as FrameResults has them, of all frames; frames : their numbers, from 1
     """
 
     work: OpenedWork
@@ -291,7 +291,7 @@ class Computed:
     n_imaged: int
 
     @classmethod
-    def of(cls, work: OpenedWork, parts: Sequence[Evaluated]) -> Computed:
+    def of(cls, work: OpenedWork, parts: Sequence[FrameResults]) -> ComputedFrames:
         """Results of neighbouring pieces in one. Raises InputError for the first frame without energies."""
         numbers, first = np.array(work.frames.frames, np.int64) + 1, 0
         for part in parts:
@@ -308,22 +308,22 @@ class Computed:
         """Terms (m, n_terms) of a system."""
         return np.column_stack([self.columns[f"{system}_{term}"] for term in self.work.names]).astype(np.float64)
 
-    def shares(self, system: str) -> Shares:
+    def shares(self, system: str) -> FrameShares:
         """Shares of a system's printed residues."""
         residues = self.work.residues_of(system)
         of = {
             split: self.residues[f"{system}_{split}"].reshape(len(self.frames), len(residues), len(GROUPS))
             for split in SPLITS
         }
-        return Shares(residues, of)
+        return FrameShares(residues, of)
 
 
-def results_of(computed: Sequence[Computed], wanted: MmpbsaInput, label: str = "") -> Results:
+def results_of(computed: Sequence[ComputedFrames], wanted: MmpbsaInput, label: str = "") -> Results:
     """Results of a run, of one work with all systems, or of a work for each of them."""
     is_single = len(computed[0].work.systems) > 1
     everything, offset = computed[0].work.names, wanted.surface_offset
-    energies, shares = dict[str, Mapping[str, Floats]](), dict[str, Shares]()
-    pairs, frames = dict[str, Pairs](), dict[str, NDArray[np.int64]]()
+    energies, shares = dict[str, Mapping[str, Floats]](), dict[str, FrameShares]()
+    pairs, frames = dict[str, PairShares](), dict[str, NDArray[np.int64]]()
     for of in computed:
         for system in of.work.systems:
             energies[system] = _amber(of.work.names, of.values(system), offset, everything)

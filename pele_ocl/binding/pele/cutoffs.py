@@ -24,7 +24,7 @@ _ITEMS = 64  # of a work-group
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class AtomGroups:
     """Groups of a molecule: index (n,) of each atom's; charged (g,), which are; sides (g,), numbers of parts."""
 
     index: NDArray[np.intp]
@@ -32,7 +32,7 @@ class Groups:
     sides: NDArray[np.intp]
 
     @classmethod
-    def of(cls, atoms: Atoms, sides: NDArray[np.intp] | None = None) -> Groups:
+    def of(cls, atoms: Atoms, sides: NDArray[np.intp] | None = None) -> AtomGroups:
         """Backbone and side chain of each residue that has a backbone; any other residue is one group.
 
         sides : (n,) part of each atom, 0 or 1; atoms of different parts are in different groups
@@ -55,29 +55,29 @@ class FarGroups:
     """Kernel of cl/binding/far.cl with the tables of a complex on its device."""
 
     def __init__(self, binding: Binding) -> None:
-        from ...opencl.run import Run
+        from ...opencl.queue import Queue
 
         atoms, parts = binding.atoms, binding.parts
         sides = np.zeros(len(atoms), np.intp)
         sides[parts.ligand] = 1
-        self._parts, self._groups = parts, Groups.of(atoms, sides)
+        self._parts, self._groups = parts, AtomGroups.of(atoms, sides)
         index, n = self._groups.index, len(self._groups)
         self._order = np.argsort(index, kind="stable")  # atoms of a group stand together
         places = np.empty_like(self._order)
         places[self._order] = np.arange(len(atoms))
         self._starts = np.searchsorted(index[self._order], np.arange(n + 1))
         first, partners = exclusions(atoms, places)
-        run = self._run = Run(binding.device, binding.precision, False)
+        queue = self._queue = Queue(binding.device, binding.precision, False)
         self._charges = scaled_charges(atoms, binding.model, binding.precision)[self._order]
         self._model = packed_model(binding.model, binding.precision)
         tables: dict[str, NDArray[np.integer]] = dict(
             groups=index[self._order], starts=self._starts, sides=self._groups.sides, excluded_starts=first,
             excluded=partners,
         )  # fmt: skip
-        self._tables = {name: run.upload(table, np.int32) for name, table in tables.items()}
-        self._tables["wells"] = run.upload(wells(atoms)[self._order])
-        self._tables["inverses"] = run.upload(inverse_dielectrics(atoms, binding.model)[self._order])
-        self._kernel = run.kernel("binding/far.cl", "far_groups", **definitions(atoms, binding.model))
+        self._tables = {name: queue.upload(table, np.int32) for name, table in tables.items()}
+        self._tables["wells"] = queue.upload(wells(atoms)[self._order])
+        self._tables["inverses"] = queue.upload(inverse_dielectrics(atoms, binding.model)[self._order])
+        self._kernel = queue.kernel("binding/far.cl", "far_groups", **definitions(atoms, binding.model))
 
     def energies(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:
         """(m, 2) kcal/mol that PELE leaves out: of the complex, and of receptor and ligand together.
@@ -89,20 +89,20 @@ class FarGroups:
         return np.concatenate([self._of_piece(positions[k], born[k], born_of_parts[k]) for k in pieces])
 
     def _of_piece(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:
-        run, m, n, groups = self._run, len(positions), len(self._order), self._groups
+        queue, m, n, groups = self._queue, len(positions), len(self._order), self._groups
         ordered = (positions - positions.mean(axis=1, keepdims=True))[:, self._order]
         sizes = np.diff(self._starts)
         centroids = np.add.reduceat(ordered, self._starts[:-1], axis=1) / sizes[:, np.newaxis]
         radii = np.stack([born, born_of_parts], axis=-1)[:, self._order]
-        sums = run.zeros(m * n * 2)
+        sums = queue.zeros(m * n * 2)
         arguments = dict(
-            n_groups=len(groups), n_atoms=n, model=self._model, born=run.upload(radii), energies=sums,
-            points=run.upload(_with_column(ordered, self._charges)),
-            centroids=run.upload(_with_column(centroids, groups.charged)), neutral2=NEUTRAL**2, mixed2=MIXED**2,
+            n_groups=len(groups), n_atoms=n, model=self._model, born=queue.upload(radii), energies=sums,
+            points=queue.upload(_with_column(ordered, self._charges)),
+            centroids=queue.upload(_with_column(centroids, groups.charged)), neutral2=NEUTRAL**2, mixed2=MIXED**2,
             charged2=CHARGED**2, **self._tables,
         )  # fmt: skip
-        run.launch(self._kernel, (n, m), (_ITEMS, 1), arguments)
-        found: Floats = run.download(sums, m * n * 2).reshape(m, n, 2).astype(np.float64).sum(axis=1)
+        queue.launch(self._kernel, (n, m), (_ITEMS, 1), arguments)
+        found: Floats = queue.download(sums, m * n * 2).reshape(m, n, 2).astype(np.float64).sum(axis=1)
         return found
 
 

@@ -26,7 +26,7 @@ from ...energy import VARIANTS
 from ...formats import is_pqr
 from ...inputfile import InputFile, read_file
 from ...jobs.checks import Checks as JobChecks
-from ...jobs.reading import Molecule, molecule_of
+from ...jobs.reading import MoleculeRead, molecule_of
 from ...jobs.records import Kind
 from ...jobs.spec import StructurePath, StructureSpec
 from ...solvent_model import SolventModel
@@ -202,7 +202,7 @@ class BindingSpec(StructureSpec):
         reports = [_with_notes(_as_json(found), found) | {"findings": findings} for found, findings in ligands]
         return reports[0] if len(reports) == 1 else {"ligands": reports}
 
-    def planned(self, molecule: Molecule, ligand: str) -> tuple[Binding, Molecule]:
+    def planned(self, molecule: MoleculeRead, ligand: str) -> tuple[Binding, MoleculeRead]:
         """Make the plan of one ligand, and the molecule of its frames: for stripped frames the complex alone."""
         strip = _strip(self.wanted, ligand, molecule.atoms, self.like)
         plan = self._plan(molecule.atoms, ligand, self.wanted.receptor, strip)
@@ -223,7 +223,7 @@ class BindingSpec(StructureSpec):
             strip=strip, strip_like=self.like, pb=self.wanted.pb,
         )  # fmt: skip
 
-    def _found(self, plan: Binding, molecule: Molecule, output: Path | None, ligand: str) -> BindingReport:
+    def _found(self, plan: Binding, molecule: MoleculeRead, output: Path | None, ligand: str) -> BindingReport:
         """Compute all that the options ask for of one ligand."""
         wanted, trajectory = self.wanted, self.trajectory
         if wanted.is_separate:
@@ -313,7 +313,7 @@ def _compared(found: BindingReport, wanted: BindingOptions) -> BindingReport:
 
 
 def _scan(
-    plan: Binding, molecule: Molecule, trajectory: FrameOptions, sites: str, reading: ReadAtoms
+    plan: Binding, molecule: MoleculeRead, trajectory: FrameOptions, sites: str, reading: ReadAtoms
 ) -> AlanineScan:  # fmt: skip
     """Scan all frames or models by alanine of the force field of files that bring no parameters."""
     with ProgressLine("Alanine scan") as progress:
@@ -323,7 +323,7 @@ def _scan(
         return alanine_scan(plan, conformations, wanted, progress, forcefield=forcefield)
 
 
-def _write(found: BindingReport, molecule: Molecule, wanted: BindingOptions) -> None:
+def _write(found: BindingReport, molecule: MoleculeRead, wanted: BindingOptions) -> None:
     """Write the files of the decomposition, and the pictures."""
     of = found.decomposition
     if of is not None:

@@ -22,7 +22,7 @@ from ...binding.separate import SeparateEnergies, separate_energies
 from ...errors import FormatError, InputError
 from ...formats import require_table_suffix, write_table
 from ...inputfile import read_file
-from ...jobs.reading import Molecule
+from ...jobs.reading import MoleculeRead
 from ...trajectories import Trajectory
 from ...trajectories.fingerprints import settings_of
 from ...trajectories.recording import require_record_suffix
@@ -79,7 +79,7 @@ def check_output(output: Path | None, trajectory: FrameOptions, wanted: BindingO
 
 
 def energies_for(
-    binding: Binding, molecule: Molecule, trajectory: FrameOptions, wanted: BindingOptions, output: Path | None,
+    binding: Binding, molecule: MoleculeRead, trajectory: FrameOptions, wanted: BindingOptions, output: Path | None,
     like: str | None, elsewhere: Callable[[], OpenedFrames],
 ) -> BindingEnergies:  # fmt: skip
     """Compute the energies of all frames, and write them to `output` if it is given.
@@ -106,7 +106,7 @@ def energies_for(
     return energies
 
 
-def conformations_for(binding: Binding, molecule: Molecule, trajectory: FrameOptions) -> Trajectory | Floats | None:
+def conformations_for(binding: Binding, molecule: MoleculeRead, trajectory: FrameOptions) -> Trajectory | Floats | None:
     """All frames or models, as conformations of the atoms that were given; None for the structure alone."""
     if trajectory.paths:
         return trajectory_for(binding, trajectory.opened(binding.given, molecule.chosen))
@@ -114,7 +114,7 @@ def conformations_for(binding: Binding, molecule: Molecule, trajectory: FrameOpt
 
 
 def separate_for(
-    binding: Binding, molecule: Molecule, trajectory: FrameOptions, wanted: BindingOptions, read_atoms: ReadAtoms,
+    binding: Binding, molecule: MoleculeRead, trajectory: FrameOptions, wanted: BindingOptions, read_atoms: ReadAtoms,
     output: Path | None, like: str | None,
 ) -> SeparateEnergies:  # fmt: skip
     """Compute the energies of trajectories of all three; a part without one is cut from the complex's frames.
@@ -146,7 +146,7 @@ def separate_for(
     return energies
 
 
-def _of_complex(binding: Binding, name: str, molecule: Molecule, trajectory: FrameOptions) -> Trajectory:
+def _of_complex(binding: Binding, name: str, molecule: MoleculeRead, trajectory: FrameOptions) -> Trajectory:
     """Frames of a system, cut from the complex's, which have all atoms of the structure or the complex's alone."""
     own = np.arange(len(binding.atoms)) if name == "complex" else getattr(binding.parts, name)
     taken = trajectory.indices(binding.n_atoms, molecule.chosen)
@@ -203,7 +203,7 @@ def _of_part(
     return Trajectory(paths, whole[chosen], trajectory.words, image=trajectory.imaging)
 
 
-def is_stripped(binding: Binding, molecule: Molecule, trajectory: FrameOptions) -> bool:
+def is_stripped(binding: Binding, molecule: MoleculeRead, trajectory: FrameOptions) -> bool:
     """True if the frames are of the complex alone, without atoms of the structure that are in neither part."""
     if len(binding.atoms) == binding.n_atoms or trajectory.topology is not None:
         return False
@@ -234,7 +234,7 @@ def _naming(binding: Binding, like: str | None) -> Naming:
     return Naming(binding.names, like in OF_AMBER)
 
 
-def opened_frames(binding: Binding, molecule: Molecule, trajectory: FrameOptions, like: str | None) -> OpenedFrames:
+def opened_frames(binding: Binding, molecule: MoleculeRead, trajectory: FrameOptions, like: str | None) -> OpenedFrames:
     """Open the frames of a complex, and the way to evaluate them."""
     naming = _naming(binding, like)
     settings = {"software": software(), **binding_settings(binding), **naming.settings}
@@ -258,7 +258,7 @@ def _of_trajectory(
             )  # fmt: skip
 
 
-def _save(output: Path, molecule: Molecule, energies: BindingEnergies, naming: Naming) -> None:
+def _save(output: Path, molecule: MoleculeRead, energies: BindingEnergies, naming: Naming) -> None:
     """A row for each frame: the energies of complex, parts and difference."""
     columns: Mapping[str, object] = naming.columns(energies.systems())
     assert energies.frames is not None

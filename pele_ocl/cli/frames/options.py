@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
-from ...atoms.selection import Described
+from ...atoms.selection import SelectableAtoms
 from ...atoms.selection import Selection as Words
 from ...contract import IMAGES, Image
 from ...errors import FormatError, InputError
@@ -71,7 +71,7 @@ class FrameOptions:
         except FormatError:
             if selection is None:
                 raise
-            known = described_atoms(atoms) or Described(len(atoms))
+            known = described_atoms(atoms) or SelectableAtoms(len(atoms))
             chosen = selected_atoms(selection, len(atoms), replace(known, positions=None))
             stripped = self._stripped(atoms[chosen])
             if stripped is None:

@@ -17,7 +17,7 @@ from ...nonbond import Nonbond
 from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
 from ...trajectories.fingerprints import settings_of
-from ...trajectories.streaming import Evaluate, Evaluated
+from ...trajectories.streaming import Evaluate, FrameResults
 from ..physics import lines_of
 from ..plan_options import accuracy_text
 from ..progress import ProgressLine
@@ -102,7 +102,7 @@ class FrameWork:
     source: InputFile
     plan: AnyPlan
     options: Mapping[str, object] = field(default_factory=dict)
-    evaluate: Evaluate[Evaluated] | None = None
+    evaluate: Evaluate[FrameResults] | None = None
     chosen: Bools | None = None
     contents: str | None = None
     settings: Mapping[str, object] | None = None

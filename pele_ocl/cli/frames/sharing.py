@@ -16,7 +16,7 @@ from ...jobs.sharing import Shared
 from ...trajectories import Trajectory
 from ...trajectories.reading import PIECE_ATOMS
 from ...trajectories.recording import Settings
-from ...trajectories.streaming import Evaluate, Evaluated, Part, ResultsOver, evaluated, results_over
+from ...trajectories.streaming import Evaluate, FrameResults, PieceResults, ResultsOver, evaluated, results_over
 from ..cluster import cluster_options_of
 
 _LEAST_RANGES = 64  # of a trajectory that has so many frames, so that many workers have something to do
@@ -31,7 +31,7 @@ class OpenedFrames:
     """
 
     frames: Trajectory
-    evaluate: Evaluate[Evaluated]
+    evaluate: Evaluate[FrameResults]
     facts: Mapping[str, object]
 
 
@@ -54,7 +54,7 @@ class FramesSpec:
         """Give the facts of the frames."""
         return self.opened.facts
 
-    def compute(self, part: range, /) -> Evaluated:
+    def compute(self, part: range, /) -> FrameResults:
         """Compute the results of some frames."""
         return evaluated(self.opened.frames.piece(part), self.opened.evaluate, None)
 
@@ -100,9 +100,9 @@ def shared_frames(spec: FramesSpec, output: Path | None, resume: bool) -> Iterat
 
 
 def _results_by(
-    work: Shared[range, Evaluated], frames: Trajectory, evaluate: Evaluate[Evaluated], *, first: int = 0,
+    work: Shared[range, FrameResults], frames: Trajectory, evaluate: Evaluate[FrameResults], *, first: int = 0,
     workers: int = 1, tell: Callable[[float], None] | None = None,
-) -> Iterator[Part[Evaluated]]:  # fmt: skip
+) -> Iterator[PieceResults[FrameResults]]:  # fmt: skip
     """Results of frames as `results_over` has them, by workers; `evaluate` and `workers` are theirs to choose."""
     parts = list(_ranges(frames, first))
     done = 0
@@ -110,7 +110,7 @@ def _results_by(
         done += len(part)
         if tell is not None:
             tell(done)
-        yield Part(part, results)
+        yield PieceResults(part, results)
 
 
 def _ranges(frames: Trajectory, first: int) -> Iterator[range]:

@@ -12,7 +12,7 @@ from ...atoms import Floats
 from ...contract import Finding
 from ...jobs.records import entries
 from ...trajectories.statistics import Statistics
-from ...trajectories.streaming import SURFACE_AREA, Evaluated, Part
+from ...trajectories.streaming import SURFACE_AREA, FrameResults, PieceResults
 from ..clock import elapsed
 from ..records import NAMED, exit_for_failed
 from ..report import counted, duration
@@ -62,13 +62,13 @@ class ResidueMeans:
         self._statistics = Statistics()
         self._terms: tuple[str, ...] = ()
 
-    def add(self, results: Evaluated) -> None:
+    def add(self, results: FrameResults) -> None:
         """Let further frames count."""
         if not self.names:
             return
         self._terms = tuple(results.residues)
         columns = {f"{term} {k}": column for term in self._terms for k, column in enumerate(results.residues[term].T)}
-        self._statistics.add(Evaluated(columns, results.errors))
+        self._statistics.add(FrameResults(columns, results.errors))
 
     def columns(self) -> dict[str, Floats]:
         """Give the mean of each term (n_residues,) kcal/mol, and the spread of the total; empty if no frame counts."""
@@ -110,7 +110,7 @@ class Tally:
         self._start, self._seconds = time.perf_counter(), 0.0
         self._rate = Rate(workers)
 
-    def add(self, part: Part[Evaluated]) -> None:
+    def add(self, part: PieceResults[FrameResults]) -> None:
         """Let further frames count."""
         self._n += len(part.frames)
         if part.is_earlier:
@@ -181,7 +181,7 @@ def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
     return [Finding("repaired", text)]
 
 
-def _entries(part: Part[Evaluated]) -> list[Entry]:
+def _entries(part: PieceResults[FrameResults]) -> list[Entry]:
     """Give each frame with its terms and what else is known of it, or with why it failed."""
     results = part.results
     energies = {name: values.tolist() for name, values in results.columns.items() if values.dtype.kind == "f"}

@@ -31,8 +31,8 @@ from ..terminal import note
 from .conformations import records_of_conformations
 from .report import report
 from .restraints import RestraintOptions, restraint_options, tolerance_of
-from .targets import TARGET, Targets, expanded, files_of_other_run, refuse_files_of
-from .work import Work, records_of_files, require_options, settings_given
+from .targets import TARGET, OutputTargets, expanded, files_of_other_run, refuse_files_of
+from .work import MinimizeRequest, records_of_files, require_options, settings_given
 
 __all__ = ["minimize"]
 
@@ -130,11 +130,13 @@ def minimize(
     }  # fmt: skip
     require_options(options)
     read_atoms.require_forcefield()
-    targets = Targets.planned(output, paths, are_many, table)
+    targets = OutputTargets.planned(output, paths, are_many, table)
     refuse_files_of("relax", targets)
     _check_cluster(are_many, paths, table)
     overwritten = "" if resume else files_of_other_run(targets, settings_given())
-    work = Work(read_atoms, options, held.referring(read_atoms), targets, trajectory, models, Call.now(), strict)
+    work = MinimizeRequest(
+        read_atoms, options, held.referring(read_atoms), targets, trajectory, models, Call.now(), strict
+    )
     if work.are_many:
         records, together = records_of_conformations(work, paths[0], resume)
         report(records, [together], work, table, as_json, verbose)

@@ -20,7 +20,7 @@ from ...inputfile import InputFile, read_file
 from ...jobs import Record, shared
 from ...jobs.facts import notes_of
 from ...jobs.minimize import own_of, shared_by
-from ...jobs.reading import Molecule, molecule_of
+from ...jobs.reading import MoleculeRead, molecule_of
 from ...jobs.records import Kind, entries
 from ...jobs.sharing import Shared
 from ...minimize import MinimizeBatch, Minimizer, MinimizeResult
@@ -33,7 +33,7 @@ from ..frames import FrameOptions
 from ..options import ReadAtoms
 from ..records import timed
 from .progress import StructureLine
-from .work import Work, device_of
+from .work import MinimizeRequest, device_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Conformations:
             self._given.close()
 
 
-def _refused(molecule: Molecule) -> dict[int, str]:
+def _refused(molecule: MoleculeRead) -> dict[int, str]:
     """Find models that cannot be minimised, and why, by place."""
     found = ((place, of_structure(atoms, "noted")) for place, atoms in molecule.models())
     return {place: of.text for place, findings in found for of in findings[::-1] if of.action == "refused"}
@@ -111,7 +111,7 @@ class Relaxing:
     path : of the molecule; progress : of this process, where it is told
     """
 
-    work: Work
+    work: MinimizeRequest
     path: Path
     progress: StructureLine | None = None
 
@@ -179,7 +179,7 @@ class Relaxing:
         return MinimizeBatch([results.get(k) for k in range(len(positions))], reasons, batch.seconds)
 
 
-def records_of_conformations(work: Work, path: Path, resume: bool) -> tuple[list[Record], Record]:
+def records_of_conformations(work: MinimizeRequest, path: Path, resume: bool) -> tuple[list[Record], Record]:
     """Minimise all conformations; give a record of each, in their order, and the one of the structure with them all."""
     context = click.get_current_context()
     relaxing = Relaxing(work, path)

@@ -23,7 +23,7 @@ from ..records import say_records
 from ..report import call_facts, counted, duration
 from ..tables import UNIT, table
 from ..terminal import note, one_line, say
-from .work import Work, device_of
+from .work import MinimizeRequest, device_of
 
 Row = dict[str, Any]  # a record as --json prints it
 
@@ -36,7 +36,12 @@ _NUMBERS = {
 
 
 def report(
-    records: Sequence[Record], printed: Sequence[Record], work: Work, path: Path | None, as_json: bool, verbose: bool
+    records: Sequence[Record],
+    printed: Sequence[Record],
+    work: MinimizeRequest,
+    path: Path | None,
+    as_json: bool,
+    verbose: bool,
 ) -> None:
     """Print and write all records; exit with 1 if a structure failed.
 
@@ -133,7 +138,7 @@ def _tell_limits(rows: Sequence[Row]) -> None:
 _NOT_TOLD = ("model", "device")  # of a Minimizer's options: the one is many numbers, the other stands above
 
 
-def _as_text(rows: Sequence[Row], facts: Facts, device: str, work: Work, verbose: bool) -> str:
+def _as_text(rows: Sequence[Row], facts: Facts, device: str, work: MinimizeRequest, verbose: bool) -> str:
     heads = ("structure", "restored", "before", "after", "rms gradient", "iterations", "stopped by", "moved A", "s")
     shown = rows if verbose else rows[:_SHOWN]
     lines = table(heads, list(map(_cells, shown)), "<>>>>><>>").split("\n")
@@ -149,7 +154,7 @@ def _as_text(rows: Sequence[Row], facts: Facts, device: str, work: Work, verbose
     return "\n".join([*physics, head, *lines, *more, "", done, f"{how}: in all {duration(elapsed())}", *details])
 
 
-def _details(rows: Sequence[Row], work: Work) -> list[str]:
+def _details(rows: Sequence[Row], work: MinimizeRequest) -> list[str]:
     """List the settings; of one structure that is done its energies by term, too."""
     given = {name: value for name, value in work.options.items() if value is not None and name not in _NOT_TOLD}
     lines = ["", "Settings: " + ", ".join(f"{name} {value}" for name, value in given.items())]

@@ -16,7 +16,7 @@ from ...errors import FormatError
 from ...inputfile import read_file
 from ...jobs.journal import read_journal
 from ...jobs.minimize import WRITTEN
-from ...jobs.outputs import NAME, Outputs
+from ...jobs.outputs import NAME, OutputNames
 from ..command import INPUT, EachOnce, Input, _File
 from ..overwriting import refuse_overwriting, same_file
 
@@ -40,7 +40,7 @@ def expanded(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> 
 
 
 @dataclass(frozen=True)
-class Targets:
+class OutputTargets:
     """Names of what is written.
 
     output : as the user gave it; files : of each input; folder : in which they are
@@ -53,14 +53,14 @@ class Targets:
     journal: Path | None
 
     @classmethod
-    def planned(cls, output: Path, paths: Sequence[Path], are_many: bool, report: Path | None) -> Targets:
+    def planned(cls, output: Path, paths: Sequence[Path], are_many: bool, report: Path | None) -> OutputTargets:
         """Plan the targets of inputs, in a folder that is still to be made; nothing is written.
 
         are_many : True if one input has many conformations, which go to one file; report : a file to be written, too
 
         Raises FormatError for what cannot be written, or would be written over an input.
         """
-        names = Outputs.of(output)
+        names = OutputNames.of(output)
         is_folder = names.is_folder
         if NAME in str(output.parent) or (is_folder and NAME in str(output)):
             raise FormatError(f"{output}: {NAME} stands in the name of a folder; use it in that of the files alone")
@@ -75,7 +75,7 @@ class Targets:
         return cls(output, files, folder, folder / several if are_many or len(paths) > 1 else None)
 
 
-def refuse_files_of(command: str, targets: Targets) -> None:
+def refuse_files_of(command: str, targets: OutputTargets) -> None:
     """Raise FormatError for files that another command wrote, as its journal in the folder says.
 
     command : the other one, whose journal bears its name
@@ -87,7 +87,7 @@ def refuse_files_of(command: str, targets: Targets) -> None:
         )
 
 
-def files_of_other_run(targets: Targets, settings: Mapping[str, str]) -> str:
+def files_of_other_run(targets: OutputTargets, settings: Mapping[str, str]) -> str:
     """Write a note that files of an earlier run with other options were overwritten; "" if there are none.
 
     settings : of this run's journal; called before the run, and told after it
@@ -101,7 +101,7 @@ def files_of_other_run(targets: Targets, settings: Mapping[str, str]) -> str:
     return ""
 
 
-def _written_in(targets: Targets, pattern: str) -> Iterator[tuple[Path, Path]]:
+def _written_in(targets: OutputTargets, pattern: str) -> Iterator[tuple[Path, Path]]:
     """Give each target that is there as a journal of its folder says it was written, and that journal."""
     journals = sorted(targets.folder.glob(pattern)) if targets.folder.is_dir() else []
     written: dict[str, Path] = {}

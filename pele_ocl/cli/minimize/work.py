@@ -29,7 +29,7 @@ from ..options import ReadAtoms
 from ..report import Call, provenance
 from .progress import StructureLine
 from .restraints import RestraintOptions
-from .targets import Targets
+from .targets import OutputTargets
 
 MINIMIZED = "minimized structures"  # the kind of a journal
 _ATOMS_TOGETHER = ATOMS_TOGETHER
@@ -37,7 +37,7 @@ _FEWER_ATOMS = 1 << 14  # of other devices, which compute one after the other an
 _NOT_SETTINGS = ("paths", "output", "table", "resume", "as_json", "verbose")  # parameters that change no result
 
 
-def device_of(records: Sequence[Record], work: Work) -> str:
+def device_of(records: Sequence[Record], work: MinimizeRequest) -> str:
     """Name the devices that computed records, or the one that would have."""
     devices = dict.fromkeys(str(record["device"]) for record in records if "device" in record)
     return ", ".join(devices) or str(work.facts()["device"])
@@ -67,7 +67,7 @@ def parameter_text(name: str, value: object) -> str:
 
 
 @dataclass(frozen=True)
-class Work:
+class MinimizeRequest:
     """All that a run was told.
 
     options : of the Minimizer, the same for all structures
@@ -78,7 +78,7 @@ class Work:
     read_atoms: ReadAtoms
     options: Mapping[str, Any]
     held: RestraintOptions
-    targets: Targets
+    targets: OutputTargets
     trajectory: FrameOptions
     models: str
     call: Call
@@ -119,7 +119,7 @@ class Work:
         )  # fmt: skip
 
 
-def records_of_files(work: Work, paths: Sequence[Path], resume: bool) -> list[Record]:
+def records_of_files(work: MinimizeRequest, paths: Sequence[Path], resume: bool) -> list[Record]:
     """Minimise all structures, or a shard; give their records, in their order."""
     context = click.get_current_context()
     cluster = cluster_options_of(context)
@@ -141,7 +141,7 @@ def records_of_files(work: Work, paths: Sequence[Path], resume: bool) -> list[Re
 class _Contents:
     """Contents of files, which are written as each structure's own call writes them."""
 
-    work: Work
+    work: MinimizeRequest
 
     def __call__(self, source: InputFile, target: Path) -> Callable[[Atoms], Content]:
         """Give the function that makes the content of atoms, for a file that was just read."""

@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
-from ...binding.mmpbsa.files import Group, Systems, amber_systems, gromacs_systems
+from ...binding.mmpbsa.files import FrameFiles, Systems, amber_systems, gromacs_systems
 from ...binding.mmpbsa.namelists import MmpbsaInput, read_input
 from ...inputfile import read_file
 from ..cluster import cluster_options, cluster_options_of
 from ..command import INPUT, OUTPUT, EachOnce
 from ..options import report_options, run_options
 from ..terminal import note
-from .runs import Records, computed_runs
-from .writing import Outputs, headed, say_runs, write_outputs
+from .runs import EnergyFiles, computed_runs
+from .writing import OutputFiles, headed, say_runs, write_outputs
 
 __all__ = ["MMPBSA", "mmpbsa"]
 
@@ -147,8 +147,8 @@ def mmpbsa(
     _require_pairs({"-ci": index, "-cg": groups}, {"-ri": receptor_index, "-rg": receptor_group},
                    {"-li": ligand_index, "-lg": ligand_group})  # fmt: skip
     of_groups = {
-        "receptor": Group(receptor_frames, receptor_topology, receptor_index, receptor_group),
-        "ligand": Group(ligand_frames, ligand_topology, ligand_index, ligand_group),
+        "receptor": FrameFiles(receptor_frames, receptor_topology, receptor_index, receptor_group),
+        "ligand": FrameFiles(ligand_frames, ligand_topology, ligand_index, ligand_group),
     }
     of_parts = {name: group for name, group in of_groups.items() if group.paths}
     if of_parts and groups is None:
@@ -157,9 +157,9 @@ def mmpbsa(
         raise click.UsageError("-yr and -yl are of AMBER's files; with -cg frames of the parts are -rt and -lt")
     file = read_file(source)
     wanted = read_input(file, of_gromacs := groups is not None or masks is not None)
-    outputs = Outputs(output, decomposition if wanted.decomp else None, frames_output, frame_shares)
+    outputs = OutputFiles(output, decomposition if wanted.decomp else None, frames_output, frame_shares)
     outputs.check(overwrite)
-    records = Records(prefix, resume, wanted.keeps_files)
+    records = EnergyFiles(prefix, resume, wanted.keeps_files)
     _refuse_sharing(wanted, records)
     if masks is not None:
         wanted = replace(wanted, masks=masks)
@@ -200,7 +200,7 @@ def _require_pairs(*pairs: dict[str, object]) -> None:
             raise click.UsageError(f"{first} and {second} go together: an index file and a group of it")
 
 
-def _refuse_sharing(wanted: MmpbsaInput, records: Records) -> None:
+def _refuse_sharing(wanted: MmpbsaInput, records: EnergyFiles) -> None:
     """Raise UsageError for a way through the frames that what is wanted does not have."""
     cluster = cluster_options_of(click.get_current_context())
     if cluster.shard is not None:

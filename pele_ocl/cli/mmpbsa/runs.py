@@ -14,7 +14,7 @@ from ...binding.mmpbsa.files import Systems
 from ...binding.mmpbsa.mutants import mutant_label, mutant_of, mutated_residue, residue_named, with_dielectric
 from ...binding.mmpbsa.namelists import MmpbsaInput
 from ...binding.mmpbsa.residues import printed_residues, starts_of
-from ...binding.mmpbsa.runs import Computed, OpenedWork, Results, Work, results_of
+from ...binding.mmpbsa.runs import ComputedFrames, OpenedWork, Results, TrajectoryWork, results_of
 from ...errors import InputError
 from ...formats import read_topology
 from ...trajectories.energies import recorded
@@ -24,7 +24,7 @@ from ..report import software
 
 
 @dataclass
-class Records:
+class EnergyFiles:
     """Intermediate files with the energies of frames.
 
     prefix : first letters of their names; resume : whether there are any; keeps : whether they stay after the run
@@ -61,7 +61,7 @@ class _Mutation:
 
 def computed_runs(
     systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, Path], device: str | None, precision: str,
-    records: Records, by_frame: bool,
+    records: EnergyFiles, by_frame: bool,
 ) -> list[Results]:  # fmt: skip
     """Wild type, unless mutants alone are wanted, and each mutant of an alanine scan, by one method after the other.
 
@@ -75,7 +75,7 @@ def computed_runs(
 
 def _runs_of(
     systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, Path], device: str | None, precision: str,
-    records: Records, by_frame: bool,
+    records: EnergyFiles, by_frame: bool,
 ) -> list[Results]:  # fmt: skip
     mutations = _mutations(systems, wanted, topologies)
     runs = list[Results]()
@@ -87,15 +87,15 @@ def _runs_of(
 
 
 def _run(
-    systems: Systems, wanted: MmpbsaInput, device: str | None, precision: str, records: Records,
+    systems: Systems, wanted: MmpbsaInput, device: str | None, precision: str, records: EnergyFiles,
     mutation: _Mutation | None, by_frame: bool,
 ) -> Results:  # fmt: skip
     label = "" if mutation is None else mutation.label
     printed = None if mutation is not None or wanted.decomp is None else _printed(systems, wanted)
     is_single = systems.is_ligand is not None and len(systems.sources) == 1
-    found = list[Computed]()
+    found = list[ComputedFrames]()
     for name, source in systems.sources.items():
-        work = Work(
+        work = TrajectoryWork(
             name, source, wanted, device, precision, systems.is_ligand if is_single else None,
             None if mutation is None else mutation.of.get(name),
             None if printed is None else _own(printed, systems, name), by_frame,
@@ -122,7 +122,7 @@ def _own(
     return np.array([int(side[:r].sum()) for r in printed if side[r]], np.intp)
 
 
-def _computed(work: Work, record: Path | None, what: str) -> Computed:
+def _computed(work: TrajectoryWork, record: Path | None, what: str) -> ComputedFrames:
     """Results of all frames of a work, which go into a record where one is wanted."""
     opened = work.opened()
     spec = FramesSpec(partial(_frames, work), _frames(work, opened))
@@ -131,10 +131,10 @@ def _computed(work: Work, record: Path | None, what: str) -> Computed:
             shared.frames, opened.evaluate, output=shared.output, resume=record is not None, settings=shared.record,
             tell=lambda done: line(done / len(shared.frames)), over=shared.stream,
         )  # fmt: skip
-        return Computed.of(opened, [part.results for part in parts])
+        return ComputedFrames.of(opened, [part.results for part in parts])
 
 
-def _frames(work: Work, opened: OpenedWork | None = None) -> OpenedFrames:
+def _frames(work: TrajectoryWork, opened: OpenedWork | None = None) -> OpenedFrames:
     """Frames of a work, in this process or in another one, which opens it first."""
     opened = opened or work.opened()
     return OpenedFrames(opened.frames, opened.evaluate, {"record": {"software": software(), **opened.settings}})

@@ -27,7 +27,7 @@ from ..terminal import say
 
 
 @dataclass(frozen=True)
-class Outputs:
+class OutputFiles:
     """Files of a run: tables, decomposition, energies of frames, shares of frames; None if not wanted."""
 
     results: Path
@@ -97,7 +97,7 @@ def _ranges(numbers: np.ndarray[Any, np.dtype[np.intp]]) -> str:
 
 
 def write_outputs(
-    outputs: Outputs, systems: Systems, wanted: MmpbsaInput, runs: Sequence[Results], heading: Heading,
+    outputs: OutputFiles, systems: Systems, wanted: MmpbsaInput, runs: Sequence[Results], heading: Heading,
     of_gromacs: bool,
 ) -> list[Path]:  # fmt: skip
     """Write the files, all of them or none where one cannot be written."""

@@ -72,7 +72,7 @@ class Models:
 
 
 @dataclass(frozen=True, eq=False)
-class Computed:
+class ComputedMaps:
     """Maps that were computed, and the facts to report.
 
     map : the potential, or what was asked for of all models; extra : name -> further maps of a file that holds several
@@ -110,7 +110,7 @@ def announce(atoms: Atoms, n_models: int, grid: Grid, options: dict[str, Any]) -
     )
 
 
-def of_structure(atoms: Atoms, grid: Grid, options: dict[str, Any]) -> Computed:
+def of_structure(atoms: Atoms, grid: Grid, options: dict[str, Any]) -> ComputedMaps:
     """Compute the map of one structure, and its field if asked for."""
     result = compute(atoms, grid, **options)
     extra = {}
@@ -119,16 +119,16 @@ def of_structure(atoms: Atoms, grid: Grid, options: dict[str, Any]) -> Computed:
         components = dict(zip(FIELD_NAMES, result.field, strict=True)) | {"field_strength": result.field_strength}
         unit, kelvin = f"{result.unit}/A", result.map.temperature
         extra = {name: Map(grid, values, unit, name, kelvin) for name, values in components.items()}
-    return Computed(atoms, result.map, extra, result, 1, dict(result.seconds))
+    return ComputedMaps(atoms, result.map, extra, result, 1, dict(result.seconds))
 
 
-def over_models(models: Models, grid: Grid, combine: str | None, options: dict[str, Any]) -> Computed:
+def over_models(models: Models, grid: Grid, combine: str | None, options: dict[str, Any]) -> ComputedMaps:
     """Compute the map of all models together, less models that fail."""
     failed = dict[int, str]()
     found = potmap_models(models.atoms.values(), grid, failed=failed, **options)
     numbers, first = list(models.atoms), next(iter(models.atoms.values()))
     every = sorted({**models.failed, **{numbers[place]: reason for place, reason in failed.items()}}.items())
-    return Computed(
+    return ComputedMaps(
         first, found.maps[combine or "avg"], found.maps, found.last, found.n_models, found.seconds,
         numbers=models.numbers, failed=dict(every),
     )  # fmt: skip
@@ -136,9 +136,9 @@ def over_models(models: Models, grid: Grid, combine: str | None, options: dict[s
 
 def over_frames(
     atoms: Atoms, frames: Trajectory, grid: Grid, align: str | bool, combine: str | None, options: dict[str, Any]
-) -> Computed:
+) -> ComputedMaps:
     """Compute the maps of all frames together; align : of `potmap_over`"""
     with FrameLine("Potential map", len(frames)) as progress:
         found = potmap_over(atoms, frames, grid, align=align, progress=progress, **options)
     maps, seconds = found.maps, {**found.result.seconds, "frames": found.seconds}
-    return Computed(atoms, maps[combine or "avg"], maps, found.result, len(found), seconds, found)
+    return ComputedMaps(atoms, maps[combine or "avg"], maps, found.result, len(found), seconds, found)

@@ -25,7 +25,7 @@ from ..progress import ProgressLine
 from ..report import choice_line, composition_as_json, counted, ending, error_lines, headline, map_facts, map_lines
 from ..report import origin as how_made
 from ..terminal import note, one_line
-from .computing import Computed
+from .computing import ComputedMaps
 
 STATISTIC = "{statistic}"  # in an output: the name of each of COMBINATIONS, which all have files of their own
 
@@ -58,7 +58,7 @@ def _require_statistics(output: Path, has_statistics: bool) -> None:
 
 
 def write(
-    source: InputFile, outputs: tuple[Path, ...], computed: Computed, is_unit_given: bool,
+    source: InputFile, outputs: tuple[Path, ...], computed: ComputedMaps, is_unit_given: bool,
     call: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
     """Write the map to its files; call : facts of the call, by default of the one that is under way"""
@@ -80,7 +80,7 @@ def write(
                 )  # fmt: skip
 
 
-def json_of(computed: Computed, facts: Facts) -> dict[str, Any]:
+def json_of(computed: ComputedMaps, facts: Facts) -> dict[str, Any]:
     """Make the object of --json; facts : settings"""
     of_map, result = map_facts(computed.map), computed.result
     return {
@@ -106,7 +106,7 @@ def json_of(computed: Computed, facts: Facts) -> dict[str, Any]:
     }
 
 
-def text_of(source: InputFile, computed: Computed, facts: Facts, verbose: bool) -> str:
+def text_of(source: InputFile, computed: ComputedMaps, facts: Facts, verbose: bool) -> str:
     """Write the summary for people."""
     result, seconds = computed.result, computed.seconds
     lines = [
@@ -130,7 +130,7 @@ def text_of(source: InputFile, computed: Computed, facts: Facts, verbose: bool) 
     return "\n".join(lines)
 
 
-def _parts_as_json(computed: Computed) -> dict[str, Any]:
+def _parts_as_json(computed: ComputedMaps) -> dict[str, Any]:
     """Give the part of a record about models or frames, of a map of several."""
     if computed.numbers:
         return entries("model", [(number, computed.failed.get(number, {})) for number in computed.numbers])
@@ -161,7 +161,7 @@ def frame_facts(frames: FrameMaps) -> dict[str, Any]:
     }
 
 
-def _models_lines(computed: Computed) -> list[str]:
+def _models_lines(computed: ComputedMaps) -> list[str]:
     """Tell how many models or frames the map is of."""
     frames = computed.frames
     if frames is None:
@@ -195,7 +195,7 @@ class Pictures:
             script, _ = scene_path(program, path, outputs)
             refuse_target(script, [path])
 
-    def write(self, source: InputFile, outputs: tuple[Path, ...], computed: Computed) -> None:
+    def write(self, source: InputFile, outputs: tuple[Path, ...], computed: ComputedMaps) -> None:
         """Draw the map, and write the scenes beside its files."""
         title = f"{one_line(source.path.name)}: {computed.map.title}"
         if self.slices is not None:
@@ -203,7 +203,7 @@ class Pictures:
         if self.surface is not None or self.scenes:
             self._show_surface(source, outputs, computed, title)
 
-    def _show_surface(self, source: InputFile, outputs: tuple[Path, ...], computed: Computed, title: str) -> None:
+    def _show_surface(self, source: InputFile, outputs: tuple[Path, ...], computed: ComputedMaps, title: str) -> None:
         assert computed.result.model is not None
         end = self.end
         if not self.is_end_given and computed.map.unit != FOR_SURFACE["units"]:

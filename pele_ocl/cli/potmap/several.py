@@ -25,7 +25,7 @@ from ..records import exit_for_records, say_records
 from ..report import Call, counted, duration
 from ..tables import table
 from ..terminal import note, one_line, say
-from .computing import Computed, Models, announce, of_structure, over_models
+from .computing import ComputedMaps, Models, announce, of_structure, over_models
 from .options import grid_of
 from .output import STATISTIC, Pictures, json_of, write
 
@@ -58,7 +58,7 @@ class MapSpec(StructureSpec):
         )
         return replace(self, outputs=_named(self.outputs, path), pictures=pictures)
 
-    def found(self, source: InputFile) -> Computed:
+    def found(self, source: InputFile) -> ComputedMaps:
         """Compute the map of a file, of one model or of all."""
         models = None if self.models == "one" else Models.of(source, self.reading)
         every = [self.reading(source)] if models is None else list(models.atoms.values())
@@ -76,7 +76,7 @@ class MapSpec(StructureSpec):
         if not self.outputs and not self.pictures:
             note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
 
-    def write(self, source: InputFile, found: Computed, call: Mapping[str, str] | None = None) -> None:
+    def write(self, source: InputFile, found: ComputedMaps, call: Mapping[str, str] | None = None) -> None:
         """Write the map and draw its pictures; call : facts of the call, by default of the one under way"""
         write(source, self.outputs, found, self.is_unit_given, call)
         self.pictures.write(source, whole(self.outputs), found)

@@ -33,8 +33,8 @@ from ..plan_options import listed, pair_options, require_near, variant_option
 from ..records import failing_as_record
 from ..terminal import note
 from .amounts import annealing_of, steps_of, temperatures_of
-from .recording import Recorder, names_of
-from .report import Molecule, report
+from .recording import SimulationFiles, names_of
+from .report import SimulatedStructure, report
 from .running import run
 
 __all__ = ["simulate"]
@@ -149,7 +149,7 @@ def simulate(
         _require_starts(simulation, paths, replicas)
     for sentence in simulation.notes:
         note(f"Note: {sentence}")
-    recorder = Recorder(
+    recorder = SimulationFiles(
         simulation, output, names, form, by_temperature=of == "temperature", every=report_every, n_steps=n_steps,
         sources=[molecule.source for molecule in molecules], minimized=minimizes,
     )  # fmt: skip
@@ -157,14 +157,14 @@ def simulate(
     report(simulation, recorder, molecules, seconds, constants, as_json, verbose)
 
 
-def _molecule(path: Path, read_atoms: ReadAtoms, strict: bool, as_json: bool) -> Molecule:
+def _molecule(path: Path, read_atoms: ReadAtoms, strict: bool, as_json: bool) -> SimulatedStructure:
     """Read a structure, and tell what is found in it."""
     with failing_as_record(path, as_json):
         source = read_file(path)
         atoms = read_atoms(source)
         checks = Checks(path, strict)
         checks.add(*of_structure(atoms))
-    return Molecule(source, atoms, checks.as_json())
+    return SimulatedStructure(source, atoms, checks.as_json())
 
 
 def _require_starts(simulation: Simulation, paths: Sequence[Path], replicas: int) -> None:

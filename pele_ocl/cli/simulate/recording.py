@@ -43,7 +43,7 @@ def names_of(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-class Recorder:
+class SimulationFiles:
     """Files of a run in its folder; all are opened, appended to and closed again, as there may be thousands."""
 
     def __init__(

@@ -20,7 +20,7 @@ from ..physics import physics_lines
 from ..records import say_records, timed
 from ..report import counted, duration, headline
 from ..terminal import note, one_line, say
-from .recording import Recorder
+from .recording import SimulationFiles
 from .running import rate
 
 NAMED = 5  # replicas that stopped, told one by one
@@ -28,7 +28,7 @@ _OF_ALL = ("step", "time_ps", "structure")  # columns that all rows of a record 
 
 
 @dataclass(frozen=True)
-class Molecule:
+class SimulatedStructure:
     """A structure as it was read; findings : as JSON has them"""
 
     source: InputFile
@@ -40,8 +40,8 @@ Pace = tuple[float, int]  # seconds, and the steps that were made in them
 
 
 def report(
-    simulation: Simulation, recorder: Recorder, molecules: Sequence[Molecule], pace: Pace, constants: SolventModel,
-    as_json: bool, verbose: bool,
+    simulation: Simulation, recorder: SimulationFiles, molecules: Sequence[SimulatedStructure], pace: Pace,
+    constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Print what a run came to; exit with 1 where replicas stopped."""
     errors = simulation.errors
@@ -67,7 +67,11 @@ def _exchanges(simulation: Simulation) -> list[dict[str, Any]]:
 
 
 def _records(
-    simulation: Simulation, recorder: Recorder, molecules: Sequence[Molecule], pace: Pace, constants: SolventModel
+    simulation: Simulation,
+    recorder: SimulationFiles,
+    molecules: Sequence[SimulatedStructure],
+    pace: Pace,
+    constants: SolventModel,
 ) -> Iterator[Record]:
     """Make the record of each structure, with its replicas."""
     table, speed = recorder.table(), rate(simulation, pace[1], pace[0])
@@ -95,7 +99,11 @@ def _records(
 
 
 def _lines(
-    simulation: Simulation, recorder: Recorder, molecules: Sequence[Molecule], pace: Pace, constants: SolventModel
+    simulation: Simulation,
+    recorder: SimulationFiles,
+    molecules: Sequence[SimulatedStructure],
+    pace: Pace,
+    constants: SolventModel,
 ) -> list[str]:
     lines = [headline(of.source, of.atoms) for of in molecules]
     lines += physics_lines(constants, molecules[0].atoms, cutoff=simulation.ensemble._options["cutoff"])

@@ -7,13 +7,13 @@ import time
 from ...dynamics import Simulation
 from ..progress import ProgressLine
 from ..terminal import note
-from .recording import Recorder
+from .recording import SimulationFiles
 
 SECONDS_A_DAY = 86_400.0
 
 
 def run(
-    simulation: Simulation, recorder: Recorder, n_steps: int, every: int, minimizes: int, resume: bool
+    simulation: Simulation, recorder: SimulationFiles, n_steps: int, every: int, minimizes: int, resume: bool
 ) -> tuple[float, int]:
     """Make all steps and write what comes of them. Returns the seconds of the steps, and how many were made."""
     if not recorder.begin(resume):

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .addend import BondedTerms, bonded_names
+from .kernels import BondedTerms, bonded_names
 
 __all__ = ["BondedTerms", "bonded_names"]

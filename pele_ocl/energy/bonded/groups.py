@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...opencl.shared import BondedKind
+from ...opencl.interface import BondedKind
 from .tasks import MEMBERS, Tasks, stable_order
 
 

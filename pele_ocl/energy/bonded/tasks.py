@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...atoms import Atoms, Bonded, Floats, OneFourPairs, Torsions
-from ...opencl.shared import BondedKind
+from ...opencl.interface import BondedKind
 from ...solvent_model import SolventModel
 from .spline import patches
 

@@ -7,16 +7,16 @@ from .dielectric import DielectricCorrections
 from .distance import DistanceRestraint
 from .lj_pairs import LennardJonesCorrections
 from .restraint import PositionalRestraint
-from .term import Addend, Term
+from .term import Term, TermKernels
 from .torsion import TorsionRestraint
 
 __all__ = [
-    "Addend",
     "CenterRestraint",
     "DielectricCorrections",
     "DistanceRestraint",
     "LennardJonesCorrections",
     "PositionalRestraint",
     "Term",
+    "TermKernels",
     "TorsionRestraint",
 ]

@@ -68,16 +68,16 @@ class CenterRestraint(Term):
         return energies, gradient
 
     def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
-        run, encoding, atoms = context.run, context.encoding, context.atoms
-        fine = run.dtype if encoding.is_fixed else np.dtype(np.float64)
+        queue, encoding, atoms = context.queue, context.encoding, context.atoms
+        fine = queue.dtype if encoding.is_fixed else np.dtype(np.float64)
         members, weights = self._members(atoms)
         of_atoms = np.zeros(len(atoms))
         of_atoms[members] = weights
         origin = encoding.shift(*atoms.bounds()) + encoding.base
         parameters = np.append(self.force_constant, self._target(atoms) - origin)[np.newaxis]
-        there = context.buffers[f"parameters of {self.name}"] = run.upload_each(parameters, fine)
+        there = context.buffers[f"parameters of {self.name}"] = queue.upload_each(parameters, fine)
         arguments = dict(
-            n_members=len(members), members=run.upload(members, np.int32), weights=run.upload(of_atoms, fine),
+            n_members=len(members), members=queue.upload(members, np.int32), weights=queue.upload(of_atoms, fine),
             parameters=there, flat=self.flat,
         )  # fmt: skip
         return [context.bind("energy/terms/center.cl", "restrain_center", index, arguments)]

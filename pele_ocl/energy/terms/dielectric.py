@@ -12,7 +12,7 @@ from ...pairs import nonbonded_pairs
 from ...pairs.dielectric import inverse_dielectrics
 from ...solvent_model import SolventModel
 from ...tiled.tables import scaled_charges
-from .term import ITEMS, Addend, TermContext
+from .term import ITEMS, TermContext, TermKernels
 
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
@@ -21,7 +21,7 @@ MOST = 1e30  # A^2; no pair is so far
 _TERMS = ("coulomb", "coulomb_14", "gb_pair")
 
 
-class DielectricCorrections(Addend):
+class DielectricCorrections(TermKernels):
     """Coulomb and GB energies with the lesser 1/eps of each pair, less what the passes have with one for all."""
 
     merges_names: ClassVar[bool] = True
@@ -55,31 +55,31 @@ class DielectricCorrections(Addend):
         return self._names
 
     def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
-        run, tiles, buffers = context.run, context.tiles, context.buffers
+        queue, tiles, buffers = context.queue, context.tiles, context.buffers
         terms = [index + self._names.index(name) if name in self._names else -1 for name in _TERMS]
-        charges = tiles.by_slot(scaled_charges(context.atoms, self._model, run.precision))
+        charges = tiles.by_slot(scaled_charges(context.atoms, self._model, queue.precision))
         inverses = np.where(tiles.used, self._inverses[tiles.order], 1.0)
         special = np.sort(tiles.slots[self._special])
         common = dict(
             n_tiles=len(tiles), n_atoms=len(context.atoms), n_special=len(special), n_rows=context.n_energies,
-            cutoff2=self._cutoff2, inverses=run.upload(inverses), special=run.upload(special, np.int32),
-            order=run.upload(np.where(tiles.used, tiles.order, -1), np.int32),
+            cutoff2=self._cutoff2, inverses=queue.upload(inverses), special=queue.upload(special, np.int32),
+            order=queue.upload(np.where(tiles.used, tiles.order, -1), np.int32),
             **dict(zip(("coulomb_term", "scaled_term", "gb_term"), terms, strict=True)),
             **{name: buffers[name] for name in ("points", "x", "y", "z", "origins", "born", "results")},
         )  # fmt: skip
         all_pairs = dict(
-            charges=run.upload(charges), partners=run.upload(tiles.slots[self._second], np.int32),
-            starts=run.upload(np.searchsorted(self._first, np.arange(len(context.atoms) + 1)), np.int32),
-            scaled=run.upload(self._products),
+            charges=queue.upload(charges), partners=queue.upload(tiles.slots[self._second], np.int32),
+            starts=queue.upload(np.searchsorted(self._first, np.arange(len(context.atoms) + 1)), np.int32),
+            scaled=queue.upload(self._products),
         )  # fmt: skip
-        on_cpu = run.device.kind == "CPU"
-        items, width = (1, run.device.vector_width(run.precision)) if on_cpu else (ITEMS, 1)
+        on_cpu = queue.device.kind == "CPU"
+        items, width = (1, queue.device.vector_width(queue.precision)) if on_cpu else (ITEMS, 1)
         macros = {"ITEMS": items, "TILE": tiles.size, "SCREENED": 0, "width": min(width, tiles.size), **context.macros}
         file, n_vectors = "energy/terms/dielectric.cl", tiles.n_slots // macros["width"]
-        others = run.upload(np.where(inverses < 1, 0.0, charges))
+        others = queue.upload(np.where(inverses < 1, 0.0, charges))
         return [
-            run.bind(file, "correct_all", (n_vectors, 1), (items, 1), {**common, **all_pairs}, **macros),
-            run.bind(
+            queue.bind(file, "correct_all", (n_vectors, 1), (items, 1), {**common, **all_pairs}, **macros),
+            queue.bind(
                 file, "correct_special", (len(special) * items, 1), (items, 1), {**common, "others": others}, **macros
             ),
         ]  # fmt: skip

@@ -91,14 +91,14 @@ class InternalRestraint(Term):
         return energies, gradient
 
     def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
-        run, encoding, n, members = context.run, context.encoding, len(context.atoms), self._atoms()
-        fine = run.dtype if encoding.is_fixed else np.dtype(np.float64)
+        queue, encoding, n, members = context.queue, context.encoding, len(context.atoms), self._atoms()
+        fine = queue.dtype if encoding.is_fixed else np.dtype(np.float64)
         places = np.argsort(members.ravel(), kind="stable")
         starts = np.searchsorted(members.ravel()[places], np.arange(n + 1))
-        context.buffers[f"parameters of {self.name}"] = parameters = run.upload_each(self._parameters(), fine)
+        context.buffers[f"parameters of {self.name}"] = parameters = queue.upload_each(self._parameters(), fine)
         arguments = dict(
-            atoms=run.upload(members, np.int32), parameters=parameters,
-            starts=run.upload(starts, np.int32), places=run.upload(places, np.int32),
+            atoms=queue.upload(members, np.int32), parameters=parameters,
+            starts=queue.upload(starts, np.int32), places=queue.upload(places, np.int32),
         )  # fmt: skip
         return [
             context.bind("energy/terms/internal.cl", "restrain_internal", index, arguments, MEMBERS=self.members)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...atoms import Atoms
 from ...pairs import lj_corrections, own_lj_pairs
-from .term import Addend, TermContext
+from .term import TermContext, TermKernels
 
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST = 1e30  # A^2; no pair is so far
 
 
-class LennardJonesCorrections(Addend):
+class LennardJonesCorrections(TermKernels):
     """Lennard-Jones energy of pairs by their own parameters, less what the passes have by their atoms'."""
 
     merges_names: ClassVar[bool] = True
@@ -44,9 +44,9 @@ class LennardJonesCorrections(Addend):
         return ("lennard_jones",)
 
     def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
-        run, starts = context.run, np.searchsorted(self._first, np.arange(len(context.atoms) + 1))
+        queue, starts = context.queue, np.searchsorted(self._first, np.arange(len(context.atoms) + 1))
         arguments = dict(
-            cutoff2=self._cutoff2, starts=run.upload(starts, np.int32), partners=run.upload(self._second, np.int32),
-            parameters=run.upload(self._parameters),
+            cutoff2=self._cutoff2, starts=queue.upload(starts, np.int32), partners=queue.upload(self._second, np.int32),
+            parameters=queue.upload(self._parameters),
         )  # fmt: skip
         return [context.bind("energy/terms/lj_pairs.cl", "correct_lj_pairs", index, arguments, GEOMETRIC=0)]

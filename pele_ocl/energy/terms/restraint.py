@@ -64,14 +64,14 @@ class PositionalRestraint(Term):
         return 0.0 if self.flat else 2 * self._constants(atoms)
 
     def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
-        run, encoding, atoms = context.run, context.encoding, context.atoms
+        queue, encoding, atoms = context.queue, context.encoding, context.atoms
         shifted = self._references(atoms) - encoding.shift(*atoms.bounds())
         if np.abs(shifted - encoding.base).max() > encoding.reach:
             raise InputError("the positions that atoms are restrained to lie far from the molecule; use float64")
         references = np.empty(shifted.shape, encoding.dtype)
         encoding.encode(shifted, references)
-        context.buffers[f"reference of {self.name}"] = there = run.upload_each(references, encoding.dtype)
-        context.buffers[f"constants of {self.name}"] = constants = run.upload_each(self._constants(atoms))
+        context.buffers[f"reference of {self.name}"] = there = queue.upload_each(references, encoding.dtype)
+        context.buffers[f"constants of {self.name}"] = constants = queue.upload_each(self._constants(atoms))
         arguments = dict(references=there, constants=constants, flat=self.flat)
         return [context.bind("energy/terms/restraint.cl", "restrain", index, arguments)]
 

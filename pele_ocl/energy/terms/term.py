@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from ..options import Options
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
     from ...opencl.memory import Buffer
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
     from ...opencl.signature import Arguments
 
 ITEMS = 64  # of a work-group of a kernel with a work-item an atom
@@ -25,14 +26,14 @@ ITEMS = 64  # of a work-group of a kernel with a work-item an atom
 class TermContext:
     """Queue, positions and outputs with which a term launches its kernels.
 
-    run : makes buffers and binds launches
+    queue : makes buffers and binds launches
     buffers : by name, "positions" and "results" among them, and its own of `sizes`; none before sizes are known
     n_energies : energies of each term of the passes, of atoms or tiles
     macros : build definitions of cl/energy/results.clh and of how positions are encoded
     tiles, place : for a term that runs first: the tiles, and PLACE_ARGUMENTS of cl/common/place.clh
     """
 
-    run: Run
+    queue: Queue
     atoms: Atoms
     encoding: Encoding
     options: Options
@@ -42,22 +43,29 @@ class TermContext:
     tiles: Tiles
     place: Callable[[], Arguments]
 
+    @property
+    def run(self) -> Queue:
+        """Former name of `queue`, for terms of users. Warns."""
+        former = "TermContext.run is now TermContext.queue; the former name ends with the next release"
+        warnings.warn(former, DeprecationWarning, stacklevel=2)
+        return self.queue
+
     def bind(self, file: str, name: str, index: int, arguments: Arguments, **defines: int) -> BoundLaunch:
         """Bind a kernel of a work-item an atom.
 
-        index : of its first term, as `Addend.launches` has it
+        index : of its first term, as `TermKernels.launches` has it
         arguments : all but n_atoms, n_rows, term, step, positions and results
         """
         n = len(self.atoms)
         common = dict(n_atoms=n, n_rows=self.n_energies, term=index, step=self.encoding.step)
         buffers = {of: self.buffers[of] for of in ("positions", "results")}
-        return self.run.bind(
+        return self.queue.bind(
             file, name, (n, 1), (ITEMS, 1), dict(**common, **buffers, **arguments), **self.macros, **defines
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class LaunchPart:
     """Part that a term has in a launch: its work-groups, arguments and build definitions."""
 
     n_groups: int
@@ -65,10 +73,10 @@ class Part:
     macros: Mapping[str, int]
 
 
-class Addend(ABC):
+class TermKernels(ABC):
     """Kernels that add named terms to the energy after the passes; cl/energy/results.clh.
 
-    One addend may be launched first, as the bonded terms are on GPUs: it then places the tiles; `runs_first`.
+    Kernels of one term may be launched first, as the bonded terms are on GPUs: it then places the tiles; `runs_first`.
 
     Each kernel adds its gradient to `gradient` of the results, in the order of atoms, and writes energies by term.
 
@@ -95,7 +103,7 @@ class Addend(ABC):
         """Tell if its one launch is the first of all. That launch places the tiles and begins the gradient."""
         return False
 
-    def part(self, context: TermContext, index: int, items: int) -> Part:
+    def part(self, context: TermContext, index: int, items: int) -> LaunchPart:
         """Give its part in a launch of all passes with so many work-items a group. Only of a term that runs first."""
         raise NotImplementedError(f"{type(self).__name__} does not run first")
 
@@ -108,7 +116,7 @@ class Addend(ABC):
         """Bind the launches that add the terms. index : of the first of them in `further` or `grouped`"""
 
 
-class Term(Addend):
+class Term(TermKernels):
     """Term of the energy beside the pair passes': a name, a definition, and kernels that add it.
 
     Its kernels run last. Each adds its gradient to `gradient` of the results, in the order of the atoms. It writes the

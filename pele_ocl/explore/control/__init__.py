@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .simulation import Simulation, Task, read_simulation
+from .simulation import Simulation, SimulationTask, read_simulation
 
-__all__ = ["Simulation", "Task", "read_simulation"]
+__all__ = ["Simulation", "SimulationTask", "read_simulation"]

@@ -28,7 +28,7 @@ from ..walk import Move, Settings, Walk
 from .blocks import AnmBlock, MinimizerBlock, PeleParameters, PerturbationBlock
 from .building import constraint_terms
 from .selections import ALL, selected
-from .simulation import Simulation, Task
+from .simulation import Simulation, SimulationTask
 
 Bools = NDArray[np.bool_]
 _PICKING = {"RANDOM_MODE": "random", "LOWEST_MODE": "lowest", "DEFINED_MODE": "defined"}
@@ -54,8 +54,8 @@ class ChosenRegion(Region):
 
 
 def explorer_of(
-    simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, numbers: Sequence[int], starts: Floats, *,
-    seed: int, box: Box | None, folders: Sequence[Path] = (), **options: Any,
+    simulation: Simulation, task: SimulationTask, atoms: Atoms, ligand: Bools, numbers: Sequence[int], starts: Floats,
+    *, seed: int, box: Box | None, folders: Sequence[Path] = (), **options: Any,
 ) -> Explorer:  # fmt: skip
     """Make the explorers of a task.
 
@@ -76,7 +76,9 @@ def explorer_of(
     return explorer
 
 
-def moves_of(simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, folders: Sequence[Path]) -> list[Move]:
+def moves_of(
+    simulation: Simulation, task: SimulationTask, atoms: Atoms, ligand: Bools, folders: Sequence[Path]
+) -> list[Move]:
     """Make the moves of a task, in their order."""
     moves: list[Move] = []
     if task.perturbation is not None:
@@ -98,7 +100,7 @@ def moves_of(simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, fo
     return moves
 
 
-def region_of(simulation: Simulation, task: Task, atoms: Atoms) -> ChosenRegion:
+def region_of(simulation: Simulation, task: SimulationTask, atoms: Atoms) -> ChosenRegion:
     """Make the region of minimisations."""
     place = simulation.path
     always = np.flatnonzero(selected(atoms, task.minimized, f"{place}: includeInMinimization")).astype(np.int32)
@@ -106,7 +108,7 @@ def region_of(simulation: Simulation, task: Task, atoms: Atoms) -> ChosenRegion:
     return ChosenRegion(omit=never if len(never) else None, always=always)
 
 
-def anm_of(simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, region: Region) -> ANM:
+def anm_of(simulation: Simulation, task: SimulationTask, atoms: Atoms, ligand: Bools, region: Region) -> ANM:
     """Make the moves along elastic modes, with modes of a file if the block names one."""
     assert task.anm is not None
     assert atoms.labels is not None
@@ -134,7 +136,7 @@ def anm_of(simulation: Simulation, task: Task, atoms: Atoms, ligand: Bools, regi
     )  # fmt: skip
 
 
-def side_chains_of(simulation: Simulation, task: Task, atoms: Atoms, folders: Sequence[Path]) -> SideChains:
+def side_chains_of(simulation: Simulation, task: SimulationTask, atoms: Atoms, folders: Sequence[Path]) -> SideChains:
     """Make the prediction of side chains, with PELE's own rotamers where a folder has them."""
     assert task.side_chains is not None
     own, place = task.side_chains, f"{simulation.path}: SideChainPrediction"
@@ -174,7 +176,7 @@ def ligand_rotamers(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Flex
     return None
 
 
-def settings_of(task: Task, blocks: Mapping[str, Any], box: Box | None) -> Settings:
+def settings_of(task: SimulationTask, blocks: Mapping[str, Any], box: Box | None) -> Settings:
     """Make the settings of an explorer.
 
     blocks : of the explorer now, by the names in sensors.CHANGING; box : of the ligand's centre, None for none

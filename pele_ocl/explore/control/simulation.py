@@ -111,7 +111,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Task:
+class SimulationTask:
     """Task of a simulation, with the simulation's blocks where it has none of its own.
 
     box, perturbation, anm, side_chains, side_chain_minimizer are None if the file has no such block. Selections are as
@@ -154,7 +154,7 @@ class Simulation:
     ligand: object
     seed: int | None
     output: OutputBlock
-    tasks: tuple[Task, ...]
+    tasks: tuple[SimulationTask, ...]
     log: str
     saved_control: str
     refused: tuple[str, ...]
@@ -246,7 +246,7 @@ class _Reader:
             output=written, tasks=found, log=log, saved_control=saved, refused=tuple(self.refused), notes=(),
         )  # fmt: skip
 
-    def _note_what_has_no_effect(self, task: Task) -> None:
+    def _note_what_has_no_effect(self, task: SimulationTask) -> None:
         """Note settings of a task that change nothing here."""
         changed = (of.get("parameters", {}) for change in task.changes for of in (change.then, change.otherwise))
         radii = [own.get("minimization_region_radius", math.inf) for own in (vars(task.parameters), *changed)]
@@ -262,7 +262,7 @@ class _Reader:
         if is_asked:
             self.refused[what] = None
 
-    def _task(self, block: Block, base: Task | None) -> Task:
+    def _task(self, block: Block, base: SimulationTask | None) -> SimulationTask:
         """Read the blocks of a task, or of the whole command if base is None."""
         parameters = block.block("PELE_Parameters")
         own = parameters.fill(PeleParameters, base.parameters if base else None)
@@ -283,7 +283,7 @@ class _Reader:
         perturbation, box = self._perturbation(block, base)
         metrics = (*(base.metrics if base else ()), *self._metrics(block))
         sensors = {metric.tag for metric in metrics if metric.tag} | set(TRACKERS)
-        task = Task(
+        task = SimulationTask(
             parameters=own, perturbation=perturbation, box=box, **self._anm(block, base),
             **self._side_chains(block, base),
             minimizer=self._minimizer(block, "Minimizer", base.minimizer if base else MinimizerBlock()),
@@ -300,7 +300,9 @@ class _Reader:
             block.finish()
         return task
 
-    def _perturbation(self, block: Block, base: Task | None) -> tuple[PerturbationBlock | None, BoxBlock | None]:
+    def _perturbation(
+        self, block: Block, base: SimulationTask | None
+    ) -> tuple[PerturbationBlock | None, BoxBlock | None]:
         found = block.block("Perturbation")
         if "Perturbation" not in block or not found.values:
             return (base.perturbation, base.box) if base else (None, None)
@@ -338,7 +340,7 @@ class _Reader:
         found.finish()
         return box
 
-    def _anm(self, block: Block, base: Task | None) -> dict[str, Any]:
+    def _anm(self, block: Block, base: SimulationTask | None) -> dict[str, Any]:
         found = block.block("ANM")
         names = "anm", "anm_minimizer", "anm_nodes", "anm_include", "anm_omit"
         defaults = (None, ANM_MINIMIZER, None, {"chains": NO_LIGANDS}, "empty")
@@ -360,7 +362,7 @@ class _Reader:
             self.refuse(own.equilibrium_parameter != 0, "ANM.parameters.equilibriumParameter")
         return values
 
-    def _side_chains(self, block: Block, base: Task | None) -> dict[str, Any]:
+    def _side_chains(self, block: Block, base: SimulationTask | None) -> dict[str, Any]:
         found = block.block("SideChainPrediction")
         names = "side_chains", "side_chain_minimizer", "side_chain_include", "side_chain_omit"
         defaults = (None, None, "empty", "empty")
@@ -447,7 +449,7 @@ class _Reader:
                     )
         return found
 
-    def _changes(self, block: Block, task: Task, sensors: set[str]) -> list[Change]:
+    def _changes(self, block: Block, task: SimulationTask, sensors: set[str]) -> list[Change]:
         found = []
         for each in block.blocks("parametersChanges"):
             conditions = self._conditions(each, "ifAnyIsTrue", sensors)
@@ -456,7 +458,7 @@ class _Reader:
             found.append(Change(conditions, then, otherwise))
         return found
 
-    def _changed(self, block: Block, task: Task) -> dict[str, dict[str, Any]]:
+    def _changed(self, block: Block, task: SimulationTask) -> dict[str, dict[str, Any]]:
         """Read new values, by fields of Task, then by setting."""
         found: dict[str, dict[str, Any]] = {}
         for name in block.values:

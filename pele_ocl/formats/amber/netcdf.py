@@ -51,7 +51,7 @@ class Variable(NamedTuple):
         return n_values * self.dtype.itemsize
 
 
-class Place(NamedTuple):
+class VectorPlace(NamedTuple):
     """Place of three numbers of a frame.
 
     start : from the frame's beginning; from the file's if one place serves all frames
@@ -87,7 +87,7 @@ class Frames(NamedTuple):
     stride: int
     start: int
     factor: float
-    cell: tuple[Place, Place] | None = None
+    cell: tuple[VectorPlace, VectorPlace] | None = None
 
     @property
     def has_one_cell(self) -> bool:
@@ -142,7 +142,7 @@ def read_frames(where: str, stream: BinaryIO) -> Frames:
     return Frames(n_frames, n_atoms, found.dtype, found.begin, 3 * n_atoms * found.dtype.itemsize, 0, factor, cell)
 
 
-def _cell(variables: dict[str, Variable], begin: int, in_records: bool) -> tuple[Place, Place] | None:
+def _cell(variables: dict[str, Variable], begin: int, in_records: bool) -> tuple[VectorPlace, VectorPlace] | None:
     """Find the cell, from the beginning of a record or file; None if there is none of this kind."""
     found = [variables.get(name) for name in ("cell_lengths", "cell_angles")]
     places = []
@@ -152,7 +152,7 @@ def _cell(variables: dict[str, Variable], begin: int, in_records: bool) -> tuple
         if variable.is_record != in_records or len(variable.shape) != (2 if in_records else 1):
             return None
         factor = variable.attributes.get("scale_factor", 1.0)
-        places.append(Place(variable.begin - begin, variable.dtype, factor if isinstance(factor, float) else 1.0))
+        places.append(VectorPlace(variable.begin - begin, variable.dtype, factor if isinstance(factor, float) else 1.0))
     return places[0], places[1]
 
 

@@ -308,7 +308,7 @@ _ORDER = (
 _LEAST = 30  # NUMEXTRA is younger than the rest
 
 
-class Counts(NamedTuple):
+class SectionCounts(NamedTuple):
     """Numbers of things; `bonds`, `angles` and `torsions` are pairs: with hydrogen, and without."""
 
     atoms: int
@@ -324,7 +324,7 @@ class Counts(NamedTuple):
     hbond_types: int
 
 
-def read_counts(sections: Sections) -> tuple[Counts, tuple[str, ...]]:
+def read_counts(sections: Sections) -> tuple[SectionCounts, tuple[str, ...]]:
     """Read the numbers, and notes about the box, the cap and extra points.
 
     Raises FormatError where a number is impossible, and for files of perturbation, locally enhanced sampling, AMOEBA,
@@ -339,7 +339,7 @@ def read_counts(sections: Sections) -> tuple[Counts, tuple[str, ...]]:
         if value < (name in ("NATOM", "NRES", "NTYPES")) or value >= 2**31:
             raise FormatError(f"{sections.at('POINTERS', k)}: {name} is {value:,}, which no topology has")
     _refuse_kinds(sections, pointers)
-    counts = Counts(
+    counts = SectionCounts(
         atoms=pointers["NATOM"],
         residues=pointers["NRES"],
         types=pointers["NTYPES"],

@@ -27,7 +27,7 @@ from ...atoms import (
 )
 from ...atoms.combining import Combining, rule_of
 from ...errors import FormatError
-from .sections import Counts, Integers, Sections
+from .sections import Integers, SectionCounts, Sections
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class PairTypes:
     epsilon: Floats
 
 
-def read_types(sections: Sections, counts: Counts) -> Integers:
+def read_types(sections: Sections, counts: SectionCounts) -> Integers:
     """Read the type of each atom, (n,) from 0; raise FormatError for missing types."""
     types = sections.whole_numbers("ATOM_TYPE_INDEX", counts.atoms)
     wrong = (types < 1) | (types > counts.types)
@@ -53,7 +53,7 @@ def read_types(sections: Sections, counts: Counts) -> Integers:
     return types - 1
 
 
-def read_pair_types(sections: Sections, counts: Counts, types: Integers, kind: str = "") -> PairTypes:
+def read_pair_types(sections: Sections, counts: SectionCounts, types: Integers, kind: str = "") -> PairTypes:
     """Sigma and epsilon of each pair of types that the atoms have.
 
     kind : "" for all pairs, "14_" for the 1-4 pairs of CHARMM's files
@@ -77,7 +77,7 @@ def read_pair_types(sections: Sections, counts: Counts, types: Integers, kind: s
     return PairTypes(types, sigma, epsilon)
 
 
-def _indices(sections: Sections, counts: Counts, used: NDArray[np.bool_]) -> Integers:
+def _indices(sections: Sections, counts: SectionCounts, used: NDArray[np.bool_]) -> Integers:
     """Read the number of each pair's A and B, (t, t) from 1.
 
     It is negative for a 10-12 term, whose coefficients are 0.
@@ -121,7 +121,7 @@ def combining_rule(pairs: PairTypes) -> tuple[Combining, NDArray[np.intp]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class AmberTerms:
     """m terms.
 
     atoms : (m, k) indices, from 0
@@ -135,9 +135,9 @@ class Terms:
 
 
 def read_terms(
-    sections: Sections, counts: Counts, tables: Sequence[tuple[str, int]], n_members: int, n_types: int,
+    sections: Sections, counts: SectionCounts, tables: Sequence[tuple[str, int]], n_members: int, n_types: int,
     *, numbered: bool = False,
-) -> Terms:  # fmt: skip
+) -> AmberTerms:  # fmt: skip
     """Read the terms of several sections, one after the other.
 
     tables : names of sections, and how many terms each holds
@@ -147,12 +147,12 @@ def read_terms(
     Raises FormatError, with the line, for missing atoms and parameters, and for an atom twice in a term.
     """
     found = [_read_table(sections, counts.atoms, *table, n_members, n_types, numbered) for table in tables]
-    return Terms(*(np.concatenate([getattr(t, name) for t in found]) for name in ("atoms", "negative", "types")))
+    return AmberTerms(*(np.concatenate([getattr(t, name) for t in found]) for name in ("atoms", "negative", "types")))
 
 
 def _read_table(
     sections: Sections, n_atoms: int, name: str, count: int, n_members: int, n_types: int, numbered: bool
-) -> Terms:
+) -> AmberTerms:
     rows = sections.whole_numbers(name, count * (n_members + 1)).reshape(count, n_members + 1)
     pointers, types = rows[:, :-1], rows[:, -1]
     size = np.abs(pointers)
@@ -170,10 +170,10 @@ def _read_table(
         if wrong.any():
             k = int(np.argmax(wrong))
             raise FormatError(f"{sections.at(name, k * (n_members + 1))}: term {k + 1} names {fault}")
-    return Terms(atoms.astype(np.int32), negative, types - 1)
+    return AmberTerms(atoms.astype(np.int32), negative, types - 1)
 
 
-def read_parameters(sections: Sections, names: Sequence[str], n_types: int, terms: Terms) -> Floats:
+def read_parameters(sections: Sections, names: Sequence[str], n_types: int, terms: AmberTerms) -> Floats:
     """Read the parameters of each term, (m, p). names : a section of n_types values for each parameter"""
     sets = [sections.numbers(name, n_types) for name in names]
     return np.column_stack([values[terms.types] for values in sets])
@@ -182,7 +182,7 @@ def read_parameters(sections: Sections, names: Sequence[str], n_types: int, term
 _LARGEST_MAP = 1000  # points a side
 
 
-def read_urey_bradley(sections: Sections, counts: Counts) -> UreyBradley:
+def read_urey_bradley(sections: Sections, counts: SectionCounts) -> UreyBradley:
     """Read the Urey-Bradley terms; none if the file has no section of them."""
     if "CHARMM_UREY_BRADLEY_COUNT" not in sections:
         return UreyBradley()
@@ -192,7 +192,7 @@ def read_urey_bradley(sections: Sections, counts: Counts) -> UreyBradley:
     return UreyBradley(terms.atoms, read_parameters(sections, names, n_types, terms))
 
 
-def read_harmonic_impropers(sections: Sections, counts: Counts) -> HarmonicImpropers:
+def read_harmonic_impropers(sections: Sections, counts: SectionCounts) -> HarmonicImpropers:
     """CHARMM's impropers; none where the file has no section of them.
 
     Their angles are in radians; old versions of ParmEd wrote degrees, which a value beyond a turn tells.
@@ -209,7 +209,7 @@ def read_harmonic_impropers(sections: Sections, counts: Counts) -> HarmonicImpro
     return HarmonicImpropers(terms.atoms, parameters)
 
 
-def read_cmaps(sections: Sections, counts: Counts) -> tuple[CMaps, tuple[Floats, ...]]:
+def read_cmaps(sections: Sections, counts: SectionCounts) -> tuple[CMaps, tuple[Floats, ...]]:
     """Read the CMAP terms of ff19SB or CHARMM and their maps; none if the file has no section of them."""
     prefix = next((prefix for prefix in ("", "CHARMM_") if f"{prefix}CMAP_COUNT" in sections), None)
     if prefix is None:
@@ -247,7 +247,7 @@ _HYDROGEN = ("_INC_HYDROGEN", "_WITHOUT_HYDROGEN")
 
 
 def read_bonded(
-    sections: Sections, counts: Counts, charges: Floats, pairs: PairTypes
+    sections: Sections, counts: SectionCounts, charges: Floats, pairs: PairTypes
 ) -> tuple[Bonded, tuple[str, ...]]:
     """All bonded terms, 1-4 pairs and exclusions, and notes about them.
 
@@ -292,8 +292,8 @@ def read_bonded(
 
 
 def _terms(
-    sections: Sections, counts: Counts, name: str, numbers: tuple[int, int], n_members: int, n_types: int
-) -> Terms:
+    sections: Sections, counts: SectionCounts, name: str, numbers: tuple[int, int], n_members: int, n_types: int
+) -> AmberTerms:
     tables = [(name + end, number) for end, number in zip(_HYDROGEN, numbers, strict=True)]
     return read_terms(sections, counts, tables, n_members, n_types)
 
@@ -304,7 +304,7 @@ def _whole_turns(phases: Floats) -> Floats:
     return np.where(np.abs(phases - halves * np.pi) < _NEARLY, halves % 2 * np.pi, phases)
 
 
-def _refuse_periods(sections: Sections, counts: Counts) -> None:
+def _refuse_periods(sections: Sections, counts: SectionCounts) -> None:
     periods = sections.numbers("DIHEDRAL_PERIODICITY", counts.torsion_types)
     wrong = (periods != np.round(periods)) | (np.abs(periods) > 1000)
     if wrong.any():
@@ -316,7 +316,7 @@ def _refuse_periods(sections: Sections, counts: Counts) -> None:
 
 
 def _one_four(
-    sections: Sections, counts: Counts, torsions: Terms, charges: Floats, pairs: PairTypes
+    sections: Sections, counts: SectionCounts, torsions: AmberTerms, charges: Floats, pairs: PairTypes
 ) -> tuple[OneFourPairs, tuple[str, ...]]:
     """Collect the 1-4 pairs, each once, with scaled parameters.
 
@@ -336,7 +336,7 @@ def _one_four(
     return OneFourPairs(ends.astype(np.int32), np.column_stack(parameters)), (note,) * (again > 0)
 
 
-def _inverse_scales(sections: Sections, counts: Counts, name: str, default: float) -> Floats:
+def _inverse_scales(sections: Sections, counts: SectionCounts, name: str, default: float) -> Floats:
     """1 / scale factor of each type of torsion, 0 for a factor of 0."""
     if name not in sections:
         is_charmm = "LENNARD_JONES_14_ACOEF" in sections
@@ -349,7 +349,7 @@ def _inverse_scales(sections: Sections, counts: Counts, name: str, default: floa
     return inverse
 
 
-def _excluded(sections: Sections, counts: Counts) -> Ints:
+def _excluded(sections: Sections, counts: SectionCounts) -> Ints:
     """Excluded pairs, (k, 2); an atom that excludes none has a 0 in the list."""
     numbers = sections.whole_numbers("NUMBER_EXCLUDED_ATOMS", counts.atoms)
     others = sections.whole_numbers("EXCLUDED_ATOMS_LIST", counts.excluded) - 1

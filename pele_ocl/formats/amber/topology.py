@@ -14,7 +14,7 @@ from ...atoms.combining import pairs_note, pairs_of_types
 from ...chemistry import element
 from ...errors import FormatError, InputError
 from ...inputfile import InputFile, read_file
-from .sections import Counts, Sections, read_counts, read_sections
+from .sections import SectionCounts, Sections, read_counts, read_sections
 from .terms import combining_rule, read_bonded, read_pair_types, read_types
 
 _HEAVIEST = 118
@@ -22,7 +22,7 @@ _HEAVY_HYDROGEN = 1.5  # u
 _SAME_MASS = 0.1  # u; hydrogens that were made heavier are no other element then
 
 
-def read_labels(sections: Sections, counts: Counts) -> Labels:
+def read_labels(sections: Sections, counts: SectionCounts) -> Labels:
     """Read the labels.
 
     Numbers, chains and insertion codes of residues are the file's; if it has none, numbers count from 1.
@@ -60,13 +60,13 @@ def read_labels(sections: Sections, counts: Counts) -> Labels:
     )
 
 
-def _residue_texts(sections: Sections, counts: Counts, name: str) -> Strings:
+def _residue_texts(sections: Sections, counts: SectionCounts, name: str) -> Strings:
     """A text for each residue, "" where the section is not there."""
     found = sections.optional_texts(name, counts.residues)
     return np.full(counts.residues, "") if found is None else found
 
 
-def _elements(sections: Sections, counts: Counts, names: Strings, residue_names: Strings) -> Strings:
+def _elements(sections: Sections, counts: SectionCounts, names: Strings, residue_names: Strings) -> Strings:
     """Element symbols by ATOMIC_NUMBER; in older files by names in standard residues, by masses elsewhere."""
     if "ATOMIC_NUMBER" in sections:
         numbers = sections.whole_numbers("ATOMIC_NUMBER", counts.atoms)
@@ -129,7 +129,7 @@ def read_names(path: str | PathLike[str]) -> Atoms:
     )
 
 
-def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
+def _atoms(sections: Sections, counts: SectionCounts, notes: tuple[str, ...]) -> Atoms:
     """Make the atoms, all of them at the origin."""
     charges = sections.numbers("CHARGE", counts.atoms) / CHARGE_UNIT
     types = read_types(sections, counts)
@@ -162,7 +162,7 @@ def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
     )
 
 
-def _mass_notes(sections: Sections, counts: Counts, elements: Strings) -> tuple[str, ...]:
+def _mass_notes(sections: Sections, counts: SectionCounts, elements: Strings) -> tuple[str, ...]:
     """Say that hydrogens were made heavier, which masses by element are not."""
     if "MASS" not in sections:
         return ()
@@ -187,7 +187,7 @@ def _cell_angles(sections: Sections) -> tuple[float, float, float] | None:
     return known, known, known
 
 
-def _radii(sections: Sections, counts: Counts) -> tuple[Floats | None, Floats | None, str]:
+def _radii(sections: Sections, counts: SectionCounts) -> tuple[Floats | None, Floats | None, str]:
     """Read RADII, SCREEN and the name of their set.
 
     There are no radii if both are missing or 0, as in files for vacuum.

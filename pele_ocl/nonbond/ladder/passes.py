@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from ..passes import ListPasses
-from ..task import Task
+from ..task import PairListTask
 
 if TYPE_CHECKING:
     from ...opencl.signature import Arguments
@@ -24,7 +24,7 @@ class LadderPasses(ListPasses[Index]):
     def _are_many(self) -> bool:
         return True  # in a buffer of their own, that the kernels stay as plain as can be
 
-    def _list_arguments(self, task: Task) -> Arguments:
+    def _list_arguments(self, task: PairListTask) -> Arguments:
         """LIST_ARGUMENTS of cl/nonbond/ladder/list.clh."""
         return dict(
             model=task.molecule.traits.model, n_pairs=task.n_pairs, pairs=task.pairs, **task.own_arguments,

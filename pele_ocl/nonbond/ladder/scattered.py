@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...opencl.shared import Scatter
+from ...opencl.interface import Scatter
 from ..passes import ITEMS
-from ..task import Task
+from ..task import PairListTask
 from .passes import GROUP, Index, LadderPasses
 
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
     from ...opencl.memory import Buffer
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 PAIRS_AN_ITEM = 4
 
@@ -26,20 +26,20 @@ class PairPasses(LadderPasses[Index]):
     scatter: ClassVar[Scatter]
     more_macros: ClassVar[dict[str, int]] = {}
 
-    def __init__(self, run: Run, task: Task, index: Index) -> None:
-        super().__init__(run, task, index)
+    def __init__(self, queue: Queue, task: PairListTask, index: Index) -> None:
+        super().__init__(queue, task, index)
         # On most GPUs float64 is slow, and is taken where it is asked for alone.
-        doubles = run.precision == "float64" or (run.device.kind == "CPU" and run.device.has_float64)
+        doubles = queue.precision == "float64" or (queue.device.kind == "CPU" and queue.device.has_float64)
         self._macros = {"SCATTER": int(self.scatter), "DOUBLES": int(doubles), **self.more_macros, **task.macros}
-        _, self.group = run.group_kernel(
+        _, self.group = queue.group_kernel(
             "nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=6, most=GROUP, **self._macros
         )
 
     def _n_groups(self) -> int:
         return max(1, -(-self.task.n_pairs // (self.group * PAIRS_AN_ITEM)))
 
-    def _launch_pairs(self, task: Task, gradient: Buffer) -> BoundLaunch:
-        return self.run.bind(
+    def _launch_pairs(self, task: PairListTask, gradient: Buffer) -> BoundLaunch:
+        return self.queue.bind(
             "nonbond/ladder/pairs.cl", "nonbond_pairs", (self.n_groups * self.group, 1), (self.group, 1),
             dict(gradient=gradient, **self._list_arguments(task), **self.named("energies")), GROUP=self.group,
             **self._macros,
@@ -50,11 +50,11 @@ class Scattered(PairPasses[None]):
     """Passes whose pairs write to the gradient of the atoms."""
 
     @classmethod
-    def prepare(cls, run: Run, task: Task) -> None:
+    def prepare(cls, queue: Queue, task: PairListTask) -> None:
         return None
 
     @classmethod
-    def for_task(cls, task: Task) -> type[Scattered]:
+    def for_task(cls, task: PairListTask) -> type[Scattered]:
         return cls if task.gradient else EnergiesAlone
 
     def _clear(self) -> list[BoundLaunch]:
@@ -83,9 +83,9 @@ class Atomic(Scattered):
     more_macros: ClassVar[dict[str, int]] = {"NATIVE_ATOMICS": 0}
 
     @classmethod
-    def prepare(cls, run: Run, task: Task) -> None:
-        if run.precision == "float64":
-            run.device.require_int64_atomics()
+    def prepare(cls, queue: Queue, task: PairListTask) -> None:
+        if queue.precision == "float64":
+            queue.device.require_int64_atomics()
 
 
 class AtomicNative(Scattered):
@@ -95,13 +95,13 @@ class AtomicNative(Scattered):
     more_macros: ClassVar[dict[str, int]] = {"NATIVE_ATOMICS": 1}
 
     @classmethod
-    def prepare(cls, run: Run, task: Task) -> None:
-        run.device.require_float_atomics(run.precision)
+    def prepare(cls, queue: Queue, task: PairListTask) -> None:
+        queue.device.require_float_atomics(queue.precision)
 
 
 def cleared(passes: LadderPasses[Any]) -> BoundLaunch:
     """Make the launch that fills the gradient with zeros."""
     n = passes.first_energy
-    return passes.run.bind(
+    return passes.queue.bind(
         "nonbond/ladder/clear.cl", "clear", (n, 1), (ITEMS, 1), dict(n=n, gradient=passes.buffers["results"])
     )

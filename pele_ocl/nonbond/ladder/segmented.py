@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ...opencl.shared import Role, Scatter
+from ...opencl.interface import Role, Scatter
 from ..index import Segments, segments_by_counting, segments_by_sorting
 from ..passes import ITEMS, AnyPasses
-from ..task import Task
+from ..task import PairListTask
 from .passes import GROUP
 from .scattered import EnergiesAlone, PairPasses
 
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
     """Pairs in the order of computing, and which of them each atom is the first and second of."""
 
-    task: Task
+    task: PairListTask
     firsts: Segments
     seconds: Segments
 
@@ -39,24 +39,24 @@ class Segmented(PairPasses[Lists]):
     sorting: ClassVar[bool] = False
     kernel: ClassVar[str] = "segment_sums"
 
-    def __init__(self, run: Run, task: Task, index: Lists) -> None:
-        super().__init__(run, task, index)
+    def __init__(self, queue: Queue, task: PairListTask, index: Lists) -> None:
+        super().__init__(queue, task, index)
         self._adding = {"SORTED_FIRSTS": int(self.sorting)}
-        _, self.adders = run.group_kernel(
+        _, self.adders = queue.group_kernel(
             "nonbond/ladder/segments.cl", self.kernel, local_reals=3, most=GROUP, **self._adding
         )
 
     @classmethod
-    def prepare(cls, run: Run, task: Task) -> Lists:
+    def prepare(cls, queue: Queue, task: PairListTask) -> Lists:
         sizes = task.n_pairs, task.n_atoms
         if cls.sorting:
-            task, firsts = _sorted_by_first(run, task)
-            return Lists(task, firsts, segments_by_sorting(run, task.pairs, *sizes, Role.SECONDS))
-        firsts = segments_by_counting(run, task.pairs, *sizes, Role.FIRSTS)
-        return Lists(task, firsts, segments_by_counting(run, task.pairs, *sizes, Role.SECONDS))
+            task, firsts = _sorted_by_first(queue, task)
+            return Lists(task, firsts, segments_by_sorting(queue, task.pairs, *sizes, Role.SECONDS))
+        firsts = segments_by_counting(queue, task.pairs, *sizes, Role.FIRSTS)
+        return Lists(task, firsts, segments_by_counting(queue, task.pairs, *sizes, Role.SECONDS))
 
     @classmethod
-    def for_task(cls, task: Task) -> type[AnyPasses]:
+    def for_task(cls, task: PairListTask) -> type[AnyPasses]:
         return cls if task.gradient else EnergiesAlone
 
     def _sizes(self) -> dict[str, int]:
@@ -70,7 +70,7 @@ class Segmented(PairPasses[Lists]):
             gradient=self.buffers["results"],
         )  # fmt: skip
         shape, group = self._adders()
-        add = self.run.bind(
+        add = self.queue.bind(
             "nonbond/ladder/segments.cl", self.kernel, (shape, 1), (group, 1), arguments, GROUP=self.adders,
             **self._adding,
         )  # fmt: skip
@@ -100,15 +100,15 @@ class OffsetsGroup(Segmented):
         return self.task.n_atoms * self.adders, self.adders
 
 
-def _sorted_by_first(run: Run, task: Task) -> tuple[Task, Segments]:
+def _sorted_by_first(queue: Queue, task: PairListTask) -> tuple[PairListTask, Segments]:
     """Sort the task's pairs by their first atom, and find the segments."""
     n = task.n_pairs
-    firsts = segments_by_sorting(run, task.pairs, n, task.n_atoms, Role.FIRSTS)
-    pairs, own = run.empty(2 * n, np.uint32), tuple(run.empty(n) for _ in task.own)
-    permute = run.kernel("nonbond/pair_index.cl", "permute_pairs")
+    firsts = segments_by_sorting(queue, task.pairs, n, task.n_atoms, Role.FIRSTS)
+    pairs, own = queue.empty(2 * n, np.uint32), tuple(queue.empty(n) for _ in task.own)
+    permute = queue.kernel("nonbond/pair_index.cl", "permute_pairs")
     sizes = dict(n_pairs=n, order=firsts.pairs)
-    run.launch(permute, (n,), (ITEMS,), dict(pairs=task.pairs, permuted=pairs, **sizes))
-    permute = run.kernel("nonbond/pair_index.cl", "permute_reals")
+    queue.launch(permute, (n,), (ITEMS,), dict(pairs=task.pairs, permuted=pairs, **sizes))
+    permute = queue.kernel("nonbond/pair_index.cl", "permute_reals")
     for before, after in zip(task.own, own, strict=True):
-        run.launch(permute, (n,), (ITEMS,), dict(values=before, permuted=after, **sizes))
+        queue.launch(permute, (n,), (ITEMS,), dict(values=before, permuted=after, **sizes))
     return replace(task, pairs=pairs, own=own), firsts

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..task import Task
+from ..task import PairListTask
 from .passes import LadderPasses
 from .scattered import cleared
 
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 
 class Sequential(LadderPasses[None]):
     """One loop over the list in one work-item."""
 
     @classmethod
-    def prepare(cls, run: Run, task: Task) -> None:
+    def prepare(cls, queue: Queue, task: PairListTask) -> None:
         return None
 
     def _n_groups(self) -> int:
@@ -28,7 +28,7 @@ class Sequential(LadderPasses[None]):
 
     def _pairs(self) -> list[BoundLaunch]:
         return [
-            self.run.bind(
+            self.queue.bind(
                 "nonbond/ladder/sequential.cl", "nonbond_sequential", (1, 1), (1, 1),
                 dict(
                     gradient=self.buffers["results"], **self.named("energies"), **self._list_arguments(self.task)

@@ -61,26 +61,29 @@ class AtomPotentials:
 
     def _computed(self, positions: NDArray[np.floating]) -> Floats:
         """Values (m, k) of a few frames; in parts where a launch would be so long that a GPU's driver ends it."""
-        from ...opencl.run import Run
+        from ...opencl.queue import Queue
 
         problem, device, (m, n, _) = self._plan.problem, self._plan.devices[0], positions.shape
-        run = Run(device, problem.precision)
+        queue = Queue(device, problem.precision)
         atoms = np.empty((m, n, 4), problem.precision)
         with np.errstate(invalid="ignore"):  # of frames that are not finite, which are errors
             atoms[:, :, :3] = positions - positions.mean(axis=1, keepdims=True, dtype=np.float64)
         atoms[:, :, 3] = self._charges
-        there, kernel = run.upload(atoms), run.kernel("potmap/at_atoms.cl", "potential_at_atoms", **problem.switches)
+        there, kernel = (
+            queue.upload(atoms),
+            queue.kernel("potmap/at_atoms.cl", "potential_at_atoms", **problem.switches),
+        )
         step, parts = max(1, int(first_evals(device) / (m * n))), list[NDArray[np.floating]]()
         for first in range(0, len(self.chosen), step):
             chosen = self.chosen[first : first + step]
             k = len(chosen)
-            found = run.empty(m * k)
-            run.launch(
+            found = queue.empty(m * k)
+            queue.launch(
                 kernel, (k, m), (min(32, k), 1),
                 dict(
-                    law=problem.law, n_atoms=n, n_chosen=k, chosen=run.upload(chosen, np.int32), atoms=there,
+                    law=problem.law, n_atoms=n, n_chosen=k, chosen=queue.upload(chosen, np.int32), atoms=there,
                     potentials=found,
                 ),
             )  # fmt: skip
-            parts.append(run.download(found, m * k).reshape(m, k))
+            parts.append(queue.download(found, m * k).reshape(m, k))
         return np.concatenate(parts, axis=1).astype(np.float64)

@@ -82,12 +82,12 @@ class MapFrames:
         number = self.n_frames + 1
         sample = self._sample_for(problem, number)
         for slab, statistics in zip(self._slabs, self._statistics, strict=True):
-            run = slab.start(problem)
-            statistics.add(run)
+            queue = slab.start(problem)
+            statistics.add(queue)
             if sample is not None:
                 points, of = sample
-                of.found.append(values_at(run, slab.slab, slab.places(points[slab.owns(points)]), slab.part.device))
-            run.submit()
+                of.found.append(values_at(queue, slab.slab, slab.places(points[slab.owns(points)]), slab.part.device))
+            queue.submit()
         self.n_frames = number
         if sample is not None:
             self._samples.append(sample[1])
@@ -125,7 +125,7 @@ class MapFrames:
         self._slabs = [
             FrameSlab(ready.part(k), *slices) for k, slices in enumerate(pairwise(bounds)) if slices[0] < slices[1]
         ]
-        self._statistics = [SlabStatistics(slab.part.run(), slab.slab) for slab in self._slabs]
+        self._statistics = [SlabStatistics(slab.part.queue(), slab.slab) for slab in self._slabs]
         return ready.problem
 
     def _sample_for(self, problem: MapProblem, number: int) -> tuple[NDArray[np.int64], _FrameSample] | None:
@@ -148,7 +148,7 @@ class MapFrames:
         """Collect the statistics of the whole map, (nz, ny, nx) each."""
         parts: list[dict[str, NDArray[np.floating]]] = []
         for slab, statistics in zip(self._slabs, self._statistics, strict=True):
-            parts.append({name: slab.downloaded(each) for name, each in statistics.slabs(slab.part.run())})
+            parts.append({name: slab.downloaded(each) for name, each in statistics.slabs(slab.part.queue())})
         return {name: np.concatenate([part[name] for part in parts]) for name in COMBINATIONS}
 
     def _error(self, mean: NDArray[np.floating], deviation: NDArray[np.floating]) -> MapError | None:

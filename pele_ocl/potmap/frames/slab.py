@@ -13,7 +13,7 @@ from ..plan import DeviceMap
 from ..problem import MapProblem
 
 if TYPE_CHECKING:
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 AHEAD = 2  # frames that are launched before the first of them is waited for
 
@@ -29,22 +29,22 @@ class FrameSlab:
 
     def __init__(self, part: DeviceMap, first: int, last: int) -> None:
         self.part, self.seconds = part, 0.0
-        self.slab = part.slab(part.run(), first, last)
-        self._under_way: deque[Run] = deque()
+        self.slab = part.slab(part.queue(), first, last)
+        self._under_way: deque[Queue] = deque()
 
-    def start(self, problem: MapProblem) -> Run:
-        """Launch the map of these atoms at the positions of this problem; further launches may follow in the run."""
+    def start(self, problem: MapProblem) -> Queue:
+        """Launch the map of these atoms at the positions of this problem; further launches may follow in the queue."""
         if len(self._under_way) == AHEAD:
             self._wait()
-        run = self.part.run()
-        self.part.move(run, problem)
-        self.slab = slab = self.part.slab(run, self.slab.first, self.slab.last)
+        queue = self.part.queue()
+        self.part.move(queue, problem)
+        self.slab = slab = self.part.slab(queue, self.slab.first, self.slab.last)
         step = self.part.atoms_a_launch(slab)
         for atom in range(0, problem.n_atoms, step):
-            self.part.add(run, slab, atom, min(atom + step, problem.n_atoms))
-        run.submit()
-        self._under_way.append(run)
-        return run
+            self.part.add(queue, slab, atom, min(atom + step, problem.n_atoms))
+        queue.submit()
+        self._under_way.append(queue)
+        return queue
 
     def finish(self) -> None:
         """Wait for all frames."""
@@ -59,7 +59,7 @@ class FrameSlab:
         """Read the values (slices, ny, nx) of a slab like `slab`."""
         nx, ny, _ = slab.problem.grid.shape
         values = np.empty((1, slab.last - slab.first, ny, nx), slab.problem.precision)
-        slab.download(self.part.run(), values)
+        slab.download(self.part.queue(), values)
         found: NDArray[np.floating] = values[0]
         return found
 
@@ -78,7 +78,7 @@ class FrameSlab:
         """Wait for the first frame under way, and take the time of its kernels."""
         from ...opencl.timing import seconds_of
 
-        run = self._under_way.popleft()
-        if run.events:
-            run.wait(run.events[-1])
-        self.seconds += sum(map(seconds_of, run.events), 0.0)
+        queue = self._under_way.popleft()
+        if queue.events:
+            queue.wait(queue.events[-1])
+        self.seconds += sum(map(seconds_of, queue.events), 0.0)

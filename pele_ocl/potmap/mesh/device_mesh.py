@@ -17,7 +17,7 @@ from .window import Window
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 
 class DeviceMesh:
@@ -27,25 +27,27 @@ class DeviceMesh:
     """
 
     def __init__(
-        self, run: Run, name: str, geometry: MeshGeometry, window: Window, scratch: Scratch, kind: Hashable,
+        self, queue: Queue, name: str, geometry: MeshGeometry, window: Window, scratch: Scratch, kind: Hashable,
         table: Callable[[], Floats],
     ) -> None:  # fmt: skip
         """kind : which of the tables for meshes of this shape it is; the device keeps it for further maps"""
         self._name, self._scratch = name, scratch
-        self._convolution, self._spreading = Convolution(run, geometry), Spreading(run, window, scratch)
-        key = run.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
-        self._table = run.cached(key, lambda: self._convolution.padded(table()))
+        self._convolution, self._spreading = Convolution(queue, geometry), Spreading(queue, window, scratch)
+        key = queue.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
+        self._table = queue.cached(key, lambda: self._convolution.padded(table()))
 
-    def potential(self, run: Run, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating]) -> Buffer:
+    def potential(
+        self, queue: Queue, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating]
+    ) -> Buffer:
         """Compute the potential at the nodes (nz, ny, nx), to be taken through the window.
 
         geometry : of the mesh's shape, anywhere; positions : (n, 3) A, around which it has nodes
         charges : (n,), rounded as in the near part
         """
-        nodes = self._scratch(run, self._name, int(np.prod(geometry.shape)))
+        nodes = self._scratch(queue, self._name, int(np.prod(geometry.shape)))
         if len(positions):
-            self._spreading.onto(run, geometry, positions, charges, nodes)
-            self._convolution.apply(run, nodes, self._table, self._scratch)
+            self._spreading.onto(queue, geometry, positions, charges, nodes)
+            self._convolution.apply(queue, nodes, self._table, self._scratch)
         else:  # around slices far from all atoms
-            run.clear(nodes)
+            queue.clear(nodes)
         return nodes

@@ -19,7 +19,7 @@ from .window import NodeWeights
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 
 class Nodes(ABC):
@@ -36,7 +36,7 @@ class Nodes(ABC):
         self._slab: tuple[int, ...] = ()
 
     @abstractmethod
-    def potential(self, run: Run, problem: MapProblem) -> Buffer:
+    def potential(self, queue: Queue, problem: MapProblem) -> Buffer:
         """Compute the far potential of a problem's charges at the nodes (nz, ny, nx)."""
 
     def holds(self, positions: Floats) -> bool:
@@ -44,11 +44,11 @@ class Nodes(ABC):
         first = self.geometry.placed(positions)[0]
         return bool((first >= 0).all() and (first + self.window.nodes <= self.geometry.shape).all())
 
-    def interpolation(self, run: Run, slab: MapSlab) -> Interpolation:
+    def interpolation(self, queue: Queue, slab: MapSlab) -> Interpolation:
         """Make the way from the nodes to the points of a slab, kept for further maps of the slab."""
         if self._slab != (slab.first, *slab.shape):
             axes = slab_axes(slab, slab.first, slab.first + slab.shape[2])
-            self._interpolation = Interpolation(run, self.geometry, self.window, axes, slab.problem.field)
+            self._interpolation = Interpolation(queue, self.geometry, self.window, axes, slab.problem.field)
             self._slab = (slab.first, *slab.shape)
         return self._interpolation
 
@@ -56,37 +56,37 @@ class Nodes(ABC):
 class FarMesh(Nodes):
     """Nodes of a mesh, whose potential comes by Fourier transforms; with two levels beside the sheets."""
 
-    def __init__(self, run: Run, problem: MapProblem) -> None:
+    def __init__(self, queue: Queue, problem: MapProblem) -> None:
         parameters = mesh_for(problem)
         window, far, scratch = parameters.window, parameters.far, Scratch()
         geometry = MeshGeometry.of(far_box(problem, parameters), far.spacing, window.nodes)
         super().__init__(near_problem(problem, parameters.near), window, geometry, scratch)
         finer = parameters.near.spacing if parameters.has_sheets else 0.0
         self._mesh = DeviceMesh(
-            run, "nodes", geometry, window, scratch, (far, window, finer),
+            queue, "nodes", geometry, window, scratch, (far, window, finer),
             lambda: green_table(geometry, far, window, finer),
         )  # fmt: skip
         if parameters.has_sheets:
-            self.sheets = Sheets(run, problem, parameters, geometry, scratch)
+            self.sheets = Sheets(queue, problem, parameters, geometry, scratch)
 
-    def potential(self, run: Run, problem: MapProblem) -> Buffer:
-        return self._mesh.potential(run, self.geometry, problem.positions, problem.rounded)
+    def potential(self, queue: Queue, problem: MapProblem) -> Buffer:
+        return self._mesh.potential(queue, self.geometry, problem.positions, problem.rounded)
 
 
 class FarPart:
     """Far potential at nodes, which lie on a device, and its interpolation to a slab of the map."""
 
-    def __init__(self, run: Run, problem: MapProblem, nodes: Nodes) -> None:
+    def __init__(self, queue: Queue, problem: MapProblem, nodes: Nodes) -> None:
         """nodes : of this problem, or of one with the atoms at other positions"""
-        self._nodes, self._potential = nodes, nodes.potential(run, problem)
+        self._nodes, self._potential = nodes, nodes.potential(queue, problem)
         self._sheets = None if nodes.sheets is None else SheetsPart(nodes.sheets, problem, self._potential)
 
-    def add_to(self, run: Run, slab: MapSlab) -> None:
+    def add_to(self, queue: Queue, slab: MapSlab) -> None:
         """Add the far potential, and the field where that is wanted, to a slab of the map."""
         if self._sheets is not None:
-            self._sheets.add_to(run, slab)
+            self._sheets.add_to(queue, slab)
             return
-        interpolation = self._nodes.interpolation(run, slab)
+        interpolation = self._nodes.interpolation(queue, slab)
         for component in range(slab.problem.components):
             first = component * slab.n_points
-            interpolation.add(run, self._nodes.scratch, self._potential, slab.map, first, component)
+            interpolation.add(queue, self._nodes.scratch, self._potential, slab.map, first, component)

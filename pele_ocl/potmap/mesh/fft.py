@@ -19,7 +19,7 @@ from .transform import LineLayout, radices, roots
 if TYPE_CHECKING:
     from ...opencl.device import Device
     from ...opencl.memory import Buffer
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
     from ...opencl.signature import Arguments
 
 PADDING = 16  # numbers behind each row: lines a power of two of bytes apart would share one place of a CPU's caches
@@ -57,20 +57,20 @@ class Lines:
 
 
 # Transforms lines from one buffer by way of another; gives the one of the two that holds the result.
-Along = Callable[["Run", Lines, "Buffer", "Buffer"], "Buffer"]
+Along = Callable[["Queue", Lines, "Buffer", "Buffer"], "Buffer"]
 
 PLAIN_RADICES = (7, 5, 3, 2)
 GROUP = 64  # work-items of a group of `plain`
 MOST_LENGTH = 1 << 20
 
 
-def plain(run: Run, lines: Lines, here: Buffer, there: Buffer) -> Buffer:
+def plain(queue: Queue, lines: Lines, here: Buffer, there: Buffer) -> Buffer:
     """A launch a pass."""
-    circle, done = run.upload(roots(lines.length)), 1
+    circle, done = queue.upload(roots(lines.length)), 1
     for radix in reversed(radices(lines.length, PLAIN_RADICES)):
-        kernel = run.kernel("potmap/ladder/fft_plain.cl", "fft_plain", RADIX=radix)
+        kernel = queue.kernel("potmap/ladder/fft_plain.cl", "fft_plain", RADIX=radix)
         sizes = dict(length=lines.length, done=done, roots=circle, **lines.arguments)
-        run.launch(
+        queue.launch(
             kernel, (lines.count, lines.length // radix), (GROUP, 1), {**sizes, "from": here, "to": there}
         )  # fmt: skip
         here, there, done = there, here, done * radix
@@ -78,17 +78,17 @@ def plain(run: Run, lines: Lines, here: Buffer, there: Buffer) -> Buffer:
 
 
 def in_local_memory(
-    file: str, name: str, wide: bool, allowed: tuple[int, ...], run: Run, lines: Lines, here: Buffer, there: Buffer
+    file: str, name: str, wide: bool, allowed: tuple[int, ...], queue: Queue, lines: Lines, here: Buffer, there: Buffer
 ) -> Buffer:
     """A launch an axis. wide : whether work-items of CPUs have vectors of lines; allowed : radices"""
-    layout = LineLayout.of(run.device, run.precision, lines.length, is_row=lines.inner == 1, wide=wide)
+    layout = LineLayout.of(queue.device, queue.precision, lines.length, is_row=lines.inner == 1, wide=wide)
     while lines.inner > 1 and lines.inner % layout.width:
         layout = layout.narrower
     along = {"ALONG": int(lines.inner > 1)} if wide else {}
-    run.launch(
-        layout.kernel(run, file, name, **along), (-(-lines.count // layout.bundle) * layout.lines, layout.items),
+    queue.launch(
+        layout.kernel(queue, file, name, **along), (-(-lines.count // layout.bundle) * layout.lines, layout.items),
         (layout.lines, layout.items),
-        {**layout.arguments(run, allowed), **lines.arguments, "from": here, "to": there},
+        {**layout.arguments(queue, allowed), **lines.arguments, "from": here, "to": there},
     )  # fmt: skip
     return there
 
@@ -120,7 +120,7 @@ def fft(
     Raises InputError for what does not fit, and DeviceError where the device cannot do it.
     """
     from ...opencl.device import get_device
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
     if not arguments.is_among(variant, FFT_VARIANTS):
         raise InputError(f"there is no transform {arguments.described(variant)}; choose {', '.join(FFT_VARIANTS)}")
@@ -129,22 +129,22 @@ def fft(
     given = _three_axes(values)
     chosen = get_device(device)
     chosen.require_precision(precision)
-    run = Run(chosen, precision)
+    queue = Queue(chosen, precision)
     nz, ny, nx = given.shape
-    padded = run.download(transformed(run, variant, given), 2 * nz * ny * (nx + PADDING))
+    padded = queue.download(transformed(queue, variant, given), 2 * nz * ny * (nx + PADDING))
     real, imaginary = padded.reshape(2, nz, ny, -1)[..., :nx]
     whole: NDArray[np.complexfloating] = real + 1j * imaginary
     return whole
 
 
-def transformed(run: Run, variant: str, values: NDArray[np.complexfloating]) -> Buffer:
+def transformed(queue: Queue, variant: str, values: NDArray[np.complexfloating]) -> Buffer:
     """Transform values on the device, to (2, nz, ny, nx + PADDING)."""
-    both = np.pad(np.stack([values.real, values.imag]).astype(run.precision), ((0, 0), (0, 0), (0, 0), (0, PADDING)))
-    here, there = run.empty(both.size), run.empty(both.size)
-    run.write(here, both)
+    both = np.pad(np.stack([values.real, values.imag]).astype(queue.precision), ((0, 0), (0, 0), (0, 0), (0, PADDING)))
+    here, there = queue.empty(both.size), queue.empty(both.size)
+    queue.write(here, both)
     nz, ny, nx = values.shape
     for axis in (axis for axis in (2, 1, 0) if values.shape[axis] > 1):
-        held = FFT_VARIANTS[variant].run(run, Lines.along(axis, (nz, ny, nx)), here, there)
+        held = FFT_VARIANTS[variant].run(queue, Lines.along(axis, (nz, ny, nx)), here, there)
         here, there = held, there if held is here else here
     return here
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..problem import MapProblem
 from .geometry import Box, MeshGeometry, nodes_around, transform_length
 from .green import fine_waves
-from .presets import FLOAT32_ACCURACY, PRESETS, Preset, preset_for
+from .presets import FLOAT32_ACCURACY, PRESETS, MeshPreset, preset_for
 from .sheet_geometry import SheetGeometry
 from .split import Split
 from .window import Window
@@ -33,14 +33,14 @@ MOST_WAVES = 2e8  # of the Green function's fine table, which the host makes; a 
 
 
 @dataclass(frozen=True)
-class Parameters:
+class MeshParameters:
     """Parameters of the mesh, or meshes, for a problem.
 
     near, far : the split at which the near part ends, and the split at which the far part becomes Coulomb's. They are
         one unless there are two levels, whose middle part lies between them
     """
 
-    preset: Preset
+    preset: MeshPreset
     near: Split
     far: Split
     window: Window
@@ -115,7 +115,7 @@ def _sizes(problem: MapProblem, cutoff: float) -> _Sizes:
 
 
 @lru_cache(maxsize=64)  # of all cutoffs and a few presets, which are asked for again and again
-def _sizes_around(low: tuple[float, ...], high: tuple[float, ...], preset: Preset, cutoff: float) -> _Sizes:
+def _sizes_around(low: tuple[float, ...], high: tuple[float, ...], preset: MeshPreset, cutoff: float) -> _Sizes:
     """low, high : ends of the box of all atoms and points, A"""
     spacing = np.pi * cutoff / preset.c
     shape = nodes_around((np.array(low), np.array(high)), spacing, preset.nodes)[1]
@@ -123,11 +123,11 @@ def _sizes_around(low: tuple[float, ...], high: tuple[float, ...], preset: Prese
     return _Sizes(tuple(shape.tolist()), waves)
 
 
-def mesh_for(problem: MapProblem) -> Parameters:
+def mesh_for(problem: MapProblem) -> MeshParameters:
     """Choose the split, or splits, and the window of least cost that keep the accuracy of a problem."""
     preset, chosen = preset_for(problem.accuracy), cheapest(problem)
     near, far = (_split(preset.c, cutoff, problem.model.kappa) for cutoff in (chosen.cutoff, chosen.reach))
-    return Parameters(preset, near, far, _window(preset))
+    return MeshParameters(preset, near, far, _window(preset))
 
 
 @lru_cache(maxsize=16)
@@ -137,7 +137,7 @@ def _split(c: float, cutoff: float, kappa: float) -> Split:
 
 
 @lru_cache(maxsize=16)
-def _window(preset: Preset) -> Window:
+def _window(preset: MeshPreset) -> Window:
     return Window(preset.nodes, preset.width, preset.window_degree)
 
 
@@ -191,7 +191,7 @@ def tighter(problem: MapProblem) -> float | None:
     return max((each for each in finer if levels(replace(problem, accuracy=each))), default=None)
 
 
-def cost(problem: MapProblem, preset: Preset, chosen: Levels) -> float:
+def cost(problem: MapProblem, preset: MeshPreset, chosen: Levels) -> float:
     """Estimate the cost of the near part and the mesh or meshes, in near pairs."""
     waves, nodes = _sizes(problem, chosen.reach).waves, _padded_nodes(problem, chosen)
     found = _near_pairs(problem, chosen.cutoff) + WAVE_COST * waves + NODE_COST / 4 * nodes
@@ -217,7 +217,7 @@ def _sheet_nodes(sheets: SheetGeometry) -> float:
     return sheets.n_sheets * float(np.prod(sheets.lengths.astype(float)))
 
 
-def far_box(problem: MapProblem, parameters: Parameters) -> Box:
+def far_box(problem: MapProblem, parameters: MeshParameters) -> Box:
     """Find the box inside the mesh of the far part: all atoms and points, or the nodes they take from."""
     margin = parameters.near.spacing * (parameters.window.nodes / 2) if parameters.has_sheets else 0.0
     low, high = problem.box

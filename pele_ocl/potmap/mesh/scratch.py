@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 
 class Scratch:
@@ -15,12 +15,12 @@ class Scratch:
     def __init__(self) -> None:
         self._buffers: dict[str, Buffer] = {}
 
-    def __call__(self, run: Run, name: str, n: int) -> Buffer:
+    def __call__(self, queue: Queue, name: str, n: int) -> Buffer:
         """A buffer of at least n reals; what the last step left under the name is lost."""
         kept = self._buffers.get(name)
-        if kept is not None and kept.size >= n * run.dtype.itemsize:
+        if kept is not None and kept.size >= n * queue.dtype.itemsize:
             return kept
         del kept
         self._buffers.pop(name, None)  # before the larger one is made
-        self._buffers[name] = run.empty(n)
+        self._buffers[name] = queue.empty(n)
         return self._buffers[name]

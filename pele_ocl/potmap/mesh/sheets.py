@@ -13,13 +13,13 @@ from .device_mesh import DeviceMesh
 from .geometry import MeshGeometry
 from .green import middle_table
 from .interpolation import Interpolation
-from .parameters import Parameters
+from .parameters import MeshParameters
 from .scratch import Scratch
 from .sheet_geometry import SheetGeometry
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 
 class Sheets:
@@ -29,7 +29,7 @@ class Sheets:
     """
 
     def __init__(
-        self, run: Run, problem: MapProblem, parameters: Parameters, coarse: MeshGeometry, scratch: Scratch
+        self, queue: Queue, problem: MapProblem, parameters: MeshParameters, coarse: MeshGeometry, scratch: Scratch
     ) -> None:
         """coarse : the mesh of the far part"""
         near, far, window = parameters.near, parameters.far, parameters.window
@@ -38,27 +38,27 @@ class Sheets:
         self.geometry, self.scratch, self._window, self._coarse = geometry, scratch, window, coarse
         nodes = geometry.nodes_of(0)
         self.mesh = DeviceMesh(
-            run, "sheet", nodes, window, scratch, (near, far, window), lambda: middle_table(nodes, near, far, window)
+            queue, "sheet", nodes, window, scratch, (near, far, window), lambda: middle_table(nodes, near, far, window)
         )
         self._to_nodes: dict[int, Interpolation] = {}
         self._to_points: dict[int, Interpolation] = {}
         self._slab: tuple[int, ...] = ()
 
-    def from_coarse(self, run: Run, sheet: int) -> Interpolation:
+    def from_coarse(self, queue: Queue, sheet: int) -> Interpolation:
         """Make the way from the coarse mesh to the nodes of a sheet; nodes that no point uses get anything."""
         if sheet not in self._to_nodes:
             axes = self.geometry.node_axes(sheet)
-            self._to_nodes[sheet] = Interpolation(run, self._coarse, self._window, axes, False)
+            self._to_nodes[sheet] = Interpolation(queue, self._coarse, self._window, axes, False)
         return self._to_nodes[sheet]
 
-    def to_points(self, run: Run, sheet: int, slab: MapSlab) -> Interpolation:
+    def to_points(self, queue: Queue, sheet: int, slab: MapSlab) -> Interpolation:
         """Make the way from the nodes of a sheet to its slices of a slab."""
         if self._slab != (slab.first, *slab.shape):
             self._to_points, self._slab = {}, (slab.first, *slab.shape)
         if sheet not in self._to_points:
             slices, nodes = self.geometry.slices_of(sheet, slab), self.geometry.nodes_of(sheet)
             axes = slab_axes(slab, slices.start, slices.stop)
-            self._to_points[sheet] = Interpolation(run, nodes, self._window, axes, slab.problem.field)
+            self._to_points[sheet] = Interpolation(queue, nodes, self._window, axes, slab.problem.field)
         return self._to_points[sheet]
 
 
@@ -70,25 +70,25 @@ class SheetsPart:
         self._sheets, self._problem, self._coarse_nodes = sheets, problem, coarse_nodes
         self._ready, self._nodes = -1, coarse_nodes  # the sheet whose nodes these are, the last one that was wanted
 
-    def add_to(self, run: Run, slab: MapSlab) -> None:
+    def add_to(self, queue: Queue, slab: MapSlab) -> None:
         """Add to a slab of the map."""
         sheets, plane = self._sheets, slab.shape[0] * slab.shape[1]
         for sheet in sheets.geometry.sheets_of(slab):
             if sheet != self._ready:
-                self._nodes, self._ready = self._potential(run, sheet), sheet
+                self._nodes, self._ready = self._potential(queue, sheet), sheet
             first = (sheets.geometry.slices_of(sheet, slab).start - slab.first) * plane
             for component in range(self._problem.components):
-                sheets.to_points(run, sheet, slab).add(
-                    run, sheets.scratch, self._nodes, slab.map, component * slab.n_points + first, component
+                sheets.to_points(queue, sheet, slab).add(
+                    queue, sheets.scratch, self._nodes, slab.map, component * slab.n_points + first, component
                 )
 
-    def _potential(self, run: Run, sheet: int) -> Buffer:
+    def _potential(self, queue: Queue, sheet: int) -> Buffer:
         """Compute the middle and the far potential at the nodes of a sheet."""
         geometry, problem = self._sheets.geometry, self._problem
         chosen = geometry.atoms_of(sheet, problem.positions)
         positions, charges = problem.positions[chosen], problem.rounded[chosen]
-        nodes = self._sheets.mesh.potential(run, geometry.nodes_of(sheet), positions, charges)
-        self._sheets.from_coarse(run, sheet).add(run, self._sheets.scratch, self._coarse_nodes, nodes)
+        nodes = self._sheets.mesh.potential(queue, geometry.nodes_of(sheet), positions, charges)
+        self._sheets.from_coarse(queue, sheet).add(queue, self._sheets.scratch, self._coarse_nodes, nodes)
         return nodes
 
 

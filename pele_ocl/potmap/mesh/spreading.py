@@ -16,7 +16,7 @@ from .window import NodeWeights
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
 
@@ -24,11 +24,11 @@ BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
 class Spreading:
     """Spreads charges by one kind of weights."""
 
-    def __init__(self, run: Run, window: NodeWeights, scratch: Scratch) -> None:
-        self._window, self._scratch, self._pieces = window, scratch, run.upload(window.pieces)
+    def __init__(self, queue: Queue, window: NodeWeights, scratch: Scratch) -> None:
+        self._window, self._scratch, self._pieces = window, scratch, queue.upload(window.pieces)
 
     def onto(
-        self, run: Run, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating], nodes: Buffer
+        self, queue: Queue, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating], nodes: Buffer
     ) -> None:
         """Fill nodes (nz, ny, nx).
 
@@ -38,25 +38,29 @@ class Spreading:
         first, fractions = geometry.placed(positions)
         blocks = -(-shape // BLOCK)
         order, starts = sorted_by_cell([*(first // BLOCK).T], blocks)
-        weights = self._weights(run, fractions, charges, order)
+        weights = self._weights(queue, fractions, charges, order)
         first_nodes = packed4(*first.T, dtype=np.int32).take(order, axis=0)
-        items, doubles = 1 if run.device.kind == "CPU" else BLOCK * BLOCK, int(run.device.has_float64)
-        kernel = run.kernel("potmap/mesh/spread.cl", "spread", NODES=n_nodes, ITEMS=items, DOUBLES=doubles)
+        items, doubles = 1 if queue.device.kind == "CPU" else BLOCK * BLOCK, int(queue.device.has_float64)
+        kernel = queue.kernel("potmap/mesh/spread.cl", "spread", NODES=n_nodes, ITEMS=items, DOUBLES=doubles)
         bx, by, bz = blocks.tolist()
-        run.launch(
+        queue.launch(
             kernel, (bx * items, by, bz), (items, 1, 1),
             dict(
-                shape=run.int4(*shape.tolist()), blocks=run.int4(bx, by, bz), starts=run.hold(starts, np.int32),
-                first=run.hold(first_nodes, np.int32), weights=weights, density=nodes,
+                shape=queue.int4(*shape.tolist()), blocks=queue.int4(bx, by, bz), starts=queue.hold(starts, np.int32),
+                first=queue.hold(first_nodes, np.int32), weights=weights, density=nodes,
             ),
         )  # fmt: skip
 
-    def _weights(self, run: Run, fractions: Floats, charges: NDArray[np.floating], order: NDArray[np.intp]) -> Buffer:
+    def _weights(
+        self, queue: Queue, fractions: Floats, charges: NDArray[np.floating], order: NDArray[np.intp]
+    ) -> Buffer:
         """Compute the weights of the nodes around each charge; cl/potmap/mesh/spread.clh."""
         window, n = self._window, len(order)
-        placed = packed4(*fractions.T, charges, dtype=run.precision)
-        weights = self._scratch(run, "narrow", n * (3 * window.nodes + 2 * BLOCK))
-        kernel = run.kernel("potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.pieces.shape[1])
-        sorted_by_block = run.hold(placed.take(order, axis=0))
-        run.launch(kernel, (n,), (64,), dict(n_atoms=n, placed=sorted_by_block, pieces=self._pieces, weights=weights))
+        placed = packed4(*fractions.T, charges, dtype=queue.precision)
+        weights = self._scratch(queue, "narrow", n * (3 * window.nodes + 2 * BLOCK))
+        kernel = queue.kernel(
+            "potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.pieces.shape[1]
+        )
+        sorted_by_block = queue.hold(placed.take(order, axis=0))
+        queue.launch(kernel, (n,), (64,), dict(n_atoms=n, placed=sorted_by_block, pieces=self._pieces, weights=weights))
         return weights

@@ -14,7 +14,7 @@ from ...errors import DeviceError
 if TYPE_CHECKING:
     from ...opencl.device import Device
     from ...opencl.kernel import Kernel
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 RADICES = (8, 7, 5, 4, 3, 2)
 GPU_LINES, GPU_ROWS = 8, 4  # beside each other, for whole transactions of memory: along y and z, and along x
@@ -68,14 +68,16 @@ class LineLayout:
         """Lines of a group."""
         return self.width * self.lines
 
-    def kernel(self, run: Run, file: str, name: str, **defines: int) -> Kernel:
+    def kernel(self, queue: Queue, file: str, name: str, **defines: int) -> Kernel:
         """A kernel of a file that includes line.clh, for these lines."""
-        return run.kernel(file, name, self.width, ROOM=room(self.length), LINES=self.lines, ITEMS=self.items, **defines)
+        return queue.kernel(
+            file, name, self.width, ROOM=room(self.length), LINES=self.lines, ITEMS=self.items, **defines
+        )
 
-    def arguments(self, run: Run, allowed: Sequence[int] = RADICES) -> dict[str, Any]:
+    def arguments(self, queue: Queue, allowed: Sequence[int] = RADICES) -> dict[str, Any]:
         """Length, radices and roots of the kernels' lines. allowed : radices of the passes"""
         digits = "".join(map(str, radices(self.length, allowed))) or "0"
-        return dict(length=self.length, radices=int(digits), roots=run.upload(roots(self.length)))
+        return dict(length=self.length, radices=int(digits), roots=queue.upload(roots(self.length)))
 
 
 def room(length: int) -> int:

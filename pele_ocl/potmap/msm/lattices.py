@@ -12,12 +12,12 @@ from ..mesh.scratch import Scratch
 from ..mesh.spreading import Spreading
 from ..problem import MapProblem
 from .interpolant import Interpolant
-from .levels import Level, Stencil
+from .levels import LatticeLevel, Stencil
 from .plan import LatticePlan, near_problem
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 GPU_GROUP, GPU_POINTS = (16, 8), (1, 1)  # work-items along x and y that share a plane; vectors along x and rows of each
 ROOM_STEP = 1024
@@ -30,71 +30,71 @@ class Lattices(Nodes):
     levels : from the finest, which atoms and points use, to the coarsest
     """
 
-    def __init__(self, run: Run, problem: MapProblem) -> None:
+    def __init__(self, queue: Queue, problem: MapProblem) -> None:
         plan = LatticePlan.of(problem)
         interpolant = Interpolant(plan.preset.nodes)
         super().__init__(near_problem(problem, plan.splitting), interpolant, plan.geometry, Scratch())
-        self._spreading = Spreading(run, interpolant, self.scratch)
+        self._spreading = Spreading(queue, interpolant, self.scratch)
         self.levels = plan.levels
-        self._shares = run.upload(interpolant.shares)
-        self._layout = LatticeLayout.of(run, max(int(plan.between.reach.max()), int(plan.coarsest.reach.max())))
-        self._stencils = DeviceStencil(run, plan.between), DeviceStencil(run, plan.coarsest)
+        self._shares = queue.upload(interpolant.shares)
+        self._layout = LatticeLayout.of(queue, max(int(plan.between.reach.max()), int(plan.coarsest.reach.max())))
+        self._stencils = DeviceStencil(queue, plan.between), DeviceStencil(queue, plan.coarsest)
 
-    def potential(self, run: Run, problem: MapProblem) -> Buffer:
-        charges = self.scratch(run, "charges 0", self.levels[0].n_points)
-        self._spreading.onto(run, self.geometry, problem.positions, problem.rounded, charges)
-        return self.potential_of(run, charges)
+    def potential(self, queue: Queue, problem: MapProblem) -> Buffer:
+        charges = self.scratch(queue, "charges 0", self.levels[0].n_points)
+        self._spreading.onto(queue, self.geometry, problem.positions, problem.rounded, charges)
+        return self.potential_of(queue, charges)
 
-    def potential_of(self, run: Run, charges: Buffer) -> Buffer:
+    def potential_of(self, queue: Queue, charges: Buffer) -> Buffer:
         """Compute the potential on the finest lattice of the charges there.
 
         Down the lattices with the charges, a sum on each, and up again with the potentials.
         """
         levels, of_levels = self.levels, [charges]
         for k in range(1, len(levels)):
-            of_levels.append(self.scratch(run, f"charges {k}", levels[k].n_points))
-            self._restrict(run, levels[k - 1], levels[k], *of_levels[k - 1 : k + 1])
-        found = [self._summed(run, k, each) for k, each in enumerate(of_levels)]
+            of_levels.append(self.scratch(queue, f"charges {k}", levels[k].n_points))
+            self._restrict(queue, levels[k - 1], levels[k], *of_levels[k - 1 : k + 1])
+        found = [self._summed(queue, k, each) for k, each in enumerate(of_levels)]
         for k in range(len(levels) - 1, 0, -1):
-            self._prolong(run, levels[k], levels[k - 1], found[k], found[k - 1])
+            self._prolong(queue, levels[k], levels[k - 1], found[k], found[k - 1])
         return found[0]
 
-    def _restrict(self, run: Run, fine: Level, coarse: Level, source: Buffer, target: Buffer) -> None:
+    def _restrict(self, queue: Queue, fine: LatticeLevel, coarse: LatticeLevel, source: Buffer, target: Buffer) -> None:
         """Charges onto the next coarser lattice: along x, then along y, then along z."""
-        kernel = run.kernel("potmap/ladder/msm_restrict.cl", "msm_restrict", NODES=self.window.nodes)
+        kernel = queue.kernel("potmap/ladder/msm_restrict.cl", "msm_restrict", NODES=self.window.nodes)
         shape, first = fine.shape.tolist(), fine.first_of(coarse).tolist()
         for axis, name in enumerate(("narrow", "wide", "")):
             n_inner, n_fine, shape[axis] = int(np.prod(shape[:axis])), shape[axis], int(coarse.shape[axis])
             n_all = int(np.prod(shape))
-            to = self.scratch(run, name, n_all) if name else target
+            to = self.scratch(queue, name, n_all) if name else target
             sizes = dict(n_all=n_all, n_coarse=shape[axis], n_fine=n_fine, n_inner=n_inner, first=first[axis])
-            run.launch(kernel, (n_all,), (64,), dict(shares=self._shares, fine=source, coarse=to, **sizes))
+            queue.launch(kernel, (n_all,), (64,), dict(shares=self._shares, fine=source, coarse=to, **sizes))
             source = to
 
-    def _prolong(self, run: Run, coarse: Level, fine: Level, source: Buffer, target: Buffer) -> None:
+    def _prolong(self, queue: Queue, coarse: LatticeLevel, fine: LatticeLevel, source: Buffer, target: Buffer) -> None:
         """Add potentials to the next finer lattice's: along z, then along y, then along x."""
-        kernel = run.kernel("potmap/ladder/msm_prolong.cl", "msm_prolong", NODES=self.window.nodes)
+        kernel = queue.kernel("potmap/ladder/msm_prolong.cl", "msm_prolong", NODES=self.window.nodes)
         shape, first = coarse.shape.tolist(), fine.first_of(coarse).tolist()
         for axis, name in ((2, "narrow"), (1, "wide"), (0, "")):
             n_inner, n_coarse, shape[axis] = int(np.prod(shape[:axis])), shape[axis], int(fine.shape[axis])
             n_all = int(np.prod(shape))
-            to = self.scratch(run, name, n_all) if name else target
+            to = self.scratch(queue, name, n_all) if name else target
             sizes = dict(n_all=n_all, n_fine=shape[axis], n_coarse=n_coarse, n_inner=n_inner, first=first[axis])
             arguments = dict(adds=not name, shares=self._shares, coarse=source, fine=to, **sizes)
-            run.launch(kernel, (n_all,), (64,), arguments)
+            queue.launch(kernel, (n_all,), (64,), arguments)
             source = to
 
-    def _summed(self, run: Run, k: int, charges: Buffer) -> Buffer:
+    def _summed(self, queue: Queue, k: int, charges: Buffer) -> Buffer:
         """Sum the potentials on lattice k of its own charges."""
         level, stencil = self.levels[k], self._stencils[k == len(self.levels) - 1]
-        found = self.scratch(run, f"potentials {k}", level.n_points)
+        found = self.scratch(queue, f"potentials {k}", level.n_points)
         nx, ny, nz = level.shape.tolist()
         layout = self._layout
-        run.launch(
-            run.kernel("potmap/ladder/msm_lattice.cl", "msm_lattice", layout.width, **layout.defines),
+        queue.launch(
+            queue.kernel("potmap/ladder/msm_lattice.cl", "msm_lattice", layout.width, **layout.defines),
             layout.items(nx, ny, nz), (*layout.group, 1),
             dict(
-                shape=run.int4(nx, ny, nz), reach=run.int4(*stencil.reach), scale=0.5**k, extents=stencil.extents,
+                shape=queue.int4(nx, ny, nz), reach=queue.int4(*stencil.reach), scale=0.5**k, extents=stencil.extents,
                 weights=stencil.weights, charges=charges, potentials=found,
             ),
         )  # fmt: skip
@@ -104,9 +104,9 @@ class Lattices(Nodes):
 class DeviceStencil:
     """A Stencil on a device."""
 
-    def __init__(self, run: Run, stencil: Stencil) -> None:
+    def __init__(self, queue: Queue, stencil: Stencil) -> None:
         self.reach = stencil.reach.tolist()
-        self.weights, self.extents = run.upload(stencil.weights), run.upload(stencil.extents, np.int32)
+        self.weights, self.extents = queue.upload(stencil.weights), queue.upload(stencil.extents, np.int32)
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,10 @@ class LatticeLayout:
     room: int
 
     @classmethod
-    def of(cls, run: Run, reach: int) -> LatticeLayout:
+    def of(cls, queue: Queue, reach: int) -> LatticeLayout:
         """reach : of the largest stencil along an axis"""
-        is_cpu = run.device.kind == "CPU"
-        width = run.device.vector_width(run.precision) if is_cpu else 1
+        is_cpu = queue.device.kind == "CPU"
+        width = queue.device.vector_width(queue.precision) if is_cpu else 1
         points, group = (CPU_POINTS, (1, 1)) if is_cpu else (GPU_POINTS, GPU_GROUP)
         room = (width * points[0] * group[0] + 2 * reach) * (points[1] * group[1] + 2 * reach)
         return cls(width, points, group, -(-room // ROOM_STEP) * ROOM_STEP)

@@ -15,7 +15,7 @@ LONGEST = 34  # points of the last lattice along an axis, whose planes are to fi
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class LatticeLevel:
     """Points of a lattice, counted along each axis in its own spacings from one origin for all lattices.
 
     low : (3,) the first point; shape : (3,) points along x, y, z
@@ -24,13 +24,13 @@ class Level:
     low: NDArray[np.int64]
     shape: NDArray[np.int64]
 
-    def coarser(self, nodes: int) -> Level:
+    def coarser(self, nodes: int) -> LatticeLevel:
         """Make the lattice of twice the spacing on which all of these points find the `nodes` around them."""
         high = self.low + self.shape - 1
         low = self.low // 2 - (nodes // 2 - 1)
-        return Level(low, (high + 1) // 2 + (nodes // 2 - 1) - low + 1)
+        return LatticeLevel(low, (high + 1) // 2 + (nodes // 2 - 1) - low + 1)
 
-    def first_of(self, coarse: Level) -> NDArray[np.int64]:
+    def first_of(self, coarse: LatticeLevel) -> NDArray[np.int64]:
         """(3,) the point of this lattice on which the first of a coarser one stands, counted from this one's first."""
         found: NDArray[np.int64] = 2 * coarse.low - self.low
         return found
@@ -41,7 +41,7 @@ class Level:
         return math.prod(self.shape.tolist())
 
 
-def levels_from(finest: Level, nodes: int, n_terms: int) -> list[Level]:
+def levels_from(finest: LatticeLevel, nodes: int, n_terms: int) -> list[LatticeLevel]:
     """Lattices, the finest first. In the last one all charges meet all points.
 
     It is the one with the fewest terms, or a later one that is at most LONGEST.

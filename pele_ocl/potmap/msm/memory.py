@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from ..mesh.memory import ATOM_REALS, FEW_REALS, Three
 from ..problem import MapProblem
-from .levels import Level
+from .levels import LatticeLevel
 from .plan import LatticePlan
 
 
@@ -26,7 +26,7 @@ def lattice_reals(problem: MapProblem, slab: Three) -> float:
     return own + 2 * nodes * sum(slab) + narrow + wide + ATOM_REALS * problem.n_atoms + FEW_REALS
 
 
-def _on_the_way(fine: Level, coarse: Level) -> tuple[float, float]:
+def _on_the_way(fine: LatticeLevel, coarse: LatticeLevel) -> tuple[float, float]:
     """Count points that are along x as in the one lattice, along z as in the other, along y either."""
     (_, fine_y, fine_z), (coarse_x, coarse_y, _) = fine.shape.tolist(), coarse.shape.tolist()
     return coarse_x * fine_y * fine_z, coarse_x * coarse_y * fine_z

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..mesh.geometry import MeshGeometry, nodes_around
 from ..problem import MapProblem
-from .levels import Level, Stencil, levels_from
-from .presets import PRESETS, Preset, preset_for
+from .levels import LatticeLevel, Stencil, levels_from
+from .presets import PRESETS, MsmPreset, preset_for
 from .splitting import Splitting
 
 CUTOFFS = (4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 19.0, 24.0)  # A, of the near part; the text books have 12
@@ -28,9 +28,9 @@ class LatticePlan:
     """
 
     splitting: Splitting
-    preset: Preset
+    preset: MsmPreset
     geometry: MeshGeometry
-    levels: Sequence[Level]
+    levels: Sequence[LatticeLevel]
     between: Stencil
     coarsest: Stencil
 
@@ -40,7 +40,7 @@ class LatticePlan:
         splitting, preset = splitting_for(problem)
         spacing = splitting.cutoff / preset.ratio
         geometry = MeshGeometry.of(problem.box, spacing, preset.nodes)
-        finest = Level(np.round(geometry.corner / spacing).astype(np.int64), geometry.shape)
+        finest = LatticeLevel(np.round(geometry.corner / spacing).astype(np.int64), geometry.shape)
         between = Stencil.of(splitting.between, spacing, np.full(3, splitting.reach(spacing)))
         levels = levels_from(finest, preset.nodes, between.n_terms)
         coarsest = Stencil.of(splitting.coarsest, spacing, levels[-1].shape - 1)
@@ -53,18 +53,18 @@ def cutoffs(problem: MapProblem) -> list[float]:
     return [each for each in CUTOFFS if finest_level(problem, preset, each).n_points <= problem.room.nodes]
 
 
-def finest_level(problem: MapProblem, preset: Preset, cutoff: float) -> Level:
+def finest_level(problem: MapProblem, preset: MsmPreset, cutoff: float) -> LatticeLevel:
     """Make the lattice that charges are spread onto and points take from."""
-    return Level(*nodes_around(problem.box, cutoff / preset.ratio, preset.nodes))
+    return LatticeLevel(*nodes_around(problem.box, cutoff / preset.ratio, preset.nodes))
 
 
-def splitting_for(problem: MapProblem) -> tuple[Splitting, Preset]:
+def splitting_for(problem: MapProblem) -> tuple[Splitting, MsmPreset]:
     """Choose the splitting of least cost that keeps the accuracy of a problem."""
     preset = preset_for(problem.accuracy)
     return Splitting(preset.order, min(cutoffs(problem), key=lambda each: cost(problem, preset, each))), preset
 
 
-def cost(problem: MapProblem, preset: Preset, cutoff: float) -> float:
+def cost(problem: MapProblem, preset: MsmPreset, cutoff: float) -> float:
     """Estimate the cost of near part and lattices, in near pairs."""
     points = finest_level(problem, preset, cutoff).n_points
     terms = 4 / 3 * np.pi * (2 * preset.ratio) ** 3

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Preset:
+class MsmPreset:
     """docs/theory/msm.md, section 4.
 
     accuracy : the error by norm that it keeps around molecules
@@ -21,14 +21,14 @@ class Preset:
 
 
 PRESETS = (
-    Preset(1e-2, 4, 2, 3.5),
-    Preset(1e-3, 6, 3, 5.0),
-    Preset(1e-4, 10, 5, 6.0),
-    Preset(1e-5, 10, 5, 9.0),
+    MsmPreset(1e-2, 4, 2, 3.5),
+    MsmPreset(1e-3, 6, 3, 5.0),
+    MsmPreset(1e-4, 10, 5, 6.0),
+    MsmPreset(1e-5, 10, 5, 9.0),
 )
 FINEST = PRESETS[-1].accuracy
 
 
-def preset_for(accuracy: float) -> Preset:
+def preset_for(accuracy: float) -> MsmPreset:
     """Return the cheapest preset that keeps an accuracy, which is at least FINEST."""
     return next(preset for preset in PRESETS if preset.accuracy <= accuracy * (1 + 1e-9))

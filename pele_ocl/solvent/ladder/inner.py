@@ -10,7 +10,7 @@ from ...variant import Progress
 from .rung import ITEMS, Molecule, Rung
 
 if TYPE_CHECKING:
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 TOLD = 64  # atoms between two reports of progress
 
@@ -18,27 +18,27 @@ TOLD = 64  # atoms between two reports of progress
 class Inner(Rung):
     """A work-item for each atom j; the host walks the atoms i and adds up."""
 
-    def __init__(self, run: Run, molecule: Molecule) -> None:
-        super().__init__(run, molecule)
+    def __init__(self, queue: Queue, molecule: Molecule) -> None:
+        super().__init__(queue, molecule)
         m = molecule
-        self.config, self.contributions = run.empty(2, np.int32), run.empty(m.n)
-        self.sums = run.empty(m.n)
-        self.row = run.bind(
+        self.config, self.contributions = queue.empty(2, np.int32), queue.empty(m.n)
+        self.sums = queue.empty(m.n)
+        self.row = queue.bind(
             "solvent/ladder/inner.cl", "hct_row", (m.n, 1), (ITEMS, 1),
             dict(config=self.config, contributions=self.contributions, **m.terms), **m.macros,
         )  # fmt: skip
-        self.radii = m.radii_step(run, self.sums)
+        self.radii = m.radii_step(queue, self.sums)
 
-    def compute(self, run: Run, tell: Progress | None = None) -> None:
+    def compute(self, queue: Queue, tell: Progress | None = None) -> None:
         n = self.molecule.n
-        row, integrals = np.empty(n, run.dtype), np.empty(n, run.dtype)
+        row, integrals = np.empty(n, queue.dtype), np.empty(n, queue.dtype)
         for i in range(n):
-            run.write(self.config, np.array([n, i], np.int32))
-            run.launch_bound([self.row], 1)
-            run.read(row, self.contributions)
+            queue.write(self.config, np.array([n, i], np.int32))
+            queue.launch_bound([self.row], 1)
+            queue.read(row, self.contributions)
             row[i] = 0
             integrals[i] = row.sum()
             if tell is not None and i % TOLD == 0:
                 tell(i / n)
-        run.write(self.sums, integrals)
-        run.launch_bound([self.radii], 1)
+        queue.write(self.sums, integrals)
+        queue.launch_bound([self.radii], 1)

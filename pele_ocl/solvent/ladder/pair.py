@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from .rung import Molecule, Rung
 
 if TYPE_CHECKING:
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
 
 
 class Pair(Rung):
     """A work-group for each atom, whose work-items share the others."""
 
-    def __init__(self, run: Run, molecule: Molecule) -> None:
-        super().__init__(run, molecule)
+    def __init__(self, queue: Queue, molecule: Molecule) -> None:
+        super().__init__(queue, molecule)
         m, file, kernel = molecule, "solvent/ladder/pair.cl", "born_sums_pair"
-        _, group = run.group_kernel(file, kernel, local_reals=1, **m.macros)
+        _, group = queue.group_kernel(file, kernel, local_reals=1, **m.macros)
         self.launches = [
-            run.bind(
+            queue.bind(
                 file, kernel, (m.n * group, 1), (group, 1), dict(**m.constants, **m.terms, **m.radii_arguments),
                 cost=m.pairs, GROUP=group, **m.macros,
             )

@@ -18,7 +18,7 @@ from .rung import Molecule, Rung
 
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
     from ...opencl.timing import Event
 
 
@@ -26,22 +26,22 @@ class LadderPasses(SolventPasses):
     """One conformation at a time: the rung fills a Molecule, whose radii are then brought to the tiles."""
 
     def __init__(
-        self, rung: type[Rung], run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel,
+        self, rung: type[Rung], queue: Queue, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel,
         encoding: Encoding, accuracy: float, energies: bool,
     ) -> None:  # fmt: skip
-        super().__init__(run, atoms, tiles, layout, model, encoding, accuracy, energies)
-        self.molecule = Molecule.of(run, atoms, model)
-        self.rung = rung(run, self.molecule)
+        super().__init__(queue, atoms, tiles, layout, model, encoding, accuracy, energies)
+        self.molecule = Molecule.of(queue, atoms, model)
+        self.rung = rung(queue, self.molecule)
 
     def make(self, most: int) -> None:
         super().make(1)
         self.most_at_once = 1
 
     def start(
-        self, run: Run, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
+        self, queue: Queue, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
     ) -> tuple[Event, Event]:
-        self.molecule.move(run, positions.reshape(-1, 3) * np.float64(self.encoding.step))
-        return super().start(run, positions, results, tell)
+        self.molecule.move(queue, positions.reshape(-1, 3) * np.float64(self.encoding.step))
+        return super().start(queue, positions, results, tell)
 
     def _sizes(self) -> dict[str, int]:
         return {}
@@ -56,8 +56,8 @@ class LadderPasses(SolventPasses):
         )  # fmt: skip
         return [self.of_atoms("radii_given", arguments)]
 
-    def _launch_born(self, run: Run, n_conformations: int, tell: Progress | None) -> None:
-        self.rung.compute(run, tell)
+    def _launch_born(self, queue: Queue, n_conformations: int, tell: Progress | None) -> None:
+        self.rung.compute(queue, tell)
 
-    def _born_seconds(self, run: Run) -> float:
-        return run.elapsed(run.step("born"))
+    def _born_seconds(self, queue: Queue) -> float:
+        return queue.elapsed(queue.step("born"))

@@ -18,7 +18,7 @@ from ...variant import Progress
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
     from ...opencl.memory import Buffer
-    from ...opencl.run import Run
+    from ...opencl.queue import Queue
     from ...opencl.signature import Arguments
 
 ITEMS = 64  # of a group where the group does not matter
@@ -48,25 +48,27 @@ class Molecule:
     macros: dict[str, int]
 
     @classmethod
-    def of(cls, run: Run, atoms: Atoms, model: SolventModel) -> Molecule:
+    def of(cls, queue: Queue, atoms: Atoms, model: SolventModel) -> Molecule:
         """A molecule on a device, at the atoms' own positions."""
         n, spheres = len(atoms), model.spheres(atoms)
         constants, necks = spheres.constants, spheres.necks
         host_atoms = np.column_stack([np.empty((n, 3)), spheres.scaled])
-        positions, rho, each = run.empty(4 * n), run.upload(spheres.rho), np.arange(n)
-        tables = None if necks is None else NeckTables.of(run, necks, each, np.ones(n, bool), width=1)
+        positions, rho, each = queue.empty(4 * n), queue.upload(spheres.rho), np.arange(n)
+        tables = None if necks is None else NeckTables.of(queue, necks, each, np.ones(n, bool), width=1)
         molecule = cls(
-            n, host_atoms, positions, rho, run.upload(spheres.radii), run.empty(n), run.empty(n),
+            n, host_atoms, positions, rho, queue.upload(spheres.radii), queue.empty(n), queue.empty(n),
             dict(
-                reaches=packed_reaches(run, spheres, model), atoms=positions, rho=rho,
+                reaches=packed_reaches(queue, spheres, model), atoms=positions, rho=rho,
                 **(tables.arguments if tables else {}),
             ),
             dict(
-                radius_constants=run.vector4(*model.radius_constants) if constants is None else run.upload(constants)
+                radius_constants=(
+                    queue.vector4(*model.radius_constants) if constants is None else queue.upload(constants)
+                )
             ),
             model.radius_definitions | model.integral_definitions,
         )  # fmt: skip
-        molecule.move(run, atoms.positions)
+        molecule.move(queue, atoms.positions)
         return molecule
 
     @property
@@ -74,15 +76,15 @@ class Molecule:
         """Ordered pairs, the cost of every rung."""
         return float(self.n) ** 2
 
-    def move(self, run: Run, positions: Floats) -> None:
+    def move(self, queue: Queue, positions: Floats) -> None:
         """Bring positions (n, 3), A, to the device."""
         middle = (positions.min(axis=0) + positions.max(axis=0)) / 2
         self.host_atoms[:, :3] = positions - middle  # which saves float32 digits
-        run.write(self.atoms, self.host_atoms.astype(run.dtype))
+        queue.write(self.atoms, self.host_atoms.astype(queue.dtype))
 
-    def radii_step(self, run: Run, sums: Buffer, n_parts: int = 1) -> BoundLaunch:
+    def radii_step(self, queue: Queue, sums: Buffer, n_parts: int = 1) -> BoundLaunch:
         """Make the launch that ends most rungs: from (n_parts, n) parts of the Born integrals to psi and Born radii."""
-        return run.bind(
+        return queue.bind(
             "solvent/ladder/radii.cl", "born_radii", (self.n, 1), (ITEMS, 1),
             dict(n_parts=n_parts, sums=sums, rho=self.rho, **self.constants, **self.radii_arguments),
             **self.macros,
@@ -102,9 +104,9 @@ class Rung(ABC):
 
     launches: Sequence[BoundLaunch]
 
-    def __init__(self, run: Run, molecule: Molecule) -> None:
+    def __init__(self, queue: Queue, molecule: Molecule) -> None:
         self.molecule = molecule
 
-    def compute(self, run: Run, tell: Progress | None = None) -> None:
+    def compute(self, queue: Queue, tell: Progress | None = None) -> None:
         """Fill psi and born of the molecule. tell : called with the share done"""
-        run.launch_bound(self.launches, 1, tell)
+        queue.launch_bound(self.launches, 1, tell)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...errors import FormatError
 from ...formats import appending, replacing
 from ...formats.hdf5 import placed_dataset, write_attributes, writing_hdf5
-from ..streaming import Evaluated
+from ..streaming import FrameResults
 from .recorder import Recorder, Settings, error_texts, numbers_of, unit_of
 
 _ERROR_BYTES = 200  # longer reasons are cut
@@ -28,7 +28,7 @@ _BLOCK = 1 << 16  # rows
 
 
 @dataclass(frozen=True)
-class Place:
+class DatasetPlace:
     """Place of the rows of a dataset in the file, and their type."""
 
     offset: int
@@ -45,7 +45,7 @@ class Hdf5Recorder(Recorder):
     def __init__(self, path: Path, settings: Settings, frames: range) -> None:
         super().__init__(path, settings, frames)
         self._stream: io.FileIO | None = None
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, DatasetPlace] = {}
 
     def settings_there(self) -> Settings:
         try:
@@ -54,7 +54,7 @@ class Hdf5Recorder(Recorder):
         except OSError as error:
             raise FormatError(f"{self.path}: cannot be read as HDF5 ({error})") from None
 
-    def resume(self) -> Evaluated | None:
+    def resume(self) -> FrameResults | None:
         if not self.path.exists():
             return None
         try:
@@ -67,7 +67,7 @@ class Hdf5Recorder(Recorder):
                 self._open(self.path)
         return found
 
-    def append(self, results: Evaluated) -> None:
+    def append(self, results: FrameResults) -> None:
         if self._stream is None:
             self._create(results)
         self.require_names([name for name in self._places if name not in _NOT_TERMS], results)
@@ -95,7 +95,7 @@ class Hdf5Recorder(Recorder):
         if self._stream is not None:
             self._stream.close()
 
-    def _create(self, results: Evaluated) -> None:
+    def _create(self, results: FrameResults) -> None:
         """Make a file for all rows, still empty, which gets its name when it is whole."""
         with replacing(self.path) as temporary:
             size = self._outlined(temporary, results)
@@ -113,7 +113,7 @@ class Hdf5Recorder(Recorder):
         self._places = _reserve_all(path)
         self._stream = open(path, "r+b", buffering=0)
 
-    def _outlined(self, path: Path, results: Evaluated) -> int:
+    def _outlined(self, path: Path, results: FrameResults) -> int:
         """Write the tables of contents, made in memory; the size that the file has with its datasets, in bytes."""
         n = len(self.frames)
         with writing_hdf5(path, track_order=True) as file:
@@ -128,7 +128,7 @@ class Hdf5Recorder(Recorder):
             file.flush()
             return int(file.id.get_filesize())
 
-    def _begin(self, results: Evaluated) -> None:
+    def _begin(self, results: FrameResults) -> None:
         """Write the numbers of the frames, and NaN in all rows."""
         for first in range(0, len(self.frames), _BLOCK):
             frames = self.frames[first : first + _BLOCK]
@@ -136,7 +136,7 @@ class Hdf5Recorder(Recorder):
             for name, values in results.columns.items():
                 self._write(name, first, np.full(len(frames), np.nan if values.dtype.kind == "f" else 0, values.dtype))
 
-    def _found(self, file: h5py.File) -> Evaluated | None:
+    def _found(self, file: h5py.File) -> FrameResults | None:
         """Read the rows of an earlier run."""
         if "complete" not in file or "frame" not in file:
             raise FormatError(f"{self.path}: holds something else than results of frames; give another name to -o")
@@ -151,10 +151,10 @@ class Hdf5Recorder(Recorder):
         names = [name for name in file if name not in _NOT_TERMS]
         rows: NDArray[np.bytes_] = file["error"][: self.done]
         errors = {int(k): rows[k].decode("utf-8", "replace") for k in np.flatnonzero(rows != b"")}
-        return Evaluated({name: file[name][: self.done] for name in names}, errors)
+        return FrameResults({name: file[name][: self.done] for name in names}, errors)
 
 
-def _reserve_all(path: Path) -> dict[str, Place]:
+def _reserve_all(path: Path) -> dict[str, DatasetPlace]:
     """Reserve the places of all datasets.
 
     The disk then has room for all but the errors, as libhdf5 crashes on a full one.
@@ -162,7 +162,7 @@ def _reserve_all(path: Path) -> dict[str, Place]:
     Raises OSError where it has not.
     """
     with h5py.File(path, "r") as file:
-        places = {name: Place(values.id.get_offset(), values.dtype) for name, values in file.items()}
+        places = {name: DatasetPlace(values.id.get_offset(), values.dtype) for name, values in file.items()}
         error = file["error"].id
         first, end = error.get_offset(), error.get_offset() + error.get_storage_size()
     _reserve(path, 0, first)

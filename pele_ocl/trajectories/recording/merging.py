@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ...errors import FormatError
-from ..streaming import Evaluated, Part
+from ..streaming import FrameResults, PieceResults
 from .recorder import Recorder, Settings
 
 SHARD = "shard"  # the setting that a shard has and the whole has not
@@ -17,7 +17,7 @@ PartOf = Callable[[str, range], range]  # the frames of the shard of this text, 
 
 def parts_of_shards(
     paths: Sequence[Path], settings: Sequence[Settings], open_file: Open, part_of: PartOf
-) -> Iterator[Part[Evaluated]]:
+) -> Iterator[PieceResults[FrameResults]]:
     """Yield the results of files of shards, in the order of the shards.
 
     settings : of each file. Raises FormatError for one that lacks frames.
@@ -30,7 +30,7 @@ def parts_of_shards(
                 raise FormatError(
                     f"{path}: holds {recorder.done:,} of {len(frames):,} frames; run its shard again with --resume"
                 )
-        yield Part(frames, found)
+        yield PieceResults(frames, found)
 
 
 def frames_in(settings: Settings) -> range:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...formats.hdf5 import encodable
-from ..streaming import SURFACE_AREA, Evaluated
+from ..streaming import SURFACE_AREA, FrameResults
 
 Settings = Mapping[str, str]  # by which results are made, as texts
 UNIT = "kcal/mol"  # of every column of real numbers but the surface area
@@ -45,14 +45,14 @@ class Recorder(ABC):
         """Read the settings of the file as it is. Raises FormatError if there is none, or another file."""
 
     @abstractmethod
-    def resume(self) -> Evaluated | None:
+    def resume(self) -> FrameResults | None:
         """Go on with the file where it ends; its rows, or None where it has none yet.
 
         Raises FormatError for a file of other settings, or that is no such file.
         """
 
     @abstractmethod
-    def append(self, results: Evaluated) -> None:
+    def append(self, results: FrameResults) -> None:
         """Write further rows; if the program is killed later, all or none of them stay.
 
         Raises FormatError where they cannot be written, as on a full disk; the rows before stay.
@@ -62,14 +62,14 @@ class Recorder(ABC):
     def close(self) -> None:
         """Close the file."""
 
-    def require_names(self, there: Iterable[str], results: Evaluated) -> None:
+    def require_names(self, there: Iterable[str], results: FrameResults) -> None:
         """Raise FormatError where rows have other columns than the file."""
         if list(there) != list(results.columns):
             raise FormatError(
                 f"{self.path}: holds {', '.join(there)}, not {', '.join(results.columns)}; give another name to -o"
             )
 
-    def require_terms(self, results: Evaluated) -> None:
+    def require_terms(self, results: FrameResults) -> None:
         """Raise FormatError where the rows of an earlier run have other columns than the terms of the settings."""
         if "terms" in self.settings:
             terms = json.loads(self.settings["terms"])
@@ -100,7 +100,7 @@ def numbers_of(frames: range) -> NDArray[np.int64]:
     return np.arange(frames.start, frames.stop, frames.step, dtype=np.int64)
 
 
-def error_texts(results: Evaluated) -> list[str]:
+def error_texts(results: FrameResults) -> list[str]:
     """A text of one line for each row, empty where the frame did not fail."""
     texts = [""] * len(next(iter(results.columns.values())))
     for k, text in results.errors.items():
@@ -108,7 +108,7 @@ def error_texts(results: Evaluated) -> list[str]:
     return texts
 
 
-def joined(parts: list[Evaluated]) -> Evaluated:
+def joined(parts: list[FrameResults]) -> FrameResults:
     """Join the rows of several results, one after the other."""
     names, first = list(parts[0].columns), 0
     errors: dict[int, str] = {}
@@ -116,4 +116,4 @@ def joined(parts: list[Evaluated]) -> Evaluated:
         errors |= {first + k: text for k, text in part.errors.items()}
         first += len(part.columns[names[0]])
     columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in names}
-    return Evaluated(columns, errors, n_imaged=sum(part.n_imaged for part in parts))
+    return FrameResults(columns, errors, n_imaged=sum(part.n_imaged for part in parts))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...formats import appending, guarded, replacing, unguarded
-from ..streaming import Evaluated
+from ..streaming import FrameResults
 from .recorder import AREA_UNIT, UNIT, Recorder, Settings, error_texts, numbers_of, unit_of
 
 _AT_ONCE = 1024  # rows that are made and written at a time, so that they stay in a core's cache
@@ -39,7 +39,7 @@ class TextRecorder(Recorder):
         except OSError as error:
             raise FormatError(f"{self.path}: cannot be read: {error.strerror or error}") from None
 
-    def resume(self) -> Evaluated | None:
+    def resume(self) -> FrameResults | None:
         if not self.path.exists():
             return None
         head = self.head().encode()
@@ -60,7 +60,7 @@ class TextRecorder(Recorder):
         self.done = len(next(iter(found.columns.values())))
         return found
 
-    def append(self, results: Evaluated) -> None:
+    def append(self, results: FrameResults) -> None:
         if self._stream is None:
             with replacing(self.path) as temporary:
                 temporary.write_bytes((self.head() + self.heading(results)).encode())
@@ -94,15 +94,15 @@ class TextRecorder(Recorder):
         """Write the settings."""
 
     @abstractmethod
-    def heading(self, results: Evaluated) -> str:
+    def heading(self, results: FrameResults) -> str:
         """Write the line above the rows, if there is one."""
 
     @abstractmethod
-    def lines(self, frames: range, results: Evaluated) -> bytes:
+    def lines(self, frames: range, results: FrameResults) -> bytes:
         """Write the lines of some frames."""
 
     @abstractmethod
-    def rows(self, lines: list[str]) -> Evaluated | None:
+    def rows(self, lines: list[str]) -> FrameResults | None:
         """Read the results from the lines after the settings."""
 
     @abstractmethod
@@ -114,7 +114,7 @@ class TextRecorder(Recorder):
         self.require_settings(self.settings_in(stream))
         raise FormatError(f"{self.path}: holds something else than results of frames; give another name to -o")
 
-    def _read(self, rows: Iterator[tuple[int, Sequence[float | None], str]], names: list[str]) -> Evaluated | None:
+    def _read(self, rows: Iterator[tuple[int, Sequence[float | None], str]], names: list[str]) -> FrameResults | None:
         """Results of rows: frame, values, error."""
         values: list[list[float]] = []
         errors = {}
@@ -124,7 +124,7 @@ class TextRecorder(Recorder):
             if error:
                 errors[k] = error
         columns = zip(names, zip(*values, strict=True), strict=True)
-        return Evaluated({name: np.array(column) for name, column in columns}, errors) if values else None
+        return FrameResults({name: np.array(column) for name, column in columns}, errors) if values else None
 
 
 class CsvRecorder(TextRecorder):
@@ -133,18 +133,18 @@ class CsvRecorder(TextRecorder):
     def head(self) -> str:
         return "".join(f"# {name}: {value}\n" for name, value in self.settings.items())
 
-    def heading(self, results: Evaluated) -> str:
+    def heading(self, results: FrameResults) -> str:
         columns = results.columns.items()
         heads = [f"{name} [{unit_of(name)}]" if column.dtype.kind == "f" else name for name, column in columns]
         return _csv([[guarded(" ".join(head.split())) for head in ("frame", *heads, "error")]])
 
-    def lines(self, frames: range, results: Evaluated) -> bytes:
+    def lines(self, frames: range, results: FrameResults) -> bytes:
         runs = groupby((numbers_of(frames), *results.columns.values()), lambda column: column.dtype.kind)
         texts = [_texts(list(run), b"nan") for _, run in runs]
         errors = [_csv([[guarded(text)]])[:-1].encode() if text else b"" for text in error_texts(results)]
         return b"\n".join([*map(b",".join, zip(*texts, errors, strict=True)), b""])
 
-    def rows(self, lines: list[str]) -> Evaluated | None:
+    def rows(self, lines: list[str]) -> FrameResults | None:
         if len(lines) < 2:
             return None
         heads = next(csv.reader(lines[:1]))[1:-1]
@@ -168,17 +168,17 @@ class JsonLinesRecorder(TextRecorder):
     def head(self) -> str:
         return json.dumps({"settings": self.settings, "unit": UNIT}, ensure_ascii=False) + "\n"
 
-    def heading(self, results: Evaluated) -> str:
+    def heading(self, results: FrameResults) -> str:
         return ""
 
-    def lines(self, frames: range, results: Evaluated) -> bytes:
+    def lines(self, frames: range, results: FrameResults) -> bytes:
         texts = [_texts([column], b"null") for column in (numbers_of(frames), *results.columns.values())]
         errors = [b', "error": ' + orjson.dumps(text) if text else b"" for text in error_texts(results)]
         fields = (orjson.dumps(name).replace(b"%", b"%%") + b": %b" for name in ("frame", *results.columns))
         row = b"{%b%%b}\n" % b", ".join(fields)
         return b"".join([row % values for values in zip(*texts, errors, strict=True)])
 
-    def rows(self, lines: list[str]) -> Evaluated | None:
+    def rows(self, lines: list[str]) -> FrameResults | None:
         if not lines:
             return None
         try:
@@ -197,13 +197,13 @@ class JsonLinesRecorder(TextRecorder):
         return found if isinstance(found, dict) else {}
 
 
-def _blocks(frames: range, results: Evaluated) -> Iterator[tuple[range, Evaluated]]:
+def _blocks(frames: range, results: FrameResults) -> Iterator[tuple[range, FrameResults]]:
     """Frames and results, a few at a time."""
     for first in range(0, len(frames), _AT_ONCE):
         end = first + _AT_ONCE
         errors = {k - first: text for k, text in results.errors.items() if first <= k < end}
         columns = {name: column[first:end] for name, column in results.columns.items()}
-        yield frames[first:end], Evaluated(columns, errors)
+        yield frames[first:end], FrameResults(columns, errors)
 
 
 def _texts(columns: Sequence[NDArray[np.generic]], missing: bytes) -> list[bytes]:

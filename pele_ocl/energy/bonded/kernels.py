@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms, OneFourPairs
 from ...solvent_model import SolventModel
-from ..terms.term import Addend, Part, TermContext
+from ..terms.term import LaunchPart, TermContext, TermKernels
 from .groups import Groups
 from .tasks import Tasks
 
@@ -47,7 +47,7 @@ def bonded_names(atoms: Atoms) -> tuple[str, ...]:
     return tuple(term for term, tables in BONDED_TERMS.items() if any(lengths[name] for name in tables))
 
 
-class BondedTerms(Addend):
+class BondedTerms(TermKernels):
     """Bonded terms of some names, 1-4 pairs among them.
 
     one_four : the 1-4 pairs, where they count
@@ -85,19 +85,19 @@ class BondedTerms(Addend):
         return self._shape(context)[1] % context.tiles.size == 0
 
     def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
-        run, runs_first = context.run, self.runs_first(context)
+        queue, runs_first = context.queue, self.runs_first(context)
         tile, n_tiles, most_items = context.tiles.size, len(context.tiles), self._shape(context)[1]
         least = tile if runs_first else 1
         first = {"TERMS_FIRST": 1, "TILE": tile} if runs_first else {"TERMS_FIRST": 0}
 
         def build(lots: int) -> Kernel:
             items = lots * least
-            return run.kernel(
+            return queue.kernel(
                 "energy/terms/bonded.cl", "bonded_terms", GEOMETRIC=0, **first, **self._macros(context, items),
                 **context.macros,
             )  # fmt: skip
 
-        kernel, lots = run.built_to_fit(most_items // least, build, least)
+        kernel, lots = queue.built_to_fit(most_items // least, build, least)
         items = lots * least
         part = self.part(context, index, items)
         n_groups = part.n_groups + (-(-n_tiles * tile // items) if runs_first else 0)
@@ -106,11 +106,11 @@ class BondedTerms(Addend):
             results=context.buffers["results"], **(dict(n_tiles=n_tiles, **context.place()) if runs_first else {}),
             **part.arguments,
         )  # fmt: skip
-        return [run.bind_kernel(kernel, (n_groups * items, 1), (items, 1), arguments)]
+        return [queue.bind_kernel(kernel, (n_groups * items, 1), (items, 1), arguments)]
 
-    def part(self, context: TermContext, index: int, items: int) -> Part:
+    def part(self, context: TermContext, index: int, items: int) -> LaunchPart:
         n_groups = -(-self._n_atoms // self._shape(context)[0])
-        return Part(n_groups, self._arguments(context, index, items), self._macros(context, items))
+        return LaunchPart(n_groups, self._arguments(context, index, items), self._macros(context, items))
 
     def _macros(self, context: TermContext, items: int) -> dict[str, int]:
         """Build definitions of cl/energy/terms/bonded.clh for groups of so many work-items, all but TERMS_FIRST."""
@@ -123,33 +123,33 @@ class BondedTerms(Addend):
 
     def _arguments(self, context: TermContext, index: int, items: int) -> Arguments:
         """BONDED_ARGUMENTS of cl/energy/terms/bonded.clh, for groups of so many work-items."""
-        run, groups = context.run, self._groups_of(self._shape(context)[0], items == 1)
-        fine = run.dtype if context.encoding.is_fixed else np.dtype(np.float64)
-        slots = context.buffers.get("bonded_slots") or run.empty(0)
+        queue, groups = context.queue, self._groups_of(self._shape(context)[0], items == 1)
+        fine = queue.dtype if context.encoding.is_fixed else np.dtype(np.float64)
+        slots = context.buffers.get("bonded_slots") or queue.empty(0)
         cutoff = context.options.cutoff
         return dict(
             n_energies=context.n_energies, first_term=index, n_slots=groups.n_slots,
-            cutoff2=np.finfo(run.dtype).max if cutoff is None else cutoff**2,
-            kind_starts=run.upload(groups.starts, np.int32), members=run.upload(groups.members, np.int32),
-            places=run.upload(groups.places, np.int32), details=run.upload(groups.details, np.int32),
-            constants=run.upload(self.tasks.parameters, fine), slot_starts=run.upload(groups.slot_starts, np.int32),
+            cutoff2=np.finfo(queue.dtype).max if cutoff is None else cutoff**2,
+            kind_starts=queue.upload(groups.starts, np.int32), members=queue.upload(groups.members, np.int32),
+            places=queue.upload(groups.places, np.int32), details=queue.upload(groups.details, np.int32),
+            constants=queue.upload(self.tasks.parameters, fine), slot_starts=queue.upload(groups.slot_starts, np.int32),
             all_slots=slots,
         )  # fmt: skip
 
     def _shape(self, context: TermContext) -> tuple[int, int]:
         """Choose atoms and work-items of a group."""
-        is_cpu = context.run.device.kind == "CPU"
+        is_cpu = context.queue.device.kind == "CPU"
         size, items = (ATOMS_CPU, ITEMS_CPU) if is_cpu else (ATOMS_GPU, ITEMS_GPU)
-        return max(size, context.tiles.size), min(items, context.run.device.largest_group)
+        return max(size, context.tiles.size), min(items, context.queue.device.largest_group)
 
     def _local_slots(self, context: TermContext, groups: Groups) -> int:
         """Count a group's slots in local memory, in one of few sizes that share kernels; 0 if it lacks room."""
         if groups.shared:
             return groups.size * len(self._names)
         slots = 1 << max(8, (groups.most_slots - 1).bit_length())
-        run, n_energies = context.run, groups.size * len(self._names)
-        taken = run.dtype.itemsize * (4 * slots + n_energies) + 4 * (n_energies + 1)
-        return slots if taken <= min(LOCAL_BYTES, run.device.handle.local_mem_size) else 0
+        queue, n_energies = context.queue, groups.size * len(self._names)
+        taken = queue.dtype.itemsize * (4 * slots + n_energies) + 4 * (n_energies + 1)
+        return slots if taken <= min(LOCAL_BYTES, queue.device.handle.local_mem_size) else 0
 
     def _groups_of(self, size: int, shared: bool) -> Groups:
         if (size, shared) not in self._groups:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pele_ocl.energy.result import PASS_TERMS
-from pele_ocl.opencl import Run, building, shared
+from pele_ocl.opencl import Queue, building, interface
 
-STRUCTS = [value for value in vars(shared).values() if isinstance(value, shared.Struct)]
+STRUCTS = [value for value in vars(interface).values() if isinstance(value, interface.Struct)]
 
 MEMBERS = """
 #include "common/real.clh"
@@ -21,7 +21,7 @@ kernel void members(const {struct} s, global double *values) {{
 
 @pytest.mark.parametrize("struct", STRUCTS, ids=lambda struct: struct.name)
 def test_a_struct_packed_by_name_arrives_by_name(struct, device, precision, monkeypatch):
-    (header,) = (name for name, text in shared.HEADERS.items() if struct.in_c() in text)
+    (header,) = (name for name, text in interface.HEADERS.items() if struct.in_c() in text)
     sizes = {name: getattr(member, "size", 0) for name, member in struct.members.items()}
     places = [f"{name}[{k}]" if size else name for name, size in sizes.items() for k in range(size or 1)]
     copies = "\n".join(f"values[{k}] = s.{place};" for k, place in enumerate(places))
@@ -32,31 +32,31 @@ def test_a_struct_packed_by_name_arrives_by_name(struct, device, precision, monk
     parts = dict(zip(sizes, np.split(values, np.cumsum([size or 1 for size in sizes.values()])[:-1]), strict=True))
     told = {name: part if sizes[name] else part[0] for name, part in parts.items()}
     given = struct.pack(precision, **dict(reversed(told.items())))
-    run = Run(device, precision)
-    kernel = run.kernel("members.cl", "members", STRUCT=STRUCTS.index(struct))
-    found = run.empty(len(values))
-    run.launch(kernel, (1,), (1,), dict(s=given, values=found))
-    assert run.download(found, len(values)).tolist() == values.tolist()
+    queue = Queue(device, precision)
+    kernel = queue.kernel("members.cl", "members", STRUCT=STRUCTS.index(struct))
+    found = queue.empty(len(values))
+    queue.launch(kernel, (1,), (1,), dict(s=given, values=found))
+    assert queue.download(found, len(values)).tolist() == values.tolist()
 
 
 def test_every_struct_has_a_header():
-    assert set(STRUCTS) == set(shared.STRUCTS.values())
+    assert set(STRUCTS) == set(interface.STRUCTS.values())
 
 
 def test_members_are_all_given_and_no_others():
-    values = {member: 0 for member in shared.POTENTIAL_LAW.members}
+    values = {member: 0 for member in interface.POTENTIAL_LAW.members}
     with pytest.raises(TypeError, match="Law and its values differ in kapa, kappa"):
-        shared.POTENTIAL_LAW.pack("float32", **{"kapa" if name == "kappa" else name: 0 for name in values})
+        interface.POTENTIAL_LAW.pack("float32", **{"kapa" if name == "kappa" else name: 0 for name in values})
 
 
 def test_there_are_as_many_terms_as_names_for_them():
-    assert len(PASS_TERMS) == shared.N_TERMS
+    assert len(PASS_TERMS) == interface.N_TERMS
 
 
 def test_constants_stand_in_one_place():
     """A macro of shared/ is defined by no kernel file again."""
     folder = building.shipped("cl")
-    names = {line.split()[1] for text in shared.HEADERS.values() for line in text.splitlines() if line[:1] == "#"}
+    names = {line.split()[1] for text in interface.HEADERS.values() for line in text.splitlines() if line[:1] == "#"}
     assert {"ONE_FOUR", "KEEP_TOTALS", "N_TERMS", "FIRSTS", "READY_TERMS", "PAIR_SUMS"} <= names
     for path in folder.rglob("*.cl*"):
         defined = {line.split()[1] for line in path.read_text().splitlines() if line.startswith("#define")}

@@ -14,7 +14,7 @@ import numpy as np
 FOLDER = "shared/"
 
 
-class Several(NamedTuple):
+class ArrayMember(NamedTuple):
     """A member of a struct that is an array."""
 
     size: int
@@ -24,7 +24,7 @@ class Several(NamedTuple):
 class Struct:
     """A struct that kernels take as an argument; its members are all reals or all integers."""
 
-    def __init__(self, name: str, kind: Literal["real", "int"], **members: str | Several) -> None:
+    def __init__(self, name: str, kind: Literal["real", "int"], **members: str | ArrayMember) -> None:
         """name : of the type in C; members : what each member is, in their order"""
         self.name, self.kind, self.members = name, kind, members
 
@@ -48,15 +48,15 @@ class Struct:
         """Write the definition in C."""
         members = (
             f"    {self.kind} {name}[{member.size}];  // {member.meaning}"
-            if isinstance(member, Several)
+            if isinstance(member, ArrayMember)
             else f"    {self.kind} {name};  // {member}"
             for name, member in self.members.items()
         )
         return "\n".join(["typedef struct {", *members, f"}} {self.name};"])
 
 
-def _shape(member: str | Several) -> tuple[int, ...]:
-    return (member.size,) if isinstance(member, Several) else ()
+def _shape(member: str | ArrayMember) -> tuple[int, ...]:
+    return (member.size,) if isinstance(member, ArrayMember) else ()
 
 
 class Follows(IntEnum):
@@ -266,8 +266,8 @@ POTENTIAL_LAW = Struct(
     min_r2="square of the minimum distance [A^2]",
     cutoff2="square of the cutoff [A^2]",
     inv_cutoff2="1 / cutoff2",
-    outer=Several(LAW_TERMS, "of the near part outer/r - inner, powers of 2 r^2/cutoff^2 - 1"),
-    inner=Several(LAW_TERMS, "the same [1/A]"),
+    outer=ArrayMember(LAW_TERMS, "of the near part outer/r - inner, powers of 2 r^2/cutoff^2 - 1"),
+    inner=ArrayMember(LAW_TERMS, "the same [1/A]"),
 )
 COLOUR_GRID = Struct(
     "ColourGrid",

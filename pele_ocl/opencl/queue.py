@@ -1,4 +1,4 @@
-"""One evaluation on a device: kernels, launches, and the time they take."""
+"""Queues of a device: kernels, launches, and the time they take."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..variant import Progress
 from .building import GroupTooLargeError
 from .kernel import Kernel, get_kernel
 from .launch import BoundLaunch, set_arguments
-from .memory import Buffer, Queue
+from .memory import Buffer, CommandQueue
 from .refusals import device_errors, refusal
 from .signature import Arguments
 from .timing import Event, elapsed_seconds, seconds_of
@@ -28,16 +28,16 @@ LONG_LAUNCH_PAIRS = 1e10
 
 
 @dataclass(eq=False)
-class Run(Transfers):
-    """One evaluation on a device: moves arrays, launches kernels in order, remembers how long they took.
+class Queue(Transfers):
+    """Queue of a device: moves arrays, launches kernels in order, remembers how long they took.
 
-    A run belongs to one thread. Several may be under way on a device at once, in threads or in callbacks. All that a
-    run starts waits in one queue; before its buffers go to a run with the other `profile`, whose queue is another one,
-    it must be finished.
+    A queue belongs to one thread. A device may have several at work at once, in threads or in callbacks. All that a
+    queue starts waits in one command queue of OpenCL, which other queues with this `profile` use, too. Finish a queue
+    before its buffers go to one with the other `profile`.
 
     profile : whether times are wanted; launches are dearer then
     portable : whether code written for one vendor's compiler is left out
-    held : buffers that live as long as the run
+    held : buffers that live as long as the queue
     events : of the launches, in order; firsts : indices of launches that were a kernel's first on the device
     steps : index of the first launch of each step that was begun, by name
     """
@@ -46,23 +46,23 @@ class Run(Transfers):
 
     portable: bool = False
     profile: bool = True
-    own_queue: Queue | None = None
+    own_command_queue: CommandQueue | None = None
     held: list[Buffer] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)
     steps: dict[str, int] = field(default_factory=dict)
     allocated: int = 0
 
-    def anew(self, profile: bool) -> Run:
-        """Another run on the same device, with or without times."""
-        return Run(self.device, self.precision, profile=profile)
+    def anew(self, profile: bool) -> Queue:
+        """Make another queue of the device, with or without times."""
+        return Queue(self.device, self.precision, profile=profile)
 
-    def with_queue(self, queue: Queue) -> Run:
-        """Another run on the same device, without times, in a queue by itself: it computes beside all others."""
-        return Run(self.device, self.precision, profile=False, own_queue=queue)
+    def with_command_queue(self, command_queue: CommandQueue) -> Queue:
+        """Make another queue of the device, without times, in a command queue that it computes in beside all others."""
+        return Queue(self.device, self.precision, profile=False, own_command_queue=command_queue)
 
     def hold(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
-        """Upload values for launches of this run alone, with which the buffer goes.
+        """Upload values for launches of this queue alone, with which the buffer goes.
 
         One that is given up before makes the host wait: to free memory, NVIDIA's runtime lets all kernels end.
         """
@@ -70,7 +70,7 @@ class Run(Transfers):
         return self.held[-1]
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
-        """Get a kernel in the run's precision."""
+        """Get a kernel in the queue's precision."""
         return get_kernel(self.device, file, name, self.precision, width, self.portable, False, **defines)
 
     def group_kernel(
@@ -169,7 +169,7 @@ class Run(Transfers):
         if most_cost and not first and (tell or most_cost > LONG_LAUNCH_PAIRS):
             self._launch_slabs(launches, n_conformations, tell)
             return
-        queue = self.queue
+        command_queue = self.command_queue
         with device_errors(self.device):
             for launch in launches:
                 shape = (*launch.shape, n_conformations)
@@ -177,10 +177,10 @@ class Run(Transfers):
                 if self.profile:
                     self._record_first(launch.kernel)
                     self.events.append(
-                        cl.enqueue_nd_range_kernel(queue, launch.kernel_object, shape, launch.group, offset)
+                        cl.enqueue_nd_range_kernel(command_queue, launch.kernel_object, shape, launch.group, offset)
                     )
                 else:
-                    cl.enqueue_nd_range_kernel(queue, launch.kernel_object, shape, launch.group, offset)
+                    cl.enqueue_nd_range_kernel(command_queue, launch.kernel_object, shape, launch.group, offset)
 
     def through(
         self, source: Buffer, values: NDArray[Any], launches: Sequence[BoundLaunch], target: Buffer, array: NDArray[Any]
@@ -189,14 +189,16 @@ class Run(Transfers):
 
         This is the shortest way of `start_write`, `launch_bound` and `start_read`, for launches that are not cut.
         """
-        queue, count = self.queue, len(values)
+        command_queue, count = self.command_queue, len(values)
         try:
-            written = cl.enqueue_copy(queue, source, values, is_blocking=False)
+            written = cl.enqueue_copy(command_queue, source, values, is_blocking=False)
             for launch in launches:
                 offset = (launch.offset, 0, 0) if launch.offset else None
-                cl.enqueue_nd_range_kernel(queue, launch.kernel_object, (*launch.shape, count), launch.group, offset)
-            read = cl.enqueue_copy(queue, array, target, is_blocking=False)
-            queue.flush()
+                cl.enqueue_nd_range_kernel(
+                    command_queue, launch.kernel_object, (*launch.shape, count), launch.group, offset
+                )
+            read = cl.enqueue_copy(command_queue, array, target, is_blocking=False)
+            command_queue.flush()
         except cl.Error as error:
             raise refusal(self.device, error) from error
         return written, read
@@ -229,7 +231,9 @@ class Run(Transfers):
             self._record_first(launch.kernel)
             with device_errors(self.device):
                 offset = launch.offset + done, 0, 0
-                event = cl.enqueue_nd_range_kernel(self.queue, launch.kernel_object, shape, launch.group, offset)
+                event = cl.enqueue_nd_range_kernel(
+                    self.command_queue, launch.kernel_object, shape, launch.group, offset
+                )
                 event.wait()
             if self.profile:
                 self.events.append(event)
@@ -259,12 +263,12 @@ class Run(Transfers):
         shape = tuple(whole_groups(n, g) for n, g in zip(shape, group, strict=True))
         self._record_first(kernel)
         with device_errors(self.device):
-            return cl.enqueue_nd_range_kernel(self.queue, kernel_object, shape, group, offset)
+            return cl.enqueue_nd_range_kernel(self.command_queue, kernel_object, shape, group, offset)
 
     def submit(self) -> None:
         """Make the device begin with the launches; some runtimes wait until they are asked for results."""
         with device_errors(self.device):
-            self.queue.flush()
+            self.command_queue.flush()
 
     def _record_first(self, kernel: Kernel) -> None:
         """Record that the launch that comes next is the kernel's first on the device."""

@@ -14,12 +14,12 @@ from ..results import Terms
 from ..solvent import Solvent, choose_variant
 from ..variant import Progress
 from .files import Positions
-from .streaming import Evaluate, Evaluated
+from .streaming import Evaluate, FrameResults
 
 
-def listing_anew(
+def evaluate_with_fresh_lists(
     plan: Nonbond, list_of: Callable[[Atoms], Pairs], plan_of: Callable[[Atoms, Pairs], Nonbond]
-) -> Evaluate[Evaluated]:
+) -> Evaluate[FrameResults]:
     """Make the function that evaluates each frame over the pairs of its own list; `n_pairs` is a column of its own.
 
     plan : of the molecule at its own positions; list_of : the pairs of atoms; plan_of : a plan of atoms and pairs
@@ -34,7 +34,7 @@ def listing_anew(
         else None
     )
 
-    def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
+    def evaluate(positions: Positions, progress: Progress | None) -> FrameResults:
         m = len(positions)
         values, n_pairs = np.full((m, len(names)), np.nan), np.zeros(m, np.int64)
         batch = None if solvent is None else solvent.evaluate_batch(positions, errors="record")
@@ -50,6 +50,6 @@ def listing_anew(
                 errors[k] = str(error)
             if progress is not None:
                 progress((k + 1) / m)
-        return Evaluated({**Terms(names, values).columns(), "n_pairs": n_pairs}, errors)
+        return FrameResults({**Terms(names, values).columns(), "n_pairs": n_pairs}, errors)
 
     return evaluate
