@@ -54,7 +54,7 @@ from pele_ocl.explore.rotamers import Rotamers
 from pele_ocl.explore.rotations import side_chains_of
 from pele_ocl.gb_models.surface import unit_points
 from pele_ocl.ions.placement import Placement, WorkSplit
-from pele_ocl.minimize import METHODS, Minimizer, iteration, many, preconditioner, scheduler, shared
+from pele_ocl.minimize import METHODS, Minimizer, iteration, preconditioner, scheduler, shared
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
@@ -384,8 +384,7 @@ def minimize_cases(device: Device) -> None:
                 of_method = options | dict(method=method, model=model, fixed_radii=method == "newton")
                 Minimizer(atoms, **of_method).minimize_batch(starts)
             Minimizer(sprung, model=vacuum, **options).minimize_batch(starts[:1])
-            with patch.object(many, "most_under_way", lambda _: 2):
-                minimize_many([random_atoms(17), sprung, random_atoms(9)], model=vacuum, **options)
+            minimize_many([random_atoms(17), sprung, random_atoms(9)], model=vacuum, **options)
             Minimizer(held, constraints="hbonds-present", model=vacuum, **options).minimize_batch(starts[:1])
             Minimizer(held, frozen=np.arange(9), model=vacuum, precision="float64", **options).minimize_batch(
                 starts[:1]

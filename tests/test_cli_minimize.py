@@ -164,7 +164,6 @@ def test_structures_that_are_minimised_together_are_written_as_they_are_done(pep
 
     kind = pele_ocl.opencl.device.get_device().kind
     monkeypatch.setattr(minimize, "ATOMS_TOGETHER", {kind: 1 << 21})
-    monkeypatch.setattr(many, "most_under_way", lambda options: 1)
     monkeypatch.setattr(many, "SHARING", 0)  # one after the other
     out, there = tmp_path / "out", []
     lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]

@@ -12,6 +12,7 @@ import pele_ocl
 from pele_ocl import Atoms, Minimizer, PositionalRestraint, SolventModel
 from pele_ocl.atoms import HarmonicImpropers, UreyBradley, elements_of
 from pele_ocl.minimize.preconditioner import BLOCK, FIRST_STIFFNESS, HALF, REACH, REST, SIDE, block_order
+from pele_ocl.minimize.seats import PlanSeats, Seated
 from pele_ocl.opencl.interface import StepState
 from pele_ocl.paths import shipped
 from pele_ocl.reference.bonded import angle, distance, torsion
@@ -66,12 +67,13 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
         queue = pipeline.passes.queue.anew(False)
         encoded = np.empty((1, x.size), pipeline.passes.encoding.dtype)
         pipeline.encode(x[np.newaxis], slice(0, 1), encoded, None)
-        steps.load(queue, 0, encoded[0], steps.first_state(int(plan.free.sum())))
+        seats = PlanSeats(queue, pipeline, steps)
+        seats.enter([Seated(0, plan, pipeline, x, plan.free, encoded[0], np.zeros(3))])
         if gradient is not None:
             state = steps.first_state(int(plan.free.sum()))
             state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, plan.free.sum() * gradient**2
             queue.write(steps.per_seat["state"][0], state)
-        assert steps.prepare(queue, [0]) == 5
+        seats.iterate(1)
         blocks = queue.download(steps.per_seat["inverses"][0], steps.per_seat["inverses"][1] // queue.dtype.itemsize)
     return blocks.reshape(-1, SIDE, SIDE)
 

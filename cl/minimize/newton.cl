@@ -31,6 +31,7 @@ void measure_curvature(
     const int n_atoms,
     const int n_rows,                            // energies before the Born radii in the results, of atoms or tiles
     const int chunk_size,                        // atoms of a chunk
+    const int n_chunks,                          // of the structure, not of the launch, which other molecules may share
     global const fine *restrict state,           // (n_structures, STATE_SIZE)
     global const real *restrict base_gradient,   // (n_structures, n_atoms, 3)
     global const real *restrict history,         // (n_structures, 2, n_atoms, 3) w, p
@@ -54,7 +55,7 @@ void measure_curvature(
         sum += (fine4)(p[k] * q, w[k] * q, q * turned, g * soft);
     }
     sum = over_group(sum, false, scratch);
-    if (item == 0) sums[(size_t)structure * get_num_groups(0) + chunk] = sum;
+    if (item == 0) sums[(size_t)structure * n_chunks + chunk] = sum;
 }
 
 // Decides after a point along p, by one work-item. Finds how far along p conjugate gradients go, and how much of p stays.
@@ -82,6 +83,7 @@ void step_newton(
     const int n_atoms,
     const int n_rows,                           // energies before the Born radii in the results, of atoms or tiles
     const int chunk_size,                       // atoms of a chunk
+    const int n_chunks,                         // of the structure, not of the launch, which other molecules may share
     const int sharing,                          // groups that shared the preconditioner's blocks of each
     const int descent,                          // shared/descent
     const Stopping stopping,
@@ -107,7 +109,7 @@ void step_newton(
     local fine shared[N_ROWS * SHARED_ROW], scratch[4 * GROUP];
     local int chosen;
     local fine factors[2];
-    const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0), n_chunks = get_num_groups(0);
+    const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0);
     const Results own = results_of((global real *)results, structure, n_rows, n_atoms);
     for (int k = item; k < STATE_SIZE; k += GROUP) state[k] = before[(size_t)structure * STATE_SIZE + k];
     add_chunks(parts + (size_t)structure * N_PARTS(n_chunks, sharing), n_chunks, sharing, shared, sums);
@@ -193,6 +195,7 @@ void probe_newton(
     const int n_atoms,
     const int n_rows,                           // energies before the Born radii in the results, of atoms or tiles
     const int chunk_size,                       // atoms of a chunk
+    const int n_chunks,                         // of the structure, not of the launch, which other molecules may share
     const real step,                            // A of a coordinate's unit
     global const fine *restrict reaches,        // (n_structures, 2, n_chunks) squares of the longest p and d of an atom
     global const real *restrict history,        // (n_structures, 2, n_atoms, 3) w, p
@@ -200,7 +203,7 @@ void probe_newton(
     global coordinate *restrict positions,      // (n_structures, n_atoms, 3)
     global fine *state)                         // (n_structures, STATE_SIZE) of which this sets OFFSET and FARTHEST
 {
-    const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0), n_chunks = get_num_groups(0);
+    const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0);
     global fine *own = state + (size_t)structure * STATE_SIZE;
     if (own[PHASE] != CURVE || own[STOPPED] != STOP_RUNNING) return;
     fine p2 = 0, d2 = 0;

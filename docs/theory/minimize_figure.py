@@ -58,8 +58,8 @@ def curve_of(
         stack.enter_context(patch.object(Device, "has_float64", doubles))
         plan = Minimizer(atoms, tolerance=0.0, max_iterations=ITERATIONS, precision=precision, device=device)
         pipeline = stack.enter_context(plan.energy._lent(1))
-        run, steps = pipeline.passes.run.anew(False), plan._iteration_of(pipeline.passes)
-        seats, found, state = PlanSeats(run, pipeline, steps), [], np.zeros(len(StepState))
+        queue, steps = pipeline.passes.queue.anew(False), plan._iteration_of(pipeline.passes)
+        seats, found, state = PlanSeats(queue, pipeline, steps), [], np.zeros(len(StepState))
         seats.enter(seated(plan, pipeline, start[None], [plan.free])[0])
         while state[StepState.STOPPED] == Stop.RUNNING:
             seats.iterate(EVERY)

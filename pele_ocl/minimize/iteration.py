@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..energy.result import PASS_TERMS
 from ..opencl.interface import N_STATE, Descent, StepState
 from .constraints import BondConstraints
 from .options import FIRST_LENGTH
-from .preconditioner import BLOCK, BUILD_EVERY, Preconditioner, block_width, is_due, is_preconditioned, until_due
+from .preconditioner import BLOCK, Preconditioner, block_width, is_preconditioned
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
-    from ..opencl.timing import Event
 
 HISTORY = 8  # of steps and changes of gradients that L-BFGS keeps
 FIRST_MIX = 0.1  # of FIRE
@@ -59,17 +57,6 @@ class Shape:
         return cls(items, max(atoms, -(-n_atoms // MOST_CHUNKS)), rounds * atoms, atoms, MOST_SHARING)
 
 
-def build_in_turn(queue: Queue, build: BoundLaunch, evaluations: Sequence[int]) -> int:
-    """Build blocks as `Iteration.prepare` does, by this launch."""
-    first = 0
-    for due, seats in groupby(is_due(count) for count in evaluations):
-        n_seats = len(list(seats))
-        if due:
-            queue.launch_bound([build], n_seats, first=first)
-        first += n_seats
-    return min(until_due(count) for count in evaluations)
-
-
 class Iteration:
     """Directions, steps and decisions of the structures that lie in the seats of some passes, all on the device.
 
@@ -78,8 +65,9 @@ class Iteration:
     per_seat : by name, the buffer of what is kept of each structure, and the bytes of a seat
     begin : launches that find what stays as it is while a structure is minimised
     evaluation : launches of an evaluation; both : of an iteration, for either buffer of the states
-    alone : of an iteration, for either, if nothing runs beside them
-    builds : launches that build the preconditioner, for either
+    builds : launches that build the preconditioner, for either; none without one
+    is_joined : if sums and step are one launch; counters : of cl/minimize/iterate.cl, 0 when a structure begins
+    looked : (batch, state_size) memory of the host for states
     """
 
     history: ClassVar[int] = HISTORY
@@ -94,7 +82,6 @@ class Iteration:
         keeps_radii : whether the Born radii of a structure stay as they are when it begins
         """
         queue, n, batch = passes.queue, passes.n_atoms, passes.batch
-        self._size, self._coordinate = 3 * n, passes.encoding.dtype
         self.fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         self._shape = Shape.of(queue.device, n)
         self._n_chunks = -(-n // self._shape.chunk)
@@ -116,8 +103,7 @@ class Iteration:
         if keeps_radii:
             self.per_seat |= {name: (passes.buffers[name], passes.buffers[name].size // batch) for name in RADII}
             self.begin, self.evaluation = passes.apart_at_radii
-        self._looked = queue.host_array((batch, self.state_size), self.fine)
-        self._seen: Event | None = None  # when they are there
+        self.looked = queue.host_array((batch, self.state_size), self.fine)
         n_blocks = self._preconditioner.n_blocks if self._preconditioner else 0
         self._sharing = min(self._shape.sharing, -(-n_blocks // self._n_chunks))
         self._n_rows = self.history + 2 + self._sharing
@@ -126,15 +112,14 @@ class Iteration:
         is_softened = ("softened", "changes") if self._preconditioner else ()
         self._softened: Arguments = {name: queue.zeros(batch * 6 * n) for name in is_softened}  # SOFTENED_ARGUMENTS
         self.free, self._stopping, self._descent = queue.upload_each(free.astype(real)), stopping, descent
-        self._done = [queue.zeros(1, np.int32) for _ in range(2)]  # counters of cl/minimize/iterate.cl
+        self.counters = [queue.zeros(1, np.int32) for _ in range(2)]
         held = () if constraints is None else constraints.launches(passes, self.per_seat["base"][0], self.free)
         self._evaluated, self._stepped = held[:1], held[1:]  # what follows an evaluation and a step
         either = ("state", "next_state"), ("next_state", "state")
-        self.both = [self._launches(passes, *names) for names in either]
-        self._joins = self._may_join(passes)
-        self.alone = [self._joined(passes, *names) for names in either] if self._joins else self.both
+        self.is_joined = self._may_join(passes)
+        launches = self._joined if self.is_joined else self._launches
+        self.both = [launches(passes, *names) for names in either]
         self.builds = self._builds_of(passes)
-        self.count = 0
 
     def _more(self, size: int, real: np.dtype[np.generic]) -> list[tuple[str, int, np.dtype[np.generic]]]:
         """Further buffers to keep: names, sizes of a seat, types."""
@@ -227,7 +212,7 @@ class Iteration:
         """Launches of one iteration with the sums and the step in one: cl/minimize/iterate.cl."""
         queue, shape = passes.queue, self._shape
         n_groups = max(self._n_chunks, -(-passes.n_atoms // shape.moved))
-        done, done_next = self._done if before == "state" else self._done[::-1]
+        done, done_next = self.counters if before == "state" else self.counters[::-1]
         arguments = dict(
             done=done, done_next=done_next, **self._counts(passes), **self._blocks(queue),
             **self._stepped_by(passes, before, after),
@@ -247,28 +232,6 @@ class Iteration:
             **self._named("base", "base_gradient", "directions", "history"),
         )  # fmt: skip
 
-    def prepare(self, queue: Queue, evaluations: Sequence[int]) -> int:
-        """Build the blocks of structures whose turn it is, by the evaluations that each had so far.
-
-        Returns after how many evaluations it is the next one's turn.
-        """
-        if not self.builds:
-            return BUILD_EVERY
-        return build_in_turn(queue, self.builds[self.count % 2], evaluations)
-
-    def iterate(self, queue: Queue, n_seats: int, count: int) -> None:
-        """Start so many iterations of the first seats."""
-        for _ in range(count):
-            # A queue keeps to one of the two: `load` alone makes the counters of joined launches 0.
-            launches = self.both if queue.own_command_queue else self.alone
-            queue.launch_bound(launches[self.count % 2], n_seats)
-            self.count += 1
-
-    @property
-    def _state(self) -> str:
-        """Name of the states as they are now."""
-        return ("state", "next_state")[self.count % 2]
-
     def first_state(self, n_moving: int) -> NDArray[Any]:
         """Make the state of a structure that begins. n_moving : atoms that move"""
         state = np.zeros(self.state_size, self.fine)
@@ -276,32 +239,3 @@ class Iteration:
         state[StepState.SHARE], state[StepState.LENGTH] = 1, FIRST_LENGTH[self._descent]
         state[StepState.MIX] = FIRST_MIX
         return state
-
-    def load(self, queue: Queue, seat: int, positions: NDArray[Any], state: NDArray[Any]) -> None:
-        """Let a structure begin in a seat. positions : (3 n) encoded; state : as of `first_state`"""
-        for name, values in (("positions", positions), ("base", positions), (self._state, state)):
-            queue.write(self.per_seat[name][0], values, seat * len(values))
-        for counter in self._done if self._joins else ():
-            queue.clear(counter)
-        queue.launch_bound(self.begin, 1, first=seat)
-
-    def move(self, queue: Queue, source: int, target: int) -> None:
-        """Move a structure to another seat."""
-        for buffer, size in self.per_seat.values():
-            queue.copy_part(buffer, size, source, target)
-
-    def start_look(self, queue: Queue, n_seats: int) -> None:
-        """Have the states of the first seats read once all that was started until now is done."""
-        self._seen = queue.start_read(self._looked[:n_seats], self.per_seat[self._state][0])
-
-    def look(self, queue: Queue, n_seats: int) -> NDArray[Any]:
-        """Wait for the states of the first seats as `start_look` found them, (n_seats, N_STATE)."""
-        assert self._seen is not None
-        queue.wait(self._seen)
-        return self._looked[:n_seats, :N_STATE]
-
-    def positions(self, queue: Queue, seat: int) -> NDArray[Any]:
-        """Read the positions of a seat that were accepted last, (3 n) encoded."""
-        positions = np.empty(self._size, self._coordinate)
-        queue.read(positions, self.per_seat["base"][0], seat * len(positions))
-        return positions

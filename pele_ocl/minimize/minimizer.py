@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,14 +33,9 @@ from .seats import Seated, seated
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.memory import CommandQueue
-    from ..opencl.queue import Queue
 
 # Called with how many structures are done, how many there are, and the largest gradient of those that go on.
 Watch = Callable[[int, int, float], None]
-
-Done = TypeVar("Done")
-Turns = Generator[None, None, Done]  # work that others' work may come between, and what it gives in the end
 
 LEAST_APART = 1e-4  # A; the forces of closer atoms have no direction, and rounding would choose one
 NONE_MOVES = "all atoms are frozen; leave some free to move"
@@ -145,30 +139,17 @@ class Minimizer:
         """
         callback("progress", progress)
         callback("watch", watch)
-        return finished(self._in_turns(conformations, errors, progress, watch))
-
-    def _in_turns(
-        self, conformations: ArrayLike, errors: Literal["raise", "record"], progress: Progress | None,
-        watch: Watch | None, own_queue: bool = False,
-    ) -> Turns[MinimizeBatch]:  # fmt: skip
-        """Minimise as minimize_batch, in turns; each leaves the device at work and ends before the host waits for it.
-
-        own_queue : whether the device does the work beside what others give it meanwhile
-        """
         begin = time.perf_counter()
         given, failures = self.energy._checked(conformations, errors)
         given = given.astype(np.float64)
         plan = self._plan_for(given)
-        with (
-            self.energy.device.lend_queue() if own_queue else nullcontext() as command_queue,
-            plan._lent(len(given)) as pipeline,
-        ):
+        with plan._lent(len(given)) as pipeline:
             assert isinstance(pipeline, Pipeline)
             structures, wrong = seated(self, pipeline, given, [self.free] * len(given))
             for k, error in wrong.items():
                 failures.add(k, error)
             failures.check(len(given))
-            yield from self._minimized(pipeline, structures, len(given), begin, progress, watch, command_queue)
+            self._minimize(pipeline, structures, len(given), begin, progress, watch)
         before = plan.evaluate_batch(computable(given, self.atoms), errors="record")
         finals = given.copy()
         for structure in structures:
@@ -184,26 +165,25 @@ class Minimizer:
                 results[k] = self._result_of(structure, before, after, k)
         return MinimizeBatch(results, dict(sorted(failures.reasons.items())), time.perf_counter() - begin)
 
-    def _minimized(
+    def _minimize(
         self, pipeline: Pipeline, structures: Sequence[Seated], count: int, begin: float, progress: Progress | None,
-        watch: Watch | None, command_queue: CommandQueue | None,
-    ) -> Turns[None]:  # fmt: skip
-        """Minimise structures of one molecule, of so many with failed ones, in turns."""
+        watch: Watch | None,
+    ) -> None:  # fmt: skip
+        """Minimise structures of one molecule, of so many with failed ones."""
         passes = pipeline.passes
         assert isinstance(passes, EnergyPasses)
-        queue, n_done = (
-            passes.queue.anew(False) if command_queue is None else passes.queue.with_command_queue(command_queue),
-            count - len(structures),
-        )
-        with _nothing_left(queue):
-            scheduler = PlanScheduler(queue, pipeline, self._iteration_of(passes), self.stopping.max_seconds, begin)
+        queue, n_done = passes.queue.anew(False), count - len(structures)
+        scheduler = PlanScheduler(queue, pipeline, self._iteration_of(passes), self.stopping.max_seconds, begin)
+        try:
             for done in scheduler.minimized(iter([structures])):
                 n_done += len(done)
                 if progress is not None and scheduler.looks:
                     progress(n_done / count)
                 if watch is not None and scheduler.looks:
                     watch(n_done, count, scheduler.largest_gradient)
-                yield
+        except BaseException:
+            queue.finish()  # so that others may have its buffers
+            raise
 
     def _placed(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
         """Give positions (n, 3) A as they begin: bonds of shaken ones near their lengths, held ones at them.
@@ -273,26 +253,6 @@ class Minimizer:
             rms_displacement=float(np.sqrt((moved**2).sum(axis=1).mean())),
             seconds=structure.seconds,
         )
-
-
-@contextmanager
-def _nothing_left(queue: Queue) -> Iterator[None]:
-    """Wait for the device if an error leaves work there, so that others may have its buffers."""
-    try:
-        yield
-    except BaseException:
-        queue.finish()
-        raise
-
-
-def finished(turns: Turns[Done]) -> Done:
-    """Take all turns, one after the other, and give their result."""
-    while True:
-        try:
-            next(turns)
-        except StopIteration as end:
-            done: Done = end.value
-            return done
 
 
 def computable(conformations: Floats, atoms: Atoms) -> Floats:

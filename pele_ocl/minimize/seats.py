@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +16,13 @@ from ..engine.system import encoded
 from ..errors import InputError
 from ..opencl.interface import N_STATE, StepState, Stop
 from ..plan.pipeline import Pipeline
+from .preconditioner import BUILD_EVERY, is_due, until_due
 
 if TYPE_CHECKING:
+    from ..opencl.launch import BoundLaunch
+    from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
+    from ..opencl.timing import Event
     from .iteration import Iteration
     from .minimizer import Minimizer
     from .result import MinimizeResult
@@ -86,13 +91,18 @@ class Seated:
 class Seats(ABC):
     """Seats of structures that are minimised by the same launches.
 
-    structures : by seat; most : seats that there are
+    structures : by seat; most : seats that there are; count : iterations so far
     """
 
-    most: int
-
-    def __init__(self) -> None:
+    def __init__(
+        self, queue: Queue, most: int, both: Sequence[list[BoundLaunch]], builds: Sequence[BoundLaunch],
+        looked: NDArray[Any],
+    ) -> None:  # fmt: skip
+        """both, builds : as of `Iteration`; looked : memory of the host for the states of seats"""
         self.structures: list[Seated] = []
+        self.most, self.count = most, 0
+        self._queue, self._both, self._builds, self._looked = queue, both, builds, looked
+        self._seen: Event | None = None  # when the states are there
 
     @abstractmethod
     def enter(self, structures: Sequence[Seated]) -> None:
@@ -101,27 +111,45 @@ class Seats(ABC):
     def iterate(self, count: int) -> None:
         """Start so many iterations of all structures."""
         while count and self.structures:
-            part = min(count, self._prepare([structure.evaluations for structure in self.structures]))
-            self._iterate(part)
+            part = min(count, self._build())
+            for _ in range(part):
+                self._queue.launch_bound(self._both[self.count % 2], len(self.structures))
+                self.count += 1
             for structure in self.structures:
                 structure.evaluations += part
             count -= part
 
-    @abstractmethod
-    def _prepare(self, evaluations: Sequence[int]) -> int:
-        """Start what is due after so many evaluations of each; give how many iterations may follow."""
+    def _build(self) -> int:
+        """Build the blocks of structures whose turn it is; give how many evaluations may follow."""
+        if not self._builds:
+            return BUILD_EVERY
+        first, evaluations = 0, [structure.evaluations for structure in self.structures]
+        for due, seats in groupby(is_due(count) for count in evaluations):
+            n_seats = len(list(seats))
+            if due:
+                self._queue.launch_bound([self._builds[self.count % 2]], n_seats, first=first)
+            first += n_seats
+        return min(until_due(count) for count in evaluations)
 
-    @abstractmethod
-    def _iterate(self, count: int) -> None:
-        """Start so many iterations of all structures; there are some."""
+    @property
+    def state(self) -> str:
+        """Name of the states as they are now."""
+        return ("state", "next_state")[self.count % 2]
 
-    @abstractmethod
     def start_look(self) -> None:
         """Have the states read once all that was started until now is done."""
+        n = len(self.structures)
+        self._seen = self._queue.start_read(self._looked[:n], self._states()) if n else None
 
     @abstractmethod
+    def _states(self) -> Buffer:
+        """Give a buffer with the states, in the order of the seats."""
+
     def look(self) -> Floats:
         """Wait for the states, and give them as `start_look` found them, (n_seats, N_STATE)."""
+        if self._seen is not None:
+            self._queue.wait(self._seen)
+        return self._looked[: len(self.structures), :N_STATE].astype(np.float64)
 
     @abstractmethod
     def bases(self, seats: Sequence[int]) -> Sequence[NDArray[Any]]:
@@ -136,51 +164,41 @@ class Seats(ABC):
         """Tell if the states that are asked for are not there yet, so that the host may prepare other structures."""
         return False
 
-    def _vacate(self, seat: int) -> int:
-        """Put the last structure into a seat, and give the seat that it had."""
-        last = len(self.structures) - 1
-        self.structures[seat] = self.structures[last]
-        self.structures.pop()
-        return last
-
 
 class PlanSeats(Seats):
     """Seats in the buffers of a plan, for conformations of its molecule."""
 
     def __init__(self, queue: Queue, pipeline: Pipeline, iteration: Iteration) -> None:
-        super().__init__()
-        self.most = pipeline.batch
-        self._queue, self._iteration = queue, iteration
+        super().__init__(queue, pipeline.batch, iteration.both, iteration.builds, iteration.looked)
+        self._iteration, self._per_seat = iteration, iteration.per_seat
 
     def enter(self, structures: Sequence[Seated]) -> None:
         for structure in structures:
+            seat, start = len(self.structures), structure.start
             state = structure.first_state(self._iteration)
-            self._iteration.load(self._queue, len(self.structures), structure.start, state)
+            for name, values in (("positions", start), ("base", start), (self.state, state)):
+                self._queue.write(self._per_seat[name][0], values, seat * len(values))
+            for counter in self._iteration.counters if self._iteration.is_joined else ():
+                self._queue.clear(counter)
+            self._queue.launch_bound(self._iteration.begin, 1, first=seat)
             self.structures.append(structure)
 
-    def _prepare(self, evaluations: Sequence[int]) -> int:
-        return self._iteration.prepare(self._queue, evaluations)
-
-    def _iterate(self, count: int) -> None:
-        self._iteration.iterate(self._queue, len(self.structures), count)
-
-    def start_look(self) -> None:
-        if self.structures:
-            self._iteration.start_look(self._queue, len(self.structures))
-
-    def look(self) -> Floats:
-        if not self.structures:
-            return np.zeros((0, N_STATE))
-        return self._iteration.look(self._queue, len(self.structures)).astype(np.float64)
+    def _states(self) -> Buffer:
+        return self._per_seat[self.state][0]
 
     def bases(self, seats: Sequence[int]) -> Sequence[NDArray[Any]]:
-        return [self._iteration.positions(self._queue, seat) for seat in seats]
+        found = [np.empty_like(self.structures[seat].start) for seat in seats]
+        for seat, base in zip(seats, found, strict=True):
+            self._queue.read(base, self._per_seat["base"][0], seat * len(base))
+        return found
 
     def leave(self, seats: Sequence[int], ended: Sequence[Seated]) -> None:
         for seat in sorted(seats, reverse=True):
-            last = self._vacate(seat)
-            if seat < last:
-                self._iteration.move(self._queue, last, seat)
+            last = self.structures.pop()
+            if seat < len(self.structures):
+                for buffer, size in self._per_seat.values():
+                    self._queue.copy_part(buffer, size, len(self.structures), seat)
+                self.structures[seat] = last
 
 
 def seated(

@@ -16,12 +16,10 @@ from ..atoms import Floats
 from ..engine.copies import WORD, Copies, Places
 from ..engine.launching import Room, Tables
 from ..engine.system import System
-from ..opencl.interface import N_STATE, Descent
 from ..plan.passes import BATCH_BYTES
 from ..plan.plan import CHUNK_ATOMS
-from .iteration import Iteration, build_in_turn
+from .iteration import Iteration
 from .minimizer import Minimizer, computable
-from .preconditioner import BUILD_EVERY
 from .scheduler import Scheduler
 from .seats import Seated, Seats, seated
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
     from ..opencl.recording import BufferPiece, RecordedLaunch
-    from ..opencl.timing import Event
 
 CAPACITY = 1024  # seats of one kind
 LOOK = 8  # iterations after which the host looks which structures are done
@@ -186,20 +183,16 @@ class SharedSeats(Seats):
 
     def __init__(self, queue: Queue, copies: Copies, own_copies: Copies, regions: Regions, member: Member) -> None:
         """member : any with the key"""
-        super().__init__()
-        self.most = CAPACITY
-        self._queue, self._copies, self._own_copies, self._regions = queue, copies, own_copies, regions
-        self._tables = tables = Tables(queue, regions.buffer, member.launches, member.rows, self.most)
-        self._free = list(range(self.most))[::-1]  # slots of the tables
         iteration = member.iteration
+        self._tables = tables = Tables(queue, regions.buffer, member.launches, member.rows, CAPACITY)
+        self._state_bytes = iteration.state_size * iteration.fine.itemsize
+        looked = queue.host_array((CAPACITY, -(-self._state_bytes // WORD)), np.uint64)
+        both = [tables.bound(launches) for launches in iteration.both]
+        super().__init__(queue, CAPACITY, both, tables.bound(iteration.builds), looked.view(iteration.fine))
+        self._copies, self._own_copies, self._regions = copies, own_copies, regions
+        self._free = list(range(CAPACITY))[::-1]  # slots of the tables
         self._begin = tables.bound([*iteration.begin, *iteration.evaluation])
-        self._both = [tables.bound(launches) for launches in iteration.both]
-        self._builds = tables.bound(iteration.builds)
-        self._fine, self._state_bytes = iteration.fine, iteration.state_size * iteration.fine.itemsize
-        shape = self.most, -(-self._state_bytes // WORD)
-        self._states, self._looked = queue.empty(shape[0] * shape[1], np.uint64), queue.host_array(shape, np.uint64)
-        self._seen: Event | None = None
-        self._count = 0
+        self._gathered = queue.empty(looked.size, np.uint64)  # states
 
     def enter(self, structures: Sequence[Seated]) -> None:
         """Let structures begin whose regions are filled; positions that were given are evaluated once before."""
@@ -229,36 +222,16 @@ class SharedSeats(Seats):
         """Have launches serve these structures in this order."""
         self._tables.send(np.array([cast("SharedSeated", structure).slot for structure in structures], np.int32))
 
-    def _prepare(self, evaluations: Sequence[int]) -> int:
-        if not self._builds:
-            return BUILD_EVERY
-        return build_in_turn(self._queue, self._builds[self._count % 2], evaluations)
-
-    def _iterate(self, count: int) -> None:
-        for _ in range(count):
-            self._tables.launch(self._both[self._count % 2], len(self.structures))
-            self._count += 1
-
-    def start_look(self) -> None:
-        self._seen = None
-        if not self.structures:
-            return
-        name, there = ("state", "next_state")[self._count % 2], cast("Sequence[SharedSeated]", self.structures)
-        begin = np.array([structure.place(structure.member.per_seat(name)) for structure in there], np.uint64)
+    def _states(self) -> Buffer:
+        there = cast("Sequence[SharedSeated]", self.structures)
+        begin = np.array([structure.place(structure.member.per_seat(self.state)) for structure in there], np.uint64)
         end = np.arange(len(there), dtype=np.uint64) * np.uint64(self._looked[0].nbytes)
-        sizes = np.full(len(there), self._state_bytes)
-        self._copies.move(self._regions.buffer, self._states, begin, end, sizes)
-        self._seen = self._queue.start_read(self._looked[: len(there)], self._states)
+        self._copies.move(self._regions.buffer, self._gathered, begin, end, np.full(len(there), self._state_bytes))
+        return self._gathered
 
     @property
     def is_at_work(self) -> bool:
         return self._seen is not None and not self._queue.has_come(self._seen)
-
-    def look(self) -> Floats:
-        if self._seen is not None:
-            self._queue.wait(self._seen)
-        looked = self._looked[: len(self.structures)].view(self._fine)
-        return looked[:, :N_STATE].astype(np.float64)
 
     def bases(self, seats: Sequence[int]) -> Sequence[NDArray[Any]]:
         there = [cast("SharedSeated", self.structures[seat]) for seat in seats]
@@ -313,9 +286,7 @@ class SharedScheduler(Scheduler):
         """Tell if a molecule can be minimised here."""
         energy = minimizer.energy
         is_timed = minimizer.stopping.max_seconds is not None
-        # On an H100 a molecule that followed another into a seat ended elsewhere than alone, from its second round on.
-        is_unsafe = self.device.kind == "GPU" and minimizer.rounds > 1 and minimizer.descent == Descent.NEWTON
-        return not (is_timed or is_unsafe) and energy.device is self.device and energy.precision == self.precision
+        return not is_timed and energy.device is self.device and energy.precision == self.precision
 
     def fits(self, member: Member) -> bool:
         """Tell if a structure of a molecule has room on the device, if no other is there."""

@@ -14,9 +14,12 @@ from .signature import Parameter
 
 HEADER_INTEGERS = 2  # groups of the molecule in the first and the second dimension
 
-# A molecule is the first conformation, and the only one, of its own arrays.
+# A molecule is the first conformation, and the only one, of its own arrays. Sizes of the launch are no name that
+# compiles: they are not the molecule's own.
 _PROLOGUE = """size_t row_of_table(void) { return get_global_id(2); }
 #define get_global_id(dimension) ((dimension) == 2 ? (size_t)0 : get_global_id(dimension))
+#define get_num_groups(dimension) sizes_of_a_shared_launch_are_those_of_its_largest_molecule
+#define get_global_size(dimension) sizes_of_a_shared_launch_are_those_of_its_largest_molecule
 """
 
 

@@ -55,16 +55,17 @@ def show(name: str, options: argparse.Namespace) -> None:
         seats.iterate(FIRST)
         print(f"{name}, {len(atoms)} atoms, {plan.energy.variant} on {plan.energy.device}")
         evaluation = best(queue, lambda: queue.launch_bound(steps.evaluation, 1), options.count)
-        iteration = best(queue, lambda: steps.iterate(queue, 1, 1), options.count)
+        iteration = best(queue, lambda: seats.iterate(1), options.count)
         for label, (whole, host) in {"evaluation": evaluation, "iteration": iteration}.items():
             print(f"  {label:20s} {whole:8.1f} us, of the host {host:6.1f} us")
         print(f"  in evaluations       {iteration[0] / evaluation[0]:8.2f}", flush=True)
         timed = queue.anew(True)
         queue.finish()
-        steps.iterate(timed, 1, PROFILED)
+        for k in range(PROFILED):
+            timed.launch_bound(steps.both[(seats.count + k) % 2], 1)
         timed.finish()
-        for k, kept in enumerate(steps.alone[0]):
-            own = timed.events[k :: len(steps.alone[0])]
+        for k, kept in enumerate(steps.both[0]):
+            own = timed.events[k :: len(steps.both[0])]
             print(f"    {kept.kernel.name:18s} {1e6 * np.median([seconds_of(event) for event in own]):8.2f} us")
 
 
