@@ -111,6 +111,24 @@ def test_poses_stand_beside_pele_s_own(folder, tmp_path):
     assert "Binding energy  correlation" in text
 
 
+def test_water_is_in_the_receptor(folder):
+    """PELE's binding energy divides a complex into the ligand and the rest."""
+    positions = pele_ocl.read(HEXAPEPTIDE).positions[np.newaxis].astype(np.float64).round(3)
+    places = positions[0, 0] + np.array([[-4.0, 0.0, 0.0], [-4.6, 0.757, 0.0], [-4.6, -0.757, 0.0]])
+    water = "".join(
+        f"HETATM  9{k:02d}  {name:<3s} HOH W   1    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00           {name[0]}\n"
+        for k, (name, (x, y, z)) in enumerate(zip(("O", "H1", "H2"), places, strict=True))
+    )
+    trajectory = folder / "0" / "trajectory_2.pdb"
+    trajectory.write_text(pdb_models(positions).replace("ENDMDL", water + "ENDMDL"))
+    for name in ("0/report_10", "1/report_1"):
+        (folder / name).unlink()
+    (pose,) = binding(folder)["poses"]
+    atoms = pele_ocl.read(trajectory, ForceField.load("AMBER99sb", "pele"))
+    plan = pele_ocl.Energy(atoms, model=pele_ocl.SolventModel.like("pele", ionic_strength=0.25), precision="float64")
+    assert pose["total"] == pytest.approx(plan.evaluate().energy["total"], abs=1e-6)
+
+
 def test_a_clash_does_not_rank_first(folder):
     """Poses with energies of 1e9 kcal/mol could have any binding energy in float32, the default."""
     positions = moving(pele_ocl.read(HEXAPEPTIDE).positions, 2).astype(np.float64).round(3)

@@ -86,8 +86,10 @@ class PosesSpec(Spec[Walker]):
     @cached_property
     def evaluator(self) -> PoseEvaluator:
         """Evaluator of poses, made once in each process."""
+        atoms = self._read[0]
+        rest = ~atoms.selected(self.ligand)  # PELE's other part: water, too
         plan = Binding(
-            self._read[0], self.ligand, model=self.model, precision=self.precision, device=self.device
+            atoms, self.ligand, rest, model=self.model, precision=self.precision, device=self.device
         )  # fmt: skip
         return PoseEvaluator(plan, self.group_cutoffs)
 
