@@ -21,6 +21,7 @@ from test_cli import error_of, on_the_chosen_device, run
 from test_records import CHECK
 
 import pele_ocl
+from pele_ocl.__main__ import run_as_explore
 from pele_ocl.binding.pele import find_run, read_report
 from pele_ocl.cli.explore import ExploreLine
 from pele_ocl.cli.explore_page import write_pages
@@ -338,6 +339,17 @@ def test_processes_of_a_launcher_share_explorers(tmp_path, monkeypatch):
         assert ("2 explorers of 129 atoms" in run(*words).output) is (rank != "2")
     assert sorted(path.name for path in (tmp_path / "out").glob("report_*")) == [f"report_{k}" for k in (1, 2, 3, 4)]
     assert (tmp_path / "out" / "explore.2of2.html").exists()
+
+
+def test_the_program_of_a_launcher_runs_where_it_has_a_part(monkeypatch):
+    ran = []
+    monkeypatch.setattr("pele_ocl.__main__.run", lambda: ran.append(sys.argv[1]))
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    for rank, words, times in (("0", [], 1), ("1", [], 1), ("1", ["--ranks", "2"], 2), ("2", ["--ranks=2"], 3)):
+        monkeypatch.setenv("OMPI_COMM_WORLD_RANK", rank)
+        monkeypatch.setattr("sys.argv", ["pele-ocl-explore", "pele.conf", *words])
+        run_as_explore()
+        assert ran == ["explore"] * times
 
 
 def test_seeds_of_the_clock_are_refused_to_parts(tmp_path):
