@@ -22,6 +22,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "entropy": "MOST_SIGMA entropy_of interaction_entropy",
             "frames": "trajectory_for",
             "pictures": "draw_pairs draw_residues draw_running_mean write_coloured",
+            "poisson_boltzmann": "PBEnergy PBSolvent default_model",
             "poses": "evaluate_poses",
             "scan": "alanine_scan interface_residues",
             "separate": "separate_energies",
