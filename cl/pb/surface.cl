@@ -134,7 +134,7 @@ kernel void count_border_middles(
     }
 }
 
-// Coefficients of edges by a spline of a degree, 3 or 7. origins : (3) as of mark_middles; constants : solute, solvent dielectric; then
+// Coefficients of edges by a spline of a degree, 3 or 7. origins : (1) of the grid; constants : solute, solvent dielectric; then
 // factors of the three axes
 kernel void spline_edges(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
@@ -146,7 +146,7 @@ kernel void spline_edges(
     const size_t at = node_at(grid, i, j, k);
     for (int axis = 0; axis < 3; ++axis) {
         const total share =
-            spline_product(i, j, k, origins[axis], spacing[0], degree, windows[0], SPHERES_PASSED(atom));
+            spline_product(i, j, k, axis, origins[0], spacing[0], degree, windows[0], SPHERES_PASSED(atom));
         (axis == 0 ? x_edges : axis == 1 ? y_edges : z_edges)[at] =
             (constants[0] + (constants[1] - constants[0]) * share) * constants[2 + axis];
     }
@@ -160,5 +160,5 @@ kernel void spline_access(
     int i, j, k;
     if (!own_node(grid, &i, &j, &k)) return;
     accesses[node_at(grid, i, j, k)] =
-        spline_product(i, j, k, origins[0], spacing[0], degree, windows[0], SPHERES_PASSED(atom));
+        spline_product(i, j, k, -1, origins[0], spacing[0], degree, windows[0], SPHERES_PASSED(atom));
 }

@@ -53,8 +53,8 @@ def tan_luo_radii(atoms: Atoms) -> Floats:
     radii[of_gaff] = atoms.gb_radii[of_gaff]
     for missing in np.flatnonzero((radii == 0) & ~is_hydrogen).tolist():
         raise InputError(
-            f"{atoms.labels.atom(missing)} has the type {atoms.types[missing]}, for which Tan and Luo have no "
-            "radius; take the topology's radii, radiopt=0"
+            f"{atoms.labels.atom(missing)} has the type {atoms.types[missing]}, without a radius of Tan and Luo; "
+            "take the topology's radii, radiopt=0"
         )
     return radii
 

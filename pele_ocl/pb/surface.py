@@ -177,7 +177,7 @@ def _spline_edges(
     edges = tuple(queue.zeros(colours.size, launching.wide) for _ in range(3))
     constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
     launching.over_blocks(
-        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vectors(_origins(grid)),
+        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vectors(grid.origin[None]),
         spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
         degree=_DEGREES[model.surface], windows=launching.vectors(_windows(model)),
         constants=queue.upload(constants, launching.wide), **_by_axis("edges", edges),

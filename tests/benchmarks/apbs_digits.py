@@ -37,6 +37,11 @@ MADE = {
         "mg-manual dime 65 33 49 glen 60 58 55 gcent mol 1 lpbe bcfl zero pdie 1 sdie 78.54 srfm spl2 chgm spl2"
         " srad 1.4 ion charge 1 conc 0.3 radius 1.9 ion charge -1 conc 0.3 radius 1.9",
     ),
+    "binding domain, lpbe, spl4, spl4, mdh, focusing": (
+        "bem/test_proteins/1bbl.pqr",
+        "mg-auto dime 33 33 49 cglen 80 80 80 fglen 40 42 44 cgcent mol 1 fgcent mol 1 lpbe bcfl mdh pdie 2 sdie 78.54"
+        " srfm spl4 chgm spl4 srad 1.4 ion charge 1 conc 0.15 radius 2.0 ion charge -1 conc 0.15 radius 1.8",
+    ),
     "binding domain, npbe, mol, spl0, mdh, three ions, 310 K": (
         "bem/test_proteins/1bbl.pqr",
         "mg-manual dime 49 49 49 grid 1.1 1.0 0.9 gcent mol 1 npbe bcfl mdh pdie 2 sdie 78.54 srfm mol chgm spl0"
