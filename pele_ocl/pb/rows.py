@@ -1,6 +1,6 @@
 """Linear equations of grids of one shape, solved in one set of launches: each is a row.
 
-What a row gives has the same bits alone and in company: no sum is over rows, and a row stops by itself.
+A row gives the same bits alone and in company: no sum is over rows, and each stops by itself.
 """
 
 from __future__ import annotations
