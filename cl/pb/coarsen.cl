@@ -2,7 +2,7 @@
 #include "common/real.clh"
 #include "pb/operator.clh"
 
-// Index of the fine node (a, b, c) steps, -1 to 1, from the one at index `at`. There i, j, k are even.
+// Index of the fine node (a, b, c) steps, -1 to 1, from node `at`, which has even i, j, k.
 INLINE size_t beside(ColourGrid fine, size_t at, int a, int b, int c) {
     return at + ((a + b + c) & 1) * nodes_of_a_colour(fine) + ((long)c * fine.ny + b) * fine.row - (a < 0);
 }

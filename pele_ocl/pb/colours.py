@@ -16,7 +16,7 @@ class Colours:
     """Grid of (nx, ny, nz) nodes whose arrays have all red nodes first, then the black ones.
 
     first : index of its first node in arrays of several grids
-    stride : numbers from a row's arrays to the next row's, if several problems are solved at once
+    stride : numbers from the arrays of a row to the next row's, if several problems are solved at once
     """
 
     shape: tuple[int, int, int]

@@ -1,4 +1,4 @@
-"""Dielectric constants, access of ions and charges that a user gives as maps, in place of what the atoms have."""
+"""Dielectric constants, access of ions and charges that a user gives as maps, in place of the atoms' own."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def solve_grids(
 
 
 def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Device) -> bool:
-    """Tell if one set of launches solves problems: linear ones of one model, with grids alike, by "mgcg"."""
+    """Tell if problems can be solved in one set of launches: linear, of one model, with grids alike, by "mgcg"."""
     first = problems[0]
     is_able = choice.solver == SOLVER and not first.model.is_nonlinear and device.has_float64
     return is_able and all(
@@ -180,7 +180,7 @@ class Level:
         seconds["equation"] = seconds.get("equation", 0) + time.perf_counter() - surface
 
     def prepare(self, seconds: MutableMapping[str, float]) -> None:
-        """Make the coarser grids, or take the kept ones, for `solve`."""
+        """Make the coarser grids for `solve`, or take the ones that were kept."""
         begun, geometry, number = time.perf_counter(), self._geometry, self._number
         kept = geometry.multigrids.get(number)
         self._multigrid = self.equation.multigrid() if kept is None else kept

@@ -189,6 +189,8 @@ class PoissonBoltzmann:
         frames = arguments.numbers("conformations", conformations)
         if frames.ndim != 3 or frames.shape[1:] != self.solute.positions.shape:
             raise InputError(f"conformations have shape {frames.shape}; (m, {len(self.atoms)}, 3) is needed")
+        if grids is not None and not isinstance(grids, tuple | list):
+            raise InputError(f"grids is {arguments.described(grids)}; a list of Grids is needed")
         if grids is not None and len(grids) != len(frames):
             raise InputError(f"there are {len(grids)} grids for {len(frames)} conformations; give one for each")
         problems, results = list[PBProblem](), list[PBResult]()
