@@ -68,9 +68,10 @@ BENCHMARKS := tests/benchmarks
 TABLES := docs/performance
 CHARTS := docs/figures
 performance: $(VENV)/.peers
-	$(BIN)/python $(BENCHMARKS)/peers.py --device intel --device 3.0-rc2 --machine "$(MACHINE)" -o $(TABLES)/cpu-peers.md -o $(CHARTS)/cpu-peers.png
+	$(BIN)/python $(BENCHMARKS)/peers.py --device intel --device 3.0-rc2 --machine "$(MACHINE)" -o $(TABLES)/cpu-peers.md
 	$(BIN)/python $(BENCHMARKS)/scaling.py --device intel --most-seconds $(MOST_SECONDS) --machine "$(MACHINE)" -o $(TABLES)/cpu-scaling.md -o $(CHARTS)/cpu-scaling.png
 	$(BIN)/python $(BENCHMARKS)/parts.py intel 3.0-rc2 > $(TABLES)/cpu-parts.md
+	$(BIN)/python $(BENCHMARKS)/peers_charts.py
 	$(BIN)/python $(BENCHMARKS)/fill_page.py
 
 $(BIN)/python:

@@ -1,7 +1,7 @@
 """Documentation site: `make site` builds it of these pages, into build/site.
 
-Formulas are text, in the letters of Unicode, so that a browser, an editor and a terminal show the same ones: no library
-sets them, and no page of the site loads anything from a network.
+Blocks ```math are TeX, which MathJax sets in the reader's browser. Its one file and its licence come from a Python
+package and go with the site, so no page loads anything from a network.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -22,15 +23,17 @@ author = "The pele-ocl developers"
 copyright = author
 release = re.findall(r'^version = "(.+)"', (HERE.parent / "pyproject.toml").read_text(), re.MULTILINE)[0]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "contents", "docstrings", "help_pages", "kernels"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+extensions += ["contents", "docstrings", "help_pages", "kernels", "sidebars"]  # of docs/site
 if not tags.has("quick"):  # noqa: F821, Sphinx's own; the tests leave out the pages of sources, which are half of all
     extensions.append("sphinx.ext.viewcode")
 exclude_patterns = ["performance/cpu-*.md", "performance/h200-*.md"]  # docs/performance.md has their text
 nitpicky = True
 smartquotes = False  # two hyphens begin an option
-highlight_language = "none"  # blocks without a language are formulas, drawings and shells
+highlight_language = "none"  # blocks without a language are drawings and shells
 
 myst_heading_anchors = 4
+myst_fence_as_directive = ["math"]
 nb_execution_mode = "force"
 nb_execution_excludepatterns = ["notebooks/*"]  # of files of the reader's own; a test runs them on made ones
 nb_execution_in_temp = True
@@ -48,7 +51,10 @@ python_maximum_signature_line_length = 100
 
 html_theme = "furo"
 html_title = f"pele-ocl {release}"
-html_static_path = ["site/static"]
+MATHJAX = Path(find_spec("mathjax").origin).parent / "static" / "mathjax"  # of django-static-mathjax
+html_static_path = ["site/static", str(MATHJAX / "es5" / "tex-svg.js"), str(MATHJAX / "LICENSE")]
+mathjax_path = "tex-svg.js"
+mathjax3_config = {"svg": {"scale": 0.9}}  # letters as large as those of the text
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False

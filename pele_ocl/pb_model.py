@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from . import arguments
 from .atoms import Atoms, Floats, require_atoms
 from .errors import InputError, ParameterError
-from .grid import Grid
+from .grid import Grid, Map
 
 # Constants as APBS has them, two sets that differ in the sixth digit: cgs in the equation, SI in boundary values and
 # where kT becomes kJ/mol.
@@ -24,8 +24,8 @@ CHARGE_CGS, BOLTZMANN_CGS, AVOGADRO_CGS = 4.803242384e-10, 1.380662e-16, 6.02204
 CHARGE_SI, BOLTZMANN_SI, PERMITTIVITY_SI, AVOGADRO_SI = 1.6021773e-19, 1.3806581e-23, 8.8541878e-12, 6.0221367e23
 KJ_PER_KCAL = 4.184
 
-SURFACES = ("edges", "mol", "smol", "spl2")
-SPREADINGS = ("spl0", "spl2")
+SURFACES = ("edges", "mol", "smol", "spl2", "spl4")
+SPREADINGS = ("spl0", "spl2", "spl4")
 BOUNDARIES = ("mdh", "sdh", "zero")
 EQUATIONS = ("linear", "nonlinear")
 # What input files of APBS by PyMOL and pdb2pqr have, and so published pictures: options of PBModel.
@@ -35,6 +35,7 @@ SMALL = 1e-9  # A: radii and probes below it count as none, as in APBS
 MOST_IONS = 9
 LEAST_POINTS = 5  # along an axis
 MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
+MAP_SLACK = 1e-4  # of a map's spacing: the digits of a file's origin
 FINEST_STEP = 0.25  # of spacings between two levels of focusing: finer ones get a level between them
 
 
@@ -68,11 +69,13 @@ class PBModel:
     temperature : K
     equation : "linear" or "nonlinear"
     surface : "edges", each edge of the grid by the share of it that lies in solvent; "mol", APBS's molecular surface,
-        edges by their middles; "smol", the same smoothed; "spl2", APBS's cubic spline
+        edges by their middles; "smol", the same smoothed; "spl2" and "spl4", APBS's splines of
+        degrees 3 and 7
     probe : A, >= 0, radius of the solvent molecule that rolls over the atoms
     density : points per A^2 of the spheres that the probe's surface is made of
-    window : A, half width of the spline of "spl2"
-    charges : "spl0", a charge on the eight nodes around it, or "spl2", on a quadratic spline's 27
+    window : A, half width of the splines of "spl2" and "spl4"
+    charges : "spl0", a charge on the eight nodes around it; "spl2" or "spl4", on the 27 or 125 of a spline of degree
+        2 or 4
     boundary : potential at the border of the outermost grid: "mdh", of each atom as a screened sphere; "sdh", of one
         sphere with the molecule's moments; "zero"
 
@@ -134,7 +137,17 @@ class PBModel:
     @property
     def is_uniform(self) -> bool:
         """True if one dielectric constant holds everywhere, so that no surface is made."""
-        return abs(self.solute_dielectric - self.solvent_dielectric) < 1e-12 and not self.has_salt
+        return not self.has_border and not self.has_salt
+
+    @property
+    def has_border(self) -> bool:
+        """True if solute and solvent have different dielectric constants, so that radii of the atoms matter."""
+        return abs(self.solute_dielectric - self.solvent_dielectric) >= 1e-12
+
+    @property
+    def has_splines(self) -> bool:
+        """True if the surface is a product of splines, without probes."""
+        return self.surface in ("spl2", "spl4")
 
     @property
     def ion_radius(self) -> float:
@@ -193,10 +206,11 @@ class PBSolute:
     radii: Floats
 
     @classmethod
-    def of(cls, atoms: Atoms, radii: ArrayLike | None = None) -> PBSolute:
+    def of(cls, atoms: Atoms, radii: ArrayLike | None = None, needs_spheres: bool = True) -> PBSolute:
         """Take the spheres of atoms.
 
         radii : (n,) A; by default atoms.gb_radii, the fifth column of a PQR file
+        needs_spheres : whether an atom at least must have a radius
 
         Raises InputError for no atoms or radii of another shape, ParameterError where there are none.
         """
@@ -210,7 +224,7 @@ class PBSolute:
             raise InputError(f"radii have shape {values.shape}; ({len(atoms)},) is needed, one an atom")
         if not np.isfinite(values).all() or (values < 0).any():
             raise InputError("a radius is negative or no finite number; radii must be 0 or more Angstrom")
-        if not (values > SMALL).any():
+        if needs_spheres and not (values > SMALL).any():
             raise ParameterError("all radii are 0; read a PQR file or choose a set of radii (--radii)")
         return cls(atoms.positions, atoms.charges, values)
 
@@ -297,8 +311,64 @@ def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
 
 
 @dataclass(frozen=True, eq=False)
+class PBMaps:
+    """Maps that take the place of what is computed of the atoms; None where nothing takes it.
+
+    Values between the nodes of a map are linear. A map covers the grids that are solved on.
+
+    dielectrics : dielectric constants of the edges along x, y and z, each at the middles of the edges
+    access : share of the ions' access to a node, 0 to 1
+    charges : density, e/A^3
+    """
+
+    dielectrics: tuple[Map, Map, Map] | None = None
+    access: Map | None = None
+    charges: Map | None = None
+
+    def __post_init__(self) -> None:
+        given = self.dielectrics
+        if given is not None and not (isinstance(given, tuple) and len(given) == 3):
+            raise InputError(f"dielectrics is {arguments.described(given)}; a tuple of three maps is needed")
+        for name, each in (
+            *(("dielectrics", each) for each in given or ()), ("access", self.access), ("charges", self.charges),
+        ):  # fmt: skip
+            if each is not None:
+                arguments.instance(name, each, Map, "a Map")
+                if not np.isfinite(each.values).all():
+                    raise InputError(f"a map of {name} has values that are no finite numbers")
+                if (name == "dielectrics" and each.values.min() <= 0) or (name == "access" and each.values.min() < 0):
+                    raise InputError(f"a map of {name} has the value {each.values.min():g}, which cannot be")
+
+    def require_covering(self, grid: Grid) -> None:
+        """Raise InputError for a map that does not cover a grid; edges that lead off the grid are not needed."""
+        edges = [
+            (f"dielectric constants along {'xyz'[axis]}", each, axis)
+            for axis, each in enumerate(self.dielectrics or ())
+        ]
+        for what, each, along in (*edges, ("access of ions", self.access, None), ("charges", self.charges, None)):
+            if each is None:
+                continue
+            for axis, name in enumerate("xyz"):
+                half, slack = 0.5 * grid.spacing[axis] * (axis == along), MAP_SLACK * each.grid.spacing[axis]
+                low, high = grid.origin[axis] + half, grid.last[axis] - half
+                if low < each.grid.origin[axis] - slack or high > each.grid.last[axis] + slack:
+                    raise InputError(
+                        f"the map of {what} does not cover the grid along {name}: it reaches from "
+                        f"{each.grid.origin[axis]:.3f} to {each.grid.last[axis]:.3f} A, and {low:.3f} to {high:.3f} A "
+                        "are needed; give a larger map, or a smaller grid"
+                    )
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there is no map."""
+        return self.dielectrics is None and self.access is None and self.charges is None
+
+
+@dataclass(frozen=True, eq=False)
 class PBProblem:
     """Problem to solve: spheres, a model, and grids from the coarsest to the finest.
+
+    maps : in place of what is computed of the spheres
 
     Raises InputError for too few or too many points, or a grid that does not lie inside the one before.
     """
@@ -306,6 +376,12 @@ class PBProblem:
     solute: PBSolute
     model: PBModel
     grids: tuple[Grid, ...] = field(default_factory=tuple)
+    maps: PBMaps = field(default_factory=PBMaps)
+
+    @property
+    def has_charges_of_nodes(self) -> bool:
+        """True if energies are sums over nodes with charges, in place of atoms."""
+        return self.model.charges == "spl2" or self.maps.charges is not None
 
     def __post_init__(self) -> None:
         if not self.grids:
@@ -317,6 +393,7 @@ class PBProblem:
                 raise InputError(f"a grid of {points} points is too small; at least {LEAST_POINTS} along each axis")
             if len(grid) > MOST_POINTS:
                 raise InputError(f"a grid of {len(grid):,} points is too large; at most {MOST_POINTS:,} are possible")
+            self.maps.require_covering(grid)
         for parent, child in zip(self.grids, self.grids[1:], strict=False):
             if (child.origin < parent.origin - 1e-9).any() or (child.last > parent.last + 1e-9).any():
                 raise InputError("a grid does not lie inside the grid before it; give grids from coarse to fine")

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import pele_ocl
 from pele_ocl import Binding
-from pele_ocl.binding.amber import amber_terms
+from pele_ocl.binding import amber_terms
 from pele_ocl.cli import main
 from pele_ocl.solvent_model import SolventModel
 

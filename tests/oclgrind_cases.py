@@ -39,43 +39,47 @@ from pele_ocl import (
 from pele_ocl.atoms import Bonded, Bonds, LennardJonesPairs
 from pele_ocl.binding.pele import PoseEvaluator
 from pele_ocl.energy import (
+    BlocksLayout,
     CenterRestraint,
     DistanceRestraint,
     Energy,
     PositionalRestraint,
+    RowsLayout,
+    SquaresLayout,
     TorsionRestraint,
     sgb,
     squares,
 )  # fmt: skip
 from pele_ocl.energy.bonded import kernels
-from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
-from pele_ocl.explore import Perturbation, RotamerLibrary, Settings, SideChainPredictor, Walk, perturbation, screen
-from pele_ocl.explore.rotamers import Rotamers
-from pele_ocl.explore.rotations import side_chains_of
-from pele_ocl.gb_models.surface import unit_points
-from pele_ocl.ions.placement import Placement, WorkSplit
+from pele_ocl.explore import (
+    Perturbation,
+    RotamerLibrary,
+    Rotamers,
+    Settings,
+    SideChainPredictor,
+    Walk,
+    perturbation,
+    screen,
+    side_chains_of,
+)
+from pele_ocl.gb_models import unit_points
+from pele_ocl.ions import Placement, WorkSplit
 from pele_ocl.minimize import METHODS, Minimizer, iteration, preconditioner, scheduler, shared
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
-from pele_ocl.nonbond import nonbond
-from pele_ocl.nonbond.index import prefix_sum
+from pele_ocl.nonbond import nonbond, prefix_sum
 from pele_ocl.opencl import Device, Queue, building, get_device
 from pele_ocl.paths import shipped
-from pele_ocl.pb import SOLVERS, multigrid, vectors
-from pele_ocl.pb.launching import Launching
+from pele_ocl.pb import SOLVERS, Launching, multigrid, vectors
 from pele_ocl.plan import plan as plans
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
-from pele_ocl.potmap import MapOptions, MapProblem, error
-from pele_ocl.potmap.blocking import Blocking
+from pele_ocl.potmap import Blocking, MapOptions, MapProblem, MapSlab, blocked, error
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames, frames
-from pele_ocl.potmap.map_slab import MapSlab
-from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft
-from pele_ocl.potmap.msm import levels, plan
-from pele_ocl.potmap.msm.lattices import LatticeLayout
-from pele_ocl.potmap.variants import blocked
+from pele_ocl.potmap.mesh import FFT_VARIANTS
+from pele_ocl.potmap.mesh.fft import fft
+from pele_ocl.potmap.msm import LatticeLayout, levels, plan
 from pele_ocl.reference import energy as definition
-from pele_ocl.solvent import VARIANTS, Solvent
-from pele_ocl.solvent.layout import SolventLayout
+from pele_ocl.solvent import VARIANTS, Solvent, SolventLayout
 from pele_ocl.tiled import surface
 from pele_ocl.tuning import Choice, trying
 from pele_ocl.variant import Machine
@@ -458,7 +462,7 @@ def dynamics_cases(device: Device) -> None:
 
 
 def pb_cases(device: Device) -> None:
-    """Groups of GPUs and planes of CPUs, codes and splines, salt or none; a grid in the tail and one before it."""
+    """Groups of GPUs and planes of CPUs, codes and splines, salt or none, two rows; grids in the tail and before."""
     atoms = random_atoms(5)
     salt = (PBIon(1, 0.1), PBIon(-1, 0.1))
     grid, small = Grid((-8, -8, -8), 2.0, (9, 9, 9)), Grid((-6, -6, -6), 1.5, (9, 9, 9))
@@ -471,9 +475,11 @@ def pb_cases(device: Device) -> None:
             options = dict(device=device, tolerance=0.1, radii=np.full(5, 1.5))
             model = PBModel(ions=salt, equation="nonlinear", surface="edges", density=0.5)
             PoissonBoltzmann(atoms, model, grids=grid, **options).solve(grid_error=False)
-            for surface in ("smol", "spl2"):
+            for surface in ("smol", "spl2", "spl4"):
                 model = PBModel(ions=salt, surface=surface, charges="spl2", density=0.5)
                 PoissonBoltzmann(atoms, model, grids=small, reaction=False, **options).solve()
+            two = np.array([atoms.positions, 0.9 * atoms.positions])
+            PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, **options).solve_frames(two, rows=2)
     for solver in SOLVERS:
         PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, reaction=False, solver=solver, **options).solve()
 

@@ -14,7 +14,8 @@ import pytest
 import pele_ocl
 from pele_ocl.energy import VARIANTS as ENERGY
 from pele_ocl.nonbond import VARIANTS as NONBOND
-from pele_ocl.opencl.interface import HEADERS as HEADERS_MADE
+from pele_ocl.opencl import HEADERS as HEADERS_MADE
+from pele_ocl.opencl import building
 from pele_ocl.potmap import VARIANTS as POTMAP
 from pele_ocl.solvent import VARIANTS as SOLVENT
 
@@ -27,7 +28,7 @@ HEADERS = sorted(CL.rglob("*.clh"))
 
 # The rooms of the package, floor by floor from the ground up. A room imports from lower floors alone.
 FLOORS = [
-    "errors paths chemistry variant callable_module readonly renamed",
+    "errors paths chemistry variant callable_module lazy readonly renamed",
     "arguments extras opencl",
     "atoms units inputfile",
     "contract gb_models potential_model results textfiles tiles grid",
@@ -47,6 +48,9 @@ FLOORS = [
     "__main__",
 ]
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
+DEEP_IMPORTS = 11  # names that tests take from a file of a room and not from the room; it only goes down
+# Rooms whose files are their units: a command, a table of times, a quantity that is defined.
+ROOMS_OF_FILES = {"bench", "cli", "reference"}
 IMPORTS_BY_STRING = 4  # of modules that are loaded when they are first used; each hides an arrow from the tests below
 
 
@@ -110,6 +114,24 @@ def strings_imported(path: Path) -> list[int]:
     calls = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call) and node.args)
     named = (call for call in calls if ast.unparse(call.func).rpartition(".")[2] == "import_module")
     return [call.lineno for call in named if ast.unparse(call.args[0]).lstrip("f").startswith(("'.", '".'))]
+
+
+def test_tests_take_names_from_rooms():
+    """Merging or moving a room's files breaks no test; `__init__` of a room exports what tests need of it."""
+    names = [name for path in sorted((ROOT / "tests").glob("*.py")) for name in deep_names(path)]
+    assert len(names) <= DEEP_IMPORTS, "\n".join(names)
+
+
+def deep_names(path: Path) -> list[str]:
+    """List the names that a test file imports from a file within a room."""
+    found = []
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pele_ocl."):
+            room, *inner = (node.module or "").split(".")[1:]
+            file = PACKAGE.joinpath(room, *inner).with_suffix(".py")
+            if inner and file.exists() and room not in ROOMS_OF_FILES:
+                found += [f"{where(path)}:{node.lineno}: {node.module}.{alias.name}" for alias in node.names]
+    return found
 
 
 def test_no_modules_import_each_other():
@@ -231,7 +253,21 @@ def test_missing_macros_are_sentences():
 def test_kernel_files_open_with_what_a_work_item_does():
     sources = {path: path.read_text() for path in KERNELS}
     assert_none(where(path) for path, text in sources.items() if not text.startswith("// "))
-    assert_none(where(path) for path, text in sources.items() if '#include "common/real.clh"' not in text)
+    first = re.compile(r'#include "common/(real|scalar)\.clh"')
+    assert_none(where(path) for path, text in sources.items() if not first.search(text))
+
+
+# Lines of a rung with all that it includes, blank ones aside: a student reads them all.
+MOST_LINES = {"gather": 120, "sequential": 120, "constant": 120, "coarsened": 140, "coalesced": 140, "shared": 140}
+
+
+@pytest.mark.parametrize("rung", MOST_LINES)
+def test_rungs_include_no_more_than_a_reader_needs(rung):
+    text = building.expanded_source(f"potmap/ladder/{rung}.cl", building.source_of)
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#line")]
+    assert f"potmap_{rung}(" in text
+    assert len(lines) <= MOST_LINES[rung]
+    assert sum(bool(re.match(r"\s*#(el)?if", line)) for line in lines) <= 10
 
 
 def test_the_names_a_user_sees_are_the_public_ones():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import peers_charts
 import pytest
 import readme_chart
-from harness.charts import limit_bars, logarithmic, new_figure, plain
+from chart_helpers import unreadable
+from harness.charts import logarithmic, new_figure, plain
+from harness.panels import DARK, draw, panels
 
 pytest.importorskip("matplotlib")
 
@@ -20,20 +23,32 @@ def test_decades_have_plain_numbers_and_nothing_stands_between():
     axes = new_figure(6, 2).subplots()
     axes.barh(range(2), [0.3, 4000.0])
     logarithmic(axes.xaxis)
-    limit_bars(axes, [0.3, 4000.0], 8)
+    axes.set_xlim(0.1, 32000.0)
     axes.figure.draw_without_rendering()
     left, right = axes.get_xlim()
-    assert left == pytest.approx(0.1)
     shown = [tick.get_text() for tick in axes.get_xticklabels() if left <= tick.get_position()[0] <= right]
     assert shown == ["0.1", "1", "10", "100", "1,000", "10,000"]
     assert {tick.get_text() for tick in axes.get_xticklabels(minor=True)} == {""}
 
 
-def test_the_shortest_bar_can_be_seen():
-    axes = new_figure(6, 2).subplots()
-    logarithmic(axes.xaxis)
-    limit_bars(axes, [10.0, 20.0], 8)
-    assert axes.get_xlim()[0] == pytest.approx(1)
+@pytest.mark.parametrize("name", peers_charts.NAMES)
+def test_charts_of_peers_are_made_of_the_tables(name, tmp_path):
+    """At the width of a page, no text cut and none over another; colours for light pages and for dark ones."""
+    page = (readme_chart.TABLES / f"{name}.md").read_text()
+    figure = draw(tmp_path / "a.svg", page, peers_charts.title_of(page))
+    width, height = figure.get_size_inches()
+    assert width <= 9
+    assert height <= width
+    assert not unreadable(figure)
+    for panel in panels(page):
+        assert len(panel.names) == len(panel.values) >= 3
+        assert sum(name.startswith("pele-ocl, ") for name in panel.names) in (1, 2)
+    assert len(panels(page)) == page.count("| code")
+    text = (tmp_path / "a.svg").read_text()
+    for light, dark in DARK.items():
+        assert text.count(light) > 2, "the colour is used beside its rules"
+        assert dark in text
+    assert (readme_chart.DOCS / "figures" / f"{name}.svg").read_text().count("<text") == text.count("<text")
 
 
 def test_the_chart_of_the_readme_is_made_of_the_tables(tmp_path):

@@ -14,9 +14,8 @@ from click.testing import CliRunner
 from mmpbsa_helpers import call, parts, rows_of, write_files
 
 from pele_ocl import Binding, Energy, Grid, InputError, PBSolvent, PoissonBoltzmann, SolventModel
-from pele_ocl.binding.amber import amber_terms
+from pele_ocl.binding import amber_terms, separate_energies
 from pele_ocl.binding.grid_errors import grid_errors
-from pele_ocl.binding.separate import separate_energies
 from pele_ocl.cli import main
 from pele_ocl.pb import PBIon, PBModel
 from pele_ocl.trajectories import Trajectory
@@ -172,8 +171,12 @@ def test_both_methods_with_shares_of_residues(folder: Path) -> None:
     assert "EGB" not in runs[1]["energy"]
 
 
-def test_no_nonpolar_term_with_inp_0_and_notes_of_defaults(folder: Path) -> None:
-    done = call(folder, PB.replace("inp=1, radiopt=0", "inp=0"), *parts(folder))
+def test_no_nonpolar_term_with_inp_0_and_defaults_of_mmpbsa(folder: Path) -> None:
+    done = call(folder, PB.replace("inp=1, radiopt=0", "radiopt=0"), *parts(folder))
+    assert "inp=1 (surface areas) stands in for MMPBSA.py's default" in done.output
+    done = call(folder, PB.replace("inp=1, radiopt=0", "inp=0"), *parts(folder))  # radiopt is 1 there
+    assert done.exit_code == 1
+    assert "MET1:N has the type T6, of which Tan and Luo have no radius; take the topology's radii" in done.output
+    done = call(folder, PB.replace("inp=1,", "inp=0,"), *parts(folder))
     assert done.exit_code == 0, done.output
     assert ("complex", "ENPOLAR") not in rows_of((folder / "o.dat").read_text())
-    assert "radiopt=0 (the radii of the topologies) stands in for MMPBSA.py's default" in done.output

@@ -13,8 +13,7 @@ from test_cli import error_of, on_the_chosen_device, run
 from trajectory_helpers import write_trajectory
 
 from pele_ocl import Binding, InputError, SolventModel, read
-from pele_ocl.binding.amber import amber_terms
-from pele_ocl.binding.scan import alanine_scan
+from pele_ocl.binding import alanine_scan, amber_terms
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
-from pele_ocl import PBIon, PBModel, PoissonBoltzmann, read, read_map
+from pele_ocl import PBIon, PBModel, PoissonBoltzmann, read, read_map, write_map
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -153,6 +155,91 @@ def test_maps_are_those_of_apbs(folder):
     assert np.abs(ours - peer).max() < 1e-5 * np.abs(peer).max()
 
 
+MAPPED = """
+read
+ mol pqr "two ions.pqr"
+ {read}
+end
+elec name mapped
+ mg-manual
+ dime 33 33 33
+ grid 0.5 0.55 0.6
+ gcent mol 1
+ mol 1
+ {equation}
+ bcfl zero
+ ion charge 1 conc 0.2 radius 2.0
+ ion charge -1 conc 0.2 radius 2.0
+ pdie 2.0
+ sdie 78.54
+ srfm smol
+ chgm spl2
+ srad 1.4
+ swin 0.3
+ sdens 10.0
+ temp 298.15
+ etol 1e-12
+ calcenergy total
+ {more}
+end
+quit
+"""
+READ = "diel dx dx.dx dy.dx dz.dx kappa dx k.dx charge dx c.dx"
+USED = "usemap diel 1 usemap kappa 1 usemap charge 1"
+
+
+def mapped(folder: Path, equation: str = "lpbe", read: str = "", more: str = "", program: str = "") -> float:
+    """Energy of a calculation that reads or writes maps, kJ/mol, by ours or by another program."""
+    (folder / "mapped.in").write_text(MAPPED.format(equation=equation, read=read, more=more))
+    if program:
+        done = subprocess.run([program, "mapped.in"], check=True, capture_output=True, text=True).stdout
+    else:
+        done = run("pb", "mapped.in").stdout
+    return numbers_after(done, "Total electrostatic energy = ")[0]
+
+
+@pytest.fixture
+def with_maps(folder) -> float:
+    """The energy without maps, after the maps were written."""
+    names = {"dielx": "dx", "diely": "dy", "dielz": "dz", "kappa": "k", "charge": "c"}
+    return mapped(folder, more=" ".join(f"write {what} dx {stem}" for what, stem in names.items()))
+
+
+def test_maps_are_read(folder, with_maps):
+    """Maps that were written give their calculation's energy, to the digits of the files; others do not."""
+    assert mapped(folder, read=READ, more=USED) == pytest.approx(with_maps, rel=1e-6)
+    charge = read_map("c.dx")
+    write_map("c.dx", replace(charge, values=2 * charge.values))
+    assert mapped(folder, read=READ, more=USED) == pytest.approx(4 * with_maps, rel=1e-6)
+    found = json.loads(run("pb", "mapped.in", "--json").stdout)
+    assert found["calculations"][0]["maps"] == ["dx.dx", "dy.dx", "dz.dx", "k.dx", "c.dx"]
+    dielectric = read_map("dx.dx")
+    write_map("dx.dx", replace(dielectric, values=2 * dielectric.values))
+    assert mapped(folder, read=READ, more=USED) < 3.9 * with_maps
+
+
+@pytest.mark.skipif(shutil.which("apbs") is None, reason="apbs is not installed")
+def test_maps_are_read_as_apbs_reads_them(folder, with_maps):
+    """On a grid between the map's nodes, in the nonlinear equation."""
+    ours, theirs = (mapped(folder, "npbe", READ, f"{USED} grid 0.41 0.43 0.45", program) for program in ("", "apbs"))
+    assert ours == pytest.approx(theirs, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("read", "more", "sentence"),
+    [
+        (READ, "usemap pot 1", "line 26: usemap pot is not done here; choose diel, kappa, charge"),
+        (READ, "usemap kappa 2", "line 26: usemap kappa 2: READ has 1 of `kappa`"),
+        ("kappa uhbd k.dx", "usemap kappa 1", "line 4: maps are not read as uhbd; choose dx or gz"),
+        ("kappa dx none.dx", "usemap kappa 1", "none.dx: no such file"),
+        (READ, f"{USED} grid 0.6 0.6 0.7", "line 6: the map of dielectric constants along x does not cover the grid"),
+    ],
+)  # fmt: skip
+def test_maps_that_do_not_fit_are_named(folder, with_maps, read, more, sentence):
+    (folder / "mapped.in").write_text(MAPPED.format(equation="lpbe", read=read, more=more))
+    assert sentence in error_of("pb", "mapped.in")
+
+
 def test_json_of_an_input_file(folder):
     found = json.loads(run("pb", "apbs.in", "--json").stdout)
     assert [each["name"] for each in found["calculations"]] == ["solv", "ref"]
@@ -162,13 +249,57 @@ def test_json_of_an_input_file(folder):
     )
 
 
+CONTINUED = """\
+read
+    mol pqr "two ions.pqr"
+end
+elec name coarse
+    mg-manual  dime 33 33 33  glen 24 24 24  gcent mol 1  mol 1  lpbe  bcfl sdh
+    ion charge 1 conc 0.15 radius 2.0  ion charge -1 conc 0.15 radius 1.8
+    pdie 2.0  sdie 78.54  chgm spl2  srfm smol  srad 1.4  swin 0.3  sdens 10.0  temp 298.15
+    etol 1e-12  calcenergy total  calcforce no
+end
+elec name fine
+    mg-manual  dime 33 33 33  glen 16 16 16  gcent mol 1  mol 1  lpbe  bcfl focus
+    ion charge 1 conc 0.15 radius 2.0  ion charge -1 conc 0.15 radius 1.8
+    pdie 2.0  sdie 78.54  chgm spl2  srfm smol  srad 1.4  swin 0.3  sdens 10.0  temp 298.15
+    etol 1e-12  calcenergy total  calcforce no
+end
+"""
+
+
+def test_a_calculation_may_continue_the_one_before_it(folder):
+    """By `bcfl focus` of mg-manual the levels of mg-auto become calculations; energies of each are printed once."""
+    (folder / "apbs.in").write_text(CONTINUED)
+    text = run("pb", "apbs.in").stdout
+    assert numbers_after(text, "Total electrostatic energy = ") == pytest.approx(LEVELS, rel=1e-10)
+    found = json.loads(run("pb", "apbs.in", "--json").stdout)
+    assert [len(each["levels"]) for each in found["calculations"]] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("bcfl sdh", "bcfl focus", "line 5: bcfl focus needs a calculation before it"),
+        ("mg-manual", "mg-dummy", "line 11: bcfl focus needs a calculation before it"),
+        ("srfm smol", "srfm mol", "line 11: bcfl focus continues ELEC coarse, whose molecule, equation or constants"),
+        ("glen 24 24 24", "glen 12 24 24", "line 10: a grid does not lie inside the grid before it"),
+        ("mg-manual  dime 33 33 33  glen 16 16 16  gcent mol 1",
+         "mg-auto dime 33 33 33 cglen 9 9 9 fglen 8 8 8 cgcent mol 1 fgcent mol 1", "line 11: bcfl focus belongs to"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sentence):
+    (folder / "apbs.in").write_text(CONTINUED.replace(old, new, 1))
+    assert sentence in error_of("pb", "apbs.in")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
         ("mg-auto", "tabi", "line 6: tabi (TABI-PB) is another solver of APBS"),
         ("lpbe", "smpbe", "line 13: smpbe (the size-modified equation) is not done here"),
-        ("srfm smol", "srfm spl4", "line 20: srfm spl4 is not done here; choose mol, smol, spl2"),
-        ("chgm spl2", "chgm spl4", "line 19: chgm spl4 is not done here"),
+        ("srfm smol", "srfm spl3", "line 20: srfm spl3 is not done here; choose mol, smol, spl2"),
+        ("chgm spl2", "chgm spl3", "line 19: chgm spl3 is not done here"),
         ("bcfl sdh", "bcfl mem", "line 14: bcfl mem is not done here"),
         ("calcforce no", "calcforce total", "line 27: calcforce total is not done here; forces are not done here"),
         ("write kappa dx kappa", "write lap dx x", "line 29: `write lap` is not done here; choose pot, charge"),

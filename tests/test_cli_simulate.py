@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,8 +32,8 @@ def rows_of(folder: Path) -> list[dict[str, str]]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Bytes of all files but the checkpoint, in which times of writing stand."""
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix != ".npz"}
+    """Bytes of all files but checkpoints, in which times of writing stand, and folders of parts."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix not in ("", ".npz")}
 
 
 def test_a_run_writes_trajectories_and_tables(tmp_path):
@@ -58,30 +59,83 @@ def test_a_run_writes_trajectories_and_tables(tmp_path):
         np.testing.assert_allclose(energies.total, own, atol=0.05)  # positions are float32 in the file
 
 
-@pytest.mark.filterwarnings("ignore:DCDReader")
-@pytest.mark.parametrize("form", ["dcd", "xtc", "h5"])
-def test_other_programs_read_the_trajectories(tmp_path, form):
-    run("simulate", HEXAPEPTIDE, "-o", tmp_path / form, *SHORT, "--trajectory", form)
-    run("simulate", HEXAPEPTIDE, "-o", tmp_path / "nc", *SHORT)
+TIMES = [0, 0.04, 0.08, 0.12]  # ps
+FORMS = ("nc", "dcd", "xtc", "h5", "xyz")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> dict[str, tuple[Path, Path]]:
+    """Structure and trajectory of one run in each format."""
+    folder = tmp_path_factory.mktemp("written")
+    for form in FORMS:
+        run("simulate", HEXAPEPTIDE, "-o", folder / form, *SHORT, "--trajectory", form)
+    return {form: (folder / form / "hexapeptide.pdb", folder / form / f"hexapeptide-00000.{form}") for form in FORMS}
+
+
+@pytest.fixture(scope="module")
+def frames_written(written) -> np.ndarray:
     netcdf4 = pytest.importorskip("netCDF4")
-    with netcdf4.Dataset(tmp_path / "nc" / "hexapeptide-00000.nc") as file:
-        expected = file["coordinates"][:].data
+    with netcdf4.Dataset(written["nc"][1]) as file:
         assert file["time"].units == "picosecond"
-        np.testing.assert_allclose(file["time"][:], [0, 0.04, 0.08, 0.12], atol=1e-6)
-    path = tmp_path / form / f"hexapeptide-00000.{form}"
-    own = pele_ocl.trajectory(path)
+        np.testing.assert_allclose(file["time"][:], TIMES, atol=1e-6)
+        return file["coordinates"][:].data
+
+
+def assert_frames(found: np.ndarray, expected: np.ndarray, form: str) -> None:
+    np.testing.assert_allclose(found, expected, atol={"xtc": 0.006, "h5": 1e-5}.get(form, 2e-5))
+
+
+@pytest.mark.parametrize("form", ["nc", "dcd", "xtc", "h5"])
+def test_we_read_the_trajectories(written, frames_written, form):
+    own = pele_ocl.trajectory(written[form][1])
     assert len(own) == 4
+    assert_frames(np.concatenate(list(own)), frames_written, form)
+
+
+@pytest.mark.filterwarnings("ignore:DCDReader")
+@pytest.mark.parametrize("form", ["nc", "dcd", "xtc", "xyz"])
+def test_mdanalysis_reads_the_trajectories(written, frames_written, form):
+    mda = pytest.importorskip("MDAnalysis")
+    universe = mda.Universe(*map(str, written[form]))
+    assert_frames(np.array([frame.positions.copy() for frame in universe.trajectory]), frames_written, form)
+    if form != "xyz":
+        np.testing.assert_allclose([frame.time for frame in universe.trajectory], TIMES, atol=1e-5)
+    assert universe.dimensions is None
+
+
+@pytest.mark.parametrize("form", ["nc", "dcd", "xtc", "h5"])
+def test_mdtraj_reads_the_trajectories(written, frames_written, form):
+    mdtraj = pytest.importorskip("mdtraj")
     if form == "h5":
-        h5py = pytest.importorskip("h5py")
-        with h5py.File(path) as file:
-            positions = np.array(file["positions"])
-    else:
-        mda = pytest.importorskip("MDAnalysis")
-        universe = mda.Universe(str(tmp_path / form / "hexapeptide.pdb"), str(path))
-        positions = np.array([frame.positions.copy() for frame in universe.trajectory])
-        times = [frame.time for frame in universe.trajectory]
-        np.testing.assert_allclose(times, [0, 0.04, 0.08, 0.12], atol=1e-5)
-    np.testing.assert_allclose(positions, expected, atol=0.006 if form == "xtc" else 1e-5)
+        pytest.importorskip("tables")  # by which MDTraj reads HDF5
+    top = {} if form == "h5" else {"top": str(written[form][0])}
+    found = mdtraj.load(str(written[form][1]), **top)
+    assert found.topology == mdtraj.load(str(written[form][0])).topology
+    assert_frames(10 * found.xyz, frames_written, form)
+    if form in ("nc", "xtc", "h5"):
+        np.testing.assert_allclose(found.time, TIMES, atol=1e-6)
+
+
+def test_hdf5_is_mdtrajs_convention(written, frames_written):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(written["h5"][1]) as file:
+        assert file.attrs["conventions"] == b"Pande"
+        assert file["coordinates"].attrs["units"] == b"nanometers"
+        assert_frames(10 * np.array(file["coordinates"]), frames_written, "h5")
+        topology = json.loads(file["topology"][0])
+    residues = topology["chains"][0]["residues"]
+    assert [residue["name"] for residue in residues] == ["MET", "LYS", "GLU", "PHE", "GLY", "ASP"]
+    assert residues[1]["atoms"][0] == {"index": 19, "name": "N", "element": "N"}
+    assert len(topology["bonds"]) == 96
+
+
+def test_ase_reads_the_trajectories(written, frames_written):
+    ase = pytest.importorskip("ase.io")
+    images = ase.read(written["xyz"][1], ":")
+    assert_frames(np.array([image.positions for image in images]), frames_written, "xyz")
+    assert [image.info["time"] for image in images] == TIMES
+    structure = ase.read(written["xyz"][0])
+    assert images[0].get_chemical_symbols() == structure.get_chemical_symbols()
 
 
 def test_trajectories_of_temperatures(tmp_path):
@@ -132,6 +186,38 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, fo
     assert contents(tmp_path / "part") == contents(tmp_path / "whole")
 
 
+@pytest.mark.parametrize(
+    "more",
+    [["--together", 2], pytest.param(["--workers", 2], marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_a_replica_has_the_same_bits_wherever_it_ran(tmp_path, monkeypatch, more):
+    """In parts here, interrupted in the second one, and by two workers: ladders of two structures, in all eight."""
+    trialanine = Path(HEXAPEPTIDE).with_name("trialanine.pdb")
+    words = [HEXAPEPTIDE, trialanine, *SHORT, *LADDER]
+    whole = json.loads(run("simulate", *words, "-o", tmp_path / "whole", "--json").stdout.splitlines()[0])
+    words += more
+    if "--together" in more:
+        seen = []
+
+        def interrupted(pace: running.Pace, share: float) -> None:
+            seen.append(share)
+            if len(seen) == 5:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(running.Pace, "__call__", interrupted)
+            run("simulate", *words, "-o", tmp_path / "parts", code=INTERRUPTED)
+        said = run("simulate", *words[:-2], "-o", tmp_path / "parts", "--resume", code=1)
+        assert "the interrupted run had other parts" in said.stderr
+        said = run("simulate", *words, "-o", tmp_path / "parts", code=1)
+        assert "holds a run already" in said.stderr
+        words.append("--resume")
+    parts = json.loads(run("simulate", *words, "-o", tmp_path / "parts", "--json").stdout.splitlines()[0])
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+    for name in ("replicas", "exchanges", "dynamics", "notes", "n_failed"):
+        assert parts[name] == whole[name], name
+
+
 def test_tables_of_another_run_are_kept(tmp_path):
     (tmp_path / "energies.csv").write_text("of another program")
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path, *SHORT, code=1)
@@ -178,6 +264,9 @@ def test_a_replica_that_stops_is_a_row(tmp_path):
     words = [HEXAPEPTIDE, "-o", tmp_path / "run", "--steps", 40, "--report-every", 20, "--timestep", 12]
     said = run("simulate", *words, "--replicas", 2, "--minimize", 0, code=1)
     assert "replica 0: stopped at step" in said.stderr
+    assert "Speed         no steps" not in said.stdout
+    speeds = re.search(r"Speed +([\d,.e+]+) ns/day in all, ([\d,.e+]+) a replica", said.stdout)
+    assert float(speeds[1].replace(",", "")) < 1.9 * float(speeds[2].replace(",", ""))  # both stopped before the end
     rows = rows_of(tmp_path / "run")
     last = [row for row in rows if row["error"]]
     assert {row["replica"] for row in last} == {"0", "1"}
@@ -213,7 +302,10 @@ def test_several_structures_and_holding(tmp_path):
         (["--steps", 5, "--temperatures", "warm"], "numbers with commas", 1),
         (["--steps", 5, "--anneal", "0:300,5"], "points PS:K", 1),
         (["--steps", 5, "--trajectory-of", "temperature"], "give --exchange-every", 2),
-        (["--steps", 5, "--constraints", "hbonds-present"], "choose 'hbonds'", 1),
+        (["--steps", 5, "--constraints", "hbonds-present"], "'hbonds-present' is not 'hbonds'", 2),
+        (["--steps", 5, "--shard", "1/2"], "give each task its own --first-replica", 2),
+        (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --together N", 2),
+        (["--steps", 5, *LADDER, "--together", 3], "are no whole ladders of 2 temperatures", 1),
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),
         (["--steps", 5, "--exchange-every", 5], "two temperatures or more", 1),
     ],

@@ -26,9 +26,7 @@ from trajectory_helpers import moving, write_trajectory
 import pele_ocl
 from pele_ocl.errors import InputError
 from pele_ocl.extras import extra
-from pele_ocl.jobs import Shard, SolventSpec
-from pele_ocl.jobs.places import claim, core_groups
-from pele_ocl.jobs.tasks import WorkersDiedError, in_order
+from pele_ocl.jobs import Shard, SolventSpec, WorkersDiedError, claim, core_groups, in_order
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

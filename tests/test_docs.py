@@ -17,7 +17,7 @@ from conftest import DEVICES
 from trajectory_helpers import moving, write_trajectory
 
 from pele_ocl import Grid, Map, read, write_map
-from pele_ocl.atoms.selection.parser import KNOWN
+from pele_ocl.atoms.selection import KNOWN
 from pele_ocl.cli import COMMANDS
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS

@@ -11,11 +11,19 @@ from test_reference_nonbond import relative
 from tolerance import BORN_RADIUS, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, InputError, ParameterError, SolventModel, list_devices
-from pele_ocl.energy import TERMS, VARIANTS, Energy, PositionalRestraint, choose_variant, energy, squares
-from pele_ocl.energy.layout import RowsLayout, SquaresLayout
-from pele_ocl.energy.masks import Masks
-from pele_ocl.opencl import Device, Queue
-from pele_ocl.opencl.building import GroupTooLargeError
+from pele_ocl.energy import (
+    TERMS,
+    VARIANTS,
+    Energy,
+    Masks,
+    PositionalRestraint,
+    RowsLayout,
+    SquaresLayout,
+    choose_variant,
+    energy,
+    squares,
+)
+from pele_ocl.opencl import Device, GroupTooLargeError, Queue
 from pele_ocl.pairs import nonbonded_pairs
 from pele_ocl.plan import passes
 from pele_ocl.reference.energy import energy as reference

@@ -11,8 +11,7 @@ from test_reference_nonbond import relative
 from tolerance import ENERGY, GRADIENT
 
 from pele_ocl import InputError, SolventModel
-from pele_ocl.energy import TERMS, Energy, PositionalRestraint, energy
-from pele_ocl.energy.layout import SquaresLayout
+from pele_ocl.energy import TERMS, Energy, PositionalRestraint, SquaresLayout, energy
 
 NOISE = np.random.default_rng(5).normal(0, 0.3, (150, 3))
 
@@ -147,3 +146,18 @@ def test_terms_that_do_not_fit(terms, message):
 def test_force_constants_are_numbers(constant):
     with pytest.raises(InputError, match=r"a number of kcal/mol/A\^2, 0 or more, is needed"):
         PositionalRestraint(constant)
+
+
+def test_a_term_may_call_its_queue_by_the_former_name(device):
+    """Terms of users that say `context.run` go on for a release, with a warning."""
+
+    class Former(PositionalRestraint):
+        def launches(self, context, index):
+            assert context.run is context.queue
+            return super().launches(context, index)
+
+    atoms, moved = moved_chain()
+    present = Energy(atoms, terms=[PositionalRestraint(7.5)], device=device).evaluate(moved.positions)
+    with pytest.warns(DeprecationWarning, match=r"TermContext\.run is now TermContext\.queue"):
+        former = Energy(atoms, terms=[Former(7.5)], device=device).evaluate(moved.positions)
+    assert former.total == present.total

@@ -12,22 +12,24 @@ from forcefield_helpers import SAMPLES, needs_samples
 
 import pele_ocl
 from pele_ocl.errors import FormatError, InputError
-from pele_ocl.explore import Settings
-from pele_ocl.explore.control import read_simulation
-from pele_ocl.explore.control.blocks import (
+from pele_ocl.explore import Settings, changed, changing_blocks
+from pele_ocl.explore.control import (
     ANM_MINIMIZER,
     AnmBlock,
+    BoxBlock,
+    ConstraintBlock,
     MinimizerBlock,
     PeleParameters,
     PerturbationBlock,
     SideChainBlock,
+    box_of,
+    constraint_terms,
+    moves_of,
+    parse_condition,
+    read_simulation,
+    selected,
+    settings_of,
 )
-from pele_ocl.explore.control.building import box_of, constraint_terms
-from pele_ocl.explore.control.conditions import parse_condition
-from pele_ocl.explore.control.explorers import moves_of, settings_of
-from pele_ocl.explore.control.selections import selected
-from pele_ocl.explore.control.simulation import BoxBlock, ConstraintBlock
-from pele_ocl.explore.sensors import changed, changing_blocks
 
 
 @pytest.fixture
@@ -83,10 +85,8 @@ def test_names_are_read_in_any_case(task):
         ({"task_metrics": [{"type": "hbond"}], "task_parametersChanges": None}, "metrics[0] of the type hbond"),
         ({"Perturbation": {"perturbationType": "metropolis"}}, "perturbationType metropolis"),
         ({"ANM": {"parameters": {"decayConstant": 2}}}, "ANM.parameters.decayConstant"),
-        ({"SideChainPrediction": {"sideChainMinimizer": {}}}, "SideChainPrediction.sideChainMinimizer"),
         ({"SideChainPrediction": {"algorithm": "boltzmannSampling"}}, "boltzmannSampling"),
         ({"constraints": [{"type": "constrainDistanceToCOM"}]}, "constrainDistanceToCOM"),
-        ({"PeleTasks": [{}, {}]}, "PeleTasks with 2 tasks"),
     ],
 )
 def test_what_is_not_done_is_refused_by_name(tmp_path, changes, named):

@@ -11,8 +11,9 @@ from explore_helpers import small_complex
 from test_minimize import PEPTIDE
 
 from pele_ocl import FormatError, InputError
-from pele_ocl.atoms.bond_paths import exclusions
+from pele_ocl.atoms import exclusions
 from pele_ocl.explore import (
+    SMALL,
     Cylinder,
     Perturbation,
     Prism,
@@ -21,23 +22,22 @@ from pele_ocl.explore import (
     Sphere,
     Spheres,
     Walk,
-    flexible_ligand,
-    flexible_residues,
-    perturbation,
-    read_rot_assign,
-    screen,
-)
-from pele_ocl.explore.philox import philox, uniform
-from pele_ocl.explore.rigid import (
-    SMALL,
     directions_about,
     drawn_moves,
     euler_angles,
+    flexible_ligand,
+    flexible_residues,
+    is_close,
     lengths,
+    perturbation,
     random_directions,
     random_frames,
+    read_rot_assign,
     rotations_of,
+    screen,
+    uniform,
 )
+from pele_ocl.explore.philox import philox
 
 N = 20_000
 WORDS = [philox((7, 11 + k), (np.arange(N), 0, 0, 0)) for k in range(3)]
@@ -220,6 +220,36 @@ def clashes(walk, x: np.ndarray) -> np.ndarray:
     return (r < least).any(axis=1)
 
 
+def test_atoms_near_points_are_numpys():
+    rng = np.random.default_rng(3)
+    x, points = 20 * rng.random((400, 3)), 5 + 8 * rng.random((12, 3))
+    r = np.linalg.norm(x[:, None] - points, axis=2).min(axis=1)
+    for radius in (0.0, 3.0, 6.0, 1000.0):
+        np.testing.assert_array_equal(is_close(x, points, radius), r <= radius)
+    assert 0 < is_close(x, points, 3.0).sum() < is_close(x, points, 6.0).sum() < 400
+
+
+def test_the_nearest_receptor_atom_is_numpys(device):
+    walk = walk_of(device)
+    for x in (walk.atoms.positions, put_inside(walk), walk.atoms.positions * (1, 1, 3)):
+        r = np.linalg.norm(x[walk.receptor][:, None] - x[walk.ligand], axis=2).min()
+        assert walk.nearest(x) == pytest.approx(r, abs=1e-12)
+
+
+def test_moves_are_drawn_for_each_row_alone(device):
+    """Rows with settings of their own: the same draws together and alone."""
+    walk = walk_of(device, 3, trials=4)
+    walk.settings[1].translation_range, walk.settings[1].rotation_scaling, walk.settings[2].trials = 3.0, 0.3, 6
+    steering = {0: None, 1: np.array([0.0, 0.0, 1.0]), 2: None}
+    together = drawn_moves(walk, [0, 1, 2], np.arange(5), steering, "centered")
+    for row in (0, 1, 2):
+        alone = drawn_moves(walk, [row], np.arange(5), steering, "centered")[row]
+        np.testing.assert_array_equal(together[row].rotations, alone.rotations)
+        np.testing.assert_array_equal(together[row].translations, alone.translations)
+        assert len(alone.translations) == walk.settings[row].trials
+    assert np.linalg.norm(together[1].translations, axis=2).min() > 2.2
+
+
 def test_the_screen_is_numpys(device):
     """Without turns the first try of each trial without clashes is taken, whatever a launch has of them."""
     walk = walk_of(device, translation_range=8.0)
@@ -230,7 +260,7 @@ def test_the_screen_is_numpys(device):
     x = put_inside(walk)[None]
     move._screen.begin([0], x, move._reach(walk, [0], x))
     found = move._poses(walk, [0], {0: walk.center(x[0])}, {0: None})[0]
-    center, drawn = walk.center(x[0]), drawn_moves(walk, 0, np.arange(40), None, "centered")
+    center, drawn = walk.center(x[0]), drawn_moves(walk, [0], np.arange(40), {0: None}, "centered")[0]
     for trial, tried in enumerate(found.tolist()):
         expected = -1
         for k in range(40):

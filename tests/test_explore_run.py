@@ -21,20 +21,21 @@ from test_cli import error_of, on_the_chosen_device, run
 from test_records import CHECK
 
 import pele_ocl
+from pele_ocl.__main__ import run_as_explore
 from pele_ocl.binding.pele import find_run, read_report
 from pele_ocl.cli.explore import ExploreLine
 from pele_ocl.cli.explore_page import write_pages
-from pele_ocl.cli.launchers import launched
+from pele_ocl.cli.launchers import launched, local_rank
 from pele_ocl.errors import FormatError, InputError
+from pele_ocl.explore import PelePdb, numbered, report_head, report_row
 from pele_ocl.explore.control import read_simulation
-from pele_ocl.explore.reports import numbered, report_head, report_row
-from pele_ocl.explore.trajectory import PelePdb
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs.explore import Exploration, Steps
+from pele_ocl.jobs import Exploration, Shard, Steps, ends_of, said_of, task_seed
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
 FILES = ("report_1", "report_2", "trajectory_1.pdb", "trajectory_2.pdb", "log_1.txt", "log_2.txt", "final_1.pdb")
+LIGAND = {"chains": {"names": ["L"]}}
 NAMES = {"Binding Energy", "sasaLig", "ligandRMSD"}
 
 
@@ -120,8 +121,9 @@ def test_rows_are_the_energies_of_their_models(whole, control):
 
 
 def test_the_journal_has_a_record_a_step(whole):
-    head, *lines = map(json.loads, (whole / "explore.jsonl").read_text().splitlines())
+    head, *lines, end = map(json.loads, (whole / "explore.jsonl").read_text().splitlines())
     assert head["journal"] == "explore"
+    assert [own["steps"] for own in end["explorers"]] == [4, 4]
     assert [line["step"] for line in lines] == [0, 1, 2, 3, 4]
     assert lines[-1]["accepted"] == [len(read_report(whole / f"report_{k}")) - 1 for k in (1, 2)]
     assert not (whole / "explore.state").exists()
@@ -254,6 +256,172 @@ def test_explorers_exit_by_conditions(tmp_path):
         assert len(read_report(tmp_path / "out" / f"report_{number}")) <= 2
 
 
+def test_what_rows_say_is_in_the_record(tmp_path, monkeypatch):
+    """Minimisations that a limit ended, an explorer that exits, a row that fails."""
+    monkeypatch.chdir(tmp_path)
+    minimizer = {"parameters": {"MinimumRMS": 1e-3, "MaximumNewtonIterations": 2, "MaximumMinimizationIterations": 1}}
+    conditions = ["numberOfAcceptedPeleSteps >= 1"]
+    changes = {"Minimizer": minimizer, "task_exitConditions": conditions, "task_parametersChanges": None}
+    write_run(tmp_path, settings(PELE_Parameters={"anmFrequency": 0, "temperature": 1e6}, **changes))
+    done = run("explore", "pele.conf", "-o", "out", "--precision", "float64", "--json")
+    (explorer,) = json.loads(done.stdout)["explorers"]
+    limited = {"text": "the minimisation did not converge (iterations)", "steps": [1]}
+    assert explorer["notes"] == [
+        limited, {"text": "ended before this step, because a condition to exit holds", "steps": [2]},
+    ]  # fmt: skip
+    assert explorer["failures"] == []
+    assert "Note: the minimisation did not converge (iterations), in 1 step" in done.stderr
+    assert (tmp_path / "out" / "log_1.txt").read_text().endswith("; the minimisation did not converge (iterations)\n")
+
+
+def test_failures_of_steps_are_said(control, monkeypatch):
+    def fail(self, walk, rows):
+        walk.failures[rows[-1]] = "it broke"
+
+    monkeypatch.setattr("pele_ocl.explore.Minimization.apply", fail)
+    found = exploration(control, control.parent / "failing", 2, steps=2)
+    list(found.run())
+    assert {number: said.failures for number, said in said_of([found.files.journal]).items()} == {
+        2: {"it broke": [1, 2]}
+    }
+
+
+def test_files_of_an_earlier_run_are_removed_and_told(tmp_path):
+    control, folder = write_run(tmp_path), tmp_path / "out"
+    list(exploration(control, folder, 3, steps=0).run())
+    (folder / "report_9").write_text("another's\n")
+    assert len(list(folder.glob("*_3*"))) == 6
+    fewer = exploration(control, folder, 2, steps=0)
+    list(fewer.run())
+    assert fewer.notes[-1].endswith("the files of explorers 3 to 3 of an earlier run there were removed")
+    assert not list(folder.glob("*_3*"))
+    assert sorted(path.name for path in folder.glob("report_*")) == ["report_1", "report_2", "report_9"]
+
+
+# Several processes
+
+
+def test_parts_have_the_files_of_the_whole(tmp_path):
+    """Two parts of three explorers, of two complexes; each part goes on by itself."""
+    control = write_run(tmp_path)
+    complexes = [write_complex(tmp_path / f"complex_{k}.pdb", shift) for k, shift in enumerate((0.0, 4.0))]
+    options = {"complexes": complexes, "steps": 2}
+    whole = exploration(control, tmp_path / "whole", 3, **options)
+    list(whole.run())
+    parts = [exploration(control, tmp_path / "parts", 3, part=Shard(k, 2), **options) for k in (2, 1)]
+    assert [own.numbers for part in parts for own in part.groups] == [[2, 3], [1]]
+    first = parts[0].run(state_seconds=0)
+    next(first), next(first)
+    first.close()
+    with pytest.raises(FormatError, match=r"explore.2of2.jsonl: this run was of 2 parts; go on with as many"):
+        next(exploration(control, tmp_path / "parts", 3, **options).run(resume=True))
+    list(exploration(control, tmp_path / "parts", 3, part=Shard(2, 2), **options).run(resume=True))
+    list(parts[1].run())
+    for path in sorted((tmp_path / "whole").glob("*_*")):
+        assert path.read_bytes() == (tmp_path / "parts" / path.name).read_bytes(), path.name
+    journals = [part.files.journal for part in parts]
+    ends = [[own["energy"] for own in ends_of(of)[0]] for of in (journals, [whole.files.journal])]
+    assert ends[0] == ends[1]
+    list(exploration(control, tmp_path / "parts", 3, **options).run())
+    assert not any(path.exists() for path in journals)
+
+
+def test_processes_of_a_launcher_share_explorers(tmp_path, monkeypatch):
+    """Three processes of mpirun, of which two have a part; the third has nothing to do."""
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path)
+    words = ("explore", "pele.conf", "-n", "4", "--steps", "0", "--precision", "float64", "--ranks", "2", "-o", "out")
+    assert "--ranks 2 needs as many processes, by mpirun or srun; there are 1" in run(*words, code=2).output
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    for rank in ("0", "1", "2"):
+        monkeypatch.setenv("OMPI_COMM_WORLD_RANK", rank)
+        monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", rank)
+        assert ("2 explorers of 129 atoms" in run(*words).output) is (rank != "2")
+    assert sorted(path.name for path in (tmp_path / "out").glob("report_*")) == [f"report_{k}" for k in (1, 2, 3, 4)]
+    assert (tmp_path / "out" / "explore.2of2.html").exists()
+
+
+def test_the_program_of_a_launcher_runs_where_it_has_a_part(monkeypatch):
+    ran = []
+    monkeypatch.setattr("pele_ocl.__main__.run", lambda: ran.append(sys.argv[1]))
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    for rank, words, times in (("0", [], 1), ("1", [], 1), ("1", ["--ranks", "2"], 2), ("2", ["--ranks=2"], 3)):
+        monkeypatch.setenv("OMPI_COMM_WORLD_RANK", rank)
+        monkeypatch.setattr("sys.argv", ["pele-ocl-explore", "pele.conf", *words])
+        run_as_explore()
+        assert ran == ["explore"] * times
+
+
+def test_seeds_of_the_clock_are_refused_to_parts(tmp_path):
+    control = write_run(tmp_path, settings(RandomGenerator=None))
+    with pytest.raises(InputError, match="names no seed, and processes need the same; give one, by --seed"):
+        exploration(control, tmp_path / "out", part=Shard(1, 2))
+
+
+@pytest.mark.slow
+def test_workers_write_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path)
+    words = ("explore", "pele.conf", "-n", "4", "--precision", "float64", "--json")
+    here, there = (json.loads(run(*words, "-o", *more).stdout) for more in (("here",), ("there", "--workers", "2")))
+    assert [own["energy"] for own in here["explorers"]] == [own["energy"] for own in there["explorers"]]
+    for path in sorted(Path("here").glob("*_*")):
+        assert path.read_bytes() == Path("there", path.name).read_bytes(), path.name
+    assert (
+        len(json.loads(run(*words[:-1], "-o", "there", "--resume", "--workers", "2", "--json").stdout)["explorers"])
+        == 4
+    )
+
+
+def test_launchers_tell_the_number_on_a_host():
+    assert local_rank({}) == 0
+    assert local_rank({"SLURM_LOCALID": "3"}) == 3
+
+
+# Tasks
+
+
+@pytest.fixture(scope="module")
+def two_tasks(tmp_path_factory) -> Path:
+    """Control file of a task that ends with its first accepted step, and one that has another metric."""
+    last = {
+        "PELE_Parameters": {"numberOfPeleSteps": 2},
+        "metrics": [{"type": "distanceToPoint", "tag": "away", "point": [0, 0, 0], "atoms": LIGAND}],
+    }  # fmt: skip
+    whole = settings(task_exitConditions=["numberOfAcceptedPeleSteps >= 1"])
+    whole["commands"][0]["PeleTasks"].append(last)
+    return write_run(tmp_path_factory.mktemp("tasks"), whole)
+
+
+def test_tasks_are_run_one_after_the_other(two_tasks):
+    folder = two_tasks.parent / "whole"
+    found = list(exploration(two_tasks, folder).run())
+    records = [json.loads(line) for line in (folder / "explore.jsonl").read_text().splitlines()[1:-1]]
+    for k in (0, 1):
+        report = read_report(folder / f"report_{k + 1}")
+        assert report.names[4:] == ("Binding Energy", "sasaLig", "ligandRMSD", "away")
+        rows = [(row[0], int(row[1]), int(row[2]), row[4] == "nan", row[7] == "nan") for row in report.rows]
+        first = next(record["step"] for record in records[1:] if record["is_accepted"][k])
+        assert rows[:2] == [("1", 0, 0, False, True), ("1", first, 1, False, True)]
+        assert rows[2:] == [("2", rows[j][1], j, True, False) for j in range(2, len(rows))]
+        assert first + 2 == found[-1].tried[k]
+        log = (folder / f"log_{k + 1}.txt").read_text().splitlines()[1:]
+        assert [line.split(":")[0] for line in log] == [f"step {step}" for step in range(1, first + 3)]
+    again = exploration(two_tasks, two_tasks.parent / "again").run(state_seconds=0)
+    while next(again).step < len(found) - 2:  # into the second task
+        pass
+    again.close()
+    list(exploration(two_tasks, two_tasks.parent / "again").run(resume=True))
+    assert contents(folder) == contents(two_tasks.parent / "again")
+
+
+def test_tasks_have_random_numbers_of_their_own(two_tasks):
+    """Both tasks begin with step 1 of their frequencies, and draw other moves."""
+    keys = {task_seed(seed, number) for seed in range(50) for number in range(20)}
+    assert len(keys) == 50 * 20
+    assert task_seed(7, 0) == 7
+
+
 # Complexes
 
 
@@ -280,7 +448,7 @@ def test_different_molecules_are_explored_one_after_the_other(tmp_path):
     names = [
         json.loads(line).get("structure") for line in (tmp_path / "out" / "explore.jsonl").read_text().splitlines()
     ]
-    assert names == [None, "step 0", "step 1", "molecule 2, step 0", "molecule 2, step 1"]
+    assert names == [None, "step 0", "step 1", "molecule 2, step 0", "molecule 2, step 1", "end"]
 
 
 def test_molecules_that_are_done_are_told_of_again(tmp_path):
@@ -411,7 +579,9 @@ def test_progress_tells_what_matters(monkeypatch):
     for step, accepted in ((0, [0, 0]), (2, [1, 2])):
         is_new = np.zeros(2, bool)
         line.tell(
-            Steps(step, 8, (1, 2), np.array([step, step]), np.array(accepted), energies, columns, binding, is_new, {})
+            Steps(
+                step, 8, (1, 2), np.array([step, step]), np.array(accepted), energies, columns, binding, is_new, {}, {}
+            )
         )
     assert (
         line.told(0.25, 36.0)

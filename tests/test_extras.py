@@ -15,7 +15,7 @@ from pele_ocl import PeleError
 from pele_ocl.bench import installed
 from pele_ocl.bench.installed import AbsentError
 from pele_ocl.extras import extra
-from pele_ocl.jobs.connecting import connected
+from pele_ocl.jobs import connected
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "pele_ocl").rglob("*.py"))

@@ -6,7 +6,8 @@ from test_cli import on_the_chosen_device, run
 
 from pele_ocl import InputError
 from pele_ocl.bench import fft as bench
-from pele_ocl.potmap.mesh.fft import FFT_ENGINE, FFT_VARIANTS, fft
+from pele_ocl.potmap.mesh import FFT_ENGINE, FFT_VARIANTS
+from pele_ocl.potmap.mesh.fft import fft
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from pele_ocl import Atoms, FormatError, Labels, read
-from pele_ocl.formats import Ion, read_structure, write_pdb_with_ions
-from pele_ocl.formats.pdb import residue_number
-from pele_ocl.formats.pdb_writing import hybrid36
+from pele_ocl.formats import Ion, hybrid36, read_structure, residue_number, write_pdb_with_ions
 from pele_ocl.paths import shipped
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"

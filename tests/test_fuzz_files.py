@@ -23,8 +23,7 @@ import pytest
 
 from pele_ocl import Atoms, Grid, Map, read, read_conformations, selection, write_map
 from pele_ocl.atoms import Topology
-from pele_ocl.binding.mmpbsa.files import read_index
-from pele_ocl.binding.mmpbsa.namelists import read_input
+from pele_ocl.binding.mmpbsa import read_index, read_input
 from pele_ocl.errors import PeleError
 from pele_ocl.forcefield import read_control, read_links, read_obc, read_template
 from pele_ocl.formats import (

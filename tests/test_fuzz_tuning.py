@@ -18,8 +18,18 @@ from conftest import DEVICES
 
 from pele_ocl import FormatError, tuning
 from pele_ocl.bench.tune import VARIANTS
-from pele_ocl.tuning import RULES, SIZES, BestChoice, Choice, Entry, TuningWarning, choices_for, store
-from pele_ocl.tuning.findings import as_json, versions
+from pele_ocl.tuning import (
+    RULES,
+    SIZES,
+    BestChoice,
+    Choice,
+    Entry,
+    TuningWarning,
+    as_json,
+    choices_for,
+    store,
+    versions,
+)
 
 DEVICE = DEVICES[0]
 MUTATIONS = int(os.environ.get("PELE_OCL_FUZZ", "200"))

@@ -7,11 +7,9 @@ from conftest import random_atoms, random_pairs
 from test_reference_energy import bonded
 
 from pele_ocl import Nonbond, PositionalRestraint, Solvent, SolventModel
-from pele_ocl.energy import Energy, squares
-from pele_ocl.energy.layout import SquaresLayout
+from pele_ocl.energy import Energy, SquaresLayout, squares
 from pele_ocl.nonbond import rows
-from pele_ocl.solvent import passes
-from pele_ocl.solvent.layout import SolventLayout
+from pele_ocl.solvent import SolventLayout, passes
 from pele_ocl.variant import Machine
 
 TURNS = 20

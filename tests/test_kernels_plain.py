@@ -13,10 +13,8 @@ from conftest import DEVICES
 
 from pele_ocl import DeviceError, InputError, read, solvent
 from pele_ocl.cli import main
-from pele_ocl.kernels import KERNELS, plain_kernel
-from pele_ocl.kernels.declarations import needed
-from pele_ocl.kernels.preprocessing import Preprocessor
-from pele_ocl.opencl.building import Program
+from pele_ocl.kernels import KERNELS, Preprocessor, needed, plain_kernel
+from pele_ocl.opencl import Program
 from pele_ocl.paths import shipped
 
 DEVICE = DEVICES[0]

@@ -9,8 +9,7 @@ import pytest
 from test_minimize import PEPTIDE, VACUUM, shaken
 
 from pele_ocl import InputError, Minimizer, energy, minimize_many
-from pele_ocl.minimize import bond_lengths
-from pele_ocl.minimize.bond_lengths import BondLengths
+from pele_ocl.minimize import BondLengths, bond_lengths
 
 ALL = np.ones(len(PEPTIDE), bool)
 LENGTHS = BondLengths.of(PEPTIDE)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 import pele_ocl
 from pele_ocl import Atoms, Minimizer, PositionalRestraint, SolventModel
 from pele_ocl.atoms import HarmonicImpropers, UreyBradley, elements_of
-from pele_ocl.minimize.preconditioner import BLOCK, FIRST_STIFFNESS, HALF, REACH, REST, SIDE, block_order
-from pele_ocl.minimize.seats import PlanSeats, Seated
-from pele_ocl.opencl.interface import StepState
+from pele_ocl.minimize import BLOCK, FIRST_STIFFNESS, HALF, REACH, REST, SIDE, PlanSeats, Seated, block_order
+from pele_ocl.opencl import StepState
 from pele_ocl.paths import shipped
 from pele_ocl.reference.bonded import angle, distance, torsion
 from pele_ocl.units import KJ_PER_MOL_NM

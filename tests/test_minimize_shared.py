@@ -24,8 +24,7 @@ from pele_ocl import (
 from pele_ocl.engine import launching
 from pele_ocl.errors import DeviceMemoryError
 from pele_ocl.minimize import iteration, many, shared
-from pele_ocl.opencl import Device, packing
-from pele_ocl.opencl.signature import Parameter
+from pele_ocl.opencl import Device, Parameter, packing
 
 MOLECULES = [PEPTIDE[:n].moved(shaken(0.1, n, PEPTIDE[:n])) for n in (88, 30, 57, 41)]
 

@@ -16,13 +16,8 @@ from test_interop_files import ETHANE, PLACES
 
 import pele_ocl
 from pele_ocl import Atoms, Binding, InputError
-from pele_ocl.binding.alanine import mutable_residues, to_alanine
-from pele_ocl.binding.amber import amber_terms
-from pele_ocl.binding.mmpbsa.files import read_index
-from pele_ocl.binding.mmpbsa.mutants import mutant_of, mutated_residue
-from pele_ocl.binding.mmpbsa.namelists import read_input
-from pele_ocl.binding.mmpbsa.residues import backbone
-from pele_ocl.binding.mmpbsa.sources import parts_by_topologies
+from pele_ocl.binding import amber_terms, mutable_residues, to_alanine
+from pele_ocl.binding.mmpbsa import backbone, mutant_of, mutated_residue, parts_by_topologies, read_index, read_input
 from pele_ocl.cli import main
 from pele_ocl.inputfile import InputFile
 from pele_ocl.solvent_model import SolventModel
@@ -142,7 +137,7 @@ def test_decomposition_as_text_has_the_numbers_of_the_csv(folder: Path) -> None:
     ("given", "sentence"),
     [
         ("&general\n/\n", "it has no &gb and no &pb"),
-        ("&general\n/\n&pb\n radiopt=1\n/\n", "radiopt=1 of &pb is not done here"),
+        ("&general\n/\n&pb\n radiopt=2\n/\n", "radiopt=2 of &pb is not done here"),
         ("&general\n/\n&pb\n inp=2\n/\n", "inp=2 of &pb is not done here"),
         ("&general\n/\n&pb\n sander_apbs=1\n/\n", "sander_apbs=1 of &pb is not done here"),
         ("&general\n/\n&pb\n memopt=1\n/\n", "memopt=1 of &pb is not done here"),

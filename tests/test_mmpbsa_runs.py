@@ -16,7 +16,7 @@ from mmpbsa_helpers import DECOMP, GB, M, call, parts, rows_of, shares_of, terms
 from test_interop_files import ETHANE, PLACES
 
 import pele_ocl
-from pele_ocl.binding.alanine import to_alanine
+from pele_ocl.binding import to_alanine
 from pele_ocl.cli import main
 from pele_ocl.solvent_model import SolventModel
 

@@ -22,10 +22,7 @@ from pele_ocl.formats import Content, read_b_factors, read_structure, write_conf
 from pele_ocl.inputfile import read_file
 from pele_ocl.jobs import Journal, RelaxSpec
 from pele_ocl.paths import shipped
-from pele_ocl.relax import PROTOCOLS, Violation, Violations, topologies
-from pele_ocl.relax.hydrogens import completed, tautomers
-from pele_ocl.relax.placing import Placing
-from pele_ocl.relax.stereochemistry import residue_bounds
+from pele_ocl.relax import PROTOCOLS, Placing, Violation, Violations, completed, residue_bounds, tautomers, topologies
 
 STRUCTURES = shipped("data") / "structures"
 HEXAPEPTIDE = STRUCTURES / "hexapeptide.pdb"

@@ -23,9 +23,8 @@ from conftest import DEVICES, random_atoms
 
 from pele_ocl import Energy, read, solvent
 from pele_ocl.errors import CacheWarning, DeviceError, KernelBuildError
-from pele_ocl.opencl import Device, Queue, building, cache, get_device, handles
+from pele_ocl.opencl import Device, Parameter, Queue, building, cache, get_device, handles
 from pele_ocl.opencl.runtimes import platforms
-from pele_ocl.opencl.signature import Parameter
 from pele_ocl.paths import shipped
 
 BINARY = bytes(range(256)) * 4

@@ -26,8 +26,7 @@ from conftest import DEVICES
 
 from pele_ocl import list_devices
 from pele_ocl.errors import CacheWarning
-from pele_ocl.opencl import Device, Queue, building, cache
-from pele_ocl.opencl.cache import CHECKSUM_BYTES, CachedProgram
+from pele_ocl.opencl import CHECKSUM_BYTES, CachedProgram, Device, Queue, building, cache
 from pele_ocl.opencl.runtimes import platforms
 from pele_ocl.paths import shipped
 

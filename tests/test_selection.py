@@ -13,11 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from pele_ocl import Atoms, InputError, Labels, ParameterError, read, selection
-from pele_ocl.atoms.selection import Composition, Selection, parser, residue_kinds
-from pele_ocl.atoms.selection.nearby import near
+from pele_ocl.atoms.selection import Composition, Selection, near, parser, residue_kinds
 from pele_ocl.cli import main
 from pele_ocl.cli.reader import selection_of
-from pele_ocl.gb_models.elements import is_nucleic
+from pele_ocl.gb_models import is_nucleic
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 

@@ -17,8 +17,7 @@ from pele_ocl.binding.pele import PoseEvaluator
 from pele_ocl.energy import VARIANTS
 from pele_ocl.errors import ParameterError
 from pele_ocl.forcefield import ForceField
-from pele_ocl.pairs import all_pairs
-from pele_ocl.pairs.dielectric import inverse_dielectrics
+from pele_ocl.pairs import all_pairs, inverse_dielectrics
 from pele_ocl.reference import energy as definition
 from pele_ocl.reference import sgb
 

@@ -14,6 +14,8 @@ import pele_ocl
 from pele_ocl import Atoms, Ensemble, FormatError, InputError, SolventModel
 from pele_ocl.explore import (
     Explorer,
+    PredictionArrays,
+    RotamerChain,
     RotamerLibrary,
     Settings,
     SideChainPredictor,
@@ -21,10 +23,10 @@ from pele_ocl.explore import (
     predict_side_chains,
     read_side_file,
     side_chain_tables,
+    side_chains_of,
+    torsions_at,
 )
-from pele_ocl.explore.rotations import RotamerChain, side_chains_of, torsions_at
-from pele_ocl.explore.side_chains import PredictionArrays
-from pele_ocl.pairs.dielectric import inverse_dielectrics
+from pele_ocl.pairs import inverse_dielectrics
 from pele_ocl.paths import shipped
 
 VACUUM = SolventModel(gb="none")
@@ -243,6 +245,20 @@ def test_all_side_chains_are_rebuilt(device):
     assert chi1_share(atoms, x, chains) >= 0.75
 
 
+def test_side_chains_that_cannot_but_clash_are_told(device):
+    """A carbon of the backbone lies beside the C-beta of one side chain, in the second of two rows."""
+    atoms = structure("hexapeptide")
+    chains = side_chains_of(atoms)
+    rows = Ensemble(atoms, 2, device=device, gradient=False)
+    crowded = atoms.positions.copy()
+    far = next(i for i in range(len(atoms))[::-1] if atoms.labels.names[i] == "CA")
+    crowded[far] = crowded[chains[0].torsions[0, 2]] + 0.3
+    rows.positions[1] = crowded
+    rows.evaluate()
+    found = SideChainPredictor(rows, atoms, chains).predict([0, 1], [[1, 0], [1, 0]])
+    assert (found[0].clashing, found[1].clashing) == ((), (0,))
+
+
 def test_rows_do_not_see_each_other(device):
     atoms = structure("hexapeptide")
     chains = side_chains_of(atoms)
@@ -251,8 +267,9 @@ def test_rows_do_not_see_each_other(device):
     together = Ensemble(atoms, 4, device=device, gradient=False)
     together.positions[[1, 2, 3]] = starts
     together.evaluate()
-    sweeps = SideChainPredictor(together, atoms, chains).predict([3, 1, 2], [orders[2], orders[0], orders[1]])
-    assert max(sweeps.values()) >= 2
+    found = SideChainPredictor(together, atoms, chains).predict([3, 1, 2], [orders[2], orders[0], orders[1]])
+    assert max(of.sweeps for of in found.values()) >= 2
+    assert not any(of.clashing for of in found.values())
     for k in range(3):
         alone = Ensemble(atoms, device=device, gradient=False)
         alone.positions[0] = starts[k]
@@ -289,6 +306,24 @@ def test_the_move_takes_what_is_near(device):
     assert moved
     gaps = np.linalg.norm(atoms.positions[:, None] - atoms.positions[ligand], axis=2).min(axis=1)
     assert moved <= set(atoms.labels.residue_index[gaps <= 7.0].tolist()) - {0, 5}
+
+
+def test_predicted_side_chains_are_minimised_alone(device):
+    """PELE's sideChainMinimizer: the atoms that turn, and no others."""
+    atoms = structure("hexapeptide")
+    ligand = np.flatnonzero(atoms.labels.residue_index == 5)
+    settings = Settings(side_chain_radius=7.0, side_chain_frequency=1, near_only=False, temperature=1e9)
+    found = {}
+    for minimizer in (None, {"method": "newton", "tolerance": 0.1, "max_iterations": 60}):
+        move = SideChains(minimizer=minimizer)
+        options = {"removes_bulk": False, "device": device, "model": VACUUM}  # else Born radii are held meanwhile
+        explorer = Explorer(atoms, ligand, [move], settings=settings, **options)
+        (step,) = explorer.run(1)
+        found[minimizer is not None] = step.proposed, step.positions
+    assert found[True][0] < found[False][0] - 0.5
+    turning = np.concatenate([of.moved for of in side_chains_of(atoms)])
+    others = np.setdiff1d(np.arange(len(atoms)), turning)
+    np.testing.assert_allclose(found[True][1][others], atoms.positions[others], atol=1e-5)
 
 
 def test_what_cannot_be_predicted_is_refused():

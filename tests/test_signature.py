@@ -7,11 +7,7 @@ import pytest
 from conftest import random_atoms, random_pairs
 
 from pele_ocl import Energy, InputError, Nonbond, PositionalRestraint, Solvent, minimize
-from pele_ocl.opencl import Device, Queue, cache
-from pele_ocl.opencl.interface import PAIR_MODEL, REACHES
-from pele_ocl.opencl.kernel import get_kernel
-from pele_ocl.opencl.recording import RecordingQueue
-from pele_ocl.opencl.signature import Signature
+from pele_ocl.opencl import PAIR_MODEL, REACHES, Device, Queue, RecordingQueue, Signature, cache, get_kernel
 
 KERNEL = "energy/terms/restraint.cl", "restrain"
 MACROS = {"FIXED_BITS": 0, "GRADIENT": 1, "MORE_TERMS": 1, "GROUPED_TERMS": 0}

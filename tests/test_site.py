@@ -18,6 +18,7 @@ import pele_ocl
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 GALLERY = sorted(page for page in (DOCS / "gallery").glob("*.md") if page.stem != "README")
+LONG = {"dihedrals"}  # pages whose cells take a minute
 
 
 def extension(name: str) -> ModuleType:
@@ -102,6 +103,18 @@ def test_docstrings_become_what_sphinx_reads():
     assert "\n".join(lines) == REST
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_formulas_are_typeset(page):
+    """No indented block is a formula in plain letters; what opens in TeX closes again."""
+    text = page.read_text()
+    without_code = re.sub(r"^( *)(```+).*?^ *\2$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert not re.findall(r"^ {4}\S.*[Σ√∂∇²³ρφΔ·].*$", without_code, re.MULTILINE)
+    for formula in re.findall(r"^ *```math\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE):
+        assert formula.count("{") == formula.count("}"), formula
+        assert len(re.findall(r"\\left(?![a-z])", formula)) == len(re.findall(r"\\right(?![a-z])", formula)), formula
+        assert formula.count(r"\begin") == formula.count(r"\end"), formula
+
+
 @pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
 def test_notebooks_take_what_there_is(page):
     """Their Python is sound, short, and names public things."""
@@ -116,7 +129,22 @@ def test_notebooks_take_what_there_is(page):
                 assert node.attr in [*pele_ocl.__all__, "ase"]
 
 
-@pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
+def test_the_gallery_shows_each_page_small():
+    """A thumbnail for each page and no other; a few hundred pixels wide, small files."""
+    index = (DOCS / "gallery" / "README.md").read_text()
+    thumbnails = sorted((DOCS / "gallery" / "thumbnails").glob("*.png"))
+    assert [path.stem for path in thumbnails] == [page.stem for page in GALLERY]
+    for path in thumbnails:
+        assert f"(thumbnails/{path.name})" in index
+        width = int.from_bytes(path.read_bytes()[16:20], "big")
+        assert 200 <= width <= 500
+        assert path.stat().st_size < 100_000
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=page.stem, marks=pytest.mark.slow if page.stem in LONG else ()) for page in GALLERY],
+)
 def test_notebooks_run(page, tmp_path, monkeypatch):
     """Cells of each, one after the other in an empty folder, draw its picture."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -144,7 +172,7 @@ BUILDS = [
 @pytest.mark.parametrize("options", BUILDS)
 def test_the_site_builds_without_a_warning(tmp_path, options):
     """Every page is there and loads nothing from a network; with its notebooks run, each of them has its picture."""
-    for name in ("furo", "myst_nb", "ase", "scipy"):
+    for name in ("furo", "myst_nb", "ase", "scipy", "mathjax"):
         pytest.importorskip(name, reason="the extra `site` is not installed")
     command = [sys.executable, "-m", "sphinx", "-n", "-W", "--keep-going", "-q", "-b", "html", *options, DOCS, tmp_path]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -162,5 +190,9 @@ def test_the_site_builds_without_a_warning(tmp_path, options):
     gather = (tmp_path / "kernels" / "potmap" / "ladder" / "gather-cl.html").read_text()
     assert 'href="../law-clh.html"' in gather
     assert 'href="kernels/potmap/ladder/gather-cl.html"' in (tmp_path / "variants-potmap.html").read_text()
+    solvent = (tmp_path / "theory" / "solvent.html").read_text()
+    assert solvent.count('<div class="math ') == (DOCS / "theory" / "solvent.md").read_text().count("```math") > 10
+    assert 'src="../_static/tex-svg.js' in solvent
+    assert "Apache License" in (tmp_path / "_static" / "LICENSE").read_text()
     assert 'id="pele_ocl.EnergyResult"' in (tmp_path / "api" / "energies.html").read_text()
     assert (tmp_path / "searchindex.js").stat().st_size > 100_000

@@ -17,14 +17,20 @@ from pele_ocl import Atoms, InputError, Nonbond, Solvent, SolventModel, pairs_wi
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
 from pele_ocl.cli.plan_options import accuracy_lines
-from pele_ocl.opencl import Device
-from pele_ocl.opencl.interface import MOMENTS
+from pele_ocl.opencl import MOMENTS, Device
 from pele_ocl.paths import shipped
-from pele_ocl.solvent import VARIANTS, RadiusError, choose_variant
-from pele_ocl.solvent.error import SAMPLE, SampledRadii, sample_of
-from pele_ocl.solvent.layout import SolventLayout
-from pele_ocl.solvent.sharing import shared
-from pele_ocl.solvent.tree_sums import TreeShape, TreeSums
+from pele_ocl.solvent import (
+    SAMPLE,
+    VARIANTS,
+    RadiusError,
+    SampledRadii,
+    SolventLayout,
+    TreeShape,
+    TreeSums,
+    choose_variant,
+    sample_of,
+    shared,
+)
 from pele_ocl.tuning import Choice, trying
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"

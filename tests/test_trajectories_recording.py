@@ -31,11 +31,8 @@ from pele_ocl import Energy, FormatError, Nonbond, PairList, energy_over, trajec
 from pele_ocl.cli.frames.tally import Rate
 from pele_ocl.energy import PositionalRestraint
 from pele_ocl.formats import SparseFile
-from pele_ocl.trajectories import streaming
-from pele_ocl.trajectories.energies import recorded
-from pele_ocl.trajectories.fingerprints import sha256_of
+from pele_ocl.trajectories import FrameResults, recorded, sha256_of, streaming
 from pele_ocl.trajectories.recording import RECORDERS, text
-from pele_ocl.trajectories.streaming import FrameResults
 
 ROOT = Path(__file__).parent.parent
 SUFFIXES = tuple(RECORDERS)

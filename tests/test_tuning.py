@@ -15,10 +15,21 @@ from pele_ocl import DeviceError, Energy, Grid, InputError, Nonbond, pairs_withi
 from pele_ocl.bench import tune
 from pele_ocl.bench.tune import VARIANTS
 from pele_ocl.opencl import Device
-from pele_ocl.potmap.blocking import Blocking
-from pele_ocl.solvent.layout import SolventLayout
-from pele_ocl.tuning import RULES, SIZES, BestChoice, Choice, Entry, TuningWarning, choices_for, offered, store
-from pele_ocl.tuning.findings import as_json, versions
+from pele_ocl.potmap import Blocking
+from pele_ocl.solvent import SolventLayout
+from pele_ocl.tuning import (
+    RULES,
+    SIZES,
+    BestChoice,
+    Choice,
+    Entry,
+    TuningWarning,
+    as_json,
+    choices_for,
+    offered,
+    store,
+    versions,
+)
 from pele_ocl.variant import PRECISIONS, Machine, Variant
 
 DEVICE = DEVICES[0]

@@ -18,11 +18,17 @@ import pele_ocl
 from pele_ocl import Atoms, FormatError, Grid, InputError, Map, PeleError, draw_surface, read, sample, write_page
 from pele_ocl.paths import shipped
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.view import about_file, about_model, painted, read_residue_values
-from pele_ocl.view.colouring import RED_TO_BLUE, by_residues
-from pele_ocl.view.orientation import principal_axes
-from pele_ocl.view.picture import picture_of
-from pele_ocl.view.rendering import Frame
+from pele_ocl.view import (
+    RED_TO_BLUE,
+    Frame,
+    about_file,
+    about_model,
+    by_residues,
+    painted,
+    picture_of,
+    principal_axes,
+    read_residue_values,
+)
 
 pytest.importorskip("plotly")
 
@@ -199,8 +205,7 @@ def test_axes_are_right_handed_and_longest_first(atoms):
 
 
 def decomposition(tmp_path, atoms, totals):
-    from pele_ocl.binding.decomposition import GROUPS, Decomposition, Shares
-    from pele_ocl.binding.tables import write_decomposition
+    from pele_ocl.binding import GROUPS, Decomposition, Shares, write_decomposition
 
     n = len(atoms.labels.residues)
     mean = np.zeros((n, len(GROUPS)))

@@ -7,9 +7,7 @@ import pytest
 
 from pele_ocl import Atoms, Grid, InputError, read
 from pele_ocl.paths import shipped
-from pele_ocl.view.balls import nearest_ball
-from pele_ocl.view.nets import surface_net
-from pele_ocl.view.surface import PROBE, element_radii, molecular_surface, surface_at
+from pele_ocl.view import PROBE, element_radii, molecular_surface, nearest_ball, surface_at, surface_net
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
 

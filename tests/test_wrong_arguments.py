@@ -146,6 +146,7 @@ RIGHT: dict[str, Any] = {
     "PBIon.concentration": 0.1,
     "PBModel.charges": "spl0",
     "PBModel.ions": (),
+    "PoissonBoltzmann.solve_frames.conformations": [ATOMS.positions],
     "PoissonBoltzmann.solve_states.charges": [ATOMS.charges],
     "Refiner.complexes.poses": ATOMS.positions[None],
     "Refiner.refine.poses": ATOMS.positions[None],

@@ -35,21 +35,17 @@ INLINE int members_clash(const Pose *pose, int i, int j) {
         pose->overlap);
 }
 
-// Turn the atoms of a torsion about its axis (Rodrigues).
-INLINE void turn(const Pose *pose, int torsion, real angle, TURNS) {
-    const Point b = point_at(pose->at, pose->places[axes[2 * torsion]]);
-    const Point c = point_at(pose->at, pose->places[axes[2 * torsion + 1]]);
-    real x = c.x - b.x, y = c.y - b.y, z = c.z - b.z;
-    const real length = sqrt(x * x + y * y + z * z);
-    x /= length; y /= length; z /= length;
-    const real cosine = cos(angle), sine = sin(angle);
+// Turn the atoms of a torsion about its axis.
+INLINE void turn_torsion(const Pose *pose, int torsion, real angle, TURNS) {
+    const Point from = point_at(pose->at, pose->places[axes[2 * torsion]]);
+    const Turn turn = turn_about(from, point_at(pose->at, pose->places[axes[2 * torsion + 1]]), angle);
     for (int k = torsion_moved[torsion]; k < torsion_moved[torsion + 1]; ++k) {
-        global real *p = pose->at + 3 * pose->places[moved[k]];
-        const real u = p[0] - c.x, v = p[1] - c.y, w = p[2] - c.z;
-        const real along = ((real)1 - cosine) * (x * u + y * v + z * w);
-        p[0] = c.x + cosine * u + sine * (y * w - z * v) + along * x;
-        p[1] = c.y + cosine * v + sine * (z * u - x * w) + along * y;
-        p[2] = c.z + cosine * w + sine * (x * v - y * u) + along * z;
+        const int i = pose->places[moved[k]];
+        const Point there = turned_point(point_at(pose->at, i), &turn);
+        global real *p = pose->at + 3 * i;
+        p[0] = there.x;
+        p[1] = there.y;
+        p[2] = there.z;
     }
 }
 
@@ -68,7 +64,7 @@ INLINE void turn_group(const Pose *pose, int group, uint2 key, uint4 counter, TU
                 do ++torsion; while (chosen >> torsion & 1);
             chosen |= 1UL << torsion;
             const int values = n_values[first + torsion];
-            turn(pose, first + torsion, (real)6.283185307179586 * below(bits.y, values) / values, TURNS_PASSED);
+            turn_torsion(pose, first + torsion, (real)6.283185307179586 * below(bits.y, values) / values, TURNS_PASSED);
         }
     }
 }

@@ -11,6 +11,7 @@
 //   settle    positions of the rows
 #include "common/real.clh"
 #include "engine/rows.clh"
+#include "explore/turn.clh"
 #include "physics/coulomb.clh"
 #include "physics/gb_still.clh"
 #include "physics/lennard_jones.clh"
@@ -73,40 +74,23 @@ typedef struct {
     real x[MOST_MOVED], y[MOST_MOVED], z[MOST_MOVED];
 } Built;
 
-typedef struct { real x, y, z; } Place;
-
-// Turn about an axis by an angle, by Rodrigues' formula.
-INLINE Place turned_about(Place point, Place from, Place to, real angle) {
-    real ux = to.x - from.x, uy = to.y - from.y, uz = to.z - from.z;
-    const real inv = (real)1 / sqrt(ux * ux + uy * uy + uz * uz);
-    ux *= inv;
-    uy *= inv;
-    uz *= inv;
-    const real px = point.x - from.x, py = point.y - from.y, pz = point.z - from.z;
-    const real c = cos(angle), s = sin(angle), along = (ux * px + uy * py + uz * pz) * ((real)1 - c);
-    const Place there = {
-        from.x + c * px + s * (uy * pz - uz * py) + along * ux,
-        from.y + c * py + s * (uz * px - ux * pz) + along * uy,
-        from.z + c * pz + s * (ux * py - uy * px) + along * uz};
-    return there;
-}
-
-INLINE Place column_place(global const real *own, int n_columns, int atom) {
-    const Place place = {own[X * n_columns + atom], own[Y * n_columns + atom], own[Z * n_columns + atom]};
+INLINE Point column_place(global const real *own, int n_columns, int atom) {
+    const Point place = {own[X * n_columns + atom], own[Y * n_columns + atom], own[Z * n_columns + atom]};
     return place;
 }
 
-// Place the moved atom m; its last bond turns first, so that the others lie where they were. polar: rad
+// Point the moved atom m; its last bond turns first, so that the others lie where they were. polar: rad
 INLINE void build_atom(Built *built, int m, real polar, global const real *own, int n_columns, global const int2 *axes) {
-    Place point = column_place(own, n_columns, built->moved[m]);
+    Point point = column_place(own, n_columns, built->moved[m]);
     const int bits = built->turned[m];
     for (int bond = built->chain.n_bonds - 1; bond >= 0; --bond) {
         if (!(bits >> bond & 1)) continue;
         const int2 axis = axes[built->chain.first_bond + bond];
         const real angle = bond < built->chain.n_chi ? built->angles[bond] : polar;
         if (angle == 0) continue;
-        point = turned_about(
-            point, column_place(own, n_columns, axis.x), column_place(own, n_columns, axis.y), angle);
+        const Turn turn = turn_about(
+            column_place(own, n_columns, axis.x), column_place(own, n_columns, axis.y), angle);
+        point = turned_point(point, &turn);
     }
     built->x[m] = point.x;
     built->y[m] = point.y;

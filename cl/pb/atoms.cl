@@ -96,13 +96,3 @@ kernel void singular_charges(
     }
     right[t] = sum;
 }
-
-// Adds values at nodes. A work-item a node.
-kernel void add_at(
-    const ColourGrid grid, const int n_nodes, global const int *restrict nodes, global const total *restrict values,
-    global total *restrict array)
-{
-    const int t = get_global_id(0);
-    if (t >= n_nodes) return;
-    array[node_at(grid, nodes[3 * t], nodes[3 * t + 1], nodes[3 * t + 2])] += values[t];
-}

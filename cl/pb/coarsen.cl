@@ -2,18 +2,24 @@
 #include "common/real.clh"
 #include "pb/operator.clh"
 
+// Index of the fine node (a, b, c) steps, -1 to 1, from the one at index `at`. There i, j, k are even.
+INLINE size_t beside(ColourGrid fine, size_t at, int a, int b, int c) {
+    return at + ((a + b + c) & 1) * nodes_of_a_colour(fine) + ((long)c * fine.ny + b) * fine.row - (a < 0);
+}
+
 // Two fine edges in series make a coarse one. Nine lines beside it are summed with the weights 1/2, 1, 1/2.
 INLINE real coarse_edge(
-    ColourGrid fine, int axis, int i, int j, int k, global const edge *edges, global const real *table)
+    ColourGrid fine, int axis, size_t at, global const edge *edges, global const real *table)
 {
     real sum = 0;
+#pragma unroll
     for (int b = -1; b < 2; ++b) {
+#pragma unroll
         for (int a = -1; a < 2; ++a) {
-            const int x = i + (axis == 0 ? 0 : a), y = j + (axis == 0 ? a : axis == 1 ? 0 : b);
-            const int z = k + (axis == 2 ? 0 : b);
-            const real first = COEFFICIENT(edges, axis, node_at(fine, x, y, z));
+            const int x = axis == 0 ? 0 : a, y = axis == 0 ? a : axis == 1 ? 0 : b, z = axis == 2 ? 0 : b;
+            const real first = COEFFICIENT(edges, axis, beside(fine, at, x, y, z));
             const real second =
-                COEFFICIENT(edges, axis, node_at(fine, x + (axis == 0), y + (axis == 1), z + (axis == 2)));
+                COEFFICIENT(edges, axis, beside(fine, at, x + (axis == 0), y + (axis == 1), z + (axis == 2)));
             sum += (a ? (real)0.5 : (real)1) * (b ? (real)0.5 : (real)1) * (first * second / (first + second));
         }
     }
@@ -22,13 +28,15 @@ INLINE real coarse_edge(
 
 // Finds the edges that lead along an axis from node (i, j, k) of a coarse grid, but for edges between border nodes.
 kernel void coarsen_edges(
-    const ColourGrid fine,
-    const ColourGrid grid,  // the coarse one
+    ColourGrid fine,
+    ColourGrid grid,  // the coarse one
     EDGES,
     global real *restrict coarse_x,
     global real *restrict coarse_y,
     global real *restrict coarse_z)
 {
+    TAKE_ROW(fine, ROW_OF(grid));
+    TAKE_ROW(grid, ROW_OF(grid));
     const int k = PLANE;
     if (k >= grid.nz - 1) return;
 #if PLANES
@@ -38,33 +46,37 @@ kernel void coarsen_edges(
     const int i = get_global_id(0), j = get_global_id(1);
     if (i < grid.nx - 1 && j < grid.ny - 1) {
 #endif
-        const size_t at = node_at(grid, i, j, k);
-        if (j && k) coarse_x[at] = coarse_edge(fine, 0, 2 * i, 2 * j, 2 * k, x_edges, table);
-        if (i && k) coarse_y[at] = coarse_edge(fine, 1, 2 * i, 2 * j, 2 * k, y_edges, table);
-        if (i && j) coarse_z[at] = coarse_edge(fine, 2, 2 * i, 2 * j, 2 * k, z_edges, table);
+        const size_t at = node_at(grid, i, j, k), of_fine = node_at(fine, 2 * i, 2 * j, 2 * k);
+        if (j && k) coarse_x[at] = coarse_edge(fine, 0, of_fine, x_edges, table);
+        if (i && k) coarse_y[at] = coarse_edge(fine, 1, of_fine, y_edges, table);
+        if (i && j) coarse_z[at] = coarse_edge(fine, 2, of_fine, z_edges, table);
     }
 }
 
 // Salt of a coarse node, with the weights of trilinear interpolation.
 kernel void coarsen_salt(
-    const ColourGrid fine,
-    const ColourGrid grid,  // the coarse one
+    ColourGrid fine,
+    ColourGrid grid,  // the coarse one
     const real salt_unit,
     global const salts *restrict salt,
     global real *restrict coarse_salt)
 {
+    TAKE_ROW(fine, ROW_OF(grid));
+    TAKE_ROW(grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(grid)) return;
     for (int colour = 0; colour < 2; ++colour) {
         FOR_ROWS(j, grid) {
             const Row row = row_at(grid, colour, j, PLANE);
             FOR_NODES(m, grid, row) {
-                const int x = 2 * (2 * m + row.odd), y = 2 * j, z = 2 * PLANE;
+                const size_t at = node_at(fine, 2 * (2 * m + row.odd), 2 * j, 2 * PLANE);
                 real sum = 0;
+#pragma unroll
                 for (int c = -1; c < 2; ++c)
+#pragma unroll
                     for (int b = -1; b < 2; ++b)
+#pragma unroll
                         for (int a = -1; a < 2; ++a)
-                            sum += SALT_AT(node_at(fine, x + a, y + b, z + c))
-                                 / ((1 + abs(a)) * (1 + abs(b)) * (1 + abs(c)));
+                            sum += SALT_AT(beside(fine, at, a, b, c)) / ((1 + abs(a)) * (1 + abs(b)) * (1 + abs(c)));
                 coarse_salt[row.own + m] = sum;
             }
         }

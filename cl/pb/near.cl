@@ -1,5 +1,5 @@
-// Lists of the spheres and of the probes near each block of nodes. A work-item does a block: it counts, and once the
-// counts are added up it writes.
+// Lists of the spheres and of the probes near each block of nodes: they are counted, and once the counts are added up
+// they are written. A work-item does a block, or looks for the blocks near a probe.
 #include "common/real.clh"
 #include "pb/spheres.clh"
 
@@ -41,22 +41,6 @@ INLINE int spheres_near(Box box, total reach, CELLS_TAKEN, global int *listed, s
     return count;
 }
 
-// Probes as near to a box as `far`, of the atoms that are listed for its block.
-INLINE int probes_near(
-    Box box, total far, int block, SPHERES_TAKEN, global const int *probe_starts, global const total4 *probes,
-    global int *listed, size_t at, int writes)
-{
-    int count = 0;
-    for (int a = starts[block]; a < starts[block + 1]; ++a) {
-        for (int t = probe_starts[members[a]]; t < probe_starts[members[a] + 1]; ++t) {
-            if (!is_near(box, probes[t], far)) continue;
-            if (writes) listed[at + count] = t;
-            ++count;
-        }
-    }
-    return count;
-}
-
 // origin, spacing : (1) of the grid [A]; reach : [A]
 kernel void count_spheres(
     const int n_blocks, const int4 blocks, global const total4 *restrict origin, global const total4 *restrict spacing,
@@ -78,25 +62,43 @@ kernel void list_spheres(
         box_of(block, blocks, origin[0], spacing[0]), reach, CELLS_PASSED, listed, list_starts[block], 1);
 }
 
-// probe_starts : (atoms + 1) of an atom's probes among `probes`; far : [A]
-kernel void count_probes(
-    const int n_blocks, const int4 blocks, global const total4 *restrict origin, global const total4 *restrict spacing,
-    const total far, SPHERES(atom), global const int *restrict probe_starts, global const total4 *restrict probes,
-    global int *restrict counts)
-{
-    const int block = get_global_id(0);
-    if (block >= n_blocks) return;
-    const Box box = box_of(block, blocks, origin[0], spacing[0]);
-    counts[block] = probes_near(box, far, block, SPHERES_PASSED(atom), probe_starts, probes, 0, 0, 0);
+// Block of a point along each axis, or one beyond the grid.
+INLINE int4 block_at(total3 point, int4 blocks, const total4 origin, const total4 spacing) {
+    const total3 at = (point - origin.xyz) / (BLOCK * spacing.xyz);
+    const int4 found = {
+        (int)clamp(floor(at.x), (total)-1, (total)blocks.x), (int)clamp(floor(at.y), (total)-1, (total)blocks.y),
+        (int)clamp(floor(at.z), (total)-1, (total)blocks.z), 0};
+    return found;
 }
 
-kernel void list_probes(
-    const int n_blocks, const int4 blocks, global const total4 *restrict origin, global const total4 *restrict spacing,
-    const total far, SPHERES(atom), global const int *restrict probe_starts, global const total4 *restrict probes,
-    global const int *restrict list_starts, global int *restrict listed)
+// Loops over the blocks with an atom that are as near to a probe as `far`.
+#define FOR_BLOCKS(block, point, far)                                                           \
+    const int4 low_ = max(block_at((point).xyz - (far), blocks, origin[0], spacing[0]), (int4)0); \
+    const int4 high_ = min(block_at((point).xyz + (far), blocks, origin[0], spacing[0]), blocks - 1); \
+    for (int k = low_.z; k <= high_.z; ++k)                                                     \
+        for (int j = low_.y; j <= high_.y; ++j)                                                 \
+            for (int i = low_.x, block = (k * blocks.y + j) * blocks.x + i; i <= high_.x; ++i, ++block) \
+                if (atom_starts[block] < atom_starts[block + 1]                                 \
+                    && is_near(box_of(block, blocks, origin[0], spacing[0]), point, far))
+
+// atom_starts : (n_blocks + 1) of the lists of atoms; far : [A]. A work-item a probe.
+kernel void count_probes(
+    const int n_probes, const int4 blocks, global const total4 *restrict origin, global const total4 *restrict spacing,
+    const total far, global const int *restrict atom_starts, global const total4 *restrict probes,
+    global int *restrict counts)
 {
-    const int block = get_global_id(0);
-    if (block >= n_blocks) return;
-    const Box box = box_of(block, blocks, origin[0], spacing[0]);
-    probes_near(box, far, block, SPHERES_PASSED(atom), probe_starts, probes, listed, list_starts[block], 1);
+    const int t = get_global_id(0);
+    if (t >= n_probes) return;
+    FOR_BLOCKS(block, probes[t], far) atomic_inc(counts + block);
+}
+
+// Fills the lists from their ends, in any order, which no result depends on. counts : as found, counted down to 0
+kernel void list_probes(
+    const int n_probes, const int4 blocks, global const total4 *restrict origin, global const total4 *restrict spacing,
+    const total far, global const int *restrict atom_starts, global const total4 *restrict probes,
+    global const int *restrict list_starts, global int *restrict counts, global int *restrict listed)
+{
+    const int t = get_global_id(0);
+    if (t >= n_probes) return;
+    FOR_BLOCKS(block, probes[t], far) listed[list_starts[block] + atomic_dec(counts + block) - 1] = t;
 }

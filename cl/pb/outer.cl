@@ -50,8 +50,9 @@ INLINE total lacking(ColourGrid grid, Row row, int m, EDGES_TAKEN, SALT_TAKEN, g
 
 // Residuals at all nodes, as if they had no charges.
 kernel void find_lacking(
-    const ColourGrid grid, EDGES, SALT, global const total *restrict potential, global real *restrict lacks)
+    ColourGrid grid, EDGES, SALT, global const total *restrict potential, global real *restrict lacks)
 {
+    TAKE_ROW(grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(grid)) return;
     for (int colour = 0; colour < 2; ++colour) {
         FOR_ROWS(j, grid) {

@@ -10,7 +10,7 @@ INLINE total4 point_of(total4 atom, total4 towards) {
     return point;
 }
 
-#define POINTS 16  // that a work-item does: pele_ocl/pb/probes.py
+#define POINTS (PLANES ? 256 : 16)  // that a work-item does, more on CPUs: pele_ocl/pb/probes.py
 
 // Tells if a sphere holds a point, its surface left out.
 INLINE int holds(total4 sphere, total4 point) {

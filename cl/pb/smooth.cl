@@ -5,13 +5,14 @@
 
 // Relaxes the nodes of a colour. share : 1, or more to overshoot
 kernel void smooth(
-    const ColourGrid grid,
+    ColourGrid grid,
     PROBLEM,
     const int colour,
     const real share,
     global const real *restrict right,
     global real *restrict values)  // 0 at the border
 {
+    TAKE_ROW(grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(grid)) return;
     FOR_ROWS(j, grid) {
         const Row row = row_at(grid, colour, j, PLANE);
@@ -23,11 +24,12 @@ kernel void smooth(
 
 // Relaxes the red nodes where all values are 0: nothing is read of them.
 kernel void begin_smoothing(
-    const ColourGrid grid,
+    ColourGrid grid,
     PROBLEM,
     global const real *restrict right,
     global real *restrict values)
 {
+    TAKE_ROW(grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(grid)) return;
     FOR_ROWS(j, grid) {
         const Row row = row_at(grid, 0, j, PLANE);
@@ -39,13 +41,14 @@ kernel void begin_smoothing(
 
 // Residuals at the nodes of a colour.
 kernel void find_residual(
-    const ColourGrid grid,
+    ColourGrid grid,
     PROBLEM,
     const int colour,
     global const real *restrict right,
     global const real *restrict values,
     global real *restrict residual)
 {
+    TAKE_ROW(grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(grid)) return;
     FOR_ROWS(j, grid) {
         const Row row = row_at(grid, colour, j, PLANE);
@@ -57,13 +60,14 @@ kernel void find_residual(
 
 // Jacobi's method: each node by a share of its residual over its diagonal, from residuals of all nodes.
 kernel void relax_by_residual(
-    const ColourGrid grid,
+    ColourGrid grid,
     PROBLEM,
     const int colour,
     const real share,
     global const real *restrict residual,
     global real *restrict values)
 {
+    TAKE_ROW(grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(grid)) return;
     FOR_ROWS(j, grid) {
         const Row row = row_at(grid, colour, j, PLANE);
@@ -75,11 +79,12 @@ kernel void relax_by_residual(
 
 // Multiplies the operator with a direction, nodes of both colours.
 kernel void apply(
-    const ColourGrid grid,
+    ColourGrid grid,
     PROBLEM,
     global const real *restrict direction,  // 0 at the border
     global real *restrict product)
 {
+    TAKE_ROW(grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(grid)) return;
     for (int colour = 0; colour < 2; ++colour) {
         FOR_ROWS(j, grid) {

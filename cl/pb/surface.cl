@@ -9,6 +9,23 @@ kernel void mark_middles(
     SPHERES(probe), global uchar *restrict x_codes, global uchar *restrict y_codes, global uchar *restrict z_codes)
 {
     int i, j, k;
+#if PLANES  // a group has one work-item: a sphere's tests of a block's nodes are alike
+    first_node(grid, get_group_id(0), &i, &j, &k);
+    Covered atoms = {{0}}, probes = {{0}};
+    cover(&atoms, i, j, k, origins, spacing[0], SPHERES_PASSED(atom));
+    cover(&probes, i, j, k, origins, spacing[0], SPHERES_PASSED(probe));
+    for (int row = 0; row < BLOCK * BLOCK; ++row) {
+        const int y = j + row % BLOCK, z = k + row / BLOCK;
+        if (y >= grid.ny || z >= grid.nz) continue;
+        for (int axis = 0; axis < 3; ++axis) {
+            const int4 solvent = 1 + convert_int4(atoms.rows[axis * BLOCK * BLOCK + row]
+                                                  & ~probes.rows[axis * BLOCK * BLOCK + row]);
+            const int of_row[4] = {solvent.x, solvent.y, solvent.z, solvent.w};
+            global uchar *codes = axis == 0 ? x_codes : axis == 1 ? y_codes : z_codes;
+            for (int x = 0; x < BLOCK && i + x < grid.nx; ++x) codes[node_at(grid, i + x, y, z)] = of_row[x];
+        }
+    }
+#else
     if (!own_node(grid, &i, &j, &k)) return;
     const size_t at = node_at(grid, i, j, k);
     for (int axis = 0; axis < 3; ++axis) {
@@ -16,6 +33,7 @@ kernel void mark_middles(
                            && !is_covered(i, j, k, origins[axis], spacing[0], SPHERES_PASSED(probe));
         (axis == 0 ? x_codes : axis == 1 ? y_codes : z_codes)[at] = !is_solute;
     }
+#endif
 }
 
 // Counts the pieces in solvent, of 64, of each edge. origins : (1) of the grid
@@ -45,47 +63,90 @@ kernel void mark_access(
     accesses[node_at(grid, i, j, k)] = !is_covered(i, j, k, origins[0], spacing[0], SPHERES_PASSED(atom));
 }
 
-// Counts the nine middles within a step of each middle: 10 times how many exist, plus how many are in solvent.
+// Counts the nine middles within a step of each middle of the inner nodes' edges: 90, and how many are in solvent. A
+// work-item does a plane of nodes or one node.
 kernel void count_middles(
     const ColourGrid grid, global const uchar *restrict x_codes, global const uchar *restrict y_codes,
     global const uchar *restrict z_codes, global uchar *restrict x_counts, global uchar *restrict y_counts,
     global uchar *restrict z_counts)
 {
-    int own[3];
-    if (!own_node(grid, own, own + 1, own + 2)) return;
-    const int ends[3] = {grid.nx, grid.ny, grid.nz};
-    for (int axis = 0; axis < 3; ++axis) {
-        int count = 0, solvent = 0;
-        for (int other = 0; other < 3; ++other) {
-            for (int back = 0; back <= (other != axis); ++back) {
-                for (int ahead = 0; ahead <= (other != axis); ++ahead) {
-                    int node[3] = {own[0], own[1], own[2]};
-                    node[other] -= back;
-                    node[axis] += ahead;
-                    if (node[other] < 0 || node[axis] >= ends[axis]) continue;
-                    const size_t at = node_at(grid, node[0], node[1], node[2]);
-                    ++count;
-                    solvent += (other == 0 ? x_codes : other == 1 ? y_codes : z_codes)[at];
-                }
+    if (!IS_INNER_PLANE(grid)) return;
+    const size_t line = grid.row, plane = (size_t)grid.row * grid.ny;
+    for (int colour = 0; colour < 2; ++colour) {
+        FOR_ROWS(j, grid) {
+            const Row row = row_at(grid, colour, j, PLANE);
+            FOR_NODES(m, grid, row) {
+                const size_t own = row.own + m, right = row.other + m + row.odd, left = right - 1;
+                const size_t behind = row.other + m - line, ahead = row.other + m + line;
+                const size_t below = row.other + m - plane, above = row.other + m + plane;
+                x_counts[own] = 90 + x_codes[own] + y_codes[own] + y_codes[behind] + y_codes[right]
+                              + y_codes[own - line + row.odd] + z_codes[own] + z_codes[below] + z_codes[right]
+                              + z_codes[own - plane + row.odd];
+                y_counts[own] = 90 + y_codes[own] + x_codes[own] + x_codes[left] + x_codes[ahead]
+                              + x_codes[own + line + row.odd - 1] + z_codes[own] + z_codes[below] + z_codes[ahead]
+                              + z_codes[own + line - plane];
+                z_counts[own] = 90 + z_codes[own] + x_codes[own] + x_codes[left] + x_codes[above]
+                              + x_codes[own + plane + row.odd - 1] + y_codes[own] + y_codes[behind] + y_codes[above]
+                              + y_codes[own + plane - line];
             }
         }
-        (axis == 0 ? x_counts : axis == 1 ? y_counts : z_counts)[node_at(grid, own[0], own[1], own[2])] =
-            (uchar)(10 * count + solvent);
     }
 }
 
-// Coefficients of edges by a spline. origins : (3) as of mark_middles; constants : solute, solvent dielectric; then
+// Counts the middles within a step of each middle of the border nodes' edges: 10 times how many exist, plus how many
+// are in solvent. A work-item does a plane of nodes or one node.
+kernel void count_border_middles(
+    const ColourGrid grid, global const uchar *restrict x_codes, global const uchar *restrict y_codes,
+    global const uchar *restrict z_codes, global uchar *restrict x_counts, global uchar *restrict y_counts,
+    global uchar *restrict z_counts)
+{
+    const int ends[3] = {grid.nx, grid.ny, grid.nz}, k = PLANE;
+    if (k >= grid.nz) return;
+#if PLANES
+    for (int j = 0; j < grid.ny; ++j) {
+        const int is_inner = j > 0 && j < grid.ny - 1 && IS_INNER_PLANE(grid);
+        for (int i = 0; i < grid.nx; i += is_inner ? grid.nx - 1 : 1) {
+#else
+    const int i = get_global_id(0), j = get_global_id(1);
+    const int is_inner = i > 0 && i < grid.nx - 1 && j > 0 && j < grid.ny - 1 && IS_INNER_PLANE(grid);
+    if (i < grid.nx && j < grid.ny && !is_inner) {
+        {
+#endif
+            for (int axis = 0; axis < 3; ++axis) {
+                int count = 0, solvent = 0;
+                for (int other = 0; other < 3; ++other) {
+                    for (int back = 0; back <= (other != axis); ++back) {
+                        for (int ahead = 0; ahead <= (other != axis); ++ahead) {
+                            int node[3] = {i, j, k};
+                            node[other] -= back;
+                            node[axis] += ahead;
+                            if (node[other] < 0 || node[axis] >= ends[axis]) continue;
+                            const size_t at = node_at(grid, node[0], node[1], node[2]);
+                            ++count;
+                            solvent += (other == 0 ? x_codes : other == 1 ? y_codes : z_codes)[at];
+                        }
+                    }
+                }
+                (axis == 0 ? x_counts : axis == 1 ? y_counts : z_counts)[node_at(grid, i, j, k)] =
+                    (uchar)(10 * count + solvent);
+            }
+        }
+    }
+}
+
+// Coefficients of edges by a spline of a degree, 3 or 7. origins : (1) of the grid; constants : solute, solvent dielectric; then
 // factors of the three axes
 kernel void spline_edges(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
-    global const total4 *restrict windows, global const total *restrict constants, global total *restrict x_edges,
-    global total *restrict y_edges, global total *restrict z_edges)
+    const int degree, global const total4 *restrict windows, global const total *restrict constants,
+    global total *restrict x_edges, global total *restrict y_edges, global total *restrict z_edges)
 {
     int i, j, k;
     if (!own_node(grid, &i, &j, &k)) return;
     const size_t at = node_at(grid, i, j, k);
     for (int axis = 0; axis < 3; ++axis) {
-        const total share = spline_product(i, j, k, origins[axis], spacing[0], windows[0], SPHERES_PASSED(atom));
+        const total share =
+            spline_product(i, j, k, axis, origins[0], spacing[0], degree, windows[0], SPHERES_PASSED(atom));
         (axis == 0 ? x_edges : axis == 1 ? y_edges : z_edges)[at] =
             (constants[0] + (constants[1] - constants[0]) * share) * constants[2 + axis];
     }
@@ -94,10 +155,10 @@ kernel void spline_edges(
 // Access of ions to the nodes by a spline.
 kernel void spline_access(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
-    global const total4 *restrict windows, global total *restrict accesses)
+    const int degree, global const total4 *restrict windows, global total *restrict accesses)
 {
     int i, j, k;
     if (!own_node(grid, &i, &j, &k)) return;
     accesses[node_at(grid, i, j, k)] =
-        spline_product(i, j, k, origins[0], spacing[0], windows[0], SPHERES_PASSED(atom));
+        spline_product(i, j, k, -1, origins[0], spacing[0], degree, windows[0], SPHERES_PASSED(atom));
 }

@@ -1,4 +1,4 @@
-// Coarsest grids of a V-cycle in one work-group: launches would take longer than the work.
+// Coarsest grids of a V-cycle in one work-group, a group a row: launches would take longer than the work.
 #include "common/real.clh"
 #include "pb/smooth.clh"
 #include "pb/transfer.clh"
@@ -10,6 +10,13 @@
 // Steps over all nodes of a colour or a grid, shared by the group. Rows of the border are passed over.
 #define FOR_ALL(t, count) for (int t = get_local_id(0); t < (count); t += GROUP)
 #define FINISHED barrier(CLK_GLOBAL_MEM_FENCE)
+
+// A grid of the group's row.
+INLINE ColourGrid grid_of(global const ColourGrid *grids, int level) {
+    ColourGrid grid = grids[level];
+    TAKE_ROW(grid, (int)get_group_id(0));
+    return grid;
+}
 
 // Relaxes the nodes of a colour.
 INLINE void relax_colour(
@@ -40,7 +47,7 @@ kernel void solve_coarse(
     global real *restrict residual)
 {
     for (int level = first; level < n_grids; ++level) {
-        const ColourGrid grid = grids[level];
+        const ColourGrid grid = grid_of(grids, level);
         const int times = level == n_grids - 1 ? solving : smoothings;
         for (int s = 0; s < times; ++s) {
             relax_colour(grid, PROBLEM_PASSED, 0, s == 0, right, values);
@@ -55,7 +62,7 @@ kernel void solve_coarse(
             residual[row.own + m] = residual_at(grid, row, m, PROBLEM_PASSED, values, right[row.own + m]);
         }
         FINISHED;
-        const ColourGrid coarse = grids[level + 1];
+        const ColourGrid coarse = grid_of(grids, level + 1);
         FOR_ALL(t, coarse.nx * coarse.ny * coarse.nz) {
             const int i = t % coarse.nx, j = t / coarse.nx % coarse.ny, k = t / coarse.nx / coarse.ny;
             if (i == 0 || j == 0 || k == 0 || i == coarse.nx - 1 || j == coarse.ny - 1 || k == coarse.nz - 1) continue;
@@ -64,9 +71,9 @@ kernel void solve_coarse(
         FINISHED;
     }
     for (int level = n_grids - 1; level >= first; --level) {
-        const ColourGrid grid = grids[level];
+        const ColourGrid grid = grid_of(grids, level);
         if (level < n_grids - 1) {
-            const ColourGrid coarse = grids[level + 1];
+            const ColourGrid coarse = grid_of(grids, level + 1);
             FOR_ALL(t, grid.row * grid.ny * grid.nz) {
                 const int m = t % grid.row, j = t / grid.row % grid.ny, k = t / grid.row / grid.ny;
                 if (j == 0 || j == grid.ny - 1 || k == 0 || k == grid.nz - 1) continue;

@@ -4,11 +4,13 @@
 
 // Finds the coarse grid's right side from the fine grid's residual at red nodes.
 kernel void restrict_residual(
-    const ColourGrid fine,
-    const ColourGrid grid,  // the coarse one
+    ColourGrid fine,
+    ColourGrid grid,  // the coarse one
     global const real *restrict residual,
     global real *restrict right)
 {
+    TAKE_ROW(fine, ROW_OF(grid));
+    TAKE_ROW(grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(grid)) return;
     for (int colour = 0; colour < 2; ++colour) {
         FOR_ROWS(j, grid) {
@@ -22,11 +24,13 @@ kernel void restrict_residual(
 
 // Adds the coarse grid's correction to the fine grid's red nodes; black ones are relaxed next, from red ones alone.
 kernel void add_correction(
-    const ColourGrid coarse,
-    const ColourGrid grid,  // the fine one
+    ColourGrid coarse,
+    ColourGrid grid,  // the fine one
     global const real *restrict correction,
     global real *restrict values)
 {
+    TAKE_ROW(coarse, ROW_OF(grid));
+    TAKE_ROW(grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(grid)) return;
     FOR_ROWS(j, grid) {
         const Row row = row_at(grid, 0, j, PLANE);

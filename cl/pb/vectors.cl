@@ -1,4 +1,4 @@
-// Sums and steps of conjugate gradients. Each group does a chunk of the arrays. The order is fixed, so that sums have
+// Sums and steps of conjugate gradients. Each group does a chunk of the arrays of a row, one of several problems. The order is fixed, so that sums have
 // the same bits in every run. Arrays are filled up with zeros to whole chunks of LANES.
 #include "common/real.clh"
 #include "common/total.clh"
@@ -19,12 +19,14 @@ typedef total solved;
 typedef real solved;
 #endif
 
-enum { RZ, ALPHA, BETA, SQUARE };                    // places of scalars
+enum { RZ, ALPHA, BETA, SQUARE, GOAL, N_SCALARS };   // places of a row's scalars; GOAL : square that is small enough
 enum { FOR_START, FOR_ALPHA, FOR_SQUARE, FOR_BETA };  // what a sum is for
 
 #define FOR_CHUNK(t, chunk, n)                                                                     \
-    const size_t first_ = (size_t)get_group_id(0) * (chunk), end_ = min(first_ + (chunk), (size_t)(n)); \
-    for (size_t t = first_ + get_local_id(0) * LANES; t < end_; t += GROUP * LANES)
+    const size_t row_ = get_global_id(1) * (size_t)(n), chunk_ = get_group_id(0) * (size_t)(chunk);     \
+    const size_t end_ = row_ + min(chunk_ + (chunk), (size_t)(n));                                  \
+    for (size_t t = row_ + chunk_ + get_local_id(0) * LANES; t < end_; t += GROUP * LANES)
+#define OF_ROW(scalar) get_global_id(1) * N_SCALARS + (scalar)
 #define FOR_LANES(l) for (int l = 0; l < LANES; ++l)
 
 // Adds the lanes of all work-items of the group up, and writes the sum.
@@ -38,7 +40,7 @@ INLINE void conclude_group(const total *lanes, local total *scratch, global tota
         if (item < half_size) scratch[item] += scratch[item + half_size];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    if (item == 0) sums[get_group_id(0)] = scratch[0];
+    if (item == 0) sums[get_global_id(1) * get_num_groups(0) + get_group_id(0)] = scratch[0];
 }
 
 kernel void multiply(
@@ -61,7 +63,7 @@ kernel void advance(
 {
     local total scratch[GROUP];
     total lanes[LANES] = {0};
-    const real alpha = (real)scalars[ALPHA];
+    const real alpha = (real)scalars[OF_ROW(ALPHA)];
     FOR_CHUNK(t, chunk, n) {
         FOR_LANES(l) {
             solution[t + l] += alpha * direction[t + l];
@@ -78,20 +80,20 @@ kernel void turn(
     const ulong n, const ulong chunk, global const total *restrict scalars, global const real *restrict preconditioned,
     global real *restrict direction)
 {
-    const real beta = (real)scalars[BETA];
+    const real beta = (real)scalars[OF_ROW(BETA)];
     FOR_CHUNK(t, chunk, n) {
         FOR_LANES(l) direction[t + l] = preconditioned[t + l] + beta * direction[t + l];
     }
 }
 
-// Adds the groups' sums up and computes the scalars that follow. One group.
+// Adds the groups' sums up and computes the scalars that follow. One group a row, which takes no step from its goal on.
 kernel void conclude(
     const int n_sums, const int what, global const total *restrict sums, global total *restrict scalars)
 {
     local total scratch[GROUP];
     const int item = get_local_id(0);
     total sum = 0;
-    for (int t = item; t < n_sums; t += GROUP) sum += sums[t];
+    for (int t = item; t < n_sums; t += GROUP) sum += sums[get_global_id(1) * n_sums + t];
     scratch[item] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {
@@ -100,14 +102,15 @@ kernel void conclude(
     }
     if (item > 0) return;
     const total all = scratch[0];
-    if (what == FOR_ALPHA) scalars[ALPHA] = all > 0 ? scalars[RZ] / all : 0;
-    if (what == FOR_SQUARE) scalars[SQUARE] = all;
+    global total *own = scalars + OF_ROW(0);
+    if (what == FOR_ALPHA) own[ALPHA] = all > 0 && own[SQUARE] > own[GOAL] ? own[RZ] / all : 0;
+    if (what == FOR_SQUARE) own[SQUARE] = all;
     if (what == FOR_BETA) {
-        scalars[BETA] = scalars[RZ] > 0 ? all / scalars[RZ] : 0;
-        scalars[RZ] = all;
+        own[BETA] = own[RZ] > 0 ? all / own[RZ] : 0;
+        own[RZ] = all;
     }
     if (what == FOR_START) {
-        scalars[BETA] = 0;
-        scalars[RZ] = all;
+        own[BETA] = 0;
+        own[RZ] = all;
     }
 }

@@ -1,8 +1,9 @@
-// Potentials at atoms: sums over nodes around each.
+// Values from nodes to atoms, and to nodes. A work-item an atom or a node.
 #include "common/real.clh"
 #include "common/total.clh"
+#include "pb/nodes.clh"
 
-// A work-item an atom.
+// Sums over the nodes around each atom.
 kernel void sum_weighted(
     const int n_atoms,
     const int n_nodes,                      // of an atom
@@ -16,4 +17,14 @@ kernel void sum_weighted(
     total sum = 0;
     for (int t = 0; t < n_nodes; ++t) sum += weights[a * n_nodes + t] * potential[nodes[a * n_nodes + t]];
     found[a] = sum;
+}
+
+// Adds values at nodes, (n_nodes, 3) i, j, k.
+kernel void add_at(
+    const ColourGrid grid, const int n_nodes, global const int *restrict nodes, global const total *restrict values,
+    global total *restrict array)
+{
+    const int t = get_global_id(0);
+    if (t >= n_nodes) return;
+    array[node_at(grid, nodes[3 * t], nodes[3 * t + 1], nodes[3 * t + 2])] += values[t];
 }

@@ -51,7 +51,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
         "atoms contract tiles grid results sampling mapmath chemistry gb_models solvent_model potential_model "
         "pb_model", "",
     ),
-    "basics": (1.5, 3.9, "errors arguments extras units variant readonly paths callable_module renamed", ""),
+    "basics": (1.5, 3.9, "errors arguments extras units variant readonly paths callable_module lazy renamed", ""),
 }  # fmt: skip
 
 COLUMN, ROW, HEIGHT, LEFT, TOP = 196, 92, 54, 104, 12

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 from .atoms import Atoms, placed, require_atoms
 from .bond_paths import exclusions
 from .bonded import (
@@ -51,3 +54,15 @@ __all__ = [
     "radii_set",
     "require_atoms",
 ]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "charges": "rounded_charges",
+            "close_pairs": "LINES close_pair",
+            "combining": "MOST_PAIRS pairs_of_types rule_of",
+            "lcpo": "PARAMETERS lcpo_notes lcpo_parameters",
+            "tan_luo": "tan_luo_radii",
+        },
+    )

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 from .energies import PARTS, BindingEnergies
 from .plan import Binding
 from .poisson_boltzmann import PBSolvent
 from .statistics import Spread, spread_of
 
 __all__ = ["PARTS", "Binding", "BindingEnergies", "PBSolvent", "Spread", "spread_of"]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "alanine": "CH alanines_of mutable_residues to_alanine unbonded",
+            "amber": "amber_terms",
+            "decomposition": "Decomposition GROUPS Shares",
+            "entropy": "MOST_SIGMA entropy_of interaction_entropy",
+            "frames": "trajectory_for",
+            "pictures": "draw_pairs draw_residues draw_running_mean write_coloured",
+            "poisson_boltzmann": "PBEnergy PBSolvent default_model",
+            "poses": "evaluate_poses",
+            "scan": "alanine_scan interface_residues",
+            "separate": "separate_energies",
+            "tables": "write_decomposition",
+        },
+    )

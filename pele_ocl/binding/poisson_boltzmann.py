@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from .. import arguments
 from ..atoms import Atoms, Floats
+from ..atoms.tan_luo import tan_luo_radii
 from ..energy import Energy, EnergyBatch
 from ..energy.term_set import terms_there
 from ..errors import InputError
@@ -30,10 +31,10 @@ _OF_GB = ("gb_pair", "gb_self")
 class PBSolvent:
     """Poisson-Boltzmann solvent of binding energies: the equation, its grid and its solver.
 
-    Dielectric constants, ionic strength (of a 1:1 salt), temperature and probe are the SolventModel's beside it. The
-    spheres have the atoms' GB radii.
+    Dielectric constants, ionic strength (of a 1:1 salt), temperature and probe are the SolventModel's beside it.
 
     equation, surface : of PBModel
+    radii : "own", the atoms' GB radii, or "tan-luo", of pbsa's radiopt=1: by AMBER's atom types, 0 of hydrogens
     ion_radius : A, >= 0
     spacing : of the grid, A; padding : from the complex to the border of the grid, A
     solver, tolerance : of PoissonBoltzmann
@@ -48,9 +49,12 @@ class PBSolvent:
     padding: float = 10.0
     solver: str = "mgcg"
     tolerance: float = 1e-6
+    radii: str = "own"
 
     def __post_init__(self) -> None:
-        for name, choices in (("equation", EQUATIONS), ("surface", SURFACES), ("solver", tuple(SOLVERS))):
+        for name, choices in (
+            ("equation", EQUATIONS), ("surface", SURFACES), ("solver", tuple(SOLVERS)), ("radii", ("own", "tan-luo")),
+        ):  # fmt: skip
             arguments.choice(name, getattr(self, name), choices)
         arguments.number("ion_radius", self.ion_radius, "a number of A, 0 to 100,", least=0, most=100)
         arguments.number("spacing", self.spacing, "a number of A, 0.01 to 100,", least=0.01, most=100)
@@ -95,7 +99,7 @@ class PBEnergy(Energy):
         )
         self.solvent, self._pb_choices = solvent, choices
         self._pb_model = solvent.with_constants(model)
-        self._sphere_radii = PBSolute.of(atoms).radii
+        self._sphere_radii = PBSolute.of(atoms, tan_luo_radii(atoms) if solvent.radii == "tan-luo" else None).radii
         place = self.names.index("nonpolar") if "nonpolar" in self.names else len(self.names)
         self.names = (*self.names[:place], TERM, *self.names[place:])
         self._place = place
@@ -124,16 +128,19 @@ class PBEnergy(Energy):
         grids = self.grids(positions) if grids is None else grids
         energies = np.full(len(positions), np.nan)
         of_atoms = np.full(positions.shape[:2], np.nan)
+        plans = dict[int, PoissonBoltzmann]()
         for k, (own, grid) in enumerate(zip(positions, grids, strict=True)):
             if k not in failed:
                 try:
-                    energies[k], of_atoms[k] = self._solved(own, grid)
+                    plans[k] = self._plan(own, grid)
                 except InputError as error:
                     if errors == "raise":
                         raise InputError(f"conformation {k + 1} of {len(positions)}: {error}") from None
                     failed[k] = str(error)
-            if progress is not None:
-                progress((k + 1) / len(positions))
+        if plans:
+            good = list(plans)
+            found = plans[good[0]].solve_frames(positions[good], [grids[k] for k in good], progress=progress)
+            energies[good], of_atoms[good] = [each.energy for each in found], [each.per_atom for each in found]
         values = np.insert(batch.terms.values, self._place, energies, axis=-1)
         values[list(failed)] = np.nan
         per_atom = batch.per_atom
@@ -146,17 +153,15 @@ class PBEnergy(Energy):
     def energy_on_coarse_grid(self, grid: Grid) -> float:
         """Energy of the reaction field at the atoms' own positions with twice a grid's spacing, kcal/mol."""
         shape = [(n - 1) // 2 + 1 for n in grid.shape]
-        energy, _ = self._solved(self.atoms.positions, Grid(grid.origin, 2 * grid.spacing, shape))
-        return energy
+        plan = self._plan(self.atoms.positions, Grid(grid.origin, 2 * grid.spacing, shape))
+        return plan.solve(keep_map=False, grid_error=False).energy
 
-    def _solved(self, positions: Floats, grid: Grid) -> tuple[float, Floats]:
-        """Energy of the reaction field, kcal/mol, and the shares of the atoms, (n,)."""
-        plan = PoissonBoltzmann(
-            self.atoms.moved(positions), self._pb_model, grids=grid, solver=self.solvent.solver,
-            tolerance=self.solvent.tolerance, device=self.device,
+    def _plan(self, positions: Floats, grid: Grid) -> PoissonBoltzmann:
+        """Plan the reaction field of a conformation."""
+        return PoissonBoltzmann(
+            self.atoms.moved(positions), self._pb_model, grids=grid, radii=self._sphere_radii,
+            solver=self.solvent.solver, tolerance=self.solvent.tolerance, device=self.device,
         )  # fmt: skip
-        found = plan.solve(keep_map=False, grid_error=False)
-        return found.energy, found.per_atom
 
 
 def plan_in(pb: PBSolvent | None, atoms: Atoms, model: SolventModel, **choices: Any) -> Energy:

@@ -14,7 +14,7 @@ INSTALL = "pip install 'pele-ocl[teach]', or apt install oclgrind"
 MOST_ERRORS = 200
 BEYOND = {  # what an access does, and its usual cause
     "read": ("reads", "does a loop run while the index < the number, and does every work-item beyond the last return?"),
-    "write": ("writes", "work-items beyond the last element must do nothing, by `if (i >= n) return;`"),
+    "write": ("writes", "is the index right? work-items beyond the last element do nothing, by `if (i >= n) return;`"),
 }
 LINE = re.compile(r"At line (\d+)")
 

@@ -50,6 +50,13 @@ def cluster_options(command: Command) -> Command:
     return command
 
 
+def place_options(command: Command) -> Command:
+    """Options --workers and --scheduler, as `cluster_options` has them, of commands without files that shards join."""
+    for option in reversed(_OPTIONS[:-1]):
+        command = option(command)
+    return command
+
+
 def cluster_options_of(context: click.Context) -> ClusterOptions:
     """Give the options that a command was given."""
     found = ClusterOptions(**context.meta.get(LASTING, {}))

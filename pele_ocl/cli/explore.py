@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,19 @@ from ..errors import FormatError
 from ..explore.control import read_simulation
 from ..forcefield.control import filled
 from ..inputfile import read_file
-from ..jobs import Record
-from ..jobs.explore import Exploration, Files, ForceFieldFiles, Steps, earlier_seed
+from ..jobs import Place, Record, Shard, shared
+from ..jobs.explore import Exploration, ExploreWork, ForceFieldFiles, Steps
+from ..jobs.explore_files import Files, Said, earlier_seed, ends_of, said_of
 from ..jobs.facts import composition_as_json, settings
 from .clock import elapsed
+from .cluster import cluster_options_of, place_options
 from .command import INPUT, EachOnce
 from .explore_page import write_pages
-from .launchers import launched
+from .launchers import device_of_rank, launched
 from .options import debug_option, run_options
 from .physics import physics_lines
 from .progress import ProgressLine
-from .records import failing_as_record, say_records, timed
+from .records import NAMED, failing_as_record, say_records, timed
 from .report import counted, duration
 from .tables import table
 from .terminal import note, say
@@ -54,7 +57,7 @@ def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dic
     help="Write all files into this folder, in place of the paths in CONTROL.",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all random numbers, in place of CONTROL's.")
-@click.option("--steps", type=click.IntRange(min=0), help="Steps of each explorer, in place of numberOfPeleSteps.")
+@click.option("--steps", type=click.IntRange(min=0), help="Steps of each task, in place of numberOfPeleSteps.")
 @click.option(
     "--complex", "complexes", type=INPUT, multiple=True, metavar="FILE",
     help="Structure to begin with, in place of CONTROL's; several are given to the explorers in turn.",
@@ -63,6 +66,11 @@ def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dic
     "--fill", "words", multiple=True, callback=_words, metavar="WORD=VALUE",
     help="Put a value in place of $WORD in CONTROL, as programs that prepare runs do.",
 )  # fmt: skip
+@click.option(
+    "--ranks", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
+    help="Under mpirun or srun, share the explorers out to the first N processes, each with the next device.",
+)  # fmt: skip
+@place_options
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run in the same folder.")
 @click.option("--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of templates.")
 @click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON.")
@@ -76,7 +84,7 @@ def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dic
 @debug_option
 def explore(
     path: Path, explorers: int | None, output: Path | None, seed: int | None, steps: int | None,
-    complexes: tuple[Path, ...], words: dict[str, str], resume: bool, templates: tuple[Path, ...],
+    complexes: tuple[Path, ...], words: dict[str, str], ranks: int, resume: bool, templates: tuple[Path, ...],
     obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, precision: str, device: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
@@ -86,8 +94,14 @@ def explore(
     Boltzmann sample, and give no free energies.
     """
     rank, size = launched()
-    if rank > 0:
-        return  # the first process runs the explorers of all
+    if ranks > size:
+        raise click.UsageError(f"--ranks {ranks} needs as many processes, by mpirun or srun; there are {size}")
+    n = explorers or max(size - 1, 1)
+    if rank >= min(ranks, n):
+        return  # others run the explorers of all
+    cluster = cluster_options_of(click.get_current_context())
+    if ranks > 1 and cluster.is_remote:
+        raise click.UsageError("choose one of --ranks, --workers and --scheduler")
     if output is not None and output.exists() and not output.is_dir():
         raise FormatError(f"{output}: is no folder; name one for the reports")
     with failing_as_record(path, as_json):
@@ -95,19 +109,28 @@ def explore(
         simulation = read_simulation(path, all_words)
         if resume and seed is None and simulation.seed is None:
             seed = earlier_seed(Files.of(simulation, output))  # the one that was drawn by the clock
-        run = Exploration(
-            simulation, explorers or max(size - 1, 1), folder=output, seed=seed, steps=steps,
-            parameters=ForceFieldFiles(templates, obc, pele_data, fallback), complexes=complexes, precision=precision,
-            device=device, text=filled(path, all_words),
-        )  # fmt: skip
-        for sentence in run.notes:
-            note(f"Note: {sentence}")
-        last = _run(run, resume)
+        options: dict[str, Any] = {
+            "folder": output, "seed": seed, "steps": steps, "complexes": complexes, "precision": precision,
+            "parameters": ForceFieldFiles(templates, obc, pele_data, fallback), "text": filled(path, all_words),
+            "device": device if ranks == 1 else device_of_rank(device),
+        }  # fmt: skip
+        if cluster.is_remote:
+            run = Exploration(simulation, n, **options, here=False)
+            options |= {"seed": run.seed, "device": None}  # which each worker has its own of
+            files = _run_by_workers(run, ExploreWork(simulation, n, options, resume), cluster.place(device))
+        else:
+            run = Exploration(simulation, n, **options, part=Shard(rank + 1, min(ranks, n)))
+            _run(run, resume)
+            files = [run.files]
+        journals = [own.journal for own in files]
+        explored, device_name = ends_of(journals)
+        said = said_of(journals)
+        _tell(said)
         pages = write_pages(run)
     if as_json:
-        say_records([_record(run, path, last)])
+        say_records([_record(run, path, explored, said, device_name)])
     else:
-        say(_text(run, path, last, pages))
+        say(_text(run, path, explored, device_name, pages))
 
 
 def _known_words(output: Path | None, seed: int | None, steps: int | None) -> dict[str, str]:
@@ -159,64 +182,82 @@ def _column(steps: Steps, name: str) -> np.ndarray[Any, Any] | None:
     return steps.values[:, steps.columns.index(name)] if name in steps.columns else None
 
 
-def _run(run: Exploration, resume: bool) -> dict[int, Steps]:
-    """Run all steps; give the last ones of each group of explorers, by the first explorer's number."""
-    found: dict[int, Steps] = {}
+def _run(run: Exploration, resume: bool) -> None:
+    """Run all steps, and tell how far they are."""
     told = set[str]()
     with ExploreLine() as line:
-        for steps in run.run(resume):
-            found[steps.numbers[0]] = steps
+        for k, steps in enumerate(run.run(resume)):
+            for sentence in run.notes if k == 0 else ():
+                note(f"Note: {sentence}")
             line.tell(steps)
             for number, why in steps.failures.items():
                 if why not in told:
                     told.add(why)
                     note(f"Note: explorer {number}, step {steps.step}: {why}")
-    return found
 
 
-def _best(last: Mapping[int, Steps]) -> list[tuple[int, Steps, int]]:
-    """Give number, group and row of each explorer, the lowest energy first."""
-    rows = [(number, steps, k) for steps in last.values() for k, number in enumerate(steps.numbers)]
-    return sorted(rows, key=lambda row: (float(row[1].energies[row[2]]), row[0]))
+def _run_by_workers(run: Exploration, work: ExploreWork, place: Place) -> list[Files]:
+    """Have each worker run a part of the explorers; give the files of the parts. run : whose notes become the parts'"""
+    with shared(work, place) as done, ProgressLine("Exploring") as progress:
+        files = run.files.parts(min(done.n_workers, len(run.numbers)))
+        parts = [own.part for own in files]
+        for notes in progress.counting(done.results(parts), parts):
+            run.notes = tuple(dict.fromkeys((*run.notes, *notes)))
+    for sentence in run.notes:
+        note(f"Note: {sentence}")
+    return files
 
 
-def _text(run: Exploration, path: Path, last: Mapping[int, Steps], pages: Sequence[Path]) -> str:
-    """Make the lines that end a run."""
-    rows = _best(last)
-    columns = rows[0][1].columns
+def _tell(said: Mapping[int, Said]) -> None:
+    """Tell the sentences about explorers that go on, the most frequent first."""
+    counts = Counter[str]()
+    for own in said.values():
+        counts.update({sentence: len(steps) for sentence, steps in own.notes.items()})
+    for sentence, n in counts.most_common(NAMED):
+        note(f"Note: {sentence}, in {counted(n, 'step')}")
+    if len(counts) > NAMED:
+        note(f"Note: {len(counts) - NAMED:,} more notes about steps are in the journal and in the record of --json")
+
+
+def _text(
+    run: Exploration, path: Path, explored: Sequence[Mapping[str, Any]], device: str, pages: Sequence[Path]
+) -> str:
+    """Make the lines that end a run. explored : what became of each explorer"""
+    rows = sorted(explored, key=lambda own: (own["energy"], own["explorer"]))
+    columns = list(rows[0]["metrics"])
     heads = ["explorer", "accepted", "energy", *columns]
     cells = [
-        [str(number), f"{steps.accepted[k]} of {steps.tried[k]}", f"{steps.energies[k]:.6g}"]
-        + [f"{value:.6g}" for value in steps.values[k]]
-        for number, steps, k in rows[:_SHOWN]
+        [str(own["explorer"]), f"{own['accepted']} of {own['steps']}", f"{own['energy']:.6g}"]
+        + [f"{value:.6g}" if value is not None else "-" for value in map(own["metrics"].get, columns)]
+        for own in rows[:_SHOWN]
     ]
     atoms = run.groups[0].atoms
-    first = f"{path}: {counted(len(run.numbers), 'explorer')} of {counted(len(atoms), 'atom')}, seed {run.seed}"
-    taken = sum(int(steps.accepted.sum()) for steps in last.values())
-    tried = sum(int(steps.tried.sum()) for steps in last.values())
+    first = f"{path}: {counted(len(rows), 'explorer')} of {counted(len(atoms), 'atom')}, seed {run.seed}"
+    taken, tried = (sum(own[name] for own in rows) for name in ("accepted", "steps"))
     lines = [first, *physics_lines(run.model, atoms), "", table(heads, cells, ">" * len(heads))]
     lines += [f"and {len(rows) - _SHOWN} more explorers"] if len(rows) > _SHOWN else []
     lines += ["", f"{taken:,} of {tried:,} steps accepted; reports are {run.files.report}_N. The walk is a search:"]
     lines += ["its states are no Boltzmann sample, and their averages no free energies."]
     lines += [f"Pages of the states: {', '.join(map(str, pages))}"]
-    lines += [f"{run.precision}, on {run.device_name}: in all {duration(elapsed())}"]
+    lines += [f"{run.precision}, on {device}: in all {duration(elapsed())}"]
     return "\n".join(lines)
 
 
-def _record(run: Exploration, path: Path, last: Mapping[int, Steps]) -> Record:
-    """Make the record of a run."""
+def _record(
+    run: Exploration, path: Path, explored: Sequence[Mapping[str, Any]], said: Mapping[int, Said], device: str
+) -> Record:
+    """Make the record of a run. explored : what became of each explorer; said : of some of them"""
     atoms = run.groups[0].atoms
     explorers = [
         {
-            "explorer": number, "steps": int(steps.tried[k]), "accepted": int(steps.accepted[k]),
-            "energy": float(steps.energies[k]),
-            "metrics": {name: _finite(value) for name, value in zip(steps.columns, steps.values[k], strict=True)},
+            **own, "failures": _with_steps(said.get(own["explorer"], Said()).failures),
+            "notes": _with_steps(said.get(own["explorer"], Said()).notes),
         }
-        for number, steps, k in sorted(_best(last), key=lambda row: row[0])
+        for own in explored
     ]  # fmt: skip
     result = {
         "n_atoms": len(atoms), "composition": composition_as_json(atoms), "seed": run.seed,
-        "device": run.device_name, "precision": run.precision, "settings": settings(run.model, atoms),
+        "device": device, "precision": run.precision, "settings": settings(run.model, atoms),
         "is_search": True,
         "report": str(run.files.report), "trajectory": str(run.files.trajectory), "explorers": explorers,
         "notes": list(run.notes),
@@ -224,5 +265,6 @@ def _record(run: Exploration, path: Path, last: Mapping[int, Steps]) -> Record:
     return Record(str(path), read_file(path).sha256, timed(result))
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _with_steps(sentences: Mapping[str, Sequence[int]]) -> list[dict[str, object]]:
+    """Give sentences with the steps that they are about."""
+    return [{"text": text, "steps": list(steps)} for text, steps in sentences.items()]

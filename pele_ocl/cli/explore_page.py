@@ -26,8 +26,8 @@ def write_pages(run: Exploration) -> list[Path]:
     pages = []
     for place, group in enumerate(run.groups):
         name = "explore.html" if len(run.groups) == 1 else f"explore_{place + 1}.html"
-        path = run.files.report.with_name(name)
-        _write(path, run, group.atoms, np.array(group.explorers.walk.ligand), group.numbers)
+        path = run.files.of_part(run.files.report.with_name(name))
+        _write(path, run, group.atoms, np.flatnonzero(group.ligand), group.numbers)
         pages.append(path)
     return pages
 

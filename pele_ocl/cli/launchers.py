@@ -12,9 +12,27 @@ _NAMES = (
 )  # fmt: skip
 
 
+# Where they tell the number of a process among those of its host.
+_LOCAL = "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"
+
+
 def launched(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
     """Give the number of this process, from 0, and how many a launcher started; 0 and 1 without one."""
     for rank, size in _NAMES:
         if environment.get(rank, "").isdigit() and environment.get(size, "").isdigit():
             return int(environment[rank]), int(environment[size])
     return 0, 1
+
+
+def device_of_rank(choice: str | None) -> str:
+    """Give the number of the device of this process: of equal ones that fit a choice, each has the next."""
+    from ..opencl.device import fitting_devices
+
+    fitting = fitting_devices(choice)
+    alike = [device for device in fitting if str(device) == str(fitting[0])]
+    return str(alike[local_rank() % len(alike)].index)
+
+
+def local_rank(environment: Mapping[str, str] = os.environ) -> int:
+    """Give the number of this process among the ones of its host, from 0; 0 without a launcher that tells."""
+    return next((int(environment[name]) for name in _LOCAL if environment.get(name, "").isdigit()), 0)

@@ -108,7 +108,7 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     type=click.Choice(SPREADINGS),
     default=DEFAULTS.charges,
     show_default=True,
-    help="Put a charge on 8 (spl0) or 27 (spl2) nodes.",
+    help="Put a charge on 8 (spl0), 27 (spl2) or 125 (spl4) nodes.",
 )
 @click.option(
     "--boundary",
@@ -302,7 +302,7 @@ def _as_text(source: InputFile, result: PBResult, alone: PBResult | None, per_re
     ]
     about = [("solver", errors.solver, "what the last correction changed")]
     if errors.grid is not None:
-        about.append(("grid", errors.grid, "difference from twice the spacing: an upper estimate"))
+        about.append(("grid", errors.grid, "an upper estimate, from the change with twice the spacing"))
     if errors.extrapolated is not None and errors.extrapolation is not None:
         about.append(("extrapolated", errors.extrapolated, f"to a spacing of 0, +- {errors.extrapolation:.3f}"))
     if errors.shifted is not None:
@@ -367,9 +367,11 @@ def _calculate(
 ) -> PBResult | None:  # fmt: skip
     """Compute an ELEC block and write its files; None for mg-dummy."""
     print_line(f"{RULE}\nCALCULATION #{number} ({calculation.name}): MULTIGRID")
+    for path in calculation.map_files:
+        print_line(f"  Using map {path}")
     plan = PoissonBoltzmann(
         atoms, calculation.model, grids=calculation.grids, reaction=False, tolerance=calculation.tolerance,
-        device=device,
+        given=calculation.given, device=device,
     )  # fmt: skip
     result = None
     if calculation.solves:
@@ -377,7 +379,7 @@ def _calculate(
             written = {each.quantity for each in calculation.writes}
             needs_map = calculation.prints_atoms or bool(written & {"pot", "atompot"})
             result = plan.solve(keep_map=needs_map, progress=progress)
-        for level in result.levels:
+        for level in result.levels[calculation.n_before :]:
             _print_level(level.grid, print_line)
             if calculation.prints_energy:
                 print_line(f"  Total electrostatic energy = {level.energy_kt * result.model.kj_per_kt:1.12E} kJ/mol")
@@ -468,6 +470,7 @@ def _apbs_json(calculation: ApbsCalculation, wanted: ApbsInput, result: PBResult
         "name": calculation.name,
         "molecule": str(wanted.molecules[calculation.molecule]),
         "settings": _settings(calculation.model),
+        "maps": [str(path) for path in calculation.map_files],
         "files": [str(each.path) for each in calculation.writes],
     }
     if result is not None:
@@ -478,7 +481,7 @@ def _apbs_json(calculation: ApbsCalculation, wanted: ApbsInput, result: PBResult
                 "energy_kj": level.energy_kt * result.model.kj_per_kt, "iterations": level.iterations,
                 "residual": level.residual, "atoms_off": level.atoms_off,
             }
-            for level in result.levels
+            for level in result.levels[calculation.n_before :]
         ]  # fmt: skip
         report |= {"energy_kj": result.energy_kj, "device": result.device, "seconds": dict(result.seconds)}
     return report

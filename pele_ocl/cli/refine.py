@@ -18,7 +18,7 @@ from ..refine.poses import ranks_of
 from ..solvent_model import SolventModel
 from ..view.poses import Column, save_poses_page
 from .clock import elapsed
-from .cluster import ClusterOptions, cluster_options, cluster_options_of
+from .cluster import ClusterOptions, cluster_options_of, place_options
 from .command import INPUT, EachOnce
 from .minimize.report import column
 from .minimize.targets import TARGET, expanded
@@ -69,7 +69,7 @@ _LIMITED = "ended before their gradient was below the tolerance"
     help="Largest number of steps of each of the two rounds.",
 )  # fmt: skip
 @click.option("--resume", is_flag=True, help="Continue an interrupted run: skip poses that are done.")
-@cluster_options
+@place_options
 @run_options
 @structure_options
 @model_options
@@ -91,8 +91,6 @@ def refine(
     if output.exists() and not output.is_dir():
         raise FormatError(f"{output}: is no folder; name one for the refined complexes")
     cluster = cluster_options_of(click.get_current_context())
-    if cluster.shard is not None:
-        raise click.UsageError("--shard has no files to join here; give each task its own POSES and -o")
     if not resume and (output / JOURNAL).exists():
         raise FormatError(f"{output}: holds poses that were refined before; go on by --resume, or name another folder")
     options = {

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 import numpy as np
@@ -22,12 +22,13 @@ from ..inputfile import InputFile
 from ..jobs.facts import area_facts as area_facts
 from ..jobs.facts import composition_as_json as composition_as_json
 from ..jobs.facts import settings as settings
-from ..potmap import PotmapResult
 from ..solvent_model import SolventModel
-from ..tuning import describe
 from .clock import elapsed
 from .command import CONSTANTS, coordinates_read
 from .terminal import one_line
+
+if TYPE_CHECKING:
+    from ..potmap import PotmapResult
 
 _PASSING = {"--resume": False, "--workers": True, "--scheduler": True, "--shard": True}  # and whether a value follows
 
@@ -67,6 +68,7 @@ def counted(n: int, what: str) -> str:
 def choice_line(devices: str) -> str:
     """Tell by what variants and layouts were chosen on the devices of a result."""
     from ..opencl.device import list_devices
+    from ..tuning import describe
 
     first = next(device for device in list_devices() if str(device) in devices)
     return f"Choice: {describe(first)}"

@@ -260,6 +260,11 @@ class Simulation:
             self._rows = self._rows[stopped[self._rows] == 0]
 
     @property
+    def steps_made(self) -> NDArray[np.int64]:
+        """Steps that each replica made, (n_rows,); fewer of one that stopped."""
+        return self._motion.read("done").astype(np.int64)
+
+    @property
     def time(self) -> float:
         """Time that was simulated, ps."""
         return self.steps * self.settings.dt

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
 from ..callable_module import make_callable
+from ..lazy import lazy_names
 from ..solvent_model import SolventModel
 from .born import BORN
 from .plan import Energy
@@ -36,6 +37,18 @@ __all__ = [
     "energy",
     "summary",
 ]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "born": "Born check_born chosen_born",
+            "frozen": "Frozen",
+            "layout": "BlocksLayout RowsLayout SquaresLayout",
+            "masks": "Masks",
+            "result": "ALL_TERMS PASS_TERMS",
+        },
+    )
 
 
 def energy(

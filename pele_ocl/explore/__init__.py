@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 from .anm import ANM
 from .box import Box, Cylinder, Prism, Shell, Sphere, Spheres
 from .explorer import Explorer, Step
@@ -21,3 +24,23 @@ __all__ = [
     "Step", "Walk", "flexible_ligand", "flexible_residues", "network_modes", "predict_side_chains", "read_nmd",
     "read_rot_assign", "read_side_file", "write_nmd",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "anm": "MODES RESTRAINT",
+            "metrics": "BindingEnergy PROBE Rmsd Sasa States sasa_radii",
+            "metropolis": "BOLTZMANN is_accepted",
+            "philox": "normals uniform",
+            "regions": "is_close",
+            "reports": "numbered report_head report_row",
+            "rigid": "SMALL directions_about drawn_moves euler_angles lengths random_directions random_frames "
+            "rotations_of",
+            "rotamers": "Rotamers",
+            "rotations": "RotamerChain side_chains_of torsions_at",
+            "sensors": "Sensor Sensors changed changing_blocks",
+            "side_chains": "PredictionArrays",
+            "trajectory": "PelePdb",
+        },
+    )

@@ -23,13 +23,15 @@ MIXING = "main", "all", "none"
 MAGNITUDES = "fixed", "biased", "scaled", "random"
 NORMS = "max", "rms"
 RESTRAINT = "anm"  # name of the term that holds the nodes
+MODES = "anm modes"  # of a row, in its memory
 
 
 class ANM(Move):
     """Move alpha carbons along modes of their network; all other atoms follow by minimisation.
 
     nodes : mask (n,) or atoms of the network; by default alpha carbons outside of the ligand
-    modes : by default the lowest of the molecule's positions, as many as `count`; cutoff : A, of their springs
+    modes : by default the lowest of the positions where each explorer begins, as many as `count`
+    cutoff : A, of their springs
     network : further options of network_modes
     picking : of the main mode: "random", "lowest", or "defined", which is number `defined`, from 1
     change_frequency : moves after which an explorer's main mode is picked anew
@@ -89,13 +91,29 @@ class ANM(Move):
 
     def prepare(self, walk: Walk) -> None:
         self._nodes = self._chosen(walk.atoms, walk.ligand)
-        self._modes = self.modes or self._computed(walk.atoms.positions[self._nodes])
-        if self._modes.vectors.shape[1] != len(self._nodes):
-            raise InputError(f"the modes are of {self._modes.vectors.shape[1]} nodes; there are {len(self._nodes)}")
-        if self.picking == "defined" and self.defined > len(self._modes):
-            raise InputError(f"mode {self.defined} is defined; there are {len(self._modes)}")
+        self._remember_modes(walk)
+        for memory in walk.memory:
+            modes = memory[MODES]
+            if modes.vectors.shape[1] != len(self._nodes):
+                raise InputError(f"the modes are of {modes.vectors.shape[1]} nodes; there are {len(self._nodes)}")
+            if self.picking == "defined" and self.defined > len(modes):
+                raise InputError(f"mode {self.defined} is defined; there are {len(modes)}")
         walk.ensemble.force_constants(RESTRAINT)[:] = np.zeros(len(walk.atoms))
         walk.ensemble.evaluate(keep_radii=walk.holds_radii)
+
+    def _remember_modes(self, walk: Walk) -> None:
+        """Give each row the modes of where it begins, unless it has some; equal rows share theirs."""
+        rows = [row for row, memory in enumerate(walk.memory) if MODES not in memory]
+        starts = walk.ensemble.positions[rows] if self.modes is None and rows else []
+        known = {} if self.modes is None else dict.fromkeys(rows, self.modes)
+        same: dict[bytes, Modes] = {}
+        for row, x in zip(rows, starts, strict=False):
+            nodes = x[self._nodes]
+            if nodes.tobytes() not in same:
+                same[nodes.tobytes()] = self._computed(nodes)
+            known[row] = same[nodes.tobytes()]
+        for row, modes in known.items():
+            walk.memory[row][MODES] = modes
 
     def _computed(self, nodes: Floats) -> Modes:
         """Modes of the nodes (n_nodes, 3) A."""
@@ -106,26 +124,27 @@ class ANM(Move):
 
     def displacements(self, walk: Walk, rows: Sequence[int]) -> Floats:
         """Draw the displacements of the nodes of rows, (n_rows, n_nodes, 3) A, and remember modes and directions."""
-        modes, m = self._modes, len(self._modes)
         drawn = walk.uniform(rows, Stage.ANM)
-        mixed = 2 * walk.uniform(rows, Stage.ANM, 1, np.arange(m))[:, :, 0] - 1
-        found = np.empty((len(rows), *modes.vectors.shape[1:]))
+        found = np.empty((len(rows), len(self._nodes), 3))
         for place, row in enumerate(rows):
+            modes: Modes = walk.memory[row][MODES]
+            mixed = 2 * walk.uniform([row], Stage.ANM, 1, np.arange(len(modes)))[0, :, 0] - 1
             memory = walk.memory[row].setdefault(self.name, {"moves": 0, "mode": 0, "direction": 0})
             if memory["moves"] % self.change_frequency == 0:
-                memory["mode"] = self._mode(drawn[place, 0])
+                memory["mode"] = self._mode(drawn[place, 0], len(modes))
             memory["direction"] = self._direction(memory["direction"], drawn[place, 1])
             memory["moves"] += 1
-            move = self._mixed(memory["mode"], mixed[place])
-            size = np.abs(self._size(walk.settings[row].displacement, memory["mode"], drawn[place, 2]))
+            move = self._mixed(modes, memory["mode"], mixed)
+            size = np.abs(self._size(walk.settings[row].displacement, modes, memory["mode"], drawn[place, 2]))
             lengths = np.linalg.norm(move, axis=1)
             one = lengths.max() if self.norm == "max" else np.sqrt((lengths**2).mean())
             found[place] = memory["direction"] * size / one * move
         return found
 
-    def _mode(self, drawn: float) -> int:
+    def _mode(self, drawn: float, count: int) -> int:
+        """Pick the main mode among so many."""
         if self.picking == "random":
-            return min(int(drawn * len(self._modes)), len(self._modes) - 1)
+            return min(int(drawn * count), count - 1)
         return 0 if self.picking == "lowest" else self.defined - 1
 
     def _direction(self, before: int, drawn: float) -> int:
@@ -134,9 +153,9 @@ class ANM(Move):
             return 1 if drawn < 0.5 else -1
         return self.first_direction if self.direction == "same" or before == 0 else -before
 
-    def _mixed(self, mode: int, drawn: NDArray[np.float64]) -> Floats:
+    def _mixed(self, modes: Modes, mode: int, drawn: NDArray[np.float64]) -> Floats:
         """Mix modes to a vector (n_nodes, 3), eqs. 4 and 5. drawn : (m,) from -1 to 1"""
-        values, vectors = self._modes.values, self._modes.vectors
+        values, vectors = modes.values, modes.vectors
         soft = drawn / np.sqrt(values)
         main: Floats = vectors[mode]
         if self.mixing == "none" or len(values) == 1:
@@ -150,7 +169,7 @@ class ANM(Move):
         found: Floats = self.main_weight * main + (1 - self.main_weight) * others
         return found
 
-    def _size(self, displacement: float, mode: int, drawn: float) -> float:
+    def _size(self, displacement: float, modes: Modes, mode: int, drawn: float) -> float:
         """Displacement of a move, A, eq. 6. drawn : from 0 to 1"""
         if self.magnitude == "fixed":
             return displacement
@@ -159,7 +178,7 @@ class ANM(Move):
         biased = displacement * (0.625 + 0.375 * drawn)
         if self.magnitude == "biased":
             return biased
-        stiffer = float(self._modes.values[mode] / self._modes.values[0])
+        stiffer = float(modes.values[mode] / modes.values[0])
         return biased / (0.6 * stiffer + 0.4)
 
     def apply(self, walk: Walk, rows: Sequence[int]) -> None:

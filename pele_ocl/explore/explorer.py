@@ -32,6 +32,7 @@ class Step:
     proposed : energy of the step, NaN if it failed or nothing moved
     made : names of the moves; reason : why it was not kept, "" if it was
     stages : energies after each move, kcal/mol, if the Explorer records them
+    notes : sentences of moves, about a minimisation that did not converge, say
     """
 
     explorer: int
@@ -43,6 +44,7 @@ class Step:
     made: tuple[str, ...]
     reason: str
     stages: dict[str, float]
+    notes: tuple[str, ...]
     _walk: Walk = field(repr=False)
 
     @property
@@ -173,6 +175,7 @@ class Explorer:
         rows = self._rows if rows is None else self._chosen(rows)
         walk.steps[rows] += 1
         walk.failures.clear()
+        walk.notes.clear()
         stages: dict[int, dict[str, float]] = {row: {} for row in rows}
         for row in rows:
             walk.made[row].clear()
@@ -261,7 +264,8 @@ class Explorer:
                 explorer=int(walk.explorers[row]), step=int(walk.steps[row]), row=row, accepted=row not in reasons,
                 energy=before[row] if row in reasons else after[row], proposed=after.get(row, np.nan),
                 made=tuple(move.name for move in self.moves if move.name in walk.made[row]),
-                reason=reasons.get(row, ""), stages=stages[row], _walk=walk,
+                reason=reasons.get(row, ""), stages=stages[row],
+                notes=tuple(walk.notes.get(row, ())), _walk=walk,
             )
             for row in rows
         ]  # fmt: skip

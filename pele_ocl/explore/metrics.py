@@ -23,6 +23,8 @@ from ..gb_models.surface import unit_points
 from ..solvent_model import SolventModel
 from ..trajectories.superposing import turns_onto
 from .philox import philox, uniform
+from .regions import is_close
+from .rotations import torsions_of
 from .walk import Stage
 
 if TYPE_CHECKING:
@@ -145,23 +147,23 @@ class Sasa(Metric):
 
     def _share(self, positions: Floats) -> float:
         own, radii = positions[self._chosen], self._radii[self._chosen]
-        free = [self._free(k, own, own[k], radii, skip=k) for k in range(len(own))]
-        away = np.linalg.norm(positions[self._others, None] - own, axis=2) - self._radii[self._others, None] - radii
-        near = self._others[(away < 0).any(axis=1)]
-        exposed = [self._free(k, positions[near], own[k], self._radii[near], of=radii[k]) for k in range(len(own))]
-        weights = radii**2
-        alone = sum(w * mask.sum() for w, mask in zip(weights, free, strict=True))
-        seen = sum(w * (mask & other).sum() for w, mask, other in zip(weights, free, exposed, strict=True))
+        widest = float(radii.max() + self._radii[self._others].max(initial=0.0))
+        near = self._others[is_close(positions[self._others], own, widest)]
+        alone = seen = 0.0
+        for k, (center, radius) in enumerate(zip(own, radii, strict=True)):
+            free = self._free(center, radius, np.delete(own, k, axis=0), np.delete(radii, k))
+            exposed = free & self._free(center, radius, positions[near], self._radii[near])
+            alone += radius**2 * free.sum()
+            seen += radius**2 * exposed.sum()
         return float(seen / alone) if alone else 0.0
 
-    def _free(self, k: int, around: Floats, center: Floats, radii: Floats, skip: int = -1, of: float = 0.0) -> Bools:
+    def _free(self, center: Floats, radius: float, around: Floats, radii: Floats) -> Bools:
         """Mark the points of an atom's sphere that lie in none of the spheres around, (n_points,)."""
-        points = center + (of or radii[k]) * self._points
-        squares = ((points[:, None] - around) ** 2).sum(axis=2)
-        inside = squares < radii**2
-        if skip >= 0:
-            inside[:, skip] = False
-        free: Bools = ~inside.any(axis=1)
+        away = center - around  # the point u is in a sphere if |away + radius u|^2 is less than its radius squared
+        squares = (away**2).sum(axis=1)
+        meets = squares < (radius + radii) ** 2
+        most = (radii[meets] ** 2 - radius**2 - squares[meets]) / (2 * radius)
+        free: Bools = ~(self._points @ away[meets].T < most).any(axis=1)
         return free
 
 
@@ -209,11 +211,7 @@ class Dihedral(Metric):
         self._atoms = list(atoms)
 
     def evaluate(self, states: States) -> Floats:
-        a, b, c, d = states.positions[:, self._atoms].transpose(1, 0, 2)
-        u, v, w = b - a, c - b, d - c
-        first, second = np.cross(u, v), np.cross(v, w)
-        y = (np.cross(first, second) * v).sum(axis=1) / np.linalg.norm(v, axis=1)
-        found: Floats = np.degrees(np.arctan2(y, (first * second).sum(axis=1)))
+        found: Floats = np.degrees(torsions_of(*states.positions[:, self._atoms].transpose(1, 0, 2)))
         return found
 
 

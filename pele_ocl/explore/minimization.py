@@ -35,5 +35,8 @@ class Minimization(Move):
         free = [self.region.free(walk, row, x) for row, x in zip(rows, positions, strict=True)]
         walk.ensemble.frozen[list(rows)] = [np.flatnonzero(~mask) for mask in free]
         batch = walk.ensemble.minimize(list(rows), **self.options)
-        for place, reason in batch.errors.items():
-            walk.failures[rows[place]] = reason
+        for place, (row, result) in enumerate(zip(rows, batch.results, strict=True)):
+            if result is None:
+                walk.failures[row] = batch.errors[place]
+            elif not result.converged:
+                walk.note(row, f"the minimisation did not converge ({result.stopped_by})")

@@ -131,10 +131,10 @@ class Perturbation(Move):
         has_been_inside = {row: np.zeros(walk.settings[row].trials, bool) for row in rows}
         first, left = 0, list(rows)
         while left:
-            tries, moves, is_open = np.arange(first, first + TRIES, dtype=np.int32), {}, {}
+            tries, is_open = np.arange(first, first + TRIES, dtype=np.int32), {}
+            moves = drawn_moves(walk, left, tries, steering, self.kind)
             for row in left:
                 settings = walk.settings[row]
-                moves[row] = drawn_moves(walk, row, tries, steering[row], self.kind)
                 inside = np.ones((settings.trials, TRIES), bool)
                 if settings.box is not None:
                     inside = settings.box.contains(centers[row] + moves[row].translations)

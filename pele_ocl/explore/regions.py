@@ -30,9 +30,7 @@ class Region:
         """
         labels = walk.atoms.labels
         assert labels is not None
-        radius, near = walk.settings[row].minimization_radius, np.zeros(len(x), bool)
-        for atom in x[walk.ligand]:
-            near |= ((x - atom) ** 2).sum(axis=1) <= radius**2
+        near = is_close(x, x[walk.ligand], walk.settings[row].minimization_radius)
         free: Mask = np.isin(labels.residue_index, labels.residue_index[near])
         if further is not None:
             free[further] = True
@@ -41,3 +39,19 @@ class Region:
         if self.omit is not None:
             free &= ~atoms_among("omit", self.omit, walk.atoms)
         return free
+
+
+def is_close(x: Floats, points: Floats, radius: float) -> Mask:
+    """Tell of positions x (n, 3) A, (n,), if any of some points (m, 3) A is within a radius.
+
+    Atoms that one point finds are not asked of the next: with a wide radius one pass is all.
+    """
+    close = np.zeros(len(x), bool)
+    left = np.flatnonzero(((x >= points.min(axis=0) - radius) & (x <= points.max(axis=0) + radius)).all(axis=1))
+    for point in points:
+        found = ((x[left] - point) ** 2).sum(axis=1) <= radius**2
+        close[left[found]] = True
+        left = left[~found]
+        if not len(left):
+            break
+    return close

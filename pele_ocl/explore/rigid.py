@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,25 +29,38 @@ class RigidMoves:
 
 
 def drawn_moves(
-    walk: Walk, row: int, tries: Ints, steering: Floats | None, kind: Literal["centered", "spherical"]
-) -> RigidMoves:
-    """Draw moves of a row for all its trials.
+    walk: Walk, rows: Sequence[int], tries: Ints, steering: Mapping[int, Floats | None],
+    kind: Literal["centered", "spherical"],
+) -> dict[int, RigidMoves]:  # fmt: skip
+    """Draw moves of rows for all their trials.
 
-    tries : (n_tries,) numbers of steric trials; steering : (3,) unit vector, None for random directions
+    tries : (n_tries,) numbers of steric trials; steering : (3,) unit vectors of rows, None for random directions
     kind : of the range of lengths, "centered" on it or "spherical", up to it
     """
-    settings = walk.settings[row]
-    index = (MOST_TRIES + 1) * np.arange(settings.trials, dtype=np.int64)[:, None] + tries
-    words = walk.random([row], Stage.TRANSLATION, 0, index)[0]
-    first, second, third = (walk.random([row], Stage.ROTATION, draw, index)[0] for draw in range(3))
-    directions = random_directions(words) if steering is None else directions_about(steering, words)
+    rows, settings = list(rows), [walk.settings[row] for row in rows]
+    most = max(own.trials for own in settings)
+    index = (MOST_TRIES + 1) * np.arange(most, dtype=np.int64)[:, None] + tries
+    words = walk.random(rows, Stage.TRANSLATION, 0, index)
+    first, second, third = (walk.random(rows, Stage.ROTATION, draw, index) for draw in range(3))
+    directions = random_directions(words)
+    for place, row in enumerate(rows):
+        if (vector := steering[row]) is not None:
+            directions[place] = directions_about(vector, words[place])
     frames = random_frames(third)
-    turns = rotations_of(euler_angles(first, second, settings.rotation_scaling, settings.rotation_range))
+    scaling, spread, ranges = (
+        np.array([getattr(own, name) for own in settings])[:, None, None]
+        for name in ("rotation_scaling", "rotation_range", "translation_range")
+    )
+    turns = rotations_of(euler_angles(first, second, scaling, spread))
     rotations = frames @ turns @ np.swapaxes(frames, -1, -2)
-    return RigidMoves(rotations, lengths(uniform(words[..., 3]), settings.translation_range, kind) * directions)
+    translations = lengths(uniform(words[..., 3]), ranges, kind) * directions
+    return {
+        row: RigidMoves(rotations[place, : own.trials], translations[place, : own.trials])
+        for place, (row, own) in enumerate(zip(rows, settings, strict=True))
+    }
 
 
-def lengths(drawn: Floats, length: float, kind: Literal["centered", "spherical"]) -> Floats:
+def lengths(drawn: Floats, length: Floats | float, kind: Literal["centered", "spherical"]) -> Floats:
     """Give lengths (..., 1) A for uniform numbers: U[0.75, 1.25] or U[0, 1] times a length."""
     least, most = (0.75, 1.25) if kind == "centered" else (0.0, 1.0)
     found: Floats = (length * (least + (most - least) * drawn))[..., None]
@@ -72,7 +86,7 @@ def directions_about(steering: Floats, words: Words) -> Floats:
     return directions
 
 
-def euler_angles(first: Words, second: Words, scaling: float, spread: float) -> Floats:
+def euler_angles(first: Words, second: Words, scaling: Floats | float, spread: Floats | float) -> Floats:
     """Draw phi, psi and theta (..., 3) rad, not coupled, for words (..., 4) each.
 
     One, two or all three angles, as likely, have the factor `scaling`; which ones is drawn, too. Others have SMALL.
@@ -80,6 +94,7 @@ def euler_angles(first: Words, second: Words, scaling: float, spread: float) -> 
     """
     count = 1 + np.minimum((3 * uniform(first[..., 0])).astype(np.int64), 2)
     order = np.argsort(np.argsort(uniform(second[..., :3]), axis=-1, kind="stable"), axis=-1, kind="stable")
+    scaling, spread = np.asarray(scaling)[..., None], np.asarray(spread)[..., None]
     factors = np.where(order < count[..., None], scaling, SMALL)
     sizes = 1 - spread + 2 * spread * uniform(first[..., 1:])
     signs = 1 - 2 * ((second[..., 3, None] >> np.arange(8, 11, dtype=np.uint32)) & 1).astype(np.float64)

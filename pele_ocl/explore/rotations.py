@@ -135,7 +135,11 @@ def _polar_bond(atoms: Atoms, members: range, graph: Graph) -> list[list[int]]:
 
 def torsions_at(positions: Floats, torsions: Ints) -> Floats:
     """Measure torsions, (b,) rad between -pi and pi. torsions : (b, 4) atoms; positions : (n, 3) A"""
-    i, j, k, h = (positions[torsions[:, c]] for c in range(4))
+    return torsions_of(*(positions[torsions[:, c]] for c in range(4)))
+
+
+def torsions_of(i: Floats, j: Floats, k: Floats, h: Floats) -> Floats:
+    """Measure torsions, (b,) rad between -pi and pi, of the places (b, 3) A of their four atoms."""
     f, g, last = i - j, j - k, h - k
     a, b = np.cross(f, g), np.cross(last, g)
     sine = -np.linalg.norm(g, axis=1) * np.einsum("ij,ij->i", f, b)

@@ -102,6 +102,11 @@ class Sensors:
         values = (float(self.energies[k]), float(self.accepted[k]), float(step), float(self.since[k]))
         return dict(zip((ENERGY, ACCEPTED, STEP, SINCE), values, strict=True))
 
+    def go_on(self, before: Sensors, energies: Floats) -> None:
+        """Go on with the counts of another task. energies : (n,) kcal/mol"""
+        self.accepted, self.since = before.accepted.copy(), before.since.copy()
+        self.energies = np.array(energies, np.float64)
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Give the values, to go on with."""
         return {"energies": self.energies, "accepted": self.accepted, "since": self.since, "values": self.values}

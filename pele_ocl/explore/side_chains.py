@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,10 +13,12 @@ from ..arguments import flag, instance, number, whole_number
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..ensemble import Ensemble
 from ..errors import InputError
+from ..minimize.options import check_options
 from ..opencl.interface import MOST_POLAR
 from ..paths import shipped
 from .metropolis import BOLTZMANN
 from .philox import philox
+from .regions import is_close
 from .rotamers import RotamerLibrary
 from .rotations import RotamerChain, side_chains_of, torsions_at
 from .side_chain_tables import SideChainTables
@@ -29,6 +32,17 @@ OVERLAP, LEAST_OVERLAP = 0.75, 0.70  # of half the sum of two sigmas, below whic
 MOST_SWEEPS = 10
 _KERNELS = "spread", "screen", "survive", "settled", "met", "choose", "settle"
 _N_COLUMNS, _N_MOVER_COLUMNS, _BORN = 9, 8, 3  # of columns and movers in the kernels
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Prediction of a row.
+
+    sweeps : over its side chains; clashing : numbers of the ones that clash with what stays, whatever they turn to
+    """
+
+    sweeps: int = 0
+    clashing: tuple[int, ...] = ()
 
 
 class SideChainPredictor:
@@ -62,8 +76,10 @@ class SideChainPredictor:
             name: ensemble.kernel(path, name, self.tables.width, **self.tables.macros) for name in _KERNELS
         }
 
-    def predict(self, rows: Sequence[int], orders: Sequence[Sequence[int]], rebuild: bool = False) -> dict[int, int]:
-        """Predict side chains of rows at their present positions; give the number of sweeps of each row.
+    def predict(
+        self, rows: Sequence[int], orders: Sequence[Sequence[int]], rebuild: bool = False
+    ) -> dict[int, Prediction]:
+        """Predict side chains of rows at their present positions.
 
         orders : numbers of side chains of each row, in the order in which they are predicted
         rebuild : if they are absent at first, each until its turn
@@ -73,7 +89,7 @@ class SideChainPredictor:
         pairs = [(k, order) for k, order in zip(rows, orders, strict=True) if len(order)]
         done = dict.fromkeys(rows, 0)
         if not pairs:
-            return done
+            return dict.fromkeys(rows, Prediction())
         work = PredictionArrays(self, [k for k, _ in pairs], [list(order) for _, order in pairs])
         work.begin(rebuild)
         active = [k for k, _ in pairs]
@@ -84,7 +100,8 @@ class SideChainPredictor:
             if not active:
                 break
         work.settle()
-        return done
+        clashing = work.clashing()
+        return {k: Prediction(done[k], clashing.get(k, ())) for k in rows}
 
     def candidates(self, number: int, positions: Floats) -> Floats:
         """Turns of a side chain from where it is, (k, 4) rad of chi1 to chi4; the first one is none.
@@ -112,7 +129,7 @@ class PredictionArrays:
     """Arrays of one prediction on the device: rows, their slots, candidates and side chains."""
 
     def __init__(self, predictor: SideChainPredictor, rows: list[int], orders: list[list[int]]) -> None:
-        self.predictor, self.rows = predictor, rows
+        self.predictor, self.rows, self.orders = predictor, rows, orders
         ensemble, tables = predictor.ensemble, predictor.tables
         queue, n = ensemble._resident.queue, len(rows)
         self.n_slots = max(map(len, orders))
@@ -215,6 +232,16 @@ class PredictionArrays:
         changed = queue.download(self.changed, len(self.rows), np.int32)
         return {k: bool(changed[place]) for place, k in enumerate(self.rows)}
 
+    def clashing(self) -> dict[int, tuple[int, ...]]:
+        """Numbers of the side chains of each row that clash with what stays, by the lesser factor."""
+        queue, n, least = self.predictor.ensemble._resident.queue, len(self.rows), self.predictor.overlaps[1]
+        clearances = queue.download(self.clearances, n * self.n_candidates).reshape(n, -1)
+        chosen = queue.download(self.chosen, n * self.n_slots, np.int32).reshape(n, -1)
+        return {
+            row: tuple(number for number, taken in zip(order, own, strict=False) if clearances[place, taken] < least)
+            for place, (row, order, own) in enumerate(zip(self.rows, self.orders, chosen, strict=True))
+        }
+
     def settle(self) -> None:
         """Move the rows' atoms."""
         self._launch("settle", self.rows, self.n_slots, moves=True, chosen=self.chosen, angles=self.angles)
@@ -246,13 +273,19 @@ class SideChains(Move):
     """Move that predicts the side chains near the ligand.
 
     select, omit : selections of residues that are always or never predicted
+    minimizer : options of a Minimizer, of the atoms that turn, after their prediction; None for none
     other parameters : as of SideChainPredictor
     """
 
     name: ClassVar[str] = "side_chains"
 
-    def __init__(self, *, select: str | None = None, omit: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, *, select: str | None = None, omit: str | None = None, minimizer: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
         self.select, self.omit, self.options = select, omit, options
+        self.minimizer = minimizer
+        check_options(minimizer or {})
 
     def prepare(self, walk: Walk) -> None:
         atoms = walk.atoms
@@ -280,18 +313,29 @@ class SideChains(Move):
             orders.append(near[np.argsort(draws[place, near, 0], kind="stable")].tolist())
             if not len(near):
                 walk.made[k].discard(self.name)
-        self._predictor.predict(list(rows), orders)
+        labels = walk.atoms.labels
+        assert labels is not None
+        for k, predicted in self._predictor.predict(list(rows), orders).items():
+            for chain in predicted.clashing:
+                residue = labels.residue(int(self._members[chain][0]))
+                walk.note(k, f"the side chain of {residue} clashes, whatever it turns to")
+        if self.minimizer is not None:
+            self._minimize(walk, {k: order for k, order in zip(rows, orders, strict=True) if order})
+
+    def _minimize(self, walk: Walk, orders: dict[int, list[int]]) -> None:
+        """Minimise the atoms of the side chains that were predicted. orders : numbers of them, by row"""
+        assert self.minimizer is not None
+        rows, everything, chains = list(orders), np.arange(len(walk.atoms)), self._predictor.chains
+        free = [np.concatenate([chains[number].moved for number in order]) for order in orders.values()]
+        walk.ensemble.frozen[rows] = [np.setdiff1d(everything, own) for own in free]
+        batch = walk.ensemble.minimize(rows, **self.minimizer)
+        for place, reason in batch.errors.items():
+            walk.failures[rows[place]] = reason
 
     def _near(self, walk: Walk, row: int) -> NDArray[np.int64]:
         """Numbers of the side chains whose residue is near the ligand, or that are always predicted."""
         positions, radius = walk.ensemble.positions[row], walk.settings[row].side_chain_radius
-        ligand = positions[walk.ligand]
-        low, high = ligand.min(axis=0) - radius, ligand.max(axis=0) + radius
-        inside = ((positions >= low) & (positions <= high)).all(axis=1)
-        close = inside.copy()
-        there = np.flatnonzero(inside)
-        gaps = np.linalg.norm(positions[there][:, None] - ligand, axis=2).min(axis=1)
-        close[there] = gaps <= radius
+        close = is_close(positions, positions[walk.ligand], radius)
         near = np.array([bool(close[members].any()) for members in self._members], bool)
         return np.flatnonzero(near | self._always)
 

@@ -87,13 +87,12 @@ def require_trajectory_suffix(path: Path) -> None:
         require_mdtraj()
 
 
-def trajectory_file(path: Path, source: Path, atoms: Atoms, size: int | None = None) -> ConformationFile:
+def trajectory_file(path: Path, layout: PelePdb, size: int | None = None) -> ConformationFile:
     """Begin a trajectory, or go on with one.
 
-    source : the file that atoms were read from; size : bytes that an earlier run left, None for a new file
+    layout : of models of a .pdb; size : bytes that an earlier run left, None for a new file
     """
-    layout = Xtc() if path.suffix.lower() == ".xtc" else PelePdb(source, atoms)
-    return ConformationFile(path, layout, size)
+    return ConformationFile(path, Xtc() if path.suffix.lower() == ".xtc" else layout, size)
 
 
 def _template(source: Path, atoms: Atoms) -> list[str]:

@@ -145,7 +145,7 @@ class Walk:
     explorers : (n,) the explorer of each row, by which its random numbers are keyed
     steps : (n,) the step under way of each, from 1
     settings : of each row
-    failures : sentences about rows that failed in the step under way
+    failures : sentences about rows that failed in the step under way; notes : about rows that go on
     made : names of the moves that were made of each row in the step under way
     memory : anything that moves keep of a row from step to step, by keys of their own; it must go through pickle
     """
@@ -158,6 +158,7 @@ class Walk:
     steps: NDArray[np.int64]
     settings: list[Settings]
     failures: dict[int, str] = field(default_factory=dict)
+    notes: dict[int, list[str]] = field(default_factory=dict)
     made: list[set[str]] = field(default_factory=list)
     memory: list[dict[str, Any]] = field(default_factory=list)
 
@@ -212,8 +213,12 @@ class Walk:
 
     def nearest(self, x: Floats) -> float:
         """Give the distance of the ligand to the nearest receptor atom, A, of positions x (n, 3) A."""
-        receptor = x[self.receptor]
-        return float(np.sqrt(min(((receptor - atom) ** 2).sum(axis=1).min() for atom in x[self.ligand])))
+        receptor, ligand = x[self.receptor], x[self.ligand]
+        center = ligand.mean(axis=0)
+        away = np.sqrt(((receptor - center) ** 2).sum(axis=1))
+        widest = float(np.sqrt(((ligand - center) ** 2).sum(axis=1).max()))
+        there = receptor[away <= away.min() + 2 * widest + 1e-6]  # no other atom can be the nearest
+        return float(np.sqrt(min(((there - atom) ** 2).sum(axis=1).min() for atom in ligand)))
 
     @property
     def holds_radii(self) -> bool:
@@ -235,6 +240,10 @@ class Walk:
     def upload(self, values: ArrayLike, dtype: Any = None) -> Buffer:
         """Put a table on the device that kernels take, reals by default."""
         return self.ensemble._resident.queue.upload(np.asarray(values), dtype)
+
+    def note(self, row: int, sentence: str) -> None:
+        """Tell something of a row in the step under way that a user should know."""
+        self.notes.setdefault(row, []).append(sentence)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Keep the state of rows as accepted."""

@@ -5,6 +5,9 @@ Amber99SB is built in; PELE's templates and OBC tables are read from files.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 from .control import ControlFile, read_control
 from .field import ForceField
 from .links import read_links
@@ -32,3 +35,11 @@ __all__ = [
     "read_template",
     "residue_names",
 ]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "matching": "disulphides",
+        },
+    )

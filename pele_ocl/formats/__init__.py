@@ -5,9 +5,9 @@ Other rooms and tests take the names below from here, so that modules can be mer
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..lazy import lazy_names
 from .maps import read_extra_maps, read_map, require_map_suffix, write_map
 from .points import POINT_SUFFIXES, read_points
 from .registry import (
@@ -32,7 +32,7 @@ from .structures import (
 from .tables import JsonText, check_target, guarded, require_table_suffix, unguarded, write_table
 from .writing import appending, refuse_overwriting, refuse_target, replacing, same_file
 
-if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
+if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .amber import place
     from .b_factors import read_b_factors
     from .cells import read_cell
@@ -101,36 +101,20 @@ __all__ = [
     "write_table",
 ]
 
-# Names of modules that are loaded when they are first used.
-_HOMES = {
-    "amber": ("place",),
-    "b_factors": ("read_b_factors",),
-    "cells": ("read_cell",),
-    "conformation_files": (
-        "CONFORMATION_FORMATS",
-        "ConformationFile",
-        "Content",
-        "layout_of",
-        "write_conformation",
-        "write_conformations",
-    ),
-    "hdf5": ("SparseFile",),
-    "maps.pictures": (
-        "draw_slices",
-        "require_png",
-    ),
-    "pdb_writing": (
-        "Ion",
-        "write_pdb_with_ions",
-    ),
-    "pqr": ("read_pqr",),
-    "pqr_writing": ("write_pqr",),
-}
-_MODULES = {name: module for module, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    """A public name of a module that is loaded now."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+if not TYPE_CHECKING:  # names by the file that has them; others than in __all__ are for tests
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "amber": "place",
+            "b_factors": "read_b_factors",
+            "cells": "read_cell",
+            "conformation_files": "CONFORMATION_FORMATS ConformationFile Content layout_of write_conformation "
+            "write_conformations",
+            "hdf5": "SparseFile",
+            "maps.pictures": "draw_slices require_png",
+            "pdb": "residue_number",
+            "pdb_writing": "Ion atom_lines hybrid36 write_pdb_with_ions",
+            "pqr": "PqrFields fields_of fields_of_each read_pqr",
+            "pqr_writing": "write_pqr",
+        },
+    )

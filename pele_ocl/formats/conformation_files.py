@@ -15,6 +15,7 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import gemmi
 import numpy as np
@@ -325,15 +326,19 @@ def _variable(
     )  # fmt: skip
 
 
-_UNIT = "angstrom"
 _BLOCK = 1 << 22  # numbers
 _CONTENTS = 1 << 16  # bytes of all tables of contents, which so stand before the positions
 
 
 class Hdf5Format(ConformationFormat):
-    """Everything but the positions is written first; positions not done or failed are NaN."""
+    """Everything but the positions is written first; positions not done or failed are NaN.
+
+    dataset : name of the positions; per_angstrom : their unit
+    """
 
     has_gaps = True
+    dataset = "positions"
+    per_angstrom = 1.0
 
     def __init__(self, content: Content) -> None:
         self._content = content
@@ -345,7 +350,7 @@ class Hdf5Format(ConformationFormat):
 
     def conformation(self, number: int, positions: Floats | None) -> bytes:
         values = np.full(self._shape[1:], np.nan) if positions is None else positions
-        return values.astype(self._dtype).tobytes()
+        return (self.per_angstrom * values).astype(self._dtype).tobytes()
 
     def begin(self, stream: io.FileIO) -> None:
         stream.seek(len(self._head))
@@ -362,24 +367,34 @@ class Hdf5Format(ConformationFormat):
         """File up to its positions, which come last and are never written here."""
         import h5py
 
-        content, labels = self._content, self._content.atoms.labels
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "head.h5"
             with h5py.File(path, "w", libver=("v108", "latest"), track_order=True, meta_block_size=_CONTENTS) as file:
-                write_attributes(file, content.attributes)
-                for f in fields(Labels) if labels is not None else ():
-                    values = getattr(labels, f.name)
-                    if values.dtype.kind == "U":
-                        file.create_dataset(f.name, data=text_array(values), dtype=text_type())
-                    else:
-                        file.create_dataset(f.name, data=values)
-                dataset = placed_dataset(file, "positions", self._shape, self._dtype)
+                self.write_rest(file, self._content)
+                dataset = placed_dataset(file, self.dataset, self._shape, self._dtype)
                 # Of a fixed length: the heap of other texts may grow, and would come to stand behind the positions.
-                dataset.attrs.create("unit", _UNIT, dtype=h5py.string_dtype("utf-8", len(_UNIT)))
+                for name, text in self.unit.items():
+                    dataset.attrs.create(name, text, dtype=h5py.string_dtype("utf-8", len(text)))
                 begin = int(dataset.id.get_offset())
             assert path.stat().st_size == begin + int(np.prod(self._shape)) * self._dtype.itemsize
             with open(path, "rb") as stream:
                 return stream.read(begin)
+
+    @property
+    def unit(self) -> dict[str, str]:
+        """Attributes of the positions."""
+        return {"unit": "angstrom"}
+
+    def write_rest(self, file: Any, content: Content) -> None:
+        """Write all but the positions to an h5py.File."""
+        labels = content.atoms.labels
+        write_attributes(file, content.attributes)
+        for f in fields(Labels) if labels is not None else ():
+            values = getattr(labels, f.name)
+            if values.dtype.kind == "U":
+                file.create_dataset(f.name, data=text_array(values), dtype=text_type())
+            else:
+                file.create_dataset(f.name, data=values)
 
 
 __all__ = [

@@ -1,15 +1,17 @@
-"""Trajectories that simulations write: AMBER's NetCDF, DCD, GROMACS' XTC, HDF5."""
+"""Trajectories that simulations write: AMBER's NetCDF, DCD, GROMACS' XTC, MDTraj's HDF5, extended XYZ."""
 
 from __future__ import annotations
 
 import io
+import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..atoms import Floats
+from ..atoms import Atoms, Floats
 from ..extras import extra
 from .conformation_files import INTERVAL, ConformationFormat, Content, Hdf5Format, NetcdfFormat
 
@@ -72,6 +74,64 @@ class XtcFormat(ConformationFormat):
             return path.read_bytes()
 
 
+class XyzFormat(ConformationFormat):
+    """Extended XYZ, as ASE reads it: elements and positions as text, and the time of each frame in ps."""
+
+    def __init__(self, content: Content) -> None:
+        self._elements = [f"{element:2s}" for element in content.labels.elements.tolist()]
+        self._interval = float(str(content.attributes.get(INTERVAL, 1.0)))
+
+    def head(self) -> bytes:
+        return b""
+
+    def conformation(self, number: int, positions: Floats | None) -> bytes:
+        assert positions is not None
+        comment = f'Properties=species:S:1:pos:R:3 time={(number - 1) * self._interval:.6g} pbc="F F F"'
+        rows = zip(self._elements, positions.tolist(), strict=True)
+        lines = (f"{element} {x:.5f} {y:.5f} {z:.5f}\n" for element, (x, y, z) in rows)
+        return "".join([f"{len(self._elements)}\n{comment}\n", *lines]).encode()
+
+
+class MdtrajFormat(Hdf5Format):
+    """HDF5 by MDTraj's convention (Pande, version 1.1): nm, ps, and the topology as JSON; frames to come are NaN."""
+
+    dataset = "coordinates"
+    per_angstrom = _NANOMETER
+
+    @property
+    def unit(self) -> dict[str, str]:
+        return {"units": "nanometers"}
+
+    def write_rest(self, file: Any, content: Content) -> None:
+        head = {"conventions": "Pande", "conventionVersion": "1.1", "program": "pele-ocl", "programVersion": "1"}
+        for name, text in {**head, "application": "pele-ocl simulate"}.items():
+            file.attrs[name] = np.bytes_(text)
+        times = float(str(content.attributes.get(INTERVAL, 1.0))) * np.arange(content.n, dtype=np.float32)
+        file.create_dataset("time", data=times).attrs["units"] = np.bytes_("picoseconds")
+        if content.atoms.labels is not None:
+            file.create_dataset("topology", data=np.array([json.dumps(_topology(content.atoms)).encode()]))
+
+
+def _topology(atoms: Atoms) -> dict[str, Any]:
+    """Describe chains, residues, atoms and bonds as MDTraj's topologies have them in JSON."""
+    labels = atoms.labels
+    assert labels is not None
+    chains: list[dict[str, Any]] = []
+    residues: dict[int, dict[str, Any]] = {}
+    columns = (labels.residue_index, labels.chains, labels.residue_names, labels.residue_numbers)
+    rows = zip(*(column.tolist() for column in columns), labels.names.tolist(), labels.elements.tolist(), strict=True)
+    for k, (place, chain, residue, number, name, element) in enumerate(rows):
+        if place not in residues:
+            if not chains or chains[-1]["chain_id"] != chain:
+                chains.append({"index": len(chains), "chain_id": chain, "residues": []})
+            residues[place] = {
+                "index": len(residues), "name": residue, "resSeq": number, "segmentID": "", "atoms": [],
+            }  # fmt: skip
+            chains[-1]["residues"].append(residues[place])
+        residues[place]["atoms"].append({"index": k, "name": name, "element": element})
+    return {"chains": chains, "bonds": np.unique(np.sort(atoms.bond_pairs, axis=1), axis=0).tolist()}
+
+
 TRAJECTORY_FORMATS: dict[str, Callable[[Content], ConformationFormat]] = {
-    "nc": NetcdfFormat, "dcd": DcdFormat, "xtc": XtcFormat, "h5": Hdf5Format,
+    "nc": NetcdfFormat, "dcd": DcdFormat, "xtc": XtcFormat, "h5": MdtrajFormat, "xyz": XyzFormat,
 }  # fmt: skip

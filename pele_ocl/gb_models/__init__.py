@@ -6,6 +6,9 @@ included by cl/physics/gb_radius.clh. An example is docs/extend/gb-model.md.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 from .elements import GBN, GBN2, GBN2_NUCLEIC
 from .model import GBModel
 from .necks import Necks
@@ -23,6 +26,16 @@ __all__ = [
     "radii_note",
     "radii_words",
 ]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "elements": "is_nucleic",
+            "necks": "tables",
+            "surface": "unit_points",
+        },
+    )
 
 GB_MODELS = {
     model.name: model

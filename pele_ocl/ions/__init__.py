@@ -14,6 +14,7 @@ from .. import arguments
 from ..atoms import Atoms, require_atoms
 from ..errors import InputError
 from ..grid import Grid, Map, require_map
+from ..lazy import lazy_names
 from ..potential_model import PotentialModel
 from ..potmap import PotmapResult, potmap
 from ..units import COULOMB_KCAL_A
@@ -27,6 +28,15 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = ["SPECIES", "IonsResult", "Requests", "Species", "place_ions"]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "counts": "salt_ions",
+            "placement": "WorkSplit",
+        },
+    )
 
 MOST_DISTANCE = 1e6  # A
 UNIT = "kcal/mol/e"

@@ -10,10 +10,11 @@ A name is loaded when it is first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
+from ..lazy import lazy_names
+
+if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .energy import EnergySpec as EnergySpec
     from .journal import Journal as Journal
     from .journal import merged as merged
@@ -29,28 +30,58 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .shards import Shard as Shard
     from .sharing import Place as Place
     from .sharing import shared as shared
+    from .simulate import SimulateSpec as SimulateSpec
     from .solvent import SolventSpec as SolventSpec
     from .spec import Spec as Spec
     from .spec import StructureSpec as StructureSpec
 
-_HOMES = {
-    "EnergySpec": "energy", "Journal": "journal", "MinimizeSpec": "minimize", "NonbondSpec": "nonbond",
-    "Place": "sharing", "Reading": "reading", "Record": "records", "RefineSpec": "refine",
-    "RelaxSpec": "relax", "SCHEMA": "records",
-    "Shard": "shards", "SolventSpec": "solvent", "Spec": "spec", "StructureSpec": "spec", "merged": "journal",
-    "read_journal": "journal", "run": "running", "shared": "sharing",
-}  # fmt: skip
+__all__ = [
+    "SCHEMA",
+    "EnergySpec",
+    "Journal",
+    "MinimizeSpec",
+    "NonbondSpec",
+    "Place",
+    "Reading",
+    "Record",
+    "RefineSpec",
+    "RelaxSpec",
+    "Shard",
+    "SimulateSpec",
+    "SolventSpec",
+    "Spec",
+    "StructureSpec",
+    "merged",
+    "read_journal",
+    "run",
+    "shared",
+]
 
-__all__ = sorted(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    """A public name, loaded now and kept."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # names by the file that has them; others than in __all__ are for tests
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "energy": "EnergySpec",
+            "explore": "Exploration Steps task_seed",
+            "explore_files": "ends_of said_of",
+            "journal": "Journal merged read_journal",
+            "minimize": "MinimizeSpec",
+            "nonbond": "NonbondSpec",
+            "places": "claim core_groups",
+            "reading": "Reading",
+            "records": "Record SCHEMA",
+            "refine": "RefineSpec",
+            "relax": "RelaxSpec",
+            "running": "run",
+            "shards": "Shard",
+            "sharing": "Place shared",
+            "simulate": "SimulateSpec",
+            "solvent": "SolventSpec",
+            "spec": "Spec StructureSpec",
+            "tasks": "WorkersDiedError in_order",
+            "workers": "connected",
+        },
+    )
 
 
 def __dir__() -> list[str]:

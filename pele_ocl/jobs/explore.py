@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,14 +19,14 @@ from ..atoms import Atoms, Floats
 from ..contract import of_structure, require
 from ..errors import FormatError, InputError
 from ..explore import Step
-from ..explore.control import Simulation
-from ..explore.control.building import MetricMaker, box_of, ligand_of
+from ..explore.control import Simulation, SimulationTask
+from ..explore.control.building import MetricMaker, box_of, constraint_terms, ligand_of
 from ..explore.control.conditions import any_holds
-from ..explore.control.explorers import explorer_of, restore_explorer, settings_of, state_of
+from ..explore.control.explorers import explorer_of, moves_of, place, restore_explorer, settings_of, state_of
 from ..explore.metrics import States
 from ..explore.reports import AppendedFile, numbered, report_head, report_row
 from ..explore.sensors import Sensor, Sensors, changed, changing_blocks
-from ..explore.trajectory import PelePdb, require_trajectory_suffix, trajectory_file
+from ..explore.trajectory import PelePdb, trajectory_file
 from ..forcefield import ForceField
 from ..forcefield.control import beside
 from ..formats import replacing
@@ -37,16 +37,17 @@ from ..inputfile import read_file
 from ..reading import read
 from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
+from .explore_files import OVER, WHOLE, Files, remove_others
 from .facts import settings
-from .journal import Journal, make_folder, read_journal
+from .journal import Journal
 from .records import Record
+from .shards import Shard
 
-JOURNAL, STATE = "explore.jsonl", "explore.state"
-REPORT, TRAJECTORY = "report", "trajectory.pdb"
 STATE_SECONDS = 5.0  # at least, between states that are written down
 MOST_SEED = (1 << 32) - 1
-TASK = 1  # the number of the task in reports
+_GOLDEN = 0x9E3779B9  # odd, and far from small numbers: seeds of tasks of one run meet none of the next seeds'
 END = "END\n"
+_ENDED = "ended before this step, because a condition to exit holds"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class Steps:
     numbers : (n,) of the explorers; energies : (n,) kcal/mol
     tried, accepted : (n,) steps; an explorer that ended has tried fewer than `step`
     columns : names of the metrics in reports; values : (n, n_columns)
-    is_new : (n,) True where this step was accepted; failures : sentences about explorers that failed in it, by number
+    is_new : (n,) True where this step was accepted
+    failures, notes : sentences about explorers that failed in it, and about others, by number
     """
 
     step: int
@@ -80,64 +82,14 @@ class Steps:
     values: Floats
     is_new: NDArray[np.bool_]
     failures: dict[int, str]
-
-
-@dataclass(frozen=True)
-class Files:
-    """Files of a run: paths without the explorers' numbers, None for a file that is not written."""
-
-    report: Path
-    trajectory: Path
-    log: Path | None
-    control: Path | None
-    initial: Path | None
-    final: Path | None
-
-    @classmethod
-    def of(cls, simulation: Simulation, folder: Path | None) -> Files:
-        """Name the files. folder : in place of the control file's folders
-
-        Raises FormatError if there is neither a folder nor a path of reports.
-        """
-        output = simulation.output
-        if folder is None and not output.report_path:
-            raise FormatError(f"{simulation.path}: PELE_Output names no reportPath; name a folder, by -o say")
-
-        def place(given: str) -> Path | None:
-            if not given or given == os.devnull:
-                return None
-            return Path(given) if folder is None else folder / Path(given).name
-
-        report, trajectory = place(output.report_path or REPORT), place(output.trajectory_path)
-        assert report is not None
-        trajectory = trajectory or report.with_name(TRAJECTORY)
-        require_trajectory_suffix(trajectory)
-        return cls(
-            report, trajectory, place(simulation.log), place(simulation.saved_control),
-            place(output.initial_pdb_path), place(output.final_pdb_path),
-        )  # fmt: skip
-
-    @property
-    def journal(self) -> Path:
-        """Journal of the run, beside the reports."""
-        return self.report.with_name(JOURNAL)
-
-    @property
-    def state(self) -> Path:
-        """State of an interrupted run, beside the reports."""
-        return self.report.with_name(STATE)
-
-    def make_folders(self) -> None:
-        """Make the folders of all files. Raises FormatError where that fails."""
-        for path in (self.report, self.trajectory, self.log, self.control, self.initial, self.final):
-            if path is not None:
-                make_folder(path.parent)
+    notes: dict[int, list[str]]
 
 
 class Exploration:
-    """Run of a control file.
+    """Run of a control file, or of a part of its explorers. Their files are the same bytes as in the whole run.
 
-    numbers : of the explorers, from 1; model : of the solvent; notes : sentences about what was read
+    numbers : of all explorers, from 1; model : of the solvent; notes : sentences about what was read
+    tasks, lengths : of the control file, one after the other, and steps of each
     groups : explorers of one molecule each; done : the last steps of the groups that ran to their end
     """
 
@@ -145,38 +97,55 @@ class Exploration:
         self, simulation: Simulation, explorers: int = 1, *, folder: Path | None = None, seed: int | None = None,
         steps: int | None = None, parameters: ForceFieldFiles | None = None, complexes: Sequence[Path] = (),
         precision: str = "float32", device: str | None = None, text: str = "",
-        make: Callable[..., Any] = explorer_of,
+        make: Callable[..., Any] = explorer_of, part: Shard = WHOLE, here: bool = True,
     ) -> None:  # fmt: skip
         """Read the complexes, and check all that can be checked before a step.
 
         folder : of all that is written, in place of the control file's; complexes : in place of the control file's
-        seed, steps : in place of the control file's; text : of the control file, which is saved if it asks for that
+        seed, steps : in place of the control file's, steps of each task
+        text : of the control file, which is saved if it asks for that
         make : makes the explorers of a molecule
+        part : of the explorers, which this run makes the steps of; here : False if other processes make them
 
         Raises FormatError and InputError for what cannot be run, and for what is not done.
         """
         simulation.require_done()
-        (self.task,) = simulation.tasks
+        self.tasks = simulation.tasks
         self.simulation, self.make, self.text = simulation, make, text
         self.precision, self.device = precision, device
         self._parameters = parameters or ForceFieldFiles()
-        self.n_steps = self.task.parameters.number_of_pele_steps if steps is None else steps
+        self.lengths = [task.parameters.number_of_pele_steps if steps is None else steps for task in self.tasks]
         own_seed = simulation.seed if seed is None else seed
+        if own_seed is None and part.count > 1:
+            raise InputError(f"{simulation.path}: names no seed, and processes need the same; give one, by --seed")
         self.seed = int(time.time()) % MOST_SEED if own_seed is None else own_seed % (MOST_SEED + 1)
         self.numbers = list(range(1, explorers + 1))
         control = simulation.energies
         self.model = SolventModel.like("pele", gb=control.gb, ionic_strength=control.ionic_strength)
-        self.files, self.done = Files.of(simulation, folder), list[Steps]()
+        self.files, self.done = Files.of(simulation, folder, part), list[Steps]()
         paths = list(complexes) or _single_files(simulation)
         self.sources = [paths[k % len(paths)] for k in range(explorers)]
-        self.groups = self._groups()
+        self.groups = self._groups(part.part(self.numbers, "explorers"))
+        if here:
+            for group in self.groups:
+                group.prepare()
         of_groups = (note for group in self.groups for note in (*group.atoms.notes, *group.notes))
         self.notes = (*simulation.notes, *dict.fromkeys(of_groups))
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of all tasks together."""
+        return sum(self.lengths)
 
     @property
     def device_name(self) -> str:
         """Name of the device that the explorers are on."""
         return str(self.groups[0].explorers.walk.ensemble.device)
+
+    @property
+    def is_over(self) -> bool:
+        """True if an earlier run of the same settings came to its end. Raises FormatError for other settings."""
+        return OVER in Journal(self.files.journal, self.settings, kind="explore").resume()
 
     @cached_property
     def forcefield(self) -> ForceField:
@@ -197,11 +166,12 @@ class Exploration:
     def settings(self) -> dict[str, str]:
         """Settings by which an interrupted run is known again."""
         sources = {str(source): read_file(source).sha256 for source in set(self.sources)}
-        task = replace(self.task, changes=(), exit_conditions=())
+        tasks = [replace(task, changes=(), exit_conditions=()) for task in self.tasks]
         return {
             "parameters": sha256_of([_parameters(group.atoms) for group in self.groups]),
-            "control file": sha256_of(self.text or repr(task)), "complexes": sha256_of(sorted(sources.items())),
-            "explorers": str(len(self.numbers)), "seed": str(self.seed), "steps": str(self.n_steps),
+            "control file": sha256_of(self.text or repr(tasks)), "complexes": sha256_of(sorted(sources.items())),
+            "explorers": str(len(self.numbers)), "part": str(self.files.part), "seed": str(self.seed),
+            "steps": str(self.n_steps),
             "precision": self.precision, "solvent": repr(sorted(settings(self.model, self.groups[0].atoms).items())),
         }  # fmt: skip
 
@@ -218,6 +188,8 @@ class Exploration:
         state = self._earlier() if resume else None
         if state is None:
             self.files.state.unlink(missing_ok=True)
+            if told := remove_others(self.files, self.numbers):
+                self.notes += (told,)
         self.done = [] if state is None else state["done"]
         yield from list(self.done)
         with Journal(self.files.journal, self.settings, kind="explore") as journal:
@@ -226,14 +198,27 @@ class Exploration:
                 known |= {_name(state["group"], k) for k in range(state["step"] + 1)}
                 journal.resume(lambda record: record.structure in known)
             journal.begin()
-            for number, group in enumerate(self.groups):
-                if state is not None and number < state["group"]:
+            for group in self.groups:
+                if state is not None and group.place < state["group"]:
                     continue
-                own = state if state is not None and state["group"] == number else None
+                own = state if state is not None and state["group"] == group.place else None
                 for steps in group.run(journal, own, state_seconds):
                     yield steps
                 self.done.append(steps)
+            journal.add(Record(OVER, result={"explorers": self._ends(), "device": self.device_name}))
         self.files.state.unlink(missing_ok=True)
+
+    def _ends(self) -> list[dict[str, Any]]:
+        """Give what became of each explorer, as JSON has it, in the order of their numbers."""
+        found = [
+            {
+                "explorer": number, "steps": int(steps.tried[k]), "accepted": int(steps.accepted[k]),
+                "energy": float(steps.energies[k]),
+                "metrics": {name: _finite(x) for name, x in zip(steps.columns, steps.values[k], strict=True)},
+            }
+            for steps in self.done for k, number in enumerate(steps.numbers)
+        ]  # fmt: skip
+        return sorted(found, key=lambda own: own["explorer"])
 
     def save(self, state: dict[str, Any]) -> None:
         """Write down where the run is, in place of an earlier state; the groups that are done go with it."""
@@ -246,10 +231,12 @@ class Exploration:
         Raises FormatError for other settings, InputError for a run that came to its end.
         """
         path = self.files.state
-        records = Journal(self.files.journal, self.settings, kind="explore").resume()
+        for journal, part in self.files.journals().items():
+            if part.count != self.files.part.count:
+                raise FormatError(f"{journal}: this run was of {part.count:,} parts; go on with as many processes")
+        if self.is_over:
+            raise InputError(f"{self.files.journal}: this run came to its end; nothing is left to go on with")
         if not path.exists():
-            if len(records) > 1:  # a state is written down before the first step
-                raise InputError(f"{self.files.journal}: this run came to its end; nothing is left to go on with")
             return None
         try:
             found: dict[str, Any] = pickle.loads(path.read_bytes())
@@ -257,8 +244,11 @@ class Exploration:
             raise FormatError(f"{path}: cannot be read ({error}); start anew, without --resume") from None
         return found
 
-    def _groups(self) -> list[ExplorerGroup]:
-        """Put explorers of one molecule together."""
+    def _groups(self, own: Sequence[int]) -> list[ExplorerGroup]:
+        """Put explorers of one molecule together, and leave out all but `own`.
+
+        Tables are of the first complex of each molecule, whichever explorers this run has.
+        """
         known: dict[Path, Atoms] = {}
         groups: list[ExplorerGroup] = []
         for number, source in zip(self.numbers, self.sources, strict=True):
@@ -270,41 +260,78 @@ class Exploration:
             if group is None:
                 group = ExplorerGroup(self, atoms, len(groups))
                 groups.append(group)
-            group.numbers.append(number)
-            group.sources.append(source)
-            group.starts.append(atoms.positions)
-        for group in groups:
-            group.prepare()
-        return groups
+            if number in own:
+                group.numbers.append(number)
+                group.sources.append(source)
+                group.starts.append(atoms.positions)
+        return [group for group in groups if group.numbers]
 
 
 class ExplorerGroup:
     """Explorers of one molecule, a row each.
 
+    place : among the molecules of the whole run, from 0
     numbers, sources, starts : of each explorer, its number, file and first positions (n_atoms, 3) A
     explorers : the Explorer of all
     """
 
     def __init__(self, of: Exploration, atoms: Atoms, place: int) -> None:
-        self._of, self.atoms, self._place = of, atoms, place
+        self._of, self.atoms, self.place = of, atoms, place
         self.numbers: list[int] = []
         self.sources: list[Path] = []
         self.starts: list[Floats] = []
+        self.notes: list[str] = []
+        self._layouts: dict[Path, PelePdb] = {}
+
+    @cached_property
+    def ligand(self) -> NDArray[np.bool_]:
+        """Mask (n,) of the atoms that are perturbed. Raises InputError for none."""
+        return ligand_of(self._of.simulation, self.atoms)
 
     def prepare(self) -> None:
-        """Make explorers and metrics. Raises InputError for what the molecule does not have."""
+        """Make metrics of all tasks, and explorers of the first. Raises InputError for what the molecule has not."""
+        of = self._of
+        self._sensors = [self._sensors_of(task) for task in of.tasks]
+        for task in of.tasks[1:]:  # whose explorers are made when it begins; what cannot be is told now
+            moves_of(of.simulation, task, self.atoms, self.ligand, of.data)
+            constraint_terms(of.simulation.path, task.constraints, self.atoms)
+        columns = (name for sensors in self._sensors for name in Sensors(sensors, np.zeros(1)).columns)
+        self.columns = list(dict.fromkeys(columns))
+        self._tried = np.zeros(len(self.numbers), np.int64)
+        self._begin(0)
+        self.notes = list(dict.fromkeys([*self.notes, *self._outside()]))
+
+    def _sensors_of(self, task: SimulationTask) -> list[Sensor]:
+        """Make the metrics of a task."""
         of = self._of
         maker = MetricMaker(of.simulation.path, self.atoms, of.model, of.precision, of.device)
-        self._sensors = [Sensor(block, maker.make(block)) for block in of.task.metrics]
-        self._boxes = [box_of(of.simulation.path, of.task.box, self.atoms.moved(start)) for start in self.starts]
+        found = [Sensor(block, maker.make(block)) for block in task.metrics]
+        self.notes += maker.notes
+        return found
+
+    def _begin(self, number: int) -> None:
+        """Make the explorers of a task at the first positions. number : of the task, from 0"""
+        of, self._number = self._of, number
+        self._task = task = of.tasks[number]
+        self._boxes = [box_of(of.simulation.path, task.box, self.atoms.moved(start)) for start in self.starts]
         self.explorers = of.make(
-            of.simulation, of.task, self.atoms, ligand_of(of.simulation, self.atoms), self.numbers,
-            np.stack(self.starts), seed=of.seed, box=self._boxes[0], folders=of.data, model=of.model,
+            of.simulation, task, self.atoms, self.ligand, self.numbers, np.stack(self.starts),
+            seed=task_seed(of.seed, number), box=self._boxes[0], folders=of.data, model=of.model,
             precision=of.precision, device=of.device,
         )  # fmt: skip
-        self._blocks = [changing_blocks(of.task) for _ in self.numbers]
-        self.notes = [*maker.notes, *self._outside()]
+        self._blocks = [changing_blocks(task) for _ in self.numbers]
         self._ended = set[int]()  # rows whose explorers met a condition to exit
+        self._now = Sensors(self._sensors[number], self.explorers.energies)
+
+    def _go_on(self) -> None:
+        """Begin the next task where the explorers are."""
+        before, explorers, rows = self._now, self.explorers, list(range(len(self.numbers)))
+        positions = explorers.walk.ensemble.positions[explorers.walk.kept(rows)]
+        self._tried += explorers.walk.steps
+        self._begin(self._number + 1)
+        place(self.explorers.walk, positions)
+        self._now.go_on(before, self.explorers.energies)
+        self._now.measure(rows, self._states(rows))
 
     def _outside(self) -> list[str]:
         """Tell of complexes whose ligand begins outside of its box."""
@@ -318,63 +345,98 @@ class ExplorerGroup:
 
     def run(self, journal: Journal, state: dict[str, Any] | None, state_seconds: float) -> Iterator[Steps]:
         """Run the steps that are left, and give the explorers after each. state : of an interrupted run"""
-        of, explorers, rows = self._of, self.explorers, list(range(len(self.numbers)))
-        sensors = self._now = Sensors(self._sensors, explorers.energies)
+        of, rows = self._of, list(range(len(self.numbers)))
         first = 0
         with ExitStack() as stack:
             if state is not None:
                 first = state["step"]
-                sensors.restore(state["sensors"])
-                restore_explorer(explorers, state["explorers"])
-                self._blocks, self._ended = state["blocks"], state["ended"]
+                if state["task"]:
+                    self._begin(state["task"])
+                self._now.restore(state["sensors"])
+                restore_explorer(self.explorers, state["explorers"])
+                self._blocks, self._ended, self._tried = state["blocks"], state["ended"], state["tried"]
                 self._open(stack, state["sizes"])
             else:
-                sensors.measure(rows, self._states(rows, 1))
+                self._now.measure(rows, self._states(rows))
                 self._open(stack, None)
-                self._write(rows, 0)
-                journal.add(self._record(0, np.ones(len(rows), bool), {}))
+                self._write(rows)
+                journal.add(self._record(0, np.ones(len(rows), bool), {}, {}))
                 self._save(0)
-            yield self._steps(first, np.zeros(len(rows), bool), {})
+            yield self._steps(first, np.zeros(len(rows), bool), {}, {})
             saved = time.monotonic()
-            for step in range(first + 1, of.n_steps + 1):
-                self._set(step)
-                walking = [k for k in rows if k not in self._ended]
-                if not walking:
-                    break
-                made = self.explorers.step(walking)
-                accepted = np.zeros(len(rows), bool)
-                accepted[[own.row for own in made]] = [own.accepted for own in made]
-                failures = {own.explorer: own.reason for own in made if own.made and not np.isfinite(own.proposed)}
-                sensors.count(walking, accepted, explorers.energies)
-                new = np.flatnonzero(accepted).tolist()
-                sensors.measure(new, self._states(new, step + 1))
-                self._log(made)
-                self._write(new, step)
-                journal.add(self._record(step, accepted, failures))
-                if time.monotonic() - saved >= state_seconds:
-                    self._save(step)
-                    saved = time.monotonic()
-                yield self._steps(step, accepted, failures)
+            for number, length in enumerate(of.lengths):
+                before = sum(of.lengths[:number])
+                if first > before + length or number < self._number:
+                    continue
+                if number > self._number:
+                    self._go_on()
+                    self._save(before)
+                for step in range(max(first, before) + 1, before + length + 1):
+                    steps = self._step(journal, step)
+                    if steps is None:
+                        break
+                    if time.monotonic() - saved >= state_seconds:
+                        self._save(step)
+                        saved = time.monotonic()
+                    yield steps
             self._save(of.n_steps)
             self._write_final()
 
-    def _set(self, step: int) -> None:
-        """Change the settings of each explorer by the conditions of the control file, or end it."""
-        rows, task = list(range(len(self.numbers))), self._of.task
-        self._now.draw(self._states(rows, step))
+    def _step(self, journal: Journal, step: int) -> Steps | None:
+        """Make a step of all explorers whose task has not ended, and write what became of it; None if none is left.
+
+        step : of all tasks, from 1
+        """
+        ended = self._set()
+        notes = {self.numbers[k]: [_ENDED] for k in ended}
+        accepted = np.zeros(len(self.numbers), bool)
+        walking = [k for k in range(len(self.numbers)) if k not in self._ended]
+        if not walking:
+            if ended:
+                journal.add(self._record(step, accepted, {}, notes))
+            return None
+        made = self.explorers.step(walking)
+        accepted[[own.row for own in made]] = [own.accepted for own in made]
+        failures = {own.explorer: own.reason for own in made if own.made and not np.isfinite(own.proposed)}
+        notes |= {own.explorer: list(own.notes) for own in made if own.notes}
+        self._now.count(walking, accepted, self.explorers.energies)
+        new = np.flatnonzero(accepted).tolist()
+        self._now.measure(new, self._states(new))
+        self._log(made)
+        self._write(new)
+        journal.add(self._record(step, accepted, failures, notes))
+        return self._steps(step, accepted, failures, notes)
+
+    @property
+    def _steps_made(self) -> NDArray[np.int64]:
+        """Steps of each explorer so far, of earlier tasks, too."""
+        made: NDArray[np.int64] = self._tried + self.explorers.walk.steps
+        return made
+
+    def _set(self) -> list[int]:
+        """Change the settings of each explorer by the conditions of the control file, or end it; give who ended now."""
+        rows, task, coming = list(range(len(self.numbers))), self._task, (self._steps_made + 1).tolist()
+        self._now.draw(self._states(rows))
+        before = set(self._ended)
         for k in rows:
-            values = self._now.of(k, step)
+            values = self._now.of(k, coming[k])
             if any_holds(task.exit_conditions, values):
                 self._ended.add(k)
             self._blocks[k] = changed(self._blocks[k], task.changes, values)
-            self.explorers.walk.settings[k] = settings_of(self._of.task, self._blocks[k], self._boxes[k])
+            self.explorers.walk.settings[k] = settings_of(task, self._blocks[k], self._boxes[k])
+        return sorted(self._ended - before)
 
-    def _states(self, rows: Sequence[int], step: int) -> States:
-        """Give the states of rows, before a step."""
+    def _states(self, rows: Sequence[int]) -> States:
+        """Give the states of rows, before their next steps."""
         ensemble = self.explorers.walk.ensemble
         positions = np.stack([ensemble.positions[k] for k in rows]) if len(rows) else np.empty((0, len(self.atoms), 3))
         numbers = np.array([self.numbers[k] for k in rows], np.int64)
-        return States(positions, numbers, np.full(len(rows), step, np.int64), self._of.seed)
+        return States(positions, numbers, (self._steps_made + 1)[list(rows)], self._of.seed)
+
+    def _row(self, k: int) -> list[float]:
+        """Give the values of all columns of explorer k; NaN of ones that its task has not."""
+        values = dict(zip(self._now.columns, self._now.row(k, int(self._steps_made[k])), strict=True))
+        return [values.get(name, np.nan) for name in self.columns]
 
     def _open(self, stack: ExitStack, sizes: list[dict[str, int]] | None) -> None:
         """Open the files of all explorers. sizes : in bytes, of an interrupted run"""
@@ -384,10 +446,9 @@ class ExplorerGroup:
         self._logs: list[AppendedFile] = []
         for k, number in enumerate(self.numbers):
             own = sizes[k] if sizes is not None else dict[str, int]()
-            report = AppendedFile(numbered(files.report, number), report_head(self._now.columns), own.get("report"))
-            trajectory = trajectory_file(
-                numbered(files.trajectory, number), self.sources[k], self.atoms, own.get("trajectory")
-            )
+            report = AppendedFile(numbered(files.report, number), report_head(self.columns), own.get("report"))
+            path = numbered(files.trajectory, number)
+            trajectory = trajectory_file(path, self._layout(self.sources[k]), own.get("trajectory"))
             self._reports.append(stack.enter_context(report))
             self._trajectories.append(stack.enter_context(trajectory))
             if files.log is not None:
@@ -399,12 +460,19 @@ class ExplorerGroup:
                 if files.initial is not None:
                     self._write_structure(numbered(files.initial, number), k, self.starts[k])
 
-    def _write(self, rows: Sequence[int], step: int) -> None:
+    def _layout(self, source: Path) -> PelePdb:
+        """Give the lines that structures of a file are written with, read once for all explorers."""
+        if source not in self._layouts:
+            self._layouts[source] = PelePdb(source, self.atoms)
+        return self._layouts[source]
+
+    def _write(self, rows: Sequence[int]) -> None:
         """Write rows of reports, and models, of explorers that accepted a step."""
         now, every = self._now, self._of.simulation.output.saving_frequency
         for k in rows:
             accepted = int(now.accepted[k])
-            self._reports[k].append(report_row(TASK, step, accepted, float(now.energies[k]), now.row(k, step)))
+            task, step = self._number + 1, int(self._steps_made[k])
+            self._reports[k].append(report_row(task, step, accepted, float(now.energies[k]), self._row(k)))
             if accepted % every == 0:
                 self._trajectories[k].append(accepted // every + 1, self.explorers.walk.ensemble.positions[k])
 
@@ -413,7 +481,9 @@ class ExplorerGroup:
         for own in made if self._logs else ():
             became = "accepted" if own.accepted else f"not accepted, because {own.reason}"
             moves = ", ".join(own.made) or "no move"
-            self._logs[own.row].append(f"step {own.step}: {moves}; {became}; energy {own.energy:.6g}\n")
+            notes = "".join(f"; {sentence}" for sentence in own.notes)
+            step = self._steps_made[own.row]
+            self._logs[own.row].append(f"step {step}: {moves}; {became}; energy {own.energy:.6g}{notes}\n")
 
     def _save(self, step: int) -> None:
         """Write down the state after a step, in place of an earlier one."""
@@ -424,27 +494,33 @@ class ExplorerGroup:
         for own, log in zip(sizes, self._logs, strict=False):
             own["log"] = log.size
         state = {
-            "group": self._place, "step": step, "sizes": sizes, "sensors": self._now.state(), "blocks": self._blocks,
-            "explorers": state_of(self.explorers), "ended": self._ended,
+            "group": self.place, "step": step, "sizes": sizes, "sensors": self._now.state(), "blocks": self._blocks,
+            "explorers": state_of(self.explorers), "ended": self._ended, "task": self._number, "tried": self._tried,
         }  # fmt: skip
         self._of.save(state)
 
-    def _record(self, step: int, accepted: NDArray[np.bool_], failures: dict[int, str]) -> Record:
+    def _record(
+        self, step: int, accepted: NDArray[np.bool_], failures: dict[int, str], notes: dict[int, list[str]]
+    ) -> Record:
         """Make the journal's record of a step."""
         now = self._now
         result = {
-            "step": step, "explorers": self.numbers, "is_accepted": accepted.tolist(),
+            "step": step, "task": self._number + 1, "explorers": self.numbers, "is_accepted": accepted.tolist(),
             "accepted": now.accepted.tolist(), "energies": [float(f"{e:.9g}") for e in now.energies],
             "failures": {str(number): why for number, why in failures.items()},
+            "notes": {str(number): sentences for number, sentences in notes.items()},
         }  # fmt: skip
-        return Record(_name(self._place, step), result=result)
+        return Record(_name(self.place, step), result=result)
 
-    def _steps(self, step: int, accepted: NDArray[np.bool_], failures: dict[int, str]) -> Steps:
+    def _steps(
+        self, step: int, accepted: NDArray[np.bool_], failures: dict[int, str], notes: dict[int, list[str]]
+    ) -> Steps:
         now = self._now
-        values = np.array([now.row(k, step) for k in range(len(self.numbers))]).reshape(len(self.numbers), -1)
+        values = np.array([self._row(k) for k in range(len(self.numbers))]).reshape(len(self.numbers), -1)
         return Steps(
-            step, self._of.n_steps, tuple(self.numbers), self.explorers.walk.steps.copy(), now.accepted.copy(),
-            now.energies.copy(), tuple(now.columns), values, accepted.copy(), failures,
+            step, self._of.n_steps, tuple(self.numbers), self._steps_made, now.accepted.copy(),
+            now.energies.copy(), tuple(self.columns), values, accepted.copy(), failures,
+            notes,
         )  # fmt: skip
 
     def _write_final(self) -> None:
@@ -456,12 +532,16 @@ class ExplorerGroup:
                 self._write_structure(numbered(files.final, number), k, positions)
 
     def _write_structure(self, path: Path, k: int, positions: Floats) -> None:
-        _write_text(path, PelePdb(self.sources[k], self.atoms).structure(positions) + END)
+        _write_text(path, self._layout(self.sources[k]).structure(positions) + END)
 
 
-def earlier_seed(files: Files) -> int | None:
-    """Read the seed of an earlier run from its journal, None if there is none. Raises FormatError for another file."""
-    return int(read_journal(files.journal).settings["seed"]) if files.journal.exists() else None
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def task_seed(seed: int, number: int) -> int:
+    """Give the seed of a task, from 0, so that no two draw the same numbers; the first has the run's."""
+    return (seed + number * _GOLDEN) % (MOST_SEED + 1)
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -508,3 +588,28 @@ def _single_files(simulation: Simulation) -> list[Path]:
             raise InputError(f"{simulation.path}: its structure {path} is not there; put it there")
         paths.append(path)
     return paths
+
+
+@dataclass(frozen=True)
+class ExploreWork:
+    """Explorers of a control file for workers, who each run a part of them.
+
+    simulation, explorers, options : of Exploration; resume : as of its `run`
+    """
+
+    simulation: Simulation
+    explorers: int
+    options: Mapping[str, Any]
+    resume: bool = False
+
+    def compute(self, part: Shard, /) -> tuple[str, ...]:
+        """Run a part to its end, unless an earlier run did; give the notes. Its journal says how it went."""
+        if self.resume and Exploration(self.simulation, self.explorers, **self.options, part=part, here=False).is_over:
+            return ()
+        run = Exploration(self.simulation, self.explorers, **self.options, part=part)
+        deque(run.run(self.resume), maxlen=0)
+        return tuple(run.notes)
+
+    def facts(self) -> dict[str, object]:
+        """Facts in which workers must agree: none but their devices, which `shared` adds."""
+        return {}

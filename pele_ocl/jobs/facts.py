@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..atoms.selection import Composition
-from ..energy import EnergyResult
-from ..solvent import SolventResult
 from ..solvent_model import SolventModel, has_area, surface_area
+
+if TYPE_CHECKING:
+    from ..energy import EnergyResult
+    from ..solvent import SolventResult
 
 Energies = Mapping[str, float]  # by term, the total among them
 

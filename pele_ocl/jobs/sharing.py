@@ -13,9 +13,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ..errors import InputError
 from ..formats.tables import flat_texts
-from .connecting import connected
 from .notes import collected_notes, note, warnings_as_notes
 from .tasks import WorkersDiedError, in_order, on_each_worker
+from .workers import connected
 
 Item = TypeVar("Item")
 ItemIn = TypeVar("ItemIn", contravariant=True)
@@ -64,11 +64,13 @@ class Shared(Generic[Item, Result]):
     """Results of items, in their order, computed here or by workers.
 
     facts : of the process that computes; is_remote : whether that is another one
+    n_workers : processes that there are
     """
 
     results: Callable[[Iterable[Item]], Iterator[Result]]
     facts: Facts
     is_remote: bool = False
+    n_workers: int = 1
 
 
 @contextmanager
@@ -96,7 +98,7 @@ def shared(
             for answer in in_order(client, partial(_computed, sent, found), items, unfinished):
                 yield _told(answer, told)
 
-        yield Shared(results, found, is_remote=True)
+        yield Shared(results, found, is_remote=True, n_workers=len(client.scheduler_info(n_workers=-1)["workers"]))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import Any, Generic, TypeVar
 
 from ..errors import PeleError
 from ..inputfile import InputFile, read_file
-from ..trajectories.fingerprints import content_of
 from .records import Record
 
 Item = TypeVar("Item")
@@ -95,6 +94,8 @@ def sha256_of(path: str | Path) -> str:
 
 def setting_of(value: object) -> str:
     """A value as a text; files and folders by what they hold, wherever they are."""
+    from ..trajectories.fingerprints import content_of
+
     values = value if isinstance(value, tuple) else (value,)
     texts = [str(content_of(each) or each) if isinstance(each, Path) else repr(each) for each in values]
     return texts[0] if not isinstance(value, tuple) else f"[{', '.join(texts)}]"

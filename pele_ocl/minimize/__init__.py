@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms
 from ..callable_module import make_callable
 from ..energy import Term
+from ..lazy import lazy_names
 from ..solvent_model import SolventModel
 from ..variant import Progress
 from .many import EachOptions, minimize_all
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = ["METHODS", "REASONS", "MinimizeBatch", "MinimizeResult", "Minimizer", "minimize", "minimize_many"]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "bond_lengths": "BondLengths",
+            "options": "Stopping",
+            "preconditioner": "BLOCK FIRST_STIFFNESS HALF REACH REST SIDE block_order",
+            "seats": "PlanSeats Seated",
+        },
+    )
 
 
 def minimize(

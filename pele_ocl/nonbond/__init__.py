@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..atoms import Atoms, Floats
 from ..callable_module import make_callable
+from ..lazy import lazy_names
 from ..pairs import Pairs
 from ..solvent_model import SolventModel
 from ..variant import Progress
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = ["VARIANTS", "Nonbond", "NonbondBatch", "NonbondResult", "choose_variant", "nonbond"]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "index": "prefix_sum segments_by_counting segments_by_sorting sort_keys",
+        },
+    )
 
 
 def nonbond(

@@ -5,7 +5,9 @@ Its names are loaded when they are first used, for that loads the OpenCL runtime
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .device import Device, get_cpu_device, get_device
@@ -13,11 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Device", "Queue", "get_cpu_device", "get_device"]
 
-
-def __getattr__(name: str) -> Any:
-    """Load a name of the room."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import device, queue
-
-    return getattr(queue if name == "Queue" else device, name)
+if not TYPE_CHECKING:  # names by the file that has them; others than in __all__ are for tests
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "building": "GroupTooLargeError Program is_about_the_group",
+            "cache": "CHECKSUM_BYTES CachedProgram",
+            "device": "Device get_cpu_device get_device install_hint",
+            "interface": "HEADERS MOMENTS ONE_FOUR PAIR_MODEL REACHES Role StepState Stop",
+            "kernel": "get_kernel",
+            "launch": "BoundLaunch",
+            "queue": "Queue",
+            "recording": "RecordingQueue",
+            "signature": "Parameter Signature",
+            "staging": "IN_TURN read_without_padding",
+        },
+    )

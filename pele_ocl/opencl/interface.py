@@ -277,6 +277,7 @@ COLOUR_GRID = Struct(
     nz="along z",
     row="nodes of one colour in a row",
     first="index of its first node in arrays of several grids",
+    stride="numbers from a row's arrays to the next row's",
 )
 RING_STEPS = Struct(
     "RingSteps",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 from .allpairs import AllPairs
 from .bonded import exclusions
 from .dielectric import internal_dielectrics
@@ -36,3 +39,11 @@ __all__ = [
     "write_pairs",
     "writing_pairs",
 ]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "dielectric": "inverse_dielectrics",
+        },
+    )

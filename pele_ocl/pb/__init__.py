@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..pb_model import PBIon, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
+from ..pb_model import PBIon, PBMaps, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
 from .plan import PoissonBoltzmann
 from .result import PBErrors, PBLevelResult, PBResult
 from .solvers import SOLVERS
@@ -12,6 +15,7 @@ __all__ = [
     "PBErrors",
     "PBIon",
     "PBLevelResult",
+    "PBMaps",
     "PBModel",
     "PBResult",
     "PoissonBoltzmann",
@@ -20,3 +24,14 @@ __all__ = [
     "grid_at",
     "lowered_shape",
 ]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "equation": "Equation solve",
+            "launching": "Launching",
+            "probes": "probe_points",
+            "surface": "find_coefficients",
+        },
+    )

@@ -14,9 +14,20 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..errors import FormatError, PeleError
-from ..grid import Grid
+from ..formats import read_map
+from ..grid import Grid, Map
 from ..inputfile import InputFile
-from ..pb_model import PBIon, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
+from ..pb_model import (
+    PBIon,
+    PBMaps,
+    PBModel,
+    PBProblem,
+    PBSolute,
+    centre_of,
+    focusing_grids,
+    grid_at,
+    lowered_shape,
+)
 from ..textfiles import lines
 
 T = TypeVar("T")
@@ -29,6 +40,7 @@ WRITTEN = {
     "dielx": "X-SHIFTED DIELECTRIC MAP",
     "diely": "Y-SHIFTED DIELECTRIC MAP", "dielz": "Z-SHIFTED DIELECTRIC MAP", "atompot": "ATOM POTENTIALS",
 }  # fmt: skip
+MAPS = {"diel": 3, "kappa": 1, "charge": 1}  # that are read, with how many files they have
 _SOLVERS = {"mg-manual", "mg-auto", "mg-dummy", "mg-para"}
 _OTHER_SOLVERS = {
     "fe-manual": "finite elements", "tabi": "TABI-PB", "bem-manual": "TABI-PB", "geoflow-auto": "geometric flow",
@@ -37,7 +49,8 @@ _OTHER_SOLVERS = {
 _OTHER_EQUATIONS = {
     "lrpbe": "the regularized equation", "nrpbe": "the regularized equation", "smpbe": "the size-modified equation",
 }  # fmt: skip
-_SURFACES, _SPREADINGS, _BOUNDARIES = ("mol", "smol", "spl2"), ("spl0", "spl2"), ("zero", "sdh", "mdh", "focus")
+_SURFACES, _SPREADINGS = ("mol", "smol", "spl2", "spl4"), ("spl0", "spl2", "spl4")
+_BOUNDARIES = ("zero", "sdh", "mdh", "focus")
 _NEEDED = ("dime", "srfm", "chgm", "pdie", "sdie", "temp", "mol", "bcfl")
 # Keywords that this program needs no value of, with how many values they have.
 _IGNORED = {"nlev": 1, "gamma": 1, "pdime": 3, "ofrac": 1, "async": 1, "cmem": 1, "usemesh": 1, "ekey": 1}
@@ -56,7 +69,9 @@ class ApbsCalculation:
     """An ELEC block.
 
     name : as the block gives it, or its number; molecule : index into the molecules of the file, from 0
-    grids : from coarse to fine; tolerance : relative residual
+    grids : from coarse to fine; the first `n_before` belong to the calculation before it, which bcfl focus continues
+    tolerance : relative residual
+    given, map_files : maps that are used, and the files they are from
     solves : False for mg-dummy; prints_energy, prints_atoms : by calcenergy; writes : files
     notes : what was read otherwise than APBS would
     """
@@ -71,6 +86,9 @@ class ApbsCalculation:
     prints_atoms: bool
     writes: tuple[ApbsWrite, ...]
     notes: tuple[str, ...]
+    given: PBMaps = field(default_factory=PBMaps)
+    map_files: tuple[Path, ...] = ()
+    n_before: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,14 +108,17 @@ class ApbsInput:
     notes: tuple[str, ...]
 
 
-def read_apbs(source: InputFile, read_molecule: Callable[[Path], Atoms]) -> tuple[ApbsInput, list[Atoms]]:
-    """Read an input file of APBS, and the molecules that it names.
+def read_apbs(
+    source: InputFile, read_molecule: Callable[[Path], Atoms], read_values: Callable[[Path], Map] = read_map
+) -> tuple[ApbsInput, list[Atoms]]:
+    """Read an input file of APBS, and the molecules and maps that it names.
 
     read_molecule : reads a PQR file; paths are relative to the current folder, as APBS takes them
+    read_values : reads a map
 
     Raises FormatError that names the file and the line of what is wrong, unknown, or not done here.
     """
-    return _Reader(source, read_molecule).read()
+    return _Reader(source, read_molecule, read_values).read()
 
 
 def is_apbs(source: InputFile) -> bool:
@@ -135,17 +156,21 @@ class _Block:
     values: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
     ions: list[PBIon] = field(default_factory=list)
     writes: list[ApbsWrite] = field(default_factory=list)
+    maps: dict[str, tuple[int, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
 class _Reader:
     """Words of a file, taken one after the other."""
 
-    def __init__(self, source: InputFile, read_molecule: Callable[[Path], Atoms]) -> None:
-        self._source, self._read_molecule = source, read_molecule
+    def __init__(
+        self, source: InputFile, read_molecule: Callable[[Path], Atoms], read_values: Callable[[Path], Map]
+    ) -> None:
+        self._source, self._read_molecule, self._read_values = source, read_molecule, read_values
         self._words = list(_words(source))
         self._place = 0
         self._paths: list[Path] = []
+        self._maps: dict[str, list[list[Path]]] = {kind: [] for kind in MAPS}
         self._molecules: list[Atoms] = []
         self._blocks: list[_Block] = []
         self._printed: list[tuple[int, list[str]]] = []
@@ -166,9 +191,11 @@ class _Reader:
         if not self._blocks:
             self._fail(1, "there is no ELEC section, and so nothing to compute")
         self._molecules = [self._read_molecule(path) for path in self._paths]
-        calculations = tuple(map(self._calculation, self._blocks))
+        calculations: list[ApbsCalculation] = []
+        for block in self._blocks:
+            calculations.append(self._calculation(block, calculations[-1] if calculations else None))
         prints = tuple(self._statement(line, words) for line, words in self._printed)
-        return ApbsInput(tuple(self._paths), calculations, prints, tuple(self._notes)), self._molecules
+        return ApbsInput(tuple(self._paths), tuple(calculations), prints, tuple(self._notes)), self._molecules
 
     def _fail(self, line: int, why: str) -> NoReturn:
         raise FormatError(f"{self._source}: line {line}: {why}")
@@ -188,13 +215,42 @@ class _Reader:
         """Read section READ."""
         while (found := self._next("END of READ"))[1].lower() != "end":
             line, word = found
+            if word.lower() in MAPS:
+                self._read_map_files(line, word.lower())
+                continue
             if word.lower() != "mol":
-                self._fail(line, f"`{word}` in READ is not done here; molecules alone are read: `mol pqr FILE`")
+                self._fail(line, f"`{word}` in READ is not done here; choose mol, {', '.join(MAPS)}")
             kind = self._next("the format of a molecule")[1].lower()
             path = self._next("the file of a molecule")[1]
             if kind != "pqr":
                 self._fail(line, f"molecules are read as `mol pqr`, not `mol {kind}`; write a PQR file, by pdb2pqr say")
             self._paths.append(Path(path))
+
+    def _read_map_files(self, line: int, kind: str) -> None:
+        """Read `diel FORMAT X Y Z`, `kappa FORMAT FILE` or `charge FORMAT FILE`."""
+        written = self._next("the format of a map")[1].lower()
+        if written not in ("dx", "gz"):
+            self._fail(line, f"maps are not read as {written}; choose dx or gz")
+        self._maps[kind].append([Path(path) for path in self._values(kind, MAPS[kind])])
+
+    def _given(self, block: _Block) -> tuple[PBMaps, tuple[Path, ...]]:
+        """Read the maps that a block uses, and their files."""
+        found, files = dict[str, list[Map]](), list[Path]()
+        for kind, (line, number) in block.maps.items():
+            if not 1 <= number <= len(self._maps[kind]):
+                self._fail(line, f"usemap {kind} {number}: READ has {len(self._maps[kind])} of `{kind}`")
+            paths = self._maps[kind][number - 1]
+            found[kind] = [self._checked(line, lambda: self._read_values(path)) for path in paths]  # noqa: B023
+            files += paths
+        dielectrics, access, charges = (found.get(kind) for kind in ("diel", "kappa", "charge"))
+        maps = self._checked(
+            block.line,
+            lambda: PBMaps(
+                (dielectrics[0], dielectrics[1], dielectrics[2]) if dielectrics else None,
+                access[0] if access else None, charges[0] if charges else None,
+            ),
+        )  # fmt: skip
+        return maps, tuple(files)
 
     def _apolar(self, line: int) -> None:
         """Pass over section APOLAR."""
@@ -242,7 +298,12 @@ class _Reader:
             block.ions.append(self._ion(line))
         elif key == "write":
             block.writes.append(self._written(line))
-        elif key in ("writemat", "usemap"):
+        elif key == "usemap":
+            kind, number = (each.lower() for each in self._values("usemap", 2))
+            if kind not in MAPS:
+                self._fail(line, f"usemap {kind} is not done here; choose {', '.join(MAPS)}")
+            block.maps[kind] = line, int(self._number(line, "usemap", number))
+        elif key == "writemat":
             self._fail(line, f"{word} is not done here; leave it out")
         elif key in _IGNORED:
             self._values(word, _IGNORED[key])
@@ -291,8 +352,11 @@ class _Reader:
         except PeleError as error:
             self._fail(line, str(error))
 
-    def _calculation(self, block: _Block) -> ApbsCalculation:
-        """Make the calculation of a block. Raises FormatError for what is missing or does not fit."""
+    def _calculation(self, block: _Block, before: ApbsCalculation | None) -> ApbsCalculation:
+        """Make the calculation of a block. Raises FormatError for what is missing or does not fit.
+
+        before : the calculation before it
+        """
         values = block.values
         if not block.solver:
             self._fail(block.line, "the solver is missing: mg-auto or mg-manual")
@@ -308,10 +372,12 @@ class _Reader:
         energy = self._choice(values, "calcenergy", ("no", "total", "comps", "0", "1", "2"), "") or "no"
         surface = self._choice(values, "srfm", _SURFACES, "")
         boundary = self._choice(values, "bcfl", _BOUNDARIES, "")
+        solves = block.solver != "mg-dummy"
         if boundary == "focus":
-            self._fail(
-                values["bcfl"][0], "bcfl focus belongs to a grid inside another; choose mg-auto, or sdh, mdh, zero"
-            )
+            boundary = self._boundary_before(block, before) if solves else "zero"
+            before = before if solves else None
+        else:
+            before = None
         if block.solver == "mg-dummy" and any(each.quantity in ("pot", "atompot") for each in block.writes):
             self._fail(block.line, f"ELEC {block.name} is mg-dummy, which has no potential to write")
         molecule = self._molecule_of(*values["mol"])
@@ -325,11 +391,37 @@ class _Reader:
                 self._choice(values, "chgm", _SPREADINGS, ""), boundary,
             ),
         )  # fmt: skip
+        outer = () if before is None else before.grids
+        grids, given, map_files = (*outer, *self._grids(block, notes)), *self._given(block)
+        self._checked(block.line, lambda: self._problem(molecule, model, grids))
+        for grid in grids:
+            self._checked(block.line, lambda: given.require_covering(grid))  # noqa: B023
+        if before is not None and (before.molecule, before.model) != (molecule, model):
+            self._fail(
+                values["bcfl"][0], f"bcfl focus continues ELEC {before.name}, whose molecule, equation or constants "
+                f"differ from those of ELEC {block.name}; give both the same"
+            )  # fmt: skip
+        if before is not None and (before.map_files or map_files):
+            self._fail(values["bcfl"][0], "usemap does not go with bcfl focus; use mg-auto, which focuses by itself")
         return ApbsCalculation(
-            block.name, molecule, model, self._grids(block, notes), self._tolerance(values, notes),
-            block.solver != "mg-dummy", energy not in ("no", "0"), energy in ("comps", "2"), tuple(block.writes),
-            tuple(notes),
+            block.name, molecule, model, grids, self._tolerance(values, notes), solves,
+            energy not in ("no", "0"), energy in ("comps", "2"), tuple(block.writes), tuple(notes), given, map_files,
+            len(outer),
         )  # fmt: skip
+
+    def _problem(self, molecule: int, model: PBModel, grids: tuple[Grid, ...]) -> PBProblem:
+        """Make the problem of a calculation, which raises InputError for grids that do not fit."""
+        solute = PBSolute.of(self._molecules[molecule], needs_spheres=model.has_border)
+        return PBProblem(solute, model, grids)
+
+    def _boundary_before(self, block: _Block, before: ApbsCalculation | None) -> str:
+        """Take the outermost boundary of the calculation that bcfl focus continues."""
+        line = block.values["bcfl"][0]
+        if block.solver != "mg-manual":
+            self._fail(line, "bcfl focus belongs to mg-manual; mg-auto focuses by itself, so give it sdh, mdh or zero")
+        if before is None or not before.solves:
+            self._fail(line, "bcfl focus needs a calculation before it, with a potential, whose grid holds its own")
+        return before.model.boundary
 
     def _choice(self, values: Mapping[str, tuple[int, list[str]]], key: str, able: Sequence[str], why: str) -> str:
         """Take the word of a keyword, "" if it is not given; refuse words that are not among `able`."""

@@ -11,33 +11,37 @@ from ..pb_model import SMALL, PBModel, PBProblem, PBSolute
 from .launching import Launching
 
 
-def border_of(shape: tuple[int, int, int]) -> tuple[NDArray[np.integer], ...]:
-    """Indices z, y, x of the nodes of a grid's six faces, (m,) each."""
-    border = np.ones(shape[::-1], np.bool_)
-    border[1:-1, 1:-1, 1:-1] = False
-    return np.nonzero(border)
+def border_of(shape: tuple[int, int, int]) -> NDArray[np.int32]:
+    """Find the nodes of a grid's six faces, (m, 3) i, j, k, each once."""
+    found, (nx, ny, nz) = [], shape
+    ends = [(0, n - 1) for n in shape]
+    for x, y, z in (
+        (range(nx), range(ny), ends[2]), (range(nx), ends[1], range(1, nz - 1)),
+        (ends[0], range(1, ny - 1), range(1, nz - 1)),
+    ):  # fmt: skip
+        k, j, i = np.meshgrid(np.array(z, np.int32), np.array(y, np.int32), np.array(x, np.int32), indexing="ij")
+        found.append(np.stack([i.ravel(), j.ravel(), k.ravel()], axis=1))
+    return np.concatenate(found)
 
 
-def with_border(
+def border_values(
     launching: Launching, problem: PBProblem, grid: Grid, parent: tuple[Grid, Floats] | None, precise: bool = True
-) -> Floats:
-    """Potential (nz, ny, nx) kT/e that is known at the border, and 0 inside.
+) -> tuple[NDArray[np.int32], Floats]:
+    """Find the nodes of the border, (m, 3) i, j, k, and the potential that is known there, (m,) kT/e.
 
     parent : the grid around this one, and the potential on it; None for the outermost
     precise : whether to sum in float64
     """
-    potential = np.zeros(grid.shape[::-1])
-    nodes = border_of(grid.shape)
-    points = grid.origin + np.stack(nodes[::-1], axis=1) * grid.spacing
-    model = problem.model
+    nodes, model = border_of(grid.shape), problem.model
+    points = grid.origin + nodes * grid.spacing
     if parent is not None:
-        potential[nodes] = interpolated(parent[1], parent[0], points)
-    elif model.boundary == "sdh":
-        potential[nodes] = of_molecule(problem.solute, model, points)
-    elif model.boundary == "mdh":
+        return nodes, interpolated(parent[1], parent[0], points)
+    if model.boundary == "sdh":
+        return nodes, of_molecule(problem.solute, model, points)
+    if model.boundary == "mdh":
         factor, kappa = model.boundary_factor / model.solvent_dielectric, model.kappa if model.kappa > SMALL else 0.0
-        potential[nodes] = of_spheres(launching, points, problem.solute, factor, kappa, precise)
-    return potential
+        return nodes, of_spheres(launching, points, problem.solute, factor, kappa, precise)
+    return nodes[:0], np.zeros(0)
 
 
 def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:

@@ -13,6 +13,7 @@ from ..grid import Grid
 from ..pb_model import PBProblem
 
 Where = Literal["inside", "on"]
+_DEGREES = {"spl0": 1, "spl2": 2, "spl4": 4}  # of the splines that spread charges
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,19 +34,20 @@ class NodeWeights:
 
         where : atoms "inside" the border have charges; atoms "on" the grid, its border included, have a potential
         """
-        positions, is_wide = problem.solute.positions, problem.model.charges == "spl2"
-        if is_wide:
-            taken = ((positions > grid.origin - grid.spacing) & (positions < grid.last + grid.spacing)).all(axis=1)
+        positions, degree = problem.solute.positions, _DEGREES[problem.model.charges]
+        if degree > 1:
+            beyond = degree // 2 * grid.spacing
+            taken = ((positions > grid.origin - beyond) & (positions < grid.last + beyond)).all(axis=1)
         elif where == "inside":
             taken = ((positions > grid.origin) & (positions < grid.last)).all(axis=1)
         else:
             taken = ((positions >= grid.origin) & (positions <= grid.last)).all(axis=1)
         place = (positions[taken] - grid.origin) / grid.spacing
         low = np.floor(place).astype(np.int64)
-        steps = np.arange(-1, 3) if is_wide else np.arange(2)
+        steps = np.arange(2) if degree == 1 else np.arange(-(degree // 2), degree // 2 + 2)
         index = low[:, None, :] + steps[:, None]  # (m, steps, 3)
-        if is_wide:
-            share = _spline(1.5 + (index - place[:, None]))
+        if degree > 1:
+            share = _spline((degree + 1) / 2 + (index - place[:, None]), degree)
         else:
             rest = (place - low)[:, None]
             share = np.where(steps[:, None] == 0, 1 - rest, rest)
@@ -62,10 +64,13 @@ class NodeWeights:
         return cls(np.flatnonzero(taken), nodes, weights.reshape(-1, count**3))
 
 
-def _spline(t: Floats) -> Floats:
-    """Evaluate a quadratic B-spline of width 3."""
-    low, high = np.maximum(0, 1 - np.abs(t - 1)), np.maximum(0, 1 - np.abs(t - 2))
-    values: Floats = np.where((t >= 0) & (t <= 3), 0.5 * t * low + 0.5 * (3 - t) * high, 0)
+def _spline(t: Floats, degree: int) -> Floats:
+    """Evaluate a B-spline that is not 0 between 0 and degree + 1, by two of one degree less."""
+    if degree == 1:
+        tent: Floats = np.maximum(0, 1 - np.abs(t - 1))
+        return tent
+    rising, falling = _spline(t, degree - 1), _spline(t - 1, degree - 1)
+    values: Floats = t / degree * rising + (degree + 1 - t) / degree * falling
     return values
 
 

@@ -16,10 +16,12 @@ class Colours:
     """Grid of (nx, ny, nz) nodes whose arrays have all red nodes first, then the black ones.
 
     first : index of its first node in arrays of several grids
+    stride : numbers from a row's arrays to the next row's, if several problems are solved at once
     """
 
     shape: tuple[int, int, int]
     first: int = 0
+    stride: int = 0
 
     @property
     def row(self) -> int:
@@ -40,7 +42,7 @@ class Colours:
     def fields(self) -> dict[str, int]:
         """Members of the struct ColourGrid."""
         nx, ny, nz = self.shape
-        return {"nx": nx, "ny": ny, "nz": nz, "row": self.row, "first": self.first}
+        return {"nx": nx, "ny": ny, "nz": nz, "row": self.row, "first": self.first, "stride": self.stride}
 
     def _odd_rows(self) -> NDArray[np.bool_]:
         """Rows (nz, ny) whose first node is black."""

@@ -32,7 +32,7 @@ def energy_terms(
         within = [(axis > low[a] - half[a]) & (axis < high[a] + half[a]) for a, axis in enumerate(grid.axes())]
         counts[np.ix_(*within[::-1])] = 0  # a node counts within where its cell touches the box
         on &= ~((solute.positions > low - 1e-12) & (solute.positions < high + 1e-12)).all(axis=1)
-    if model.charges == "spl2":
+    if problem.has_charges_of_nodes:
         z, y, x = charges.nodes[:, 2], charges.nodes[:, 1], charges.nodes[:, 0]
         charged = float((counts[z, y, x] * potential[z, y, x] * charges.charges).sum())
     else:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..errors import PeleError
 from ..pb_model import PBModel
-from .charges import NodeWeights
-from .launching import Launching
+from .launching import Launching, add_at
 from .multigrid import Multigrid
 from .solvers import SOLVERS, Solver
 from .surface import Coefficients
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_CORRECTIONS = 300  # from a large potential Newton's method takes a step for each kT
 REDUCTION = 1e-4  # of the residual by a correction: float32 has no more to give
+ENOUGH = 0.5  # of the residual that is wanted, at which a linear solver stops
 LINEAR_SHARE = 1e-3  # of the first residual at which the linear equation gives way to the nonlinear one
 LEAST_STEP = 1e-3  # of Newton's step
 
@@ -30,64 +30,65 @@ LEAST_STEP = 1e-3  # of Newton's step
 class Equation:
     """Equation that a potential must fulfil on a grid.
 
-    potential : (nz, ny, nx) kT/e to begin with, whose border stays
+    border, known : (b, 3) nodes i, j, k whose potential, (b,) kT/e, stays; it begins with 0 elsewhere
     nodes, charges : (m, 3) inner nodes i, j, k, each once, and their charges (m,) times the model's charge factor
     """
 
     def __init__(
-        self, launching: Launching, model: PBModel, coefficients: Coefficients, volume: float, potential: Floats,
-        nodes: NDArray[np.integer], charges: Floats,
+        self, launching: Launching, model: PBModel, coefficients: Coefficients, volume: float,
+        border: NDArray[np.integer], known: Floats, nodes: NDArray[np.integer], charges: Floats,
     ) -> None:  # fmt: skip
         queue, colours = launching.queue, coefficients.colours
         self.launching, self.model, self.coefficients, self.colours = launching, model, coefficients, colours
-        self.potential = queue.empty(colours.size, launching.wide)
-        queue.write(self.potential, colours.split(potential.astype(launching.wide)))
+        self.potential = queue.zeros(colours.size, launching.wide)
+        add_at(launching, colours, coefficients.macros, border, known, self.potential)
         # Salt of the linear equation is where ions can be, times one number: its codes are enough.
-        self._is_salt_coded = coefficients.is_coded and not model.is_nonlinear
-        self._salt_factor = model.screening * volume
-        self.salt = queue.zeros(colours.size if coefficients.has_salt and not self._is_salt_coded else 1)
+        self.is_salt_coded = coefficients.is_coded and not model.is_nonlinear
+        self.salt_factor = model.screening * volume
+        self.salt = queue.zeros(colours.size if coefficients.has_salt and not self.is_salt_coded else 1)
         shares = [0.5 * ion.concentration / model.ionic_strength for ion in model.ions] if model.has_salt else []
         pairs = [(ion.charge, share) for ion, share in zip(model.ions, shares, strict=bool(shares))]
-        self._salt_arguments: dict[str, Any] = {
-            "salt_factor": self._salt_factor, "accesses": coefficients.accesses,
+        self.salt_arguments: dict[str, Any] = {
+            "salt_factor": self.salt_factor, "accesses": coefficients.accesses,
             "ions": queue.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
         }  # fmt: skip
-        self._charged: dict[str, Any] = {
+        self.charged: dict[str, Any] = {
             "n_charged": len(charges), "charged": queue.upload(nodes, np.int32),
             "charges": queue.upload(charges, launching.wide),
         }  # fmt: skip
         self._corrections: dict[float, Callable[[], None]] = {}
 
-    def _macros(self, is_linear: bool) -> dict[str, int]:
+    def macros(self, is_linear: bool) -> dict[str, int]:
+        """Macros of kernels of the equation."""
         nonlinear = self.model.is_nonlinear and not is_linear
         return {**self.coefficients.macros, "N_IONS": len(self.model.ions) if nonlinear else 0}
 
     def find_residual(self, residual: Buffer, is_linear: bool) -> list[Callable[[], None]]:
         """Launches that find what the equation lacks."""
-        macros = self._macros(is_linear)
+        macros = self.macros(is_linear)
         common = {
-            "grid": self.colours, **self.coefficients.wide_arguments, **self._salt_arguments,
+            "grid": self.colours, **self.coefficients.wide_arguments, **self.salt_arguments,
             "potential": self.potential, "lacks": residual,
         }  # fmt: skip
         launches = [self.launching.over_nodes("pb/outer.cl", "find_lacking", self.colours, macros, **common)]
-        count = int(self._charged["n_charged"])
+        count = int(self.charged["n_charged"])
         if count:
             launches.append(
-                self.launching.over_list("pb/outer.cl", "find_lacking_at", count, macros, **common, **self._charged)
+                self.launching.over_list("pb/outer.cl", "find_lacking_at", count, macros, **common, **self.charged)
             )
         return launches
 
     def linearise(self, is_linear: bool) -> Callable[[], None]:
         """Make a launch that finds the operator's salt at the potential."""
         return self.launching.over_nodes(
-            "pb/outer.cl", "linearise", self.colours, self._macros(is_linear), grid=self.colours,
-            **self._salt_arguments, potential=self.potential, salt=self.salt,
+            "pb/outer.cl", "linearise", self.colours, self.macros(is_linear), grid=self.colours,
+            **self.salt_arguments, potential=self.potential, salt=self.salt,
         )  # fmt: skip
 
     def multigrid(self) -> Multigrid:
         """Make the coarser grids of the linear equation."""
-        if self._is_salt_coded and self.coefficients.has_salt:
-            return Multigrid(self.launching, self.coefficients, self.coefficients.accesses, self._salt_factor)
+        if self.is_salt_coded and self.coefficients.has_salt:
+            return Multigrid(self.launching, self.coefficients, self.coefficients.accesses, self.salt_factor)
         if self.coefficients.has_salt:
             self.linearise(True)()
         return Multigrid(self.launching, self.coefficients, self.salt)
@@ -95,7 +96,7 @@ class Equation:
     def correct(self, correction: Buffer, share: float) -> None:
         """Add a share of a correction to the potential."""
         self.launching.over_nodes(
-            "pb/outer.cl", "correct", self.colours, self._macros(True), grid=self.colours, share=share,
+            "pb/outer.cl", "correct", self.colours, self.macros(True), grid=self.colours, share=share,
             correction=correction, potential=self.potential,
         )()  # fmt: skip
 
@@ -105,23 +106,26 @@ class Equation:
         return self.colours.merge(values).astype(np.float64)
 
 
-class PotentialsAtAtoms:
-    """Potentials at atoms, read from an equation while it is solved."""
+class WeightedPotentials:
+    """Sums over nodes of weights times the potential, read from an equation while it is solved.
 
-    def __init__(self, equation: Equation, weights: NodeWeights) -> None:
+    nodes : (m, w, 3) i, j, k; weights : (m, w)
+    """
+
+    def __init__(self, equation: Equation, nodes: NDArray[np.integer], weights: Floats) -> None:
         launching, colours = equation.launching, equation.colours
-        queue, (count, each) = launching.queue, weights.weights.shape
-        i, j, k = (weights.nodes[..., a] for a in range(3))
+        queue, (count, each) = launching.queue, weights.shape
+        i, j, k = (nodes[..., a] for a in range(3))
         index = ((i + j + k) & 1) * colours.half + (k * colours.shape[1] + j) * colours.row + i // 2
         self._found, self._count, self._launching = queue.empty(count, launching.wide), count, launching
         self._launch = launching.over_list(
-            "pb/weights.cl", "sum_weighted", max(count, 1), {}, n_atoms=count, n_nodes=each,
-            nodes=queue.upload(index, np.uint32), weights=queue.upload(weights.weights, launching.wide),
+            "pb/weights.cl", "sum_weighted", max(count, 1), equation.macros(True), n_atoms=count, n_nodes=each,
+            nodes=queue.upload(index, np.uint32), weights=queue.upload(weights, launching.wide),
             potential=equation.potential, found=self._found,
         )  # fmt: skip
 
     def read(self) -> Floats:
-        """(m,) kT/e, of the atoms that have weights."""
+        """Read the sums, (m,) kT/e."""
         if not self._count:
             return np.zeros(0)
         self._launch()
@@ -173,12 +177,12 @@ def solve(
         first = left if first is None else first
         while left > wanted * first:
             if done.corrections == MOST_CORRECTIONS or done.iterations >= most_iterations:
-                raise _stopped(solver_name, done, left / first, tolerance)
+                raise stopped(solver_name, done, left / first, tolerance)
             if not is_linear:
                 equation.linearise(is_linear)()
                 multigrid.take_salt()
             share = REDUCTION if is_linear else max(REDUCTION, min(1e-2, left / first))
-            goal = max(share * left, (0.5 if is_linear else 0.1) * wanted * first)
+            goal = max(share * left, (ENOUGH if is_linear else 0.1) * wanted * first)
             done.iterations += solver.solve(goal, most_iterations - done.iterations)
             left = _take(equation, solver, lambda: norm(find), left, is_linear)  # noqa: B023
             done.corrections += 1
@@ -200,7 +204,8 @@ def _take(equation: Equation, solver: Solver, norm: Callable[[], float], before:
     return left
 
 
-def _stopped(solver: str, done: Convergence, reached: float, tolerance: float) -> PeleError:
+def stopped(solver: str, done: Convergence, reached: float, tolerance: float) -> PeleError:
+    """Make the error of a solver that did not get there."""
     return PeleError(
         f"the solver {solver} stopped after {done.iterations:,} iterations with a relative residual of {reached:.1e}, "
         f"and {tolerance:.1e} is wanted; choose a larger tolerance, more iterations or the solver mgcg"

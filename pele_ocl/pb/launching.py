@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..opencl.interface import COLOUR_GRID
 from .colours import Colours
@@ -18,13 +19,23 @@ if TYPE_CHECKING:
 GROUP = (32, 4, 1)  # nodes that a group of a GPU does
 BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
 LIST_GROUP = 64  # work-items of groups over lists
+# Program that has the kernels of a file: each program is built by itself, so that few take less time.
+PROGRAMS = {
+    **dict.fromkeys(("pb/probes.cl", "pb/near.cl", "pb/surface.cl"), "pb/molecule.cl"),
+    **dict.fromkeys(("pb/smooth.cl", "pb/transfer.cl", "pb/coarsen.cl", "pb/tail.cl"), "pb/multigrid.cl"),
+    **dict.fromkeys(("pb/outer.cl", "pb/weights.cl"), "pb/equation.cl"),
+}
 
 
 @dataclass(eq=False)
 class Launching:
-    """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it."""
+    """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it.
+
+    rows : problems with grids of one shape that launches over all nodes do, and launches over vectors
+    """
 
     queue: Queue
+    rows: int = 1
 
     @property
     def wide(self) -> np.dtype[np.floating]:
@@ -47,13 +58,15 @@ class Launching:
     ) -> Callable[[], None]:  # fmt: skip
         """Make a launch that is called once or more later.
 
+        file : of the kernel, whose program may have others
         precision : of reals, by default the queue's; width : reals in a vector
         values : arguments by the kernel's names
         """
         from ..opencl.kernel import get_kernel
 
         macros: dict[str, Any] = {**self.macros, **defines}
-        kernel = get_kernel(self.queue.device, file, name, precision or self.queue.precision, width, **macros)
+        program = PROGRAMS.get(file, file)
+        kernel = get_kernel(self.queue.device, program, name, precision or self.queue.precision, width, **macros)
         (x, y, z), (across, along) = (*shape, 1, 1)[:3], (*group, 1)[:2]
         arguments = {key: packed(value) for key, value in values.items()}
         launch = self.queue.bind_kernel(kernel, (x, y), (across, along), arguments)
@@ -75,15 +88,20 @@ class Launching:
         self, file: str, name: str, shape: tuple[int, int, int], defines: dict[str, int], values: dict[str, Any]
     ) -> Callable[[], None]:
         if self.is_cpu:
-            return self.prepare(file, name, (1, 1, shape[2]), (1, 1, 1), defines, **values)
-        return self.prepare(file, name, shape, GROUP, defines, **values)
+            return self.prepare(file, name, (1, 1, shape[2] * self.rows), (1, 1, 1), defines, **values)
+        return self.prepare(file, name, (*shape[:2], shape[2] * self.rows), GROUP, defines, **values)
 
     def over_blocks(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
     ) -> Callable[[], None]:
         """Make a launch over all nodes of a grid in blocks, a group a block."""
-        n_blocks = int(np.prod([-(-n // BLOCK) for n in colours.shape]))
-        return self.prepare(file, name, (n_blocks * BLOCK**3,), (BLOCK**3,), defines, **values)
+        return self.prepare(file, name, (_blocks(colours) * BLOCK**3,), (BLOCK**3,), defines, **values)
+
+    def over_whole_blocks(
+        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
+    ) -> Callable[[], None]:
+        """Make a launch over the blocks of a grid, a work-item a block."""
+        return self.prepare(file, name, (_blocks(colours),), (1,), defines, **values)
 
     def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Callable[[], None]:
         """Make a launch over the elements of a list."""
@@ -94,6 +112,26 @@ class Launching:
         found = np.zeros((max(1, len(values)), 4))
         found[: len(values), : values.shape[1]] = values
         return self.queue.upload(found, self.wide)
+
+
+def _blocks(colours: Colours) -> int:
+    return int(np.prod([-(-n // BLOCK) for n in colours.shape]))
+
+
+def add_at(
+    launching: Launching, colours: Colours, defines: dict[str, int], nodes: NDArray[np.integer],
+    values: NDArray[np.floating], array: Buffer,
+) -> None:  # fmt: skip
+    """Add values, (m,), at nodes, (m, 3) i, j, k, each once, to an array of wide numbers.
+
+    defines : macros of Coefficients
+    """
+    if len(nodes):
+        launching.over_list(
+            "pb/weights.cl", "add_at", len(nodes), {**defines, "N_IONS": 0}, grid=colours, n_nodes=len(nodes),
+            nodes=launching.queue.upload(nodes, np.int32), values=launching.queue.upload(values, launching.wide),
+            array=array,
+        )()  # fmt: skip
 
 
 def packed(value: object) -> object:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import PBProblem
-from .border import with_border
-from .charges import NodeCharges, NodeWeights
+from .border import border_values
+from .charges import NodeWeights
 from .energies import energy_terms, ions_in_potential, pressure, total_energy
-from .equation import Convergence, Equation, PotentialsAtAtoms, solve
+from .equation import Convergence, Equation, WeightedPotentials, solve
+from .given_maps import charges_on, coefficients_on
 from .launching import Launching
 from .multigrid import Multigrid
 from .probes import Probes, probe_points
 from .reaction import SingularPart
 from .result import PBLevelResult
-from .surface import Coefficients, find_coefficients
+from .rows import SOLVER, solve_rows
+from .surface import Coefficients
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
 
 Parent = tuple[Grid, Floats]  # a grid and the potential on it
 
@@ -78,22 +84,59 @@ def solve_grids(
     geometry : new, or of other charges of the same atoms, grids and model; it keeps what further ones need
     seconds : of steps, to which these are added; keep : if the potential of the finest grid is wanted
     """
+    return solve_together([geometry], [problem], choice, seconds, keep)[0]
+
+
+def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Device) -> bool:
+    """Tell if one set of launches solves problems: linear ones of one model, with grids alike, by "mgcg"."""
+    first = problems[0]
+    is_able = choice.solver == SOLVER and not first.model.is_nonlinear and device.has_float64
+    return is_able and all(
+        each.model == first.model and len(each.grids) == len(first.grids)
+        and all(
+            own.shape == other.shape and np.array_equal(own.spacing, other.spacing)
+            for own, other in zip(each.grids, first.grids, strict=True)
+        )
+        for each in problems
+    )  # fmt: skip
+
+
+def solve_together(
+    geometries: Sequence[Geometry], problems: Sequence[PBProblem], choice: SolverChoice,
+    seconds: MutableMapping[str, float], keep: bool,
+) -> list[Solution]:  # fmt: skip
+    """Solve problems as `solve_grids` does each; several must be such as can_be_rows tells."""
     begun = time.perf_counter()
-    if geometry.probes is None:
-        geometry.probes = probe_points(geometry.launching, problem.solute, problem.model)
+    for geometry, problem in zip(geometries, problems, strict=True):
+        if geometry.probes is None:
+            geometry.probes = probe_points(geometry.launching, problem.solute, problem.model)
     seconds["surface"] = seconds.get("surface", 0) + time.perf_counter() - begun
-    around, levels = np.zeros(3), list[PBLevelResult]()
-    parent: Parent | None = None
-    for number, grid in enumerate(problem.grids):
-        level = Level(geometry, problem, number, choice.reaction, parent, seconds)
-        level.solve(choice, seconds)
-        levels.append(level.result(level.energy(around)))
-        if number + 1 < len(problem.grids):
-            around = around + level.outside(problem.grids[number + 1])
-            parent = grid, level.potential
-    return Solution(
-        levels[-1].energy_kt, level.solver_error, level.potentials, level.whole_potential() if keep else None, levels
-    )
+    around = [np.zeros(3) for _ in problems]
+    found: list[list[PBLevelResult]] = [[] for _ in problems]
+    parents: list[Parent | None] = [None] * len(problems)
+    last = len(problems[0].grids) - 1
+    for number in range(last + 1):
+        levels = [
+            Level(geometry, problem, number, choice.reaction, parent, seconds)
+            for geometry, problem, parent in zip(geometries, problems, parents, strict=True)
+        ]
+        if len(levels) == 1:
+            levels[0].prepare(seconds)
+            levels[0].solve(choice, seconds)
+        else:
+            Level.solve_rows(levels, choice, seconds)
+        for row, level in enumerate(levels):
+            found[row].append(level.result(level.energy(around[row])))
+            if number < last:
+                around[row] = around[row] + level.outside(problems[row].grids[number + 1])
+                parents[row] = level.grid, level.potential
+    return [
+        Solution(
+            of_row[-1].energy_kt, level.solver_error, level.potentials, level.whole_potential() if keep else None,
+            of_row,
+        )
+        for level, of_row in zip(levels, found, strict=True)
+    ]  # fmt: skip
 
 
 class Level:
@@ -111,12 +154,12 @@ class Level:
         assert geometry.probes is not None
         self.problem, self.grid, self.model = problem, grid, problem.model
         kept = geometry.coefficients.get(number)
-        self.coefficients = find_coefficients(launching, problem, grid, geometry.probes) if kept is None else kept
+        self.coefficients = coefficients_on(launching, problem, grid, geometry.probes) if kept is None else kept
+        inside = NodeWeights.of(problem, grid)  # while a device may still be at the surface
+        self.charges = charges_on(problem, grid, inside)
         launching.queue.finish()
         surface = time.perf_counter()
-        inside = NodeWeights.of(problem, grid)
-        self.charges = NodeCharges.of(problem, grid, inside)
-        known = with_border(launching, problem, grid, parent, precise=not reaction)
+        border, known = border_values(launching, problem, grid, parent, precise=not reaction)
         self.singular: SingularPart | None = None
         if reaction:
             self.singular = SingularPart(launching, problem, grid, self.coefficients, inside)
@@ -125,19 +168,25 @@ class Level:
             inner = self.charges.inner(grid.shape)
             nodes, right = self.charges.nodes[inner], self.charges.charges[inner] * self.model.charge_factor
         volume = float(np.prod(grid.spacing))
-        self.equation = Equation(launching, self.model, self.coefficients, volume, known, nodes, right)
+        self.equation = Equation(launching, self.model, self.coefficients, volume, border, known, nodes, right)
         self._weights = NodeWeights.of(problem, grid, "on")
-        self._at_atoms = PotentialsAtAtoms(self.equation, self._weights)
+        self._at_atoms = WeightedPotentials(self.equation, self._weights.nodes, self._weights.weights)
         self._done, self._history = Convergence(), list[float]()
         self._read: Floats | None = None
         seconds["surface"] = seconds.get("surface", 0) + surface - begun
-        kept_grids = geometry.multigrids.get(number)
-        self._multigrid = self.equation.multigrid() if kept_grids is None else kept_grids
         if geometry.is_kept:
             geometry.coefficients[number] = self.coefficients
-            if not self.model.is_nonlinear:  # whose coarser grids' salt goes with the potential
-                geometry.multigrids[number] = self._multigrid
+        self._geometry, self._number = geometry, number
         seconds["equation"] = seconds.get("equation", 0) + time.perf_counter() - surface
+
+    def prepare(self, seconds: MutableMapping[str, float]) -> None:
+        """Make the coarser grids, or take the kept ones, for `solve`."""
+        begun, geometry, number = time.perf_counter(), self._geometry, self._number
+        kept = geometry.multigrids.get(number)
+        self._multigrid = self.equation.multigrid() if kept is None else kept
+        if geometry.is_kept and not self.model.is_nonlinear:  # whose coarser grids' salt goes with the potential
+            geometry.multigrids[number] = self._multigrid
+        seconds["equation"] = seconds.get("equation", 0) + time.perf_counter() - begun
 
     def solve(self, choice: SolverChoice, seconds: MutableMapping[str, float]) -> None:
         """Find the potential."""
@@ -145,9 +194,25 @@ class Level:
         self._done = solve(
             self.equation, self._multigrid, choice.solver, choice.tolerance, choice.max_iterations, self._watch
         )
+        self._read_potentials()
+        seconds["solver"] = seconds.get("solver", 0) + time.perf_counter() - begun
+
+    @staticmethod
+    def solve_rows(levels: Sequence[Level], choice: SolverChoice, seconds: MutableMapping[str, float]) -> None:
+        """Find the potentials of several problems in one set of launches."""
+        begun = time.perf_counter()
+        done = solve_rows(
+            [level.equation for level in levels], choice.tolerance, choice.max_iterations,
+            lambda row: levels[row]._watch(),
+        )  # fmt: skip
+        for level, own in zip(levels, done, strict=True):
+            level._done = own
+            level._read_potentials()
+        seconds["solver"] = seconds.get("solver", 0) + time.perf_counter() - begun
+
+    def _read_potentials(self) -> None:
         self.potentials = np.full(len(self.problem.solute.positions), np.nan)
         self.potentials[self._weights.atoms] = self._at_atoms.read()
-        seconds["solver"] = seconds.get("solver", 0) + time.perf_counter() - begun
 
     def _watch(self) -> None:
         """Keep the energy after a correction."""
@@ -189,7 +254,21 @@ class Level:
         """Compute the energy's terms outside of a grid within this one, (3,) kT; a reaction has none."""
         return self._terms(grid) if self.singular is None else np.zeros(3)
 
+    def _charges_in_potential(self) -> float:
+        """Charges times the potential, kT."""
+        if self.problem.has_charges_of_nodes:
+            nodes, ones = self.charges.nodes[:, None], np.ones((len(self.charges.nodes), 1))
+            return float(self.charges.charges @ WeightedPotentials(self.equation, nodes, ones).read())
+        if self.model.charges == "spl4":  # APBS interpolates the potential as with "spl0"
+            linear = replace(self.problem, model=replace(self.model, charges="spl0"))
+            near = NodeWeights.of(linear, self.grid, "on")
+            potentials = WeightedPotentials(self.equation, near.nodes, near.weights).read()
+            return float(self.problem.solute.charges[near.atoms] @ potentials)
+        return float(self.problem.solute.charges[self._weights.atoms] @ self.potentials[self._weights.atoms])
+
     def _terms(self, outside: Grid | None) -> Floats:
+        if outside is None and not self.model.is_nonlinear:  # needs no more of the potential than atoms have
+            return np.array([self._charges_in_potential(), 0.0, 0.0])
         edges = self.coefficients.on_host() if self.model.is_nonlinear else None
         accesses = self.coefficients.accesses_on_host() if self.model.is_nonlinear else None
         return energy_terms(self.problem, self.grid, self.potential, self.charges, edges, accesses, outside)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ Launch = Callable[[], None]
 class Multigrid:
     """Coarser grids of a grid, with launches for a V-cycle, which is symmetric and so preconditions.
 
+    launching : its rows are problems that are solved at once, whose arrays follow each other
+
     salt : of the finest grid, reals; its nodes may change, then `take_salt` tells the coarser grids
     unit : of salt in bytes, None for reals
     """
@@ -40,13 +43,15 @@ class Multigrid:
             coarse = self.grids[-1].halved(first)
             self.grids.append(coarse)
             first += coarse.size
-        queue, self.size = launching.queue, first
+        self.grids[1:] = [replace(grid, stride=first) for grid in self.grids[1:]]
+        queue, self.size = launching.queue, first * launching.rows
         has_salt = coefficients.has_salt
-        self._edges = tuple(queue.zeros(first) for _ in range(3))
-        self._salt = queue.zeros(first if has_salt else 1)
-        self._right, self._values, self._residual = (queue.zeros(first) for _ in range(3))
+        self._edges = tuple(queue.zeros(self.size) for _ in range(3))
+        self._salt = queue.zeros(self.size if has_salt else 1)
+        self._right, self._values, self._residual = (queue.zeros(self.size) for _ in range(3))
         self._no_table = queue.zeros(1)
-        self._coarse_macros = {"CODED": 0, "SALTED": int(has_salt)}
+        self._group = 1 if launching.is_cpu else min(TAIL_GROUP, queue.device.largest_group)
+        self._coarse_macros = {"CODED": 0, "SALTED": int(has_salt), "GROUP": self._group}
         for level in range(len(self.grids) - 1):
             self._coarsen_edges(level)
         self._salt_launches = [self._coarsen_salt(level) for level in range(len(self.grids) - 1)] if has_salt else []
@@ -67,7 +72,8 @@ class Multigrid:
     def _macros(self, level: int) -> dict[str, int]:
         if level:
             return self._coarse_macros
-        return {**self.coefficients.macros, "SALTED": self._salt_kind if self.coefficients.has_salt else 0}
+        salted = self._salt_kind if self.coefficients.has_salt else 0
+        return {**self.coefficients.macros, "SALTED": salted, "GROUP": self._group}
 
     def _coarsen_edges(self, level: int) -> None:
         fine, coarse = self.grids[level : level + 2]
@@ -97,7 +103,8 @@ class Multigrid:
             if level < n_grids - 1:
                 launches.append(
                     self.launching.over_nodes(
-                        "pb/transfer.cl", "restrict_residual", self.grids[level + 1], {}, fine=self.grids[level],
+                        "pb/transfer.cl", "restrict_residual", self.grids[level + 1], self._coarse_macros,
+                        fine=self.grids[level],
                         grid=self.grids[level + 1], residual=arrays[level][2], right=self._right,
                     )
                 )  # fmt: skip
@@ -107,7 +114,8 @@ class Multigrid:
             if level < n_grids - 1:
                 launches.append(
                     self.launching.over_nodes(
-                        "pb/transfer.cl", "add_correction", self.grids[level], {}, coarse=self.grids[level + 1],
+                        "pb/transfer.cl", "add_correction", self.grids[level], self._coarse_macros,
+                        coarse=self.grids[level + 1],
                         grid=self.grids[level], correction=self._values, values=arrays[level][1],
                     )
                 )  # fmt: skip
@@ -159,10 +167,9 @@ class Multigrid:
     def _solve_coarse(self, first: int) -> Launch:
         """Make a launch of all grids from `first` on in one work-group."""
         table = np.array([packed(grid) for grid in self.grids[1:]])
-        group = 1 if self.launching.is_cpu else min(TAIL_GROUP, self.launching.queue.device.largest_group)
         solving = max(LEAST_SOLVING, 2 * max(self.grids[-1].shape))
         return self.launching.prepare(
-            "pb/tail.cl", "solve_coarse", (group,), (group,), {**self._coarse_macros, "GROUP": group},
+            "pb/tail.cl", "solve_coarse", (self._group * self.launching.rows,), (self._group,), self._coarse_macros,
             grids=self.launching.queue.upload(table, table.dtype), first=first - 1, n_grids=len(table),
             smoothings=SMOOTHINGS, solving=solving, **self._problem(1), right=self._right, values=self._values,
             residual=self._residual,

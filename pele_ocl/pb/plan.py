@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,21 +14,25 @@ from .. import arguments
 from ..atoms import Atoms, Floats
 from ..errors import DeviceError, InputError
 from ..grid import Grid, Map
-from ..pb_model import PBModel, PBProblem, PBSolute, grid_around
+from ..pb_model import SMALL, PBMaps, PBModel, PBProblem, PBSolute, grid_around
 from ..variant import Progress
-from .charges import NodeCharges, NodeWeights
+from .charges import NodeWeights
+from .given_maps import charges_on, coefficients_on
 from .launching import Launching
-from .levels import Geometry, Solution, SolverChoice, solve_grids
+from .levels import Geometry, Solution, SolverChoice, can_be_rows, solve_grids, solve_together
 from .probes import probe_points
 from .reaction import require_room
 from .result import PBErrors, PBResult
+from .rows import rows_at_once
 from .solvers import SOLVERS
-from .surface import find_coefficients
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-ORDERS = {"edges": 2, "mol": 1, "smol": 1, "spl2": 1}  # of the error in the spacing
+ORDERS = {"edges": 2, "mol": 1, "smol": 1, "spl2": 1, "spl4": 1}  # of the error in the spacing
+# Of |E(h) - E(2h)|, so that it covers the error of E(h): docs/theory/poisson-boltzmann.md, section 7.
+SAFETY = {"edges": 1, "mol": 3, "smol": 1, "spl2": 3, "spl4": 3}
+COARSE, SAFETY_IF_COARSE = 0.5, 3  # A: with twice a larger spacing atoms are not resolved
 FINEST = {True: 1e-14, False: 1e-6}  # tolerances of devices with and without float64
 MOST_SHIFTS = 1000
 
@@ -47,6 +51,7 @@ class PoissonBoltzmann:
     solver : key of SOLVERS
     tolerance : relative residual at which the solver stops, by norm, computed in float64
     max_iterations : of the linear solver on a grid
+    given : PBMaps in place of dielectric constants, access and charges of the atoms; goes with reaction=False
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
 
     Raises InputError for values that do not fit and ParameterError for atoms without radii. Raises DeviceError if the
@@ -57,13 +62,13 @@ class PoissonBoltzmann:
         self, atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None,
         spacing: float = 0.5, padding: float = 10.0, radii: ArrayLike | None = None, reaction: bool = True,
         solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000,
-        device: Device | int | str | None = None,
+        given: PBMaps | None = None, device: Device | int | str | None = None,
     ) -> None:  # fmt: skip
         from ..opencl.device import get_device
 
-        self.solute = PBSolute.of(atoms, radii)
-        self.atoms = atoms
         self.model = arguments.instance("model", PBModel() if model is None else model, PBModel, "a PBModel")
+        self.solute = PBSolute.of(atoms, radii, needs_spheres=self.model.has_border)
+        self.atoms = atoms
         self.reaction = arguments.flag("reaction", reaction)
         arguments.choice("solver", solver, tuple(SOLVERS))
         arguments.number("spacing", spacing, "a number of A, 0.01 to 100,", least=0.01, most=100)
@@ -71,6 +76,9 @@ class PoissonBoltzmann:
         self.solver, self.tolerance = solver, arguments.number(
             "tolerance", tolerance, "a number, 1e-14 to 0.1,", least=1e-14, most=0.1
         )  # fmt: skip
+        self.given = arguments.instance("given", PBMaps() if given is None else given, PBMaps, "PBMaps")
+        if reaction and not self.given.is_empty:
+            raise InputError("given maps need reaction=False: the reaction potential is computed of the atoms' surface")
         self.max_iterations = arguments.whole_number("max_iterations", max_iterations, least=1)
         self.grids = self._chosen(grids, spacing, padding)
         self._problem(atoms.positions)  # checks it
@@ -145,29 +153,57 @@ class PoissonBoltzmann:
 
         Returns s results of PBResult. Raises InputError for another shape, else as `solve` does.
         """
-        from ..opencl.queue import Queue
-
         states = arguments.numbers("charges", charges)
         if states.ndim != 2 or states.shape[1] != len(self.atoms) or not np.isfinite(states).all():
             raise InputError(f"charges have shape {states.shape}; (s, {len(self.atoms)}) finite numbers are needed")
         arguments.callback("progress", progress)
         moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
         problem = self._problem(moved)
-        geometry = Geometry(Launching(Queue(self.device, "float32", profile=False)), is_kept=True)
-        results = []
-        for number, of_state in enumerate(states, 1):
-            begun, seconds = time.perf_counter(), dict[str, float]()
-            own = replace(problem, solute=replace(problem.solute, charges=of_state))
-            solved = self._solved(own, seconds, False, geometry)
-            seconds["total"] = time.perf_counter() - begun
-            atoms = replace(self.atoms, positions=moved, charges=of_state)
-            errors = PBErrors(solved.solver_error * self.model.kcal_per_kt)
-            results.append(PBResult(
-                atoms, self.model, self.reaction, solved.energy, solved.potentials, None, tuple(solved.levels), errors,
-                self.solver, str(self.device), seconds,
-            ))  # fmt: skip
+        own = [replace(problem, solute=replace(problem.solute, charges=of_state)) for of_state in states]
+        geometry, results = self._geometry(is_kept=True), list[PBResult]()
+        for solved, seconds in self._in_rows(own, [geometry] * len(own), None):
+            atoms = replace(self.atoms, positions=moved, charges=states[len(results)])
+            results.append(self._without_map(atoms, solved, seconds))
             if progress is not None:
-                progress(number / len(states))
+                progress(len(results) / len(states))
+        return results
+
+    def solve_frames(
+        self, conformations: ArrayLike, grids: Sequence[Grid] | None = None, *, rows: int | None = None,
+        progress: Progress | None = None,
+    ) -> list[PBResult]:  # fmt: skip
+        """Solve the equation for several conformations.
+
+        Linear ones by "mgcg" on grids of one shape and spacing go to GPUs in one set of launches. A conformation has
+        the same bits alone and in company. Results have no map and no error of the grid.
+
+        conformations : (m, n, 3) A; grids : of each; by default the plan's own
+        rows : how many at most in one set of launches; by default 1 on CPUs, else what fits the device's memory
+        progress : called with the share done, 0 to 1
+
+        Returns m results of PBResult. Raises InputError for a conformation, which it names, that does not fit its grid.
+        """
+        arguments.callback("progress", progress)
+        if rows is not None:
+            arguments.whole_number("rows", rows, least=1)
+        frames = arguments.numbers("conformations", conformations)
+        if frames.ndim != 3 or frames.shape[1:] != self.solute.positions.shape:
+            raise InputError(f"conformations have shape {frames.shape}; (m, {len(self.atoms)}, 3) is needed")
+        if grids is not None and len(grids) != len(frames):
+            raise InputError(f"there are {len(grids)} grids for {len(frames)} conformations; give one for each")
+        problems, results = list[PBProblem](), list[PBResult]()
+        for number, frame in enumerate(frames):
+            try:
+                problems.append(self._problem(frame, None if grids is None else (grids[number],)))
+            except InputError as error:
+                raise InputError(f"conformation {number + 1} of {len(frames)}: {error}") from None
+        geometries = [self._geometry() for _ in problems]
+        for solved, seconds in self._in_rows(problems, geometries, rows):
+            atoms = replace(self.atoms, positions=frames[len(results)])
+            geometries[len(results)] = self._geometry()  # its memory goes
+            results.append(self._without_map(atoms, solved, seconds))
+            if progress is not None:
+                progress(len(results) / len(frames))
         return results
 
     def maps(self, positions: ArrayLike | None = None) -> dict[str, Map]:
@@ -183,9 +219,9 @@ class PoissonBoltzmann:
         problem = self._problem(self.atoms.positions if positions is None else arguments.positions_of(positions))
         launching, grid = Launching(Queue(self.device, "float32", profile=False)), problem.grids[-1]
         probes = probe_points(launching, problem.solute, self.model)
-        coefficients = find_coefficients(launching, problem, grid, probes)
+        coefficients = coefficients_on(launching, problem, grid, probes)
         constants = coefficients.on_host() / (float(np.prod(grid.spacing)) / grid.spacing**2)[:, None, None, None]
-        charges = NodeCharges.of(problem, grid, NodeWeights.of(problem, grid))
+        charges = charges_on(problem, grid, NodeWeights.of(problem, grid))
         found = {}
         for axis, name in enumerate(("dielx", "diely", "dielz")):
             origin = grid.origin + np.where(np.arange(3) == axis, 0.5 * grid.spacing, 0.0)
@@ -193,6 +229,45 @@ class PoissonBoltzmann:
         found["access"] = Map(grid, coefficients.accesses_on_host(), "", "access of ions")
         found["charge"] = Map(grid, charges.on_grid(grid.shape), "e", "charges of nodes")
         return found
+
+    def _geometry(self, is_kept: bool = False) -> Geometry:
+        from ..opencl.queue import Queue
+
+        return Geometry(Launching(Queue(self.device, "float32", profile=False)), is_kept)
+
+    @property
+    def _choice(self) -> SolverChoice:
+        return SolverChoice(self.reaction, self.solver, self.tolerance, self.max_iterations)
+
+    def _in_rows(
+        self, problems: Sequence[PBProblem], geometries: Sequence[Geometry], rows: int | None
+    ) -> Iterator[tuple[Solution, dict[str, float]]]:
+        """Solve problems, as many as are alike and fit the device in one set of launches; seconds are shared out.
+
+        rows : how many at most; by default as rows_at_once tells
+        """
+        done = 0
+        while done < len(problems):
+            nodes = max(len(grid) for grid in problems[done].grids)
+            most, count = rows or rows_at_once(self.device, nodes), 1
+            while count < min(most, len(problems) - done) and can_be_rows(
+                [problems[done], problems[done + count]], self._choice, self.device
+            ):
+                count += 1
+            begun, seconds, own = time.perf_counter(), dict[str, float](), slice(done, done + count)
+            found = solve_together(geometries[own], problems[own], self._choice, seconds, False)
+            seconds["total"] = time.perf_counter() - begun
+            for solved in found:
+                yield solved, {name: value / count for name, value in seconds.items()}
+            done += count
+
+    def _without_map(self, atoms: Atoms, solved: Solution, seconds: dict[str, float]) -> PBResult:
+        """Make a result without a map, and without an error of the grid."""
+        errors = PBErrors(solved.solver_error * self.model.kcal_per_kt)
+        return PBResult(
+            atoms, self.model, self.reaction, solved.energy, solved.potentials, None, tuple(solved.levels), errors,
+            self.solver, str(self.device), seconds,
+        )  # fmt: skip
 
     def _chosen(self, grids: Grid | Sequence[Grid] | None, spacing: float, padding: float) -> tuple[Grid, ...]:
         if grids is None:
@@ -203,16 +278,20 @@ class PoissonBoltzmann:
             raise InputError(f"grids is {arguments.described(grids)}; a Grid or a list of them is needed")
         return tuple(grids)
 
-    def _problem(self, positions: Floats) -> PBProblem:
-        """Make the problem of a conformation. Raises InputError where it does not fit the grids."""
+    def _problem(self, positions: Floats, grids: tuple[Grid, ...] | None = None) -> PBProblem:
+        """Make the problem of a conformation. grids : by default the plan's
+
+        Raises InputError where it does not fit the grids.
+        """
+        grids = self.grids if grids is None else grids
         if positions.shape != self.solute.positions.shape or not np.isfinite(positions).all():
             raise InputError(
                 f"positions have shape {positions.shape}; {self.solute.positions.shape} finite numbers are needed"
             )
-        problem = PBProblem(replace(self.solute, positions=positions), self.model, self.grids)
+        problem = PBProblem(replace(self.solute, positions=positions), self.model, grids, self.given)
         if self.reaction:
             require_room(problem)
-        elif problem.atoms_off(self.grids[0]) == len(positions):
+        elif problem.atoms_off(grids[0]) == len(positions):
             raise InputError("no atom lies inside the outermost grid; give a grid around the molecule")
         return problem
 
@@ -220,11 +299,12 @@ class PoissonBoltzmann:
         self, problem: PBProblem, seconds: dict[str, float], keep: bool, geometry: Geometry | None = None
     ) -> Solution:
         """Solve a problem, by default in a queue of its own. geometry : of other charges"""
-        from ..opencl.queue import Queue
+        return solve_grids(geometry or self._geometry(), problem, self._choice, seconds, keep)
 
-        own = Geometry(Launching(Queue(self.device, "float32", profile=False))) if geometry is None else geometry
-        choice = SolverChoice(self.reaction, self.solver, self.tolerance, self.max_iterations)
-        return solve_grids(own, problem, choice, seconds, keep)
+    def _safety(self, grid: Grid) -> int:
+        """Factor of the change that twice the spacing makes, for an upper estimate of the error."""
+        is_coarse = (grid.spacing > COARSE + SMALL).any()
+        return SAFETY_IF_COARSE if is_coarse else SAFETY[self.model.surface]
 
     def _errors(
         self, problem: PBProblem, solved: Solution, with_grid: bool, extrapolate: bool, shifts: int, seed: int,
@@ -245,7 +325,7 @@ class PoissonBoltzmann:
         fine = solved.energy * unit
         if with_grid:
             coarse = energy_on(_coarser(problem.grids, 2))
-            errors = replace(errors, grid=abs(fine - coarse))
+            errors = replace(errors, grid=self._safety(problem.grids[-1]) * abs(fine - coarse))
             if extrapolate:
                 share = 1 / (2 ** ORDERS[self.model.surface] - 1)
                 extrapolated = fine + share * (fine - coarse)

@@ -16,7 +16,7 @@ from .launching import Launching
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-POINTS = 16  # of a sphere that a work-item does: cl/pb/probes.cl
+POINTS = {True: 256, False: 16}  # of a sphere that a work-item does, on CPUs and else: cl/pb/probes.cl
 
 
 def sphere_of_points(wanted: float) -> Floats:
@@ -59,16 +59,17 @@ def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Prob
     """Find the probes that touch an atom and overlap none."""
     queue, count = launching.queue, len(solute.radii)
     radii = solute.radii + model.probe
-    if model.probe < SMALL or model.surface == "spl2" or model.is_uniform:
+    if model.probe < SMALL or model.has_splines or model.is_uniform:
         nothing = launching.vectors(np.zeros((1, 4)))
         return Probes(launching, 0, model.probe, solute.positions, radii, nothing, queue.zeros(count + 1, np.int32))
     reach = solute.radii.max() + max(model.probe, model.ion_radius) + 0.5
     sphere = sphere_of_points(math.ceil(4 * math.pi * reach**2 * model.density))
     cells, points = Cells.of(launching, solute.positions, radii), launching.vectors(sphere)
     exposed = queue.empty(count * len(sphere), np.uint8)
+    group = 1 if launching.is_cpu else 16
     launching.prepare(
-        "pb/probes.cl", "find_exposed", (-(-len(sphere) // POINTS), count), (16, 1), {}, n_points=len(sphere),
-        **cells.arguments, sphere=points, exposed=exposed,
+        "pb/probes.cl", "find_exposed", (-(-len(sphere) // POINTS[launching.is_cpu]), count), (group, 1), {},
+        n_points=len(sphere), **cells.arguments, sphere=points, exposed=exposed,
     )()  # fmt: skip
     common: dict[str, Any] = {"n_atoms": count, "n_points": len(sphere), "exposed": exposed}
     counts, has_points = queue.empty(count, np.int32), queue.upload(solute.radii >= SMALL, np.uint8)

@@ -16,7 +16,7 @@ from ..grid import Grid
 from ..pb_model import PBProblem
 from .border import of_spheres
 from .charges import NodeWeights
-from .launching import Launching
+from .launching import Launching, add_at
 from .surface import Coefficients
 
 if TYPE_CHECKING:
@@ -70,16 +70,10 @@ class SingularPart:
 
     def _add_singular(self, nodes: NDArray[np.integer], array: Buffer) -> None:
         """Add the singular potential at nodes to an array."""
-        launching, count = self._launching, len(nodes)
-        if not count:
-            return
-        points = self._grid.origin + nodes * self._grid.spacing
-        values = of_spheres(launching, points, self._solute, self._factor, precise=False)
-        launching.over_list(
-            "pb/atoms.cl", "add_at", count, self._macros, grid=self._colours, n_nodes=count,
-            nodes=launching.queue.upload(nodes, np.int32), values=launching.queue.upload(values, launching.wide),
-            array=array,
-        )()  # fmt: skip
+        if len(nodes):
+            points = self._grid.origin + nodes * self._grid.spacing
+            values = of_spheres(self._launching, points, self._solute, self._factor, precise=False)
+            add_at(self._launching, self._colours, self._macros, nodes, values, array)
 
     def _include(self, around: NodeWeights) -> None:
         """Let the region have the nodes around atoms, whatever their edges."""

@@ -39,7 +39,8 @@ class PBErrors:
     """Errors of an energy, kcal/mol; None where one was not asked for.
 
     solver : what the last correction of the potential changed
-    grid : the difference from the energy with twice the spacing: an upper estimate of the error of the spacing
+    grid : upper estimate of the error of the spacing, from the change that twice the spacing makes. Three times the
+        change for spacings above 0.5 A, and for surfaces other than "edges" and "smol"
     extrapolated : energy for a spacing of 0, and `extrapolation`, its difference from the next pair of grids
     shifts : standard error of the mean over shifted grids, which says nothing of the error of the spacing
     shifted : the mean itself

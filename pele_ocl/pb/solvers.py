@@ -10,6 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
 from .launching import Launching
 from .multigrid import Multigrid
 from .vectors import Vectors
@@ -35,9 +39,9 @@ class Solver(ABC):
 
     def __init__(self, launching: Launching, multigrid: Multigrid, potential: Buffer | None = None) -> None:
         queue, self.multigrid = launching.queue, multigrid
-        size = multigrid.grids[0].size
+        size = multigrid.grids[0].size * launching.rows
         self.adds = potential is not None and self.can_add
-        self.queue, self.vectors = queue, Vectors(launching, size, self.adds)
+        self.queue, self.vectors = queue, Vectors(launching, multigrid.grids[0].size, self.adds)
         self.residual = queue.zeros(size)
         self.solution = potential if potential is not None and self.can_add else queue.zeros(size)
         self.further = [queue.zeros(size) for _ in range(self.n_further)]
@@ -158,17 +162,31 @@ class ConjugateGradients(Solver):
         return diagonal(self, residual, values, 1.0)
 
     def solve(self, goal: float, most: int) -> int:
+        return int(self.solve_rows(np.array([goal]), most)[0])
+
+    def solve_rows(self, goals: Floats, most: int) -> NDArray[np.integer]:
+        """Solve each row until its residual is as small as its goal, by norm; the iterations of each, (rows,).
+
+        goals : (rows,); inf for rows that are to stay as they are
+        """
         self.clear_solution()
+        self.vectors.take_goals(goals**2)
+        taken = np.where(np.isinf(goals), 0, most)
+        is_going = ~np.isinf(goals)
         for launch in self.begin:
             launch()
         for count in range(1, most + 1):
             for launch in self.iteration:
                 launch()
-            if (count % self.looks == 0 or count == most) and self.vectors.norm() <= goal:
-                return count
+            if count % self.looks == 0 or count == most:
+                has_come = is_going & (self.vectors.squares() <= goals**2)
+                taken[has_come] = count
+                is_going &= ~has_come
+                if not is_going.any():
+                    return taken
             for launch in self.next:
                 launch()
-        return most
+        return taken
 
 
 class MultigridGradients(ConjugateGradients):
@@ -177,7 +195,8 @@ class MultigridGradients(ConjugateGradients):
     looks = 1
 
     def precondition(self, residual: Buffer, values: Buffer) -> list[Callable[[], None]]:
-        reds = self.queue.zeros(self.multigrid.grids[0].half)
+        finest, rows = self.multigrid.grids[0], self.vectors.launching.rows
+        reds = self.queue.zeros((rows - 1) * finest.size + finest.half)
         return self.multigrid.cycle(residual, values, reds)
 
 

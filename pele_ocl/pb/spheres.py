@@ -39,21 +39,22 @@ class SpheresOfBlocks:
         """
         if not len(centres):
             return cls.none(launching, grid)
-        cells = Cells.of(launching, centres, radii)
-        common = {**_blocks(launching, grid), "reach": reach + _slack(launching), **cells.arguments}
-        return cls(*_listed(launching, "spheres", common), cells.spheres)
+        cells, blocks = Cells.of(launching, centres, radii), _blocks(launching, grid)
+        common = {**blocks, "reach": reach + _slack(launching), **cells.arguments}
+        return cls(*_listed(launching, "spheres", blocks["n_blocks"], blocks["n_blocks"], common), cells.spheres)
 
     @classmethod
-    def of_probes(cls, launching: Launching, grid: Grid, probes: Probes) -> SpheresOfBlocks:
-        """Probes that touch a block of nodes or an edge that leads from it, by the atoms near it."""
+    def of_probes(cls, launching: Launching, grid: Grid, probes: Probes, atoms: SpheresOfBlocks) -> SpheresOfBlocks:
+        """Probes that touch a block of nodes or an edge that leads from it, if an atom does, too."""
         if not probes.count:
             return cls.none(launching, grid)
-        atoms = cls.of(launching, grid, probes.positions, probes.radii, probes.radius)
+        blocks = _blocks(launching, grid)
+        n_blocks = blocks.pop("n_blocks")
         common = {
-            **_blocks(launching, grid), "far": probes.radius + _slack(launching), **atoms.arguments("atom"),
-            "probe_starts": probes.starts, "probes": probes.centres,
+            "n_probes": probes.count, **blocks, "far": probes.radius + _slack(launching), "atom_starts": atoms.starts,
+            "probes": probes.centres,
         }  # fmt: skip
-        return cls(*_listed(launching, "probes", common), probes.centres)
+        return cls(*_listed(launching, "probes", n_blocks, probes.count, common), probes.centres)
 
     @classmethod
     def none(cls, launching: Launching, grid: Grid) -> SpheresOfBlocks:
@@ -81,19 +82,23 @@ def _blocks(launching: Launching, grid: Grid) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _listed(launching: Launching, what: str, common: dict[str, Any]) -> tuple[Buffer, Buffer]:
-    """Starts and members of the lists of all blocks: counted, added up, and written. what : "spheres" or "probes" """
-    queue, n_blocks = launching.queue, common["n_blocks"]
+def _listed(
+    launching: Launching, what: str, n_blocks: int, n_items: int, common: dict[str, Any]
+) -> tuple[Buffer, Buffer]:
+    """Starts and members of the lists of all blocks: counted, added up, and written.
+
+    what : "spheres" or "probes"; n_items : work-items
+    """
+    queue, counts = launching.queue, launching.queue.zeros(n_blocks, np.int32)
 
     def over(kernel: str, **values: Any) -> Callable[[], None]:
-        return launching.over_list("pb/near.cl", f"{kernel}_{what}", n_blocks, {}, **common, **values)
+        return launching.over_list("pb/near.cl", f"{kernel}_{what}", n_items, {}, **common, **values)
 
-    counts = queue.empty(n_blocks, np.int32)
     over("count", counts=counts)()
     ends = np.cumsum(queue.download(counts, n_blocks, np.int32), dtype=np.int64)
     if ends[-1] > MOST_LISTED:
         raise InputError(f"{what} near nodes are too many; choose a larger spacing or a smaller density of the surface")
     starts = queue.upload(np.concatenate([[0], ends]), np.int32)
     listed = queue.empty(max(1, int(ends[-1])), np.int32)
-    over("list", list_starts=starts, listed=listed)()
+    over("list", list_starts=starts, listed=listed, **({"counts": counts} if what == "probes" else {}))()
     return starts, listed

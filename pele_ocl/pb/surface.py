@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_CODES = 256  # in the table of an axis: cl/pb/operator.clh
 PIECES = 64  # of an edge: cl/pb/spheres.clh
+_DEGREES = {"spl2": 3, "spl4": 7}  # of splines
 
 
 @dataclass(eq=False)
@@ -109,7 +110,7 @@ def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, prob
     """Put the molecule on a grid. probes : of probe_points"""
     model, queue, colours = problem.model, launching.queue, Colours(grid.shape)
     factors = float(np.prod(grid.spacing)) / grid.spacing**2
-    is_coded = model.surface != "spl2" or model.is_uniform
+    is_coded = not model.has_splines or model.is_uniform
     accesses = _accesses(launching, problem, grid, colours) if model.has_salt else queue.zeros(1, launching.wide)
     table = codes_table(model) * factors[:, None]
     if not is_coded:
@@ -123,10 +124,9 @@ def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, prob
         _find_codes(launching, problem, grid, colours, probes, codes)
     if model.surface == "smol" and not model.is_uniform:
         middles, codes = codes, tuple(queue.zeros(colours.size, np.uint8) for _ in range(3))
-        launching.over_blocks(
-            "pb/surface.cl", "count_middles", colours, {}, grid=colours, **_by_axis("codes", middles),
-            **_by_axis("counts", codes),
-        )()  # fmt: skip
+        counted = {"grid": colours, **_by_axis("codes", middles), **_by_axis("counts", codes)}
+        launching.over_nodes("pb/surface.cl", "count_middles", colours, {}, **counted)()
+        launching.over_all_nodes("pb/surface.cl", "count_border_middles", colours, {}, **counted)()
     solutes = codes_table(model)[0] * factors
     return Coefficients(launching, colours, True, table, codes, codes, accesses, solutes, model.has_salt)
 
@@ -154,8 +154,9 @@ def _find_codes(
     cuts = model.surface == "edges"
     taken = solute.radii > SMALL if cuts else _is_strictly_inside(problem, grid)
     atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], solute.radii[taken] + model.probe)
-    covering = SpheresOfBlocks.of_probes(launching, grid, probes)
-    launching.over_blocks(
+    covering = SpheresOfBlocks.of_probes(launching, grid, probes, atoms)
+    over = launching.over_whole_blocks if launching.is_cpu and not cuts else launching.over_blocks
+    over(
         "pb/surface.cl", "cut_edges" if cuts else "mark_middles", colours, {}, grid=colours,
         origins=launching.vectors(grid.origin[None] if cuts else _origins(grid)),
         spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
@@ -176,10 +177,10 @@ def _spline_edges(
     edges = tuple(queue.zeros(colours.size, launching.wide) for _ in range(3))
     constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
     launching.over_blocks(
-        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vectors(_origins(grid)),
+        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vectors(grid.origin[None]),
         spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
-        windows=launching.vectors(_windows(model)), constants=queue.upload(constants, launching.wide),
-        **_by_axis("edges", edges),
+        degree=_DEGREES[model.surface], windows=launching.vectors(_windows(model)),
+        constants=queue.upload(constants, launching.wide), **_by_axis("edges", edges),
     )()  # fmt: skip
     return edges
 
@@ -189,13 +190,13 @@ def _accesses(launching: Launching, problem: PBProblem, grid: Grid, colours: Col
     solute, model, queue = problem.solute, problem.model, launching.queue
     reach = solute.radii + model.ion_radius
     place = dict(origins=launching.vectors(grid.origin[None]), spacing=launching.vectors(grid.spacing[None]))
-    if model.surface == "spl2":
+    if model.has_splines:
         taken = _is_strictly_inside(problem, grid)
         atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken], model.window)
         accesses = queue.zeros(colours.size, launching.wide)
         launching.over_blocks(
             "pb/surface.cl", "spline_access", colours, {}, grid=colours, **place, **atoms.arguments("atom"),
-            windows=launching.vectors(_windows(model)), accesses=accesses,
+            degree=_DEGREES[model.surface], windows=launching.vectors(_windows(model)), accesses=accesses,
         )()  # fmt: skip
         return accesses
     near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .colours import LANES
 from .launching import Launching
@@ -29,6 +30,7 @@ class Scalar(IntEnum):
     ALPHA = 1
     BETA = 2
     SQUARE = 3
+    GOAL = 4
 
 
 class Sum(IntEnum):
@@ -41,7 +43,7 @@ class Sum(IntEnum):
 
 
 class Vectors:
-    """Launches over arrays of `size` reals. Sums have the same bits in every run.
+    """Launches over arrays of `size` reals, or of as many for each row. Sums have the same bits in every queue.
 
     is_solution_wide : if the solution that `advance` adds to has wide numbers
     """
@@ -55,19 +57,34 @@ class Vectors:
         most = GROUPS.get(queue.device.kind, MOST_GROUPS)
         self.chunk = -(-size // most // step) * step + step if size > most * step else step
         self.n_groups = -(-size // self.chunk)
-        self.sums = queue.zeros(self.n_groups, launching.wide)
-        self.scalars = queue.zeros(len(Scalar), launching.wide)
+        self.sums = queue.zeros(self.n_groups * launching.rows, launching.wide)
+        self.scalars = queue.zeros(len(Scalar) * launching.rows, launching.wide)
 
     def norm(self) -> float:
         """Root of the sum of squares that was found last, once everything before is done."""
-        values = self.launching.queue.download(self.scalars, len(Scalar), self.launching.wide)
-        return math.sqrt(max(0.0, float(values[Scalar.SQUARE])))
+        return math.sqrt(max(0.0, float(self.squares()[0])))
+
+    def squares(self) -> NDArray[np.floating]:
+        """Sums of squares that were found last, (rows,)."""
+        return self._read()[:, Scalar.SQUARE]
 
     def take_whole_steps(self) -> None:
         """Let `advance` add directions as they are."""
-        scalars = np.zeros(len(Scalar), self.launching.wide)
-        scalars[Scalar.ALPHA] = 1
+        scalars = np.zeros((self.launching.rows, len(Scalar)), self.launching.wide)
+        scalars[:, Scalar.ALPHA] = 1
         self.launching.queue.write(self.scalars, scalars)
+
+    def take_goals(self, squares: NDArray[np.floating]) -> None:
+        """Let rows take no step once their sum of squares is as small as `squares`, (rows,)."""
+        scalars = self._read()
+        scalars[:, Scalar.GOAL] = squares
+        self.launching.queue.write(self.scalars, scalars)
+
+    def _read(self) -> NDArray[np.floating]:
+        """Read the scalars, (rows, len(Scalar))."""
+        rows = self.launching.rows
+        values = self.launching.queue.download(self.scalars, rows * len(Scalar), self.launching.wide)
+        return values.reshape(rows, len(Scalar))
 
     def square(self, values: Buffer) -> list[Launch]:
         """Launches that find the sum of squares."""
@@ -108,14 +125,14 @@ class Vectors:
         return self._over("multiply", a=a, b=b, sums=self.sums)
 
     def _over(self, name: str, **values: Any) -> Launch:
-        shape, group = (self.n_groups * self.group,), (self.group,)
+        shape, group = (self.n_groups * self.group, self.launching.rows), (self.group, 1)
         return self.launching.prepare(
             "pb/vectors.cl", name, shape, group, self.macros, n=self.size, chunk=self.chunk, **values
         )
 
     def _conclude(self, what: Sum) -> Launch:
-        group = (self.group,)
+        shape, group = (self.group, self.launching.rows), (self.group, 1)
         return self.launching.prepare(
-            "pb/vectors.cl", "conclude", group, group, self.macros, n_sums=self.n_groups, what=what, sums=self.sums,
+            "pb/vectors.cl", "conclude", shape, group, self.macros, n_sums=self.n_groups, what=what, sums=self.sums,
             scalars=self.scalars,
         )  # fmt: skip

@@ -1,1 +1,16 @@
 """Plan that solvent, nonbond and energy build on: a molecule prepared once, evaluated in many conformations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "conformations": "Encoding",
+            "outputs": "norm2",
+        },
+    )

@@ -16,6 +16,7 @@ from ..atoms import Atoms, require_atoms
 from ..callable_module import make_callable
 from ..errors import InputError
 from ..grid import Grid
+from ..lazy import lazy_names
 from ..pb_model import PBModel
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
@@ -47,6 +48,20 @@ __all__ = [
     "planned",
     "potmap",
 ]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "bins": "BinGrid",
+            "blocking": "Blocking",
+            "estimate": "estimate_seconds memory_bytes middle_part",
+            "map_slab": "MapSlab",
+            "models": "COMBINATIONS potmap_models",
+            "problem": "RUN",
+            "variants": "blocked",
+        },
+    )
 
 
 def potmap(

@@ -156,8 +156,9 @@ def edge_codes(problem: PBProblem, grid: Grid, probes: Floats) -> Codes:
     return codes
 
 
-def spline_products(origin: Floats, grid: Grid, centres: Floats, radii: Floats, window: float) -> Floats:
-    """Products over spheres of a cubic step from 0 within to 1 without, (nz, ny, nx); eq. 8."""
+def spline_products(origin: Floats, grid: Grid, centres: Floats, radii: Floats, model: PBModel) -> Floats:
+    """Products over spheres of a step from 0 within to 1 without, (nz, ny, nx); eq. 8."""
+    window = model.window
     values = np.ones(grid.shape[::-1])
     for centre, radius in zip(centres - origin, radii, strict=True):
         reach = radius + window
@@ -167,8 +168,8 @@ def spline_products(origin: Floats, grid: Grid, centres: Floats, radii: Floats, 
             continue
         x, y, z = (centre[a] - grid.spacing[a] * np.arange(first[a], end[a]) for a in range(3))
         r2 = (z * z)[:, None, None] + (y * y)[:, None] + x * x
-        t = np.sqrt(r2) - radius + window
-        step = 0.75 * t * t / window**2 - 0.25 * t * t * t / window**3
+        t = (np.sqrt(r2) - radius + window) / (2 * window)
+        step = 3 * t**2 - 2 * t**3 if model.surface == "spl2" else 35 * t**4 - 84 * t**5 + 70 * t**6 - 20 * t**7
         inner = max(0.0, radius - window)
         step = np.where(r2 <= inner * inner, 0.0, np.where(r2 >= reach * reach, 1.0, step))
         values[first[2] : end[2], first[1] : end[1], first[0] : end[0]] *= step
@@ -181,13 +182,13 @@ def dielectrics(problem: PBProblem, grid: Grid, probes: Floats) -> Floats:
     inner, outer = model.solute_dielectric, model.solvent_dielectric
     if model.is_uniform:
         return np.full((3, *grid.shape[::-1]), inner)
-    if model.surface == "spl2":
+    if model.has_splines:
         taken = strictly_inside(grid, solute.positions) & (solute.radii > SMALL)
         products = []
         for axis in range(3):
             origin = grid.origin.copy()
             origin[axis] += 0.5 * grid.spacing[axis]
-            products.append(spline_products(origin, grid, solute.positions[taken], solute.radii[taken], model.window))
+            products.append(spline_products(origin, grid, solute.positions[taken], solute.radii[taken], model))
         return inner + (outer - inner) * np.array(products)
     if model.surface == "edges":
         share = edge_codes(problem, grid, probes) / PIECES
@@ -212,10 +213,10 @@ def accessible(problem: PBProblem, grid: Grid) -> Floats:
     solute, model = problem.solute, problem.model
     if not model.has_salt:
         return np.zeros(grid.shape[::-1])
-    if model.surface == "spl2":
+    if model.has_splines:
         taken = strictly_inside(grid, solute.positions) & (solute.radii > SMALL)
         radii = solute.radii[taken] + model.ion_radius
-        return spline_products(grid.origin, grid, solute.positions[taken], radii, model.window)
+        return spline_products(grid.origin, grid, solute.positions[taken], radii, model)
     access, reach = np.ones(grid.shape[::-1]), solute.radii + model.ion_radius
     near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
     taken = (solute.radii > SMALL) & near.all(axis=1)
@@ -223,28 +224,31 @@ def accessible(problem: PBProblem, grid: Grid) -> Floats:
     return access
 
 
-def spline(t: Floats) -> Floats:
-    """Evaluate a quadratic B-spline of width 3; eq. 11."""
-    low, high = np.maximum(0, 1 - np.abs(t - 1)), np.maximum(0, 1 - np.abs(t - 2))
-    values: Floats = np.where((t >= 0) & (t <= 3), 0.5 * t * low + 0.5 * (3 - t) * high, 0)
+def spline(t: Floats, degree: int) -> Floats:
+    """Evaluate a B-spline that is not 0 between 0 and degree + 1; eq. 11."""
+    if degree == 1:
+        tent: Floats = np.maximum(0, 1 - np.abs(t - 1))
+        return tent
+    values: Floats = (t * spline(t, degree - 1) + (degree + 1 - t) * spline(t - 1, degree - 1)) / degree
     return values
 
 
 def node_charges(problem: PBProblem, grid: Grid) -> Floats:
     """Charges on the nodes, (nz, ny, nx) e; eqs. 10 and 11."""
     solute, charges = problem.solute, np.zeros(grid.shape[::-1])
-    wide = problem.model.charges == "spl2"
+    degree = {"spl0": 1, "spl2": 2, "spl4": 4}[problem.model.charges]
+    reach = degree // 2  # spacings
     for position, charge in zip(solute.positions, solute.charges, strict=True):
-        beyond = grid.spacing if wide else 0.0
+        beyond = reach * grid.spacing
         if ((position <= grid.origin - beyond) | (position >= grid.last + beyond)).any():
             continue
         indices, weights = [], []
         for axis in range(3):
             place = (position[axis] - grid.origin[axis]) / grid.spacing[axis]
             low, high = int(np.floor(place)), int(np.ceil(place))
-            if wide:
-                index = np.arange(max(low - 1, 0), min(high + 1, grid.shape[axis] - 1) + 1)
-                weights.append(spline(1.5 + (index - place)))
+            if reach:
+                index = np.arange(max(low - reach, 0), min(high + reach, grid.shape[axis] - 1) + 1)
+                weights.append(spline((degree + 1) / 2 + (index - place), degree))
             else:
                 index = np.array([low, low + 1])  # the second has no weight where both are one
                 weights.append(np.array([1 - (place - low), place - low]))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..arguments import callback, flag, whole_number
 from ..callable_module import make_callable
+from ..lazy import lazy_names
 from ..minimize.minimizer import Watch
 from .presets import PROTOCOLS, Protocol, protocol_of
 from .result import RelaxResult, Round, counts
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = ["PROTOCOLS", "Protocol", "RelaxResult", "Relaxer", "Round", "Violation", "Violations", "counts", "relax"]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "hydrogens": "completed tautomers",
+            "placing": "Placing",
+            "stereochemistry": "residue_bounds",
+        },
+    )
 
 
 class Relaxer:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..atoms import Atoms
 from ..callable_module import make_callable
+from ..lazy import lazy_names
 from ..solvent_model import SolventModel
 from ..variant import Progress
 from .error import RadiusError
@@ -29,6 +30,17 @@ __all__ = [
     "choose_variant",
     "solvent",
 ]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "error": "SAMPLE SEED SampledRadii sample_of",
+            "layout": "SolventLayout",
+            "sharing": "shared",
+            "tree_sums": "TreeShape TreeSums",
+        },
+    )
 
 
 def solvent(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 from .energies import FrameEnergies, batches_over, energy_over
 from .maps import FrameMaps, potmap_over
 from .potentials import FramePotentials, potentials_over
@@ -11,3 +14,15 @@ __all__ = [
     "FrameEnergies", "FrameMaps", "FramePotentials", "Trajectory", "batches_over", "energy_over", "potentials_over",
     "potmap_over", "trajectory",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "energies": "recorded",
+            "fingerprints": "sha256_of",
+            "statistics": "Statistics",
+            "streaming": "FrameResults results_over",
+            "superposing": "Superposition",
+        },
+    )

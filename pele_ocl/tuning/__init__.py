@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
+from ..lazy import lazy_names
 from ..variant import Machine, Variant
 from .choices import RULES, SIZES, Choice, offered
 from .findings import BestChoice, Entry
@@ -30,6 +31,14 @@ __all__ = [
     "trying",
     "tuning_path",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "findings": "as_json versions",
+        },
+    )
 
 S = TypeVar("S")  # the host steps of a quantity's variants
 

@@ -1,15 +1,20 @@
-"""Dynamics beside OpenMM: speed, drift of the energy, populations of alanine dipeptide.
+"""Dynamics beside OpenMM: speed, drift of the energy, temperature of each atom, populations of alanine dipeptide.
 
 python tests/benchmarks/dynamics.py speed [--device D] [--platform CPU] [--cases ubiquitin:1,hexapeptide:64]
-python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases hexapeptide] [--picoseconds 10]
-    [--replicas 16] [--openmm-runs 4]
+python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases hexapeptide:8:5,ubiquitin:2:2]
+    [--openmm-runs 4] [--figure docs/figures/dynamics-drift]
+python tests/benchmarks/dynamics.py temperature [--device D] [--replicas 128] [--picoseconds 40] [--friction 1]
+    [--timestep 4]
 python tests/benchmarks/dynamics.py dipeptide [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 16]
 
 All use Amber99SB with OBC2, all pairs, bonds to hydrogen held in `speed` and `dipeptide`. `speed` prints steps a second
 of one replica of OpenMM's and of all of ours, by the wall's clock and by the processor's, in turns, the best of each.
 On a machine that does other work, too, the processor's is the one to compare. `drift` prints the slopes of lines
-through the total energy of several runs, with the error of their mean, and the deviations from them. `dipeptide` prints
-the shares of the basins of phi and psi with errors from blocks; 0 nanoseconds leave one of them out.
+through the total energy of several runs, with the error of their mean, and the deviations from them; cases are
+structure:runs:picoseconds, and --figure draws them for light and for dark pages. `temperature` prints the kinetic
+temperature of a peptide of 96 atoms, of all atoms and the one farthest off, with errors from replicas; velocities are
+those after friction and noise, half a kick before the positions'. `dipeptide` prints the shares of the basins of phi
+and psi with errors from blocks; 0 nanoseconds leave one of them out.
 """
 
 from __future__ import annotations
@@ -22,13 +27,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness.drift_chart import draw_drift
 
 import pele_ocl
 from pele_ocl.paths import shipped
+from pele_ocl.units import BOLTZMANN_KCAL
 
 ROUNDS = 5
 SECONDS = 2.0  # of a round
 KCAL = 4.184
+BOLTZMANN = BOLTZMANN_KCAL * 418.4  # Da A^2/ps^2/K
+SAMPLED = 0.02  # ps between total energies
 # Acetyl-alanine-N-methylamide, extended; names as force fields have them.
 DIPEPTIDE = """\
 ACE HH31 2.000 1.000 0.000|ACE CH3 2.000 2.090 0.000|ACE HH32 1.486 2.454 0.890|ACE HH33 1.486 2.454 -0.890
@@ -130,29 +139,30 @@ def speed(options: argparse.Namespace) -> None:
 
 
 def drift(options: argparse.Namespace) -> None:
-    """Print drift and deviations of the total energy of Verlet's integrator, from starts at 300 K."""
-    for name in (case.split(":")[0] for case in options.cases.split(",")):
-        text = structure(name)
+    """Print drift and deviations of the total energy of Verlet's integrator, from starts at 300 K, and draw them."""
+    curves: dict[str, dict[str, np.ndarray]] = {}
+    for case in options.cases.split(","):
+        name, count, picoseconds = case.split(":")
+        text, replicas, n = structure(name), int(count), round(float(picoseconds) / SAMPLED)
         atoms = pele_ocl.minimize(read(text), tolerance=0.5, device=options.device).atoms
-        start = pele_ocl.Simulation(atoms, options.replicas, timestep=1.0, friction=10.0, device=options.device)
+        start = pele_ocl.Simulation(atoms, replicas, timestep=1.0, friction=10.0, device=options.device)
         start.run(1000)
         for timestep in (0.5, 1.0):
-            every, n = round(20 / timestep), round(options.picoseconds / 0.02)
+            every, panel = round(1000 * SAMPLED / timestep), f"{name}, {len(atoms):,} atoms, {timestep:g} fs"
+            curves[panel] = {}
             for precision in ("float32", "float64"):
                 ours = pele_ocl.Simulation(
-                    atoms, options.replicas, integrator="verlet", timestep=timestep, device=options.device,
-                    precision=precision,
-                )  # fmt: skip
-                ours.positions[:] = list(start.positions[:])
-                ours.ensemble.evaluate()
-                ours.velocities[:] = list(start.velocities[:])
+                    atoms, replicas, integrator="verlet", timestep=timestep, device=options.device, precision=precision
+                )
+                begin_as(ours, start)
                 energies = []
                 for _ in range(n):
                     ours.run(every)
                     energies.append(ours.potential_energies + ours.kinetic_energies)
-                told_drift(f"{name}, {timestep:g} fs, ours, {precision}", np.array(energies))
+                curves[panel][f"ours, {precision}"] = np.array(energies)
+                told_drift(f"{panel}, ours, {precision}", np.array(energies))
             runs = []
-            for k in range(min(options.replicas, options.openmm_runs)):
+            for k in range(min(replicas, options.openmm_runs)):
                 theirs = OpenMM(
                     text, options.platform, False, lambda openmm, dt=timestep: openmm.VerletIntegrator(dt / 1000)
                 )
@@ -164,20 +174,109 @@ def drift(options: argparse.Namespace) -> None:
                     energies.append(theirs.total())
                 runs.append(energies)
             if runs:
-                told_drift(f"{name}, {timestep:g} fs, OpenMM, {options.platform}", np.array(runs).T)
+                curves[panel][f"OpenMM, {options.platform}"] = np.array(runs).T
+                told_drift(f"{panel}, OpenMM, {options.platform}", np.array(runs).T)
+    if options.figure is not None:
+        draw_drift(curves, SAMPLED, options.figure)
+
+
+def begin_as(simulation: pele_ocl.Simulation, start: pele_ocl.Simulation) -> None:
+    """Set a simulation to the positions and velocities of another."""
+    simulation.positions[:] = list(start.positions[:])
+    simulation.ensemble.evaluate()
+    simulation.velocities[:] = list(start.velocities[:])
 
 
 def told_drift(who: str, energies: np.ndarray) -> None:
     """Print slopes of lines through energies (n_times, n_runs), with the error of their mean, and deviations."""
-    times = 0.02e-3 * np.arange(len(energies))
-    lines = np.polyfit(times, energies, 1)
-    deviation = (energies - times[:, None] * lines[0] - lines[1]).std()
-    n = energies.shape[1]
+    times = 1e-3 * SAMPLED * np.arange(len(energies))
+    (slopes, firsts), n = np.polyfit(times, energies, 1), energies.shape[1]
+    deviations = energies - times[:, None] * slopes - firsts
+    # Of one run the error is that of its line, from four blocks of deviations, each taken as one number.
+    error = slopes.std(ddof=1) / np.sqrt(n) if n > 1 else slopes_of_blocks(times, energies[:, 0])
     print(
-        f"{who}: slope {lines[0].mean():+.2f} +- {lines[0].std(ddof=1) / np.sqrt(n):.2f} kcal/mol/ns ({n} runs); "
-        f"rms deviation {deviation:.4f} kcal/mol",
+        f"{who}: slope {slopes.mean():+.2f} +- {error:.2f} kcal/mol/ns ({n} run{'s' * (n > 1)}); "
+        f"rms deviation {deviations.std():.4f} kcal/mol",
         flush=True,
     )
+
+
+def slopes_of_blocks(times: np.ndarray, energies: np.ndarray, n_blocks: int = 4) -> float:
+    """Estimate the error of a line's slope from the lines through its blocks, kcal/mol/ns."""
+    size = len(times) // n_blocks
+    slopes = [np.polyfit(times[k * size :][:size], energies[k * size :][:size], 1)[0] for k in range(n_blocks)]
+    # A line through all is steadier than one through a block by its length to the power of 3/2.
+    return float(np.std(slopes, ddof=1) / n_blocks**1.5)
+
+
+def temperature(options: argparse.Namespace) -> None:
+    """Print the kinetic temperature of each atom of a peptide at 2 fs with bonds held, and at 4 fs, hydrogens of 3 Da.
+
+    Velocities are those of the integrator, after friction and noise.
+    """
+    atoms = pele_ocl.minimize(read(structure("hexapeptide")), tolerance=0.5, device=options.device).atoms
+    common = {"constraints": "hbonds", "device": options.device, "seed": options.seed}
+    for timestep, mass in ((2.0, None), (4.0, 3.0)):
+        if options.timestep not in (None, timestep):
+            continue
+        own = {**common, "timestep": timestep, "hydrogen_mass": mass}
+        start = pele_ocl.Simulation(atoms, options.replicas, friction=20.0, **own)
+        start.run(round(2000 / timestep))
+        simulation = pele_ocl.Simulation(atoms, options.replicas, friction=options.friction, **own)
+        begin_as(simulation, start)
+        simulation.run(round(1000 / timestep))
+        every, begin, n = round(40 / timestep), time.perf_counter(), round(25 * options.picoseconds)
+        kinetic, freedom = np.zeros((2, options.replicas, len(atoms)))
+        for k in range(n):
+            simulation.run(every)
+            v = simulation._motion.read("velocities").reshape(options.replicas, -1, 3)  # all at once
+            kinetic += simulation.masses[0] * (v**2).sum(axis=2) / n
+            if k % 10 == 0:
+                freedom += freedom_of_atoms(simulation, np.stack(simulation.positions[:])) / -(-n // 10)
+        found = kinetic / freedom / BOLTZMANN  # (n_replicas, n_atoms) K
+        hydrogens = atoms.labels.elements == "H"
+        print(
+            f"{timestep:g} fs, hydrogens of {mass or 1.008:g} Da, {options.replicas} replicas of "
+            f"{options.picoseconds:g} ps, friction {options.friction:g}/ps, on {simulation.ensemble.device}"
+        )
+        told_temperature("all atoms", found.mean(axis=1))
+        told_temperature("heavy atoms", found[:, ~hydrogens].mean(axis=1))
+        told_temperature("hydrogens", found[:, hydrogens].mean(axis=1))
+        errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+        apart = found.mean(axis=0) / 300 - 1
+        worst = int(np.argmax(np.abs(apart)))
+        print(
+            f"  single atoms: errors {100 * errors.mean() / 300:.2f} %; {100 * apart[worst]:+.2f} % of "
+            f"{atoms.describe(worst)} is the farthest; rms deviation {np.sqrt((apart**2).mean()) * 100:.2f} %, "
+            f"{np.sqrt(((300 * apart / errors) ** 2).mean()):.2f} of the errors; {time.perf_counter() - begin:.0f} s",
+            flush=True,
+        )
+
+
+def told_temperature(who: str, of_replicas: np.ndarray) -> None:
+    """Print a mean of replicas (n,) K with its error."""
+    error = of_replicas.std(ddof=1) / np.sqrt(len(of_replicas))
+    mean = of_replicas.mean()
+    print(f"  {who}: {mean:.2f} +- {error:.2f} K, {100 * (mean / 300 - 1):+.3f} %", flush=True)
+
+
+def freedom_of_atoms(simulation: pele_ocl.Simulation, positions: np.ndarray) -> np.ndarray:
+    """Degrees of freedom of each atom (n_replicas, n), by which its m v^2 is shared; fractions with bonds held.
+
+    Velocities that keep the bonds G v = 0 have the covariance kT (1/M - 1/M G' (G 1/M G')^-1 G 1/M).
+    """
+    body = simulation._bodies[0]
+    masses, held = body.masses, body.constraints
+    found = np.full(positions.shape[:2], 3.0) - 3 * masses / masses.sum()  # the centre of mass is at rest
+    for heavy, first, last in zip(held.heavy, held.starts[:-1], held.starts[1:], strict=True):
+        hydrogens = held.hydrogens[first:last]
+        bonds = positions[:, hydrogens] - positions[:, [heavy]]
+        bonds /= np.linalg.norm(bonds, axis=2, keepdims=True)
+        cosines = bonds @ np.swapaxes(bonds, 1, 2)
+        inverse = np.linalg.inv(cosines / masses[heavy] + np.diag(1 / masses[hydrogens]))
+        found[:, heavy] -= (inverse * cosines).sum(axis=(1, 2)) / masses[heavy]
+        found[:, hydrogens] -= np.diagonal(inverse, axis1=1, axis2=2) / masses[hydrogens]
+    return found
 
 
 def torsions(positions: np.ndarray) -> np.ndarray:
@@ -251,18 +350,23 @@ def dipeptide(options: argparse.Namespace) -> None:
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("speed", "drift", "dipeptide"))
+    parser.add_argument("what", choices=("speed", "drift", "temperature", "dipeptide"))
     parser.add_argument("--device")
     parser.add_argument("--platform", default="CPU")
-    parser.add_argument("--cases", default="ubiquitin:1,hexapeptide:64")
-    parser.add_argument("--picoseconds", type=float, default=10.0)
+    parser.add_argument("--cases")
+    parser.add_argument("--figure", help="where the drift's charts go: STEM-light.png, STEM-dark.png")
+    parser.add_argument("--picoseconds", type=float, default=40.0)
     parser.add_argument("--openmm-runs", type=int, default=4)
+    parser.add_argument("--timestep", type=float, help="fs, of `temperature`: 2 or 4 alone")
+    parser.add_argument("--friction", type=float, default=1.0, help="1/ps, of `temperature`")
     parser.add_argument("--nanoseconds", type=float, default=4.0)
     parser.add_argument("--openmm", type=float, default=1.0, help="nanoseconds of OpenMM's")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replicas", type=int, default=16)
     options = parser.parse_args()
-    {"speed": speed, "drift": drift, "dipeptide": dipeptide}[options.what](options)
+    defaults = {"speed": "ubiquitin:1,hexapeptide:64", "drift": "hexapeptide:8:5,ubiquitin:2:2"}
+    options.cases = options.cases or defaults.get(options.what)
+    {"speed": speed, "drift": drift, "temperature": temperature, "dipeptide": dipeptide}[options.what](options)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,19 @@
 """Steps an hour of explorers, and where a step's time goes.
 
 python tests/benchmarks/explore_steps.py [COMPLEX.pdb --ligand SELECTION [--templates PATH]... [--obc FILE]...]
-    [--device D] [--explorers 8] [--steps 3] [--tolerance 0.2]
+    [--gb obc2] [--device D] [--explorers 8] [--steps 4] [--tolerance 0.2] [--functions 0]
 
-prints seconds by stage, by the clock and of all processor cores, and steps an hour. Without a file it takes ubiquitin
-with trialanine at its surface. The structure is minimised first, which is not counted.
+prints seconds by stage, by the clock, of all processor cores and of this process's own thread, and steps an hour. The
+thread is Python: with OpenCL on CPUs it waits while others compute. Moves are the ones of pele_platform's induced fit:
+modes every fourth step, side chains every second. Without a file it takes ubiquitin with trialanine at its surface. The
+structure is minimised first, which is not counted. --functions lists so many functions by the time in them.
 """
 
 from __future__ import annotations
 
 import argparse
+import cProfile
+import pstats
 import sys
 import time
 from collections import defaultdict
@@ -21,26 +25,27 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 import pele_ocl
 from pele_ocl import Atoms, ForceField, SolventModel
-from pele_ocl.explore import Explorer, Minimization, Perturbation, Settings
+from pele_ocl.explore import ANM, Explorer, Minimization, Perturbation, Settings, SideChains
 from pele_ocl.formats import read_structure
+from pele_ocl.gb_models.radii import default_radii
 from pele_ocl.paths import shipped
 
 
 class Clock:
-    """Seconds by stage, by the clock and of all cores."""
+    """Seconds by stage, by the clock, of all cores and of this thread."""
 
     def __init__(self) -> None:
-        self.seconds: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        self.seconds: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
         self.restart()
 
     def restart(self) -> None:
         """Begin a stage."""
-        self._begin = time.perf_counter(), time.process_time()
+        self._begin = time.perf_counter(), time.process_time(), time.thread_time()
 
     def stop(self, name: str) -> None:
         """End a stage and begin the next one."""
-        now = time.perf_counter(), time.process_time()
-        for k in (0, 1):
+        now = time.perf_counter(), time.process_time(), time.thread_time()
+        for k in range(3):
             self.seconds[name][k] += now[k] - self._begin[k]
         self._begin = now
 
@@ -67,17 +72,23 @@ def main() -> None:
     parser.add_argument("--obc", action="append", default=[])
     parser.add_argument("--device")
     parser.add_argument("--explorers", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--gb", default="obc2")
+    parser.add_argument("--functions", type=int, default=0)
     parser.add_argument("--tolerance", type=float, default=0.2)
     options = parser.parse_args()
-    model = SolventModel.like("pele")
+    model = SolventModel.like("pele", gb=options.gb)
     if options.complex:
-        field = ForceField.load(templates=options.templates, obc=options.obc, allow_missing_terminals=True)
+        field = ForceField.load(
+            radii=default_radii(options.gb, "pele"), templates=options.templates, obc=options.obc, fallback=True
+        )
         atoms = field.assign(read_structure(options.complex))
         ligand = pele_ocl.selection(atoms, options.ligand)
     else:
         atoms, ligand = built_in()
     newton = dict(method="newton", tolerance=options.tolerance, max_iterations=65)
+    backbone = ANM(main_weight=0.75, change_frequency=4, relaxation=0.5, tolerance=options.tolerance, max_iterations=25)
+    moves = [Perturbation(), backbone, SideChains(), Minimization(**newton, rounds=3)]
     start = pele_ocl.minimize(atoms, fixed_radii=True, rounds=3, model=model, device=options.device, **newton)
     clock, counts = Clock(), defaultdict(int)
 
@@ -86,25 +97,35 @@ def main() -> None:
         counts[name] += len(rows)
 
     explorer = Explorer(
-        start.atoms, ligand, [Perturbation(), Minimization(**newton, rounds=1)], explorers=options.explorers,
+        start.atoms, ligand, moves, explorers=options.explorers,
         settings=Settings(translation_range=0.5, rotation_scaling=0.05, overlap_factor=0.65, temperature=1500.0,
-            near_only=False),
+            anm_frequency=1, side_chain_frequency=1, displacement=0.75, com_constant=1.0, near_only=False),
         seed=1, model=model, device=options.device, watch=watch,
     )  # fmt: skip
     list(explorer.run(1))  # which builds kernels
+    explorer.walk.steps[:] = 0
+    for own in explorer.walk.settings:
+        own.anm_frequency, own.side_chain_frequency = 4, 2
     clock.seconds.clear()
     counts.clear()
     clock.restart()
-    accepted = 0
+    accepted, profiler = 0, cProfile.Profile(time.thread_time)
+    if options.functions:
+        profiler.enable()
     for _ in range(options.steps):
         accepted += sum(step.accepted for step in explorer.step())
         clock.stop("rest")
+    profiler.disable()
     made = options.steps * options.explorers
     print(f"{explorer} on {explorer.walk.ensemble.device}: {made} steps, {accepted} accepted")
-    for name, (seconds, cores) in clock.seconds.items():
-        print(f"{name:14} {counts[name]:4} rows  {seconds / made:8.2f} s a step  {cores / made:8.2f} s of cores")
-    seconds, cores = np.sum(list(clock.seconds.values()), axis=0) / made
-    print(f"{'all':14} {3600 / seconds:9.0f} steps an hour  {seconds:8.2f} s a step  {cores:8.2f} s of cores")
+    for name, (seconds, cores, thread) in clock.seconds.items():
+        times = f"{seconds / made:8.2f} s a step  {cores / made:8.2f} s of cores  {thread / made:8.3f} s of Python"
+        print(f"{name:14} {counts[name]:4} rows  {times}")
+    seconds, cores, thread = np.sum(list(clock.seconds.values()), axis=0) / made
+    times = f"{seconds:8.2f} s a step  {cores:8.2f} s of cores  {thread:8.3f} s of Python"
+    print(f"{'all':14} {3600 / seconds:9.0f} steps an hour  {times}")
+    if options.functions:
+        pstats.Stats(profiler).sort_stats("tottime").print_stats(options.functions)
 
 
 if __name__ == "__main__":

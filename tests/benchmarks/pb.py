@@ -2,6 +2,7 @@
 
 python tests/benchmarks/pb.py ladder [--points N] [--picture PNG]   iterations and seconds to each residual, by solver
 python tests/benchmarks/pb.py sizes [N ...]                          iterations of mgcg by points along an edge
+python tests/benchmarks/pb.py fasciculin [SPACING ...]               fasciculin 2 against its limit of fine grids
 python tests/benchmarks/pb.py errors                                 against closed forms, by spacing
 python tests/benchmarks/pb.py limits [STRUCTURE ...]                 told errors against limits of fine grids
 python tests/benchmarks/pb.py states [STRUCTURE]                     two charge states together and one by one
@@ -35,9 +36,11 @@ from pele_ocl.bench.pb import grid_for, write_input
 from pele_ocl.bench.systems import SYSTEMS, load
 from pele_ocl.inputfile import read_file
 from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.pb import SOLVERS, centre_of, grid_at, levels
+from pele_ocl.pb import SOLVERS, PBResult, centre_of, grid_at, levels
 from pele_ocl.pb.apbs import read_apbs
+from pele_ocl.pb.plan import COARSE, SAFETY, SAFETY_IF_COARSE
 
+SALT = (PBIon(1, 0.15), PBIon(-1, 0.15))
 RESIDUALS = tuple(10.0**-k for k in range(1, 7))
 COMMAND = [sys.executable, "-c", "from pele_ocl.cli import main; main()", "pb"]
 
@@ -115,15 +118,46 @@ def _draw(curves: dict[str, list[tuple[int, float, float]]], points: int, device
 def sizes(device: Device, points: list[int]) -> None:
     """Iterations of mgcg to 1e-6 by the points along an edge, of ubiquitin in 64 A."""
     atoms = load("ubiquitin")
-    head("points", "spacing, A", "iterations", "residual", "surface, s", "solver, s")
+    head("points", "spacing, A", "iterations", "residual", "bytes a node", "surface, s", "solver, s")
     for n in points:
         grid = grid_at(centre_of(atoms), 64 / (n - 1), [n] * 3)
-        result = PoissonBoltzmann(atoms, grids=grid, device=device).solve(keep_map=False, grid_error=False)
+        run = PoissonBoltzmann(atoms, PBModel(ions=SALT), grids=grid, device=device)
+        result, most = solved_in_bytes(run, device)
         level, seconds = result.levels[-1], result.seconds
         row(
-            f"{n}^3", f"{grid.spacing[0]:.3g}", result.iterations, f"{level.residual:.1e}", f"{seconds['surface']:.2g}",
-            f"{seconds['solver']:.2g}",
+            f"{n}^3", f"{grid.spacing[0]:.3g}", result.iterations, f"{level.residual:.1e}", f"{most / n**3:.1f}",
+            f"{seconds['surface']:.2g}", f"{seconds['solver']:.2g}",
         )  # fmt: skip
+
+
+def solved_in_bytes(run: PoissonBoltzmann, device: Device) -> tuple[PBResult, int]:
+    """Solve without a map and without the grid's error; the result, and the most bytes of the device it took."""
+    before = device.buffers.now
+    device.buffers.start()
+    result = run.solve(keep_map=False, grid_error=False)
+    return result, device.buffers.most - before
+
+
+def fasciculin(device: Device, spacings: list[float]) -> None:
+    """Reaction energy of fasciculin 2 in 48 x 40 x 48 A, whose limit for a spacing of 0 is -461.5 +- 0.2 kcal/mol."""
+    apbs = shutil.which("apbs")
+    if apbs is None:
+        sys.exit("apbs is not installed, whose examples have fasciculin 2")
+    atoms = pele_ocl.read(Path(apbs).parent.parent / "share" / "apbs" / "examples" / "misc" / "fas2.pqr")
+    head("spacing, A", "points", "energy, kcal/mol", "error", "told error", "iterations", "bytes a node")
+    before: float | None = None
+    for spacing in sorted([*spacings, 2 * max(spacings)], reverse=True):
+        shape = [round(length / spacing) + 1 for length in (48, 40, 48)]
+        run = PoissonBoltzmann(atoms, grids=grid_at(centre_of(atoms), spacing, shape), device=device)
+        result, most = solved_in_bytes(run, device)
+        if before is not None:
+            safety = SAFETY["edges"] if spacing <= COARSE else SAFETY_IF_COARSE
+            row(
+                f"{spacing:g}", " x ".join(map(str, shape)), f"{result.energy:.2f}",
+                f"{abs(result.energy + 461.5):.2f} ({100 * abs(result.energy / 461.5 + 1):.2f} %)",
+                f"{safety * abs(result.energy - before):.2f}", result.iterations, f"{most / np.prod(shape):.1f}",
+            )  # fmt: skip
+        before = result.energy
 
 
 def kirkwood(radius: float, at: float, inner: float, outer: float) -> float:
@@ -246,8 +280,10 @@ def _energy(printed: str) -> str:
 def main() -> None:
     """Print the table that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["ladder", "sizes", "errors", "limits", "states", "peer"])
-    parser.add_argument("what", nargs="*", help="points of sizes, structures of limits, states and peer")
+    parser.add_argument("table", choices=["ladder", "sizes", "fasciculin", "errors", "limits", "states", "peer"])
+    parser.add_argument(
+        "what", nargs="*", help="points of sizes, spacings of fasciculin, structures of limits, states and peer"
+    )
     parser.add_argument("--points", type=int, help="along an edge of the grid; by default 65 of ladder, 161 of peer")
     parser.add_argument("--picture", type=Path, help="of ladder: draw the residual against the seconds")
     parser.add_argument("--device")
@@ -257,6 +293,8 @@ def main() -> None:
         ladder(device, options.points or 65, options.picture)
     elif options.table == "sizes":
         sizes(device, [int(word) for word in options.what] or [33, 65, 97, 129])
+    elif options.table == "fasciculin":
+        fasciculin(device, [float(word) for word in options.what] or [1.0, 0.5, 0.25])
     elif options.table == "errors":
         errors(device)
     elif options.table == "limits":

@@ -78,7 +78,8 @@ def peers(
     table says "disagrees" and the exit code is 1. What is under way, and the traceback of a peer that fails, go to
     standard error.
     """
-    from harness.table import disagreements, draw, groups, markdown
+    from harness.panels import draw
+    from harness.table import disagreements, groups, markdown
 
     from pele_ocl.opencl import get_device
 
@@ -99,7 +100,7 @@ def peers(
             click.echo(text)
     title = "Beside its peers" if machine is None else f"Beside its peers: {machine}"
     page = markdown(rows, title, origin())
-    write_outputs(outputs, machine, page, [asdict(row) for row in rows], lambda path: draw(path, rows, title))
+    write_outputs(outputs, machine, page, [asdict(row) for row in rows], lambda path: draw(path, page, title))
     if wrong := disagreements(rows):
         raise PeleError("; ".join(wrong))
 

@@ -1,5 +1,5 @@
 // A work-item for eight points of a row, GROUP apart: neighbouring work-items read and write neighbouring words.
-#include "common/real.clh"
+#include "common/scalar.clh"
 #include "potmap/law.clh"
 #include "potmap/ladder/row.clh"
 

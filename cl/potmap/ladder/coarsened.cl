@@ -1,5 +1,5 @@
 // A work-item for four neighbouring points of a row: dy^2 + dz^2 is computed once for the four.
-#include "common/real.clh"
+#include "common/scalar.clh"
 #include "potmap/law.clh"
 #include "potmap/ladder/row.clh"
 

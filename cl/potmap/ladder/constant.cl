@@ -1,5 +1,5 @@
 // A work-item for each point of one slice; the atoms lie in constant memory, their dz^2 to this slice computed before.
-#include "common/real.clh"
+#include "common/scalar.clh"
 #include "potmap/law.clh"
 
 kernel void potmap_constant(

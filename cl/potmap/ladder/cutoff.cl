@@ -2,6 +2,7 @@
 // group walks one list of bins, given relative to the bin of the middle of its points. The list reaches all atoms
 // within the cutoff wherever in that bin the middle is.
 #include "common/real.clh"
+#include "potmap/near.clh"
 #include "potmap/law.clh"
 #include "potmap/block.clh"
 

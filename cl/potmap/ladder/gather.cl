@@ -1,5 +1,5 @@
 // A work-item for each point, which sums over all atoms from global memory. Nobody else writes there: no atomics.
-#include "common/real.clh"
+#include "common/scalar.clh"
 #include "potmap/law.clh"
 
 kernel void potmap_gather(
@@ -19,15 +19,13 @@ kernel void potmap_gather(
             const real4 atom = atoms[a];
             const real dx = own_x - atom.x, dy = own_y - atom.y, dz = own_z - atom.z;
             const real r2 = dx * dx + dy * dy + dz * dz;
-#if FIELD
             real slope;
             sum[0] += atom.w * unit_potential_and_slope(r2, &law, &slope);
+#if FIELD
             slope *= atom.w;
             sum[1] += slope * dx;
             sum[2] += slope * dy;
             sum[3] += slope * dz;
-#else
-            sum[0] += atom.w * unit_potential(r2, &law);
 #endif
         }
         for (int c = 0; c <= 3 * FIELD; ++c) total[c] += sum[c];

@@ -1,5 +1,5 @@
 // Sums the wrong way round: a work-item for each atom and slice adds to all points of the slice, atomically.
-#include "common/real.clh"
+#include "common/scalar.clh"
 #include "common/atomics.clh"
 #include "potmap/law.clh"
 

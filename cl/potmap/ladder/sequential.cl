@@ -1,5 +1,5 @@
 // One work-item for the whole map. It takes all points of each slice and atom, and computes dz^2 and dy^2 once.
-#include "common/real.clh"
+#include "common/scalar.clh"
 #include "potmap/law.clh"
 
 kernel void potmap_sequential(

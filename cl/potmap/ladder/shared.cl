@@ -1,6 +1,6 @@
 // A work-item for eight neighbouring points of a row, whose totals lie in local memory to free registers. Point c of
 // work-item l has its total in totals[c * GROUP * ROWS + l].
-#include "common/real.clh"
+#include "common/scalar.clh"
 #include "potmap/law.clh"
 #include "potmap/ladder/row.clh"
 

@@ -5,10 +5,13 @@ docs/selection.md lists the words.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from numpy.typing import ArrayLike
 
 from ... import arguments
 from ...errors import InputError
+from ...lazy import lazy_names
 from ..atoms import Atoms
 from ..labels import Labels
 from .kinds import KINDS, Composition, residue_kinds
@@ -17,6 +20,15 @@ from .parser import Parser, whole_residues
 from .words import ALONE, NAMED, Bools, SelectableAtoms, clipped
 
 __all__ = ["KINDS", "Composition", "SelectableAtoms", "Selection", "residue_kinds", "selection"]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "nearby": "near",
+            "parser": "KNOWN",
+        },
+    )
 
 
 class Selection:

@@ -337,13 +337,14 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
     Raises InputError, with the name, for radii and nonpolar terms that are not done.
     """
     source = pb.source
-    for name, done, what in (("radiopt", (0,), "the radii of the topologies"), ("inp", (0, 1), "surface areas")):
-        if name in pb.of and pb.whole(name, 0) not in done:
-            able = " and ".join(f"{name}={value}" for value in done)
-            raise InputError(f"{source}: {name}={pb.of[name]} of &pb is not done here; {able} ({what}) can be done")
-        if name not in pb.of and not of_gromacs:
-            notes.append(f"{name}={done[-1]} ({what}) stands in for MMPBSA.py's default, which is not done here")
-    inp = pb.whole("inp", 1)
+    inp, radiopt = pb.whole("inp", 1), pb.whole("radiopt", 0 if of_gromacs else 1)
+    for name, value, what in (
+        ("inp", inp, "none and areas of the surface"), ("radiopt", radiopt, "radii of topologies and of Tan and Luo")
+    ):  # fmt: skip
+        if value not in (0, 1):
+            raise InputError(f"{source}: {name}={value} of &pb is not done here; {name}=0 and 1 ({what}) can be done")
+    if "inp" not in pb.of and not of_gromacs:
+        notes.append("inp=1 (surface areas) stands in for MMPBSA.py's default, which is not done here")
     tension, offset = pb.number("cavity_surften", _OF_VOLUMES[0]), pb.number("cavity_offset", _OF_VOLUMES[1])
     if inp and (tension, offset) != (of := _for_areas(tension, offset)):
         tension, offset = of
@@ -362,7 +363,7 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
         raise InputError(f"{source}: npbopt={nonlinear} of &pb; choose 0, the linear equation, or 1, the other")
     solvent = PBSolvent(
         EQUATIONS[nonlinear], ion_radius=pb.number("iprob", 2.0), spacing=1 / scale,
-        tolerance=max(1e-14, min(PBSolvent.tolerance, accept)),
+        tolerance=max(1e-14, min(PBSolvent.tolerance, accept)), radii=("own", "tan-luo")[radiopt],
     )  # fmt: skip
     notes.append(
         f"EPB is solved as pele-ocl pb does, on one grid that ends {solvent.padding:g} A from the complex; "

@@ -231,8 +231,8 @@ class RestraintOptions:
         return {"terms": terms, "frozen": None if self.freeze is None else self.freeze.mask(atoms)}
 
 
-def restraint_options(command: Command) -> Command:
-    """Options about what is held; the command gets `holding`."""
+def restraint_options(command: Command, *, constraints: Sequence[str] = ("hbonds", "hbonds-present")) -> Command:
+    """Options about what is held; the command gets `held`. constraints : that it knows"""
 
     @wraps(command)
     def gathered(
@@ -247,9 +247,17 @@ def restraint_options(command: Command) -> Command:
         return command(held=RestraintOptions(restraints, reference, frozen, constraints), **others)
 
     decorated: Command = gathered
-    for option in reversed(_OPTIONS):
+    for option in (_constraints_option(constraints), *reversed(_OPTIONS)):
         decorated = option(decorated)
     return decorated
+
+
+_CONSTRAINTS = {"hbonds": "at the force field's lengths", "hbonds-present": "at their present lengths"}
+
+
+def _constraints_option(known: Sequence[str]) -> Callable[[Command], Command]:
+    lengths = ", or ".join(_CONSTRAINTS[name] for name in known)
+    return click.option("--constraints", type=click.Choice(known), help=f"Hold bonds to hydrogen {lengths}.")
 
 
 _OPTIONS: tuple[Callable[[Command], Command], ...] = (
@@ -273,8 +281,4 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
         help="Structure with the positions that --restrain holds the atoms at.",
     ),
     click.option("--freeze", metavar="SELECTION", help="Atoms that do not move: 'not within 6 of resname LIG'."),
-    click.option(
-        "--constraints", type=click.Choice(["hbonds", "hbonds-present"]),
-        help="Hold bonds to hydrogen at the force field's lengths, or at their present lengths.",
-    ),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,13 +10,13 @@ import click
 from click.core import ParameterSource
 
 from ...contract import of_structure
-from ...dynamics import Simulation
+from ...dynamics.bodies import CONSTRAINTS
 from ...dynamics.settings import INTEGRATORS
-from ...errors import InputError
 from ...formats.trajectory_files import TRAJECTORY_FORMATS
-from ...inputfile import read_file
+from ...jobs import SimulateSpec
 from ...jobs.checks import Checks
 from ...solvent_model import SolventModel
+from ..cluster import cluster_options, cluster_options_of
 from ..command import EachOnce
 from ..minimize.restraints import RestraintOptions, restraint_options
 from ..minimize.targets import TARGET, expanded
@@ -31,9 +31,7 @@ from ..options import (
 )
 from ..plan_options import listed, pair_options, require_near, variant_option
 from ..records import failing_as_record
-from ..terminal import note
-from .amounts import annealing_of, steps_of, temperatures_of
-from .recording import SimulationFiles, names_of
+from .amounts import annealing_of, steps_of, temperatures_of, together_of
 from .report import SimulatedStructure, report
 from .running import run
 
@@ -98,7 +96,13 @@ __all__ = ["simulate"]
     help="Write a trajectory of each replica, or of each temperature of a ladder.",
 )  # fmt: skip
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run in DIR, with the same bits.")
-@restraint_options
+@click.option(
+    "--together", type=click.IntRange(min=1), metavar="N",
+    help="Replicas of each structure that one device moves at a time, its part of the run; whole ladders. By default "
+    "all, or an equal share for each of --workers.",
+)  # fmt: skip
+@cluster_options
+@partial(restraint_options, constraints=CONSTRAINTS)
 @pair_options
 @variant_option
 @run_options
@@ -111,9 +115,10 @@ def simulate(
     paths: tuple[Path, ...], output: Path, replicas: int, first_replica: int, steps: int | None, length: str | None,
     temperatures: str | None, timestep: float, friction: float, seed: int, integrator: str,
     hydrogen_mass: float | None, exchange_every: int | None, anneal: str | None, minimizes: int, keep_motion: bool,
-    report_every: int, form: str, of: str, resume: bool, held: RestraintOptions, fixed_radii: bool,
-    cutoff: float | None, one_four: Literal["scale", "exclude"], terms: str | None, variant: str, precision: str,
-    device: str | None, read_atoms: ReadAtoms, constants: SolventModel, strict: bool, as_json: bool, verbose: bool,
+    report_every: int, form: str, of: str, resume: bool, together: int | None, held: RestraintOptions,
+    fixed_radii: bool, cutoff: float | None, one_four: Literal["scale", "exclude"], terms: str | None, variant: str,
+    precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel, strict: bool, as_json: bool,
+    verbose: bool,
 ) -> None:  # fmt: skip
     """Simulate many replicas of the structures in IN at once, in implicit solvent.
 
@@ -133,44 +138,38 @@ def simulate(
         raise click.UsageError("--trajectory-of temperature is about a ladder; give --exchange-every, too")
     if len(paths) > 1 and (held.restraints or held.freeze is not None):
         raise click.UsageError("restraints and frozen atoms are of one structure; give one IN")
-    names = names_of(paths)
-    molecules = [_molecule(path, read_atoms, strict, as_json) for path in paths]
-    holding = held.referring(read_atoms).of(molecules[0].atoms)
     options: dict[str, Any] = {
         "temperature": baths, "timestep": timestep, "friction": friction, "seed": seed, "integrator": integrator,
         "constraints": held.constraints, "hydrogen_mass": hydrogen_mass, "exchange_every": exchange_every,
         "anneal": None if anneal is None else annealing_of(anneal), "remove_motion": False if keep_motion else None,
-        "first_replica": first_replica, "frozen": holding["frozen"] if len(paths) == 1 else None,
-        "terms": holding["terms"] if len(paths) == 1 else [], "one_four": one_four, "cutoff": cutoff,
-        "only_terms": listed(terms), "variant": variant, "precision": precision, "device": device, "model": constants,
+        "first_replica": first_replica, "one_four": one_four, "cutoff": cutoff, "only_terms": listed(terms),
+        "variant": variant, "precision": precision, "device": device, "model": constants,
     }  # fmt: skip
-    with failing_as_record(paths[0], as_json):
-        simulation = Simulation([molecule.atoms for molecule in molecules], replicas, **options)
-        _require_starts(simulation, paths, replicas)
-    for sentence in simulation.notes:
-        note(f"Note: {sentence}")
-    recorder = SimulationFiles(
-        simulation, output, names, form, by_temperature=of == "temperature", every=report_every, n_steps=n_steps,
-        sources=[molecule.source for molecule in molecules], minimized=minimizes,
+    cluster = cluster_options_of(click.get_current_context())
+    if cluster.shard is not None:
+        raise click.UsageError("--shard has no files to join here; give each task its own --first-replica and -o")
+    spec = SimulateSpec(
+        paths=paths, output=str(output), n_steps=n_steps, replicas=replicas, every=report_every, reading=read_atoms,
+        options=options, held=held.referring(read_atoms).each, trajectory=form, by_temperature=of == "temperature",
+        minimized=minimizes, strict=strict, resume=resume,
+        together=together_of(together, replicas, len(baths) if exchange_every is not None else 1, cluster),
     )  # fmt: skip
-    seconds = run(simulation, recorder, n_steps, report_every, minimizes, resume)
-    report(simulation, recorder, molecules, seconds, constants, as_json, verbose)
+    molecules = _molecules(spec, as_json)
+    with failing_as_record(paths[0], as_json):
+        outcome = run(spec, cluster.place(device))
+    report(spec, outcome, molecules, constants, as_json, verbose)
 
 
-def _molecule(path: Path, read_atoms: ReadAtoms, strict: bool, as_json: bool) -> SimulatedStructure:
-    """Read a structure, and tell what is found in it."""
-    with failing_as_record(path, as_json):
-        source = read_file(path)
-        atoms = read_atoms(source)
-        checks = Checks(path, strict)
-        checks.add(*of_structure(atoms))
-    return SimulatedStructure(source, atoms, checks.as_json())
-
-
-def _require_starts(simulation: Simulation, paths: Sequence[Path], replicas: int) -> None:
-    """Raise InputError for a structure that cannot be computed where it is."""
-    for k, reason in simulation.errors.items():
-        raise InputError(f"{paths[k // replicas]}: {reason}")
+def _molecules(spec: SimulateSpec, as_json: bool) -> list[SimulatedStructure]:
+    """Read the structures, and tell what is found in them."""
+    found = []
+    for path in spec.paths:
+        with failing_as_record(path, as_json):
+            source, atoms = spec.molecule(path)
+            checks = Checks(path, spec.strict)
+            checks.add(*of_structure(atoms))
+        found.append(SimulatedStructure(source, atoms, checks.as_json()))
+    return found
 
 
 def _given_temperature(constants: SolventModel) -> float | None:

@@ -1,4 +1,4 @@
-"""Amounts of options: times with their units, lists of temperatures, points of a schedule."""
+"""Amounts of options: times with their units, temperatures, points of a schedule, replicas of a part."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from ...errors import InputError
 from ...textfiles import number
+from ..cluster import ClusterOptions
 
 DEFAULT_TEMPERATURE = 300.0  # K
 _FS = {"fs": 1.0, "ps": 1e3, "ns": 1e6, "us": 1e9}
@@ -47,3 +48,16 @@ def annealing_of(text: str) -> list[list[float]]:
     if any(len(point) != 2 for point in points) or any(len(point) != 2 for point in found):
         raise InputError(f"--anneal {text[:60]!r}: points PS:K with commas between them are needed: 0:600,80:300")
     return found
+
+
+def together_of(given: int | None, replicas: int, n_rungs: int, cluster: ClusterOptions) -> int | None:
+    """Count the replicas of a part: --together, or equal shares of whole ladders for --workers; None for all.
+
+    Raises UsageError for a cluster, whose workers may come and go.
+    """
+    if given is not None or not cluster.is_remote:
+        return given
+    if cluster.workers is None:
+        raise click.UsageError("--scheduler needs --together N, how many replicas a worker moves at a time")
+    n_ladders = -(-replicas // n_rungs)
+    return n_rungs * -(-n_ladders // cluster.workers)

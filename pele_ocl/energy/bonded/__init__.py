@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
 from .kernels import BondedTerms, bonded_names
 
 __all__ = ["BondedTerms", "bonded_names"]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "tasks": "stable_order",
+        },
+    )

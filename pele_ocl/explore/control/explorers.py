@@ -147,6 +147,7 @@ def side_chains_of(simulation: Simulation, task: SimulationTask, atoms: Atoms, f
         select=_words_of(chosen), omit=_words_of(omitted), overlap=own.initial_overlap_factor,
         least_overlap=own.minimal_overlap_factor,
         library=RotamerLibrary.from_folder(libraries[0]) if libraries else None,
+        minimizer=None if task.side_chain_minimizer is None else minimizer_options(task.side_chain_minimizer),
     )  # fmt: skip
 
 
@@ -218,10 +219,10 @@ def restore_explorer(explorer: Explorer, state: Mapping[str, Any]) -> None:
     walk = explorer.walk
     walk.steps[:] = state["steps"]
     walk.memory[:] = state["memory"]
-    _place(walk, state["positions"])
+    place(walk, state["positions"])
 
 
-def _place(walk: Walk, positions: Floats) -> None:
+def place(walk: Walk, positions: Floats) -> None:
     """Put all explorers at positions (n, n_atoms, 3) A, which are kept as their last accepted states."""
     rows = list(range(len(walk)))
     walk.ensemble.positions[rows] = list(positions)
@@ -239,4 +240,4 @@ def _hold_where_they_began(
         explorer.walk.ensemble.references(term.name)[list(range(len(starts)))] = [
             np.where(has_point[:, np.newaxis], given, start) for start in starts
         ]
-    _place(explorer.walk, starts)
+    place(explorer.walk, starts)

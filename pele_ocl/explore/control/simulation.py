@@ -231,8 +231,8 @@ class _Reader:
         base = self._task(command, None)
         tasks = command.blocks("PeleTasks")
         found = tuple(self._task(task, base) for task in tasks) or (base,)
-        self.refuse(len(found) > 1, f"PeleTasks with {len(found)} tasks; one is run")
-        self._note_what_has_no_effect(found[0])
+        for task in found:
+            self._note_what_has_no_effect(task)
         if "NonBonding" in command:
             command.take("NonBonding")
             self.notes.append(f"{self.file}: the cutoffs of NonBonding are not followed; all pairs are computed")
@@ -385,7 +385,6 @@ class _Reader:
         self.refuse(own.randomize, "SideChainPrediction.parameters.randomize")
         self.refuse(own.skip_global_minimization, "SideChainPrediction.parameters.skipGlobalMinimization")
         self.refuse(own.discard_high_energy_solutions, "SideChainPrediction.parameters.discardHighEnergySolutions")
-        self.refuse(has_minimizer, "SideChainPrediction.sideChainMinimizer")
         return values
 
     def _minimizer(self, block: Block, name: str, base: MinimizerBlock) -> MinimizerBlock:

@@ -10,10 +10,12 @@ import zlib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import FormatError
 from ...formats import is_structure
 from ...formats.registry import COMPRESSED, open_plain
+from ...lazy import lazy_names
 from .framefile import AtomChoice, FrameFile, Positions
 from .memory import MemoryFile, held_frames
 from .one_file import LastOpenFile
@@ -28,6 +30,14 @@ __all__ = [
     "held_frames",
     "open_frames",
 ]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "hdf5": "Hdf5File PlainHdf5File",
+        },
+    )
 
 # Suffix in lower case -> module and function that opens such a file. Structures' suffixes are understood, too.
 SUFFIXES: Mapping[str, str] = {

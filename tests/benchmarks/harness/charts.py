@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ from pele_ocl.errors import PeleError
 from pele_ocl.formats import replacing
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
 
@@ -45,8 +43,3 @@ def logarithmic(axis: XAxis | YAxis) -> None:
     axis.set_major_locator(LogLocator(numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, 1)))
     axis.set_minor_formatter(NullFormatter())
-
-
-def limit_bars(axes: Axes, values: Sequence[float], room: float) -> None:
-    """Bars of these lengths from a decade below them all, with room (a factor) for their labels."""
-    axes.set_xlim(10.0 ** math.floor(math.log10(min(values)) - 0.1), max(values) * room)

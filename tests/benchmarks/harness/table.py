@@ -1,13 +1,12 @@
-"""A comparison for reading: tables in Markdown, and a chart."""
+"""A comparison for reading: tables in Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 
-from .charts import limit_bars, logarithmic, new_figure, plain, save
+from .charts import plain
 from .comparison import MESH_ACCURACY, TOLERANCES, Row
 from .markdown import table
 
@@ -93,34 +92,6 @@ def groups(rows: Iterable[Row]) -> list[Group]:
 def markdown(rows: Iterable[Row], title: str, origin: str) -> str:
     """A page; origin : how it was made"""
     return "\n".join([f"## {title}", "", origin, *(group.section() for group in groups(rows))])
-
-
-def draw(path: Path, rows: Iterable[Row], title: str) -> None:
-    """Times as bars, a panel for each group, on logarithmic scales, into a PNG file.
-
-    Raises PeleError where matplotlib is not installed.
-    """
-    panels = [group for group in groups(rows) if group.timed]
-    heights = [len(group.timed) + 1.5 for group in panels]
-    figure = new_figure(8, 0.6 + 0.55 * sum(heights))
-    figure.suptitle(title, fontsize=14)
-    every = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-    for group, axes in zip(panels, every, strict=True):
-        times = [1e3 * (row.seconds or 0.0) for row in group.timed]
-        labels = [f"{plain(ms)} ms{'*' if row.sampled else ''}" for ms, row in zip(times, group.timed, strict=True)]
-        colours = ["tab:blue" if row.ours else "tab:gray" for row in group.timed]
-        bars = axes.barh(range(len(times)), times, 0.7, color=colours)
-        axes.bar_label(bars, labels, padding=3, fontsize=12)
-        # Code over device: side by side they would take half of the width.
-        axes.set_yticks(range(len(times)), [f"{row.code}\n{row.where}" for row in group.timed], fontsize=11)
-        axes.invert_yaxis()
-        logarithmic(axes.xaxis)
-        limit_bars(axes, times, 8)
-        axes.tick_params(axis="x", labelsize=11)
-        scaled = "; * a part of the map, scaled" if any(row.sampled for row in group.timed) else ""
-        axes.set_xlabel(f"ms{scaled}", fontsize=11)
-        axes.set_title(group.title, fontsize=12, loc="left")
-    save(figure, path)
 
 
 def disagreements(rows: Iterable[Row]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Files of a simulation: trajectories, the table of energies, the structure, the checkpoint."""
+"""Files of simulations: trajectories, the table of energies, the structure, the checkpoint."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from ...atoms import Atoms, Floats
-from ...dynamics import Simulation
-from ...dynamics.checkpoint import restore, save
-from ...errors import FormatError, InputError
-from ...formats.conformation_files import INTERVAL, ConformationFile, ConformationFormat, Content, write_conformation
-from ...formats.trajectory_files import TRAJECTORY_FORMATS
-from ...formats.writing import appending, replacing
-from ...inputfile import InputFile
-from ..report import provenance
+from ..atoms import Atoms, Floats
+from ..dynamics import Simulation
+from ..dynamics.checkpoint import restore, save
+from ..errors import FormatError, InputError
+from ..formats.conformation_files import INTERVAL, ConformationFile, ConformationFormat, Content, write_conformation
+from ..formats.trajectory_files import TRAJECTORY_FORMATS
+from ..formats.writing import appending, replacing
+from ..inputfile import InputFile
+from .journal import make_folder
 
 CHECKPOINT = "checkpoint.npz"
 COLUMNS = (
     "step", "time_ps", "structure", "replica", "bath_K", "rung", "potential_kcal_mol", "kinetic_kcal_mol",
     "total_kcal_mol", "temperature_K", "error",
 )  # fmt: skip
+HEAD = ",".join(COLUMNS) + "\n"
 _STEPS = 3  # place of the steps in what a checkpoint says of files
-_TABLES = ("energies.csv", "energies.jsonl")
+TABLES = ("energies.csv", "energies.jsonl")
 _SHARE = 50  # a checkpoint is written when so many times as long has passed as writing one takes
 Row = dict[str, Any]
 
@@ -44,15 +45,21 @@ def names_of(paths: Sequence[Path]) -> list[str]:
 
 
 class SimulationFiles:
-    """Files of a run in its folder; all are opened, appended to and closed again, as there may be thousands."""
+    """Files of a run, or of a part of it; all are opened, appended to and closed again: there may be thousands.
+
+    own : folder of tables and checkpoint; replicas, structures : number and name of each row
+    """
 
     def __init__(
-        self, simulation: Simulation, folder: Path, names: Sequence[str], form: str, *, by_temperature: bool,
-        every: int, n_steps: int, sources: Sequence[InputFile], minimized: int,
+        self, simulation: Simulation, folder: Path, own: Path, names: Sequence[str], form: str, *,
+        by_temperature: bool, every: int, n_steps: int, sources: Sequence[InputFile], minimized: int,
     ) -> None:  # fmt: skip
-        """names, sources : of the structures; form : of TRAJECTORY_FORMATS, or "none" """
-        self.folder, self._simulation, self._by_temperature = folder, simulation, by_temperature
-        self.names, self._sources = names, sources
+        """folder : of trajectories and structures; names, sources : of these
+
+        form : of TRAJECTORY_FORMATS, or "none"; minimized : iterations before the first step
+        """
+        self._folder, self.own, self._simulation, self._by_temperature = folder, own, simulation, by_temperature
+        self._names, self._sources, self._every = names, sources, every
         self._what = json.dumps([form, by_temperature, every, n_steps, minimized])
         rows = simulation.ensemble.atoms
         numbers = {id(atoms): k for k, atoms in enumerate(dict.fromkeys(rows))}
@@ -62,7 +69,7 @@ class SimulationFiles:
         self.files = [] if form == "none" else [folder / f"{stem}.{form}" for stem in self._stems()]
         self._sizes: list[int | None] = [None] * len(self.files)
         self._layouts = self._layouts_of(form, every, n_steps)
-        self._table_sizes = [0] * len(_TABLES)
+        self._table_sizes = [0] * len(TABLES)
         self._saved = -math.inf, 0.0  # when, and how long it took
         self._told = set[int]()  # rows whose end is in the table
 
@@ -80,32 +87,24 @@ class SimulationFiles:
         """Make the format of the files of each structure."""
         if form == "none":
             return {}
-        n_frames = 1 + n_steps // every + (n_steps % every > 0)
         attributes = {INTERVAL: every * self._simulation.settings.dt}
         made = TRAJECTORY_FORMATS[form]
         return {
-            name: made(Content(self._atoms(k), n_frames, name, attributes=attributes))
-            for k, name in enumerate(self.names)
+            name: made(Content(self._atoms(k), 1 + n_steps // every, name, attributes=attributes))
+            for k, name in enumerate(self._names)
         }
 
     def _atoms(self, k: int) -> Atoms:
         return list(dict.fromkeys(self._simulation.ensemble.atoms))[k]
 
-    def begin(self, resume: bool) -> bool:
-        """Make the folder, or go on with the run that is in it; tell if there was one to go on with.
-
-        Raises FormatError for a folder that holds another run already.
-        """
-        path = self.folder / CHECKPOINT
-        if resume and path.is_file():
+    def begin(self) -> bool:
+        """Make the folders, or go on with the run that is there; tell if there was one to go on with."""
+        path = self.own / CHECKPOINT
+        if path.is_file():
             self._go_on(restore(self._simulation, path))
             return True
-        if not resume and any((self.folder / name).exists() for name in (CHECKPOINT, *_TABLES)):
-            raise FormatError(f"{self.folder}: holds a run already; --resume goes on with it, or name another folder")
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FormatError(f"{self.folder}: cannot be made: {error.strerror}") from error
+        for folder in (self._folder, self.own):
+            make_folder(folder)
         return False
 
     def _go_on(self, more: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -114,8 +113,8 @@ class SimulationFiles:
         self._sizes = more["trajectory_sizes"].tolist()
         self._told = set(more["told"].tolist())
         self._table_sizes = more["table_sizes"].tolist()
-        for name, size in zip(_TABLES, self._table_sizes, strict=True):
-            table = self.folder / name
+        for name, size in zip(TABLES, self._table_sizes, strict=True):
+            table = self.own / name
             if not table.is_file() or table.stat().st_size < size:
                 raise FormatError(f"{table}: is not what the interrupted run left; start anew in another folder")
             with appending(table), open(table, "r+b") as stream:
@@ -128,42 +127,45 @@ class SimulationFiles:
         steps_before = before.pop(_STEPS)
         if own != before:
             raise InputError(
-                f"{self.folder}: the interrupted run was of other reports or trajectories; give the same options"
+                f"{self._folder}: the interrupted run was of other reports or trajectories; give the same options"
             )
         grows = steps >= made and form != "h5" and steps_before % every == 0
         if steps != steps_before and not grows:
             raise InputError(
-                f"{self.folder}: was a run of {steps_before:,} steps, {made:,} of them made, and cannot become one of "
+                f"{self._folder}: was a run of {steps_before:,} steps, {made:,} of them made, and cannot become one of "
                 f"{steps:,}; it can get longer if it ends with a report and has no .h5 files"
             )
 
     def write_structures(self) -> None:
-        """Write each structure as its first replica begins, for programs that want names, and empty tables."""
-        for k, (name, source) in enumerate(zip(self.names, self._sources, strict=True)):
-            row = self.structures.index(name)
+        """Write each structure as its first replica begins, for programs that want names."""
+        for k, (name, source) in enumerate(zip(self._names, self._sources, strict=True)):
             atoms = self._atoms(k)
             if atoms.labels is not None:
-                placed = atoms.moved(self._simulation.positions[row])
-                content = Content(placed, 1, str(source), attributes=provenance(source))
-                write_conformation(self.folder / f"{name}.pdb", content)
-        head = io.StringIO()
-        csv.writer(head, lineterminator="\n").writerow(COLUMNS)
-        for k, (name, text) in enumerate(zip(_TABLES, (head.getvalue(), ""), strict=True)):
-            with replacing(self.folder / name) as temporary:
+                placed = atoms.moved(self._simulation.positions[self.structures.index(name)])
+                write_conformation(self._folder / f"{name}.pdb", Content(placed, 1, str(source)))
+
+    def write_tables(self) -> None:
+        """Write tables without rows."""
+        for k, (name, text) in enumerate(zip(TABLES, (HEAD, ""), strict=True)):
+            with replacing(self.own / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
             self._table_sizes[k] = len(text)
 
-    def record(self, number: int, *, is_last: bool) -> None:
-        """Append a frame of each replica and rows of the tables, and now and then a checkpoint; number : from 1"""
+    def record(self, *, is_last: bool) -> None:
+        """Append a frame of each replica and rows of the tables, and now and then a checkpoint.
+
+        A last report that comes early has rows alone, as frames are apart by one time.
+        """
         rows = self.rows()
-        self._append_frames(number)
+        if self._simulation.steps % self._every == 0:
+            self._append_frames(1 + self._simulation.steps // self._every)
         lines = io.StringIO()
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerows([["" if row[name] is None else row[name] for name in COLUMNS] for row in rows])
         texts = lines.getvalue(), "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
-        for k, (name, text) in enumerate(zip(_TABLES, texts, strict=True)):
+        for k, (name, text) in enumerate(zip(TABLES, texts, strict=True)):
             data = text.encode()
-            with appending(self.folder / name), open(self.folder / name, "r+b") as stream:
+            with appending(self.own / name), open(self.own / name, "r+b") as stream:
                 stream.seek(self._table_sizes[k])
                 stream.write(data)
             self._table_sizes[k] += len(data)
@@ -174,7 +176,7 @@ class SimulationFiles:
     def _save(self) -> None:
         begin = time.monotonic()
         save(
-            self._simulation, self.folder / CHECKPOINT, trajectory_sizes=np.array(self._sizes, np.int64),
+            self._simulation, self.own / CHECKPOINT, trajectory_sizes=np.array(self._sizes, np.int64),
             table_sizes=np.array(self._table_sizes), told=np.array(sorted(self._told), np.int64),
             recorded=np.array(self._what),
         )  # fmt: skip

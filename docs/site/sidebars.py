@@ -1,0 +1,35 @@
+"""Sidebar of pages of code, made once for all that lie equally deep, because theirs differ in nothing else.
+
+Else most of the time to build the site went there.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+CODE = ("kernels/", "_modules/")
+
+
+def share(made: dict[Any, str], app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Let a page of code take the sidebar of the first one that is as deep in folders."""
+    if not page.startswith(CODE):
+        return
+    make = context["toctree"]
+
+    def toctree(**options: Any) -> str:
+        key = page.count("/"), *sorted(options.items())
+        if key not in made:
+            made[key] = make(**options)
+        return made[key]
+
+    context["toctree"] = toctree
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("html-page-context", partial(share, {}), priority=400)  # before the theme asks for the sidebar
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

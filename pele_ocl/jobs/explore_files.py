@@ -1,0 +1,157 @@
+"""Files of explorers: reports, trajectories, and the journals that say how a run went."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import FormatError
+from ..explore.control import Simulation
+from ..explore.reports import numbered
+from ..explore.trajectory import require_trajectory_suffix
+from .journal import make_folder, read_journal
+from .shards import Shard
+
+JOURNAL, STATE = "explore.jsonl", "explore.state"
+REPORT, TRAJECTORY = "report", "trajectory.pdb"
+OVER = "end"  # name of the record that ends a journal
+WHOLE = Shard(1, 1)
+_PART = re.compile(r"explore\.(\d+)of(\d+)\.jsonl")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of a run: paths without the explorers' numbers, None for a file that is not written.
+
+    part : of the explorers, whose journal and state these are
+    """
+
+    report: Path
+    trajectory: Path
+    log: Path | None
+    control: Path | None
+    initial: Path | None
+    final: Path | None
+    part: Shard = WHOLE
+
+    @classmethod
+    def of(cls, simulation: Simulation, folder: Path | None, part: Shard = WHOLE) -> Files:
+        """Name the files. folder : in place of the control file's folders
+
+        Raises FormatError if there is neither a folder nor a path of reports.
+        """
+        output = simulation.output
+        if folder is None and not output.report_path:
+            raise FormatError(f"{simulation.path}: PELE_Output names no reportPath; name a folder, by -o say")
+
+        def place(given: str) -> Path | None:
+            if not given or given == os.devnull:
+                return None
+            return Path(given) if folder is None else folder / Path(given).name
+
+        report, trajectory = place(output.report_path or REPORT), place(output.trajectory_path)
+        assert report is not None
+        trajectory = trajectory or report.with_name(TRAJECTORY)
+        require_trajectory_suffix(trajectory)
+        return cls(
+            report, trajectory, place(simulation.log), place(simulation.saved_control),
+            place(output.initial_pdb_path), place(output.final_pdb_path), part,
+        )  # fmt: skip
+
+    @property
+    def journal(self) -> Path:
+        """Journal of the run, beside the reports; of a part `explore.2of4.jsonl`."""
+        return self.of_part(self.report.with_name(JOURNAL))
+
+    @property
+    def state(self) -> Path:
+        """State of an interrupted run, beside the reports."""
+        return self.of_part(self.report.with_name(STATE))
+
+    def of_part(self, path: Path) -> Path:
+        """Name a file of the part: `explore.2of4.html`; of the whole it keeps its name."""
+        return path if self.part.count == 1 else self.part.path(path)
+
+    def parts(self, count: int) -> list[Files]:
+        """Give the files of each of so many parts."""
+        return [replace(self, part=Shard(k, count)) for k in range(1, count + 1)]
+
+    def journals(self) -> dict[Path, Shard]:
+        """Find the journals that there are, of any parts, and the part of each."""
+        found: dict[Path, Shard] = {}
+        for path in sorted(self.report.parent.glob("explore*.jsonl")):
+            if path.name == JOURNAL:
+                found[path] = WHOLE
+            elif match := _PART.fullmatch(path.name):
+                found[path] = Shard(int(match[1]), int(match[2]))
+        return found
+
+    def of_explorer(self, number: int) -> list[Path]:
+        """List the files of an explorer."""
+        whole = (self.report, self.trajectory, self.log, self.control, self.initial, self.final)
+        return [numbered(path, number) for path in whole if path is not None]
+
+    def make_folders(self) -> None:
+        """Make the folders of all files. Raises FormatError where that fails."""
+        for path in (self.report, self.trajectory, self.log, self.control, self.initial, self.final):
+            if path is not None:
+                make_folder(path.parent)
+
+
+@dataclass
+class Said:
+    """Sentences about an explorer, each with the steps that it is about."""
+
+    failures: dict[str, list[int]] = field(default_factory=dict)
+    notes: dict[str, list[int]] = field(default_factory=dict)
+
+
+def said_of(journals: Sequence[Path]) -> dict[int, Said]:
+    """Read what journals say of each explorer, by number; explorers that nothing is said of are left out."""
+    found: dict[int, Said] = {}
+    for record in (record for path in journals for record in read_journal(path).records.values()):
+        step = record.result.get("step", 0)
+        for number, why in record.result.get("failures", {}).items():
+            found.setdefault(int(number), Said()).failures.setdefault(why, []).append(step)
+        for number, sentences in record.result.get("notes", {}).items():
+            for sentence in sentences:
+                found.setdefault(int(number), Said()).notes.setdefault(sentence, []).append(step)
+    return found
+
+
+def ends_of(journals: Sequence[Path]) -> tuple[list[dict[str, Any]], str]:
+    """Read what became of explorers from the journals of all parts, and the device of the first."""
+    ends = [read_journal(path).records[OVER] for path in journals]
+    explorers = [own for end in ends for own in end["explorers"]]
+    return sorted(explorers, key=lambda own: int(own["explorer"])), str(ends[0]["device"])
+
+
+def earlier_seed(files: Files) -> int | None:
+    """Read the seed of an earlier run from its journal, None if there is none. Raises FormatError for another file."""
+    return next((int(read_journal(path).settings["seed"]) for path in files.journals()), None)
+
+
+def remove_others(files: Files, numbers: Sequence[int]) -> str:
+    """Remove files of an earlier run: of explorers that this one has not, and of other parts; tell of the former.
+
+    numbers : of all explorers
+    """
+    n_earlier = len(numbers)
+    for path, part in files.journals().items():
+        try:
+            n_earlier = max(n_earlier, int(read_journal(path).settings["explorers"]))
+        except (FormatError, KeyError, ValueError):  # nothing of ours
+            continue
+        if part.count != files.part.count:
+            path.unlink(missing_ok=True)
+            replace(files, part=part).state.unlink(missing_ok=True)
+    others = [path for k in range(len(numbers) + 1, n_earlier + 1) for path in files.of_explorer(k)]
+    gone = [path for path in others if path.exists()]
+    for path in gone:
+        path.unlink(missing_ok=True)
+    first = f"{files.report.parent}: the files of explorers {len(numbers) + 1} to {n_earlier} of an earlier run there"
+    return f"{first} were removed" if gone else ""

@@ -1,0 +1,250 @@
+"""Replicas of structures simulated, in parts that share no launches: by one process or by several."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import heapq
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..atoms import Atoms
+from ..contract import of_structure, require
+from ..dynamics import Simulation
+from ..errors import FormatError, InputError
+from ..formats.writing import replacing
+from ..inputfile import InputFile, read_file
+from ..opencl.device import get_device
+from ..trajectories.fingerprints import sha256_of
+from .notes import note
+from .reading import Reading, Reads
+from .simulation_files import CHECKPOINT, HEAD, TABLES, SimulationFiles, names_of
+from .spec import Spec
+
+PARTS = "parts"  # folder of the tables and checkpoints of parts
+_NOT_SETTINGS = ("output", "held", "watch", "resume")
+
+
+@dataclass(frozen=True, eq=False)
+class SimulateSpec(Spec[range]):
+    """Simulate replicas of structures; an item is a range of replicas, a part. Items are `spec.items()`.
+
+    Parts write trajectories to the folder `output`, and tables and checkpoints of their own, which `join` makes one of.
+    A part that was begun before goes on from its checkpoint.
+
+    paths : of the structures, which all have the same replicas
+    replicas : of each structure; together : of them in one part, whole ladders; None for all
+    n_steps : of time; every : between reports
+    reading : how files are read; options : of pele_ocl.Simulation
+    held : gives further options for the atoms of a structure alone, its restraints say
+    trajectory : "nc", "dcd", "xtc", "h5", "xyz" or "none"; by_temperature : True for a trajectory of each temperature
+    minimized : iterations of a minimisation before the first step
+    strict : True to refuse what is noted otherwise; resume : True to go on with a run in `output`
+    watch : of this process alone; called with the simulation before its first step and after each report
+    """
+
+    paths: tuple[Path, ...]
+    output: str
+    n_steps: int
+    replicas: int = 1
+    together: int | None = None
+    every: int = 1000
+    reading: Reads = field(default_factory=Reading)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    held: Callable[[Atoms], Mapping[str, Any]] | None = None
+    trajectory: str = "nc"
+    by_temperature: bool = False
+    minimized: int = 200
+    strict: bool = False
+    resume: bool = False
+    watch: Callable[[Simulation], None] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"watch": None}
+
+    def settings(self) -> dict[str, str]:
+        """Write the fields as texts, less what changes no result."""
+        found = {name: text for name, text in super().settings().items() if name not in _NOT_SETTINGS}
+        return found | {"options": sha256_of(self.options)}
+
+    @cached_property
+    def _read(self) -> dict[Path, tuple[InputFile, Atoms]]:
+        """Structures that were read."""
+        return {}
+
+    def molecule(self, path: Path) -> tuple[InputFile, Atoms]:
+        """Read a structure, once. Raises InputError for one that is refused."""
+        if path not in self._read:
+            source = read_file(path)
+            atoms = self.reading.chosen(source)[0]
+            require(of_structure(atoms, "noted"), self.strict)
+            self._read[path] = source, atoms
+        return self._read[path]
+
+    @property
+    def molecules(self) -> list[tuple[InputFile, Atoms]]:
+        """Files and atoms of all structures."""
+        return [self.molecule(Path(path)) for path in self.paths]
+
+    @property
+    def first_replica(self) -> int:
+        """Number of the first replica."""
+        return int(self.options.get("first_replica", 0))
+
+    @property
+    def n_rungs(self) -> int:
+        """Count the replicas of a ladder, which share a device; 1 without exchanges."""
+        if self.options.get("exchange_every") is None:
+            return 1
+        baths = self.options.get("temperature", 300.0)
+        return len(baths) if isinstance(baths, Sequence) else 1
+
+    def items(self) -> list[range]:
+        """Divide the replicas into parts.
+
+        Raises InputError for parts of no whole ladders, and for a folder that holds a run of other parts; FormatError
+        for one that holds a run which is not to go on.
+        """
+        if self.together is not None and self.together % self.n_rungs:
+            raise InputError(
+                f"parts of {self.together:,} replicas are no whole ladders of {self.n_rungs} temperatures, which "
+                f"exchange on one device; take a multiple of {self.n_rungs}"
+            )
+        names_of(self.paths)
+        self._require_free()
+        return self._parts
+
+    @property
+    def _parts(self) -> list[range]:
+        size, end = self.together or self.replicas, self.first_replica + self.replicas
+        return [range(first, min(first + size, end)) for first in range(self.first_replica, end, size)]
+
+    def _require_free(self) -> None:
+        """Raise FormatError or InputError for a folder with a run that this one would damage."""
+        output = Path(self.output)
+        if not self.resume:
+            if any((output / name).exists() for name in (CHECKPOINT, PARTS, *TABLES)):
+                raise FormatError(f"{output}: holds a run already; --resume goes on with it, or name another folder")
+            return
+        begun = [folder for folder in (output, *output.glob(f"{PARTS}/*")) if (folder / CHECKPOINT).exists()]
+        if not set(begun) <= set(map(self._folder, self._parts)):
+            raise InputError(
+                f"{output}: the interrupted run had other parts; give the same number of replicas, of workers and "
+                "--together"
+            )
+
+    def _folder(self, part: range) -> Path:
+        """Name the folder of a part's tables and checkpoint."""
+        output = Path(self.output)
+        return output if len(part) == self.replicas else output / PARTS / f"{part.start:05d}-{part.stop - 1:05d}"
+
+    def name(self, item: range) -> str:
+        """Name a part by its replicas."""
+        return f"replicas {item.start:,} to {item.stop - 1:,}"
+
+    def sha256(self, item: range) -> str:
+        """Compute the mark of a part: of the structures and its numbers."""
+        return sha256_of([*(source.sha256 for source, _ in self.molecules), item.start, item.stop])
+
+    def facts(self) -> dict[str, object]:
+        """Name the device."""
+        return {"device": str(get_device(self.options.get("device")))}
+
+    def compute(self, item: range) -> dict[str, Any]:
+        """Simulate a part from where it is to its end, and give its last rows, exchanges and speed."""
+        gc.collect()  # a part before has left its arrays on the device, as its objects know each other
+        atoms = [molecule for _, molecule in self.molecules]
+        held = {} if self.held is None else self.held(atoms[0])
+        simulation = Simulation(atoms, len(item), **{**self.options, "first_replica": item.start, **held})
+        for k, reason in simulation.errors.items():
+            raise InputError(f"{self.paths[k // len(item)]}: {reason}")
+        recorder = SimulationFiles(
+            simulation, Path(self.output), self._folder(item), names_of(self.paths),
+            self.trajectory, by_temperature=self.by_temperature, every=self.every, n_steps=self.n_steps,
+            sources=[source for source, _ in self.molecules], minimized=self.minimized,
+        )  # fmt: skip
+        self._begin(simulation, recorder, has_structures=item.start == self.first_replica)
+        made, first, begin = simulation.steps_made, simulation.steps, time.perf_counter()
+        if self.watch is not None:
+            self.watch(simulation)
+        while simulation.steps < self.n_steps:
+            simulation.run(min(self.every - simulation.steps % self.every, self.n_steps - simulation.steps))
+            recorder.record(is_last=simulation.steps == self.n_steps)
+            if self.watch is not None:
+                self.watch(simulation)
+        return {
+            "n_steps_made": simulation.steps - first,
+            "n_replica_steps_made": int((simulation.steps_made - made).sum()),
+            "seconds": {"steps": time.perf_counter() - begin},
+            "steps": simulation.steps,
+            "time_ps": round(simulation.time, 6),
+            "device": str(simulation.ensemble.device),
+            "precision": simulation.ensemble.precision,
+            "dynamics": {**asdict(simulation.settings), "first_replica": self.first_replica},
+            "exchanges": _exchanges(simulation),
+            "notes": list(simulation.notes),
+            "rows": recorder.table(),
+        }
+
+    def _begin(self, simulation: Simulation, recorder: SimulationFiles, *, has_structures: bool) -> None:
+        """Go on from a checkpoint, or minimise and write the first frames."""
+        if recorder.begin():
+            return
+        if self.minimized:
+            batch = simulation.minimize(max_iterations=self.minimized)
+            for place, reason in batch.errors.items():
+                note(f"Note: replica {recorder.replicas[place]} begins where it is: {reason}")
+        if has_structures:
+            recorder.write_structures()
+        recorder.write_tables()
+        recorder.record(is_last=False)
+
+    def join(self) -> None:
+        """Put the tables of all parts together, in the order in which one process writes them."""
+        if len(self._parts) == 1:
+            return
+        output, places = Path(self.output), {name: k for k, name in enumerate(names_of(self.paths))}
+        folders = [self._folder(part) for part in self._parts]
+
+        def of_line(line: str) -> tuple[int, int, int]:
+            row = json.loads(line)
+            return row["step"], places[row["structure"]], row["replica"]
+
+        _merge([folder / TABLES[1] for folder in folders], output / TABLES[1], "", of_line)
+
+        def of_row(line: str) -> tuple[int, int, int]:
+            step, _, structure, replica = next(csv.reader([line]))[:4]
+            return int(step), places[structure], int(replica)
+
+        _merge([folder / TABLES[0] for folder in folders], output / TABLES[0], HEAD, of_row)
+
+
+def _merge(paths: Sequence[Path], target: Path, head: str, key: Callable[[str], tuple[int, int, int]]) -> None:
+    """Merge tables whose lines are in the order of a key; head : that each begins with"""
+    with ExitStack() as stack:
+        streams: list[Iterator[str]] = []
+        for path in paths:
+            stream = stack.enter_context(open(path, encoding="utf-8"))
+            stream.read(len(head))
+            streams.append(stream)
+        temporary = stack.enter_context(replacing(target))
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(head)
+            file.writelines(heapq.merge(*streams, key=key))
+
+
+def _exchanges(simulation: Simulation) -> list[dict[str, Any]]:
+    """Exchanges between neighbouring temperatures."""
+    if simulation.settings.exchange_every is None:
+        return []
+    baths, (tried, accepted) = simulation.settings.temperatures, simulation.exchanges
+    return [
+        {"temperatures": [baths[k], baths[k + 1]], "tried": int(tried[k]), "accepted": int(accepted[k])}
+        for k in range(len(baths) - 1)
+    ]

@@ -1,0 +1,97 @@
+"""Stated errors of Poisson-Boltzmann energies beside the true ones, of proteins and nucleic acids.
+
+python tests/benchmarks/pb_errors.py [FILE ...]     rows of a Markdown table; without files of the twelve below
+
+The true error of an energy is its difference from the limit of fine grids of `edges`: E(h) = E + c h^2 through 1/4 and
+1/6 A, in the same box. The limit's own error is its difference from the one through 1/2 and 1/4 A. The stated error is
+that of `errors.grid`. Salt of 0.15 mol/L. Each structure is solved on nine grids, the finest of 9 to 42 million
+nodes; ten of the twelve are examples of APBS, which must be installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+import pele_ocl
+from pele_ocl import Atoms, Grid, PBIon, PBModel, PoissonBoltzmann
+from pele_ocl.bench.systems import SYSTEMS, load
+from pele_ocl.pb.plan import COARSE, SAFETY, SAFETY_IF_COARSE
+
+APBS = shutil.which("apbs")
+EXAMPLES = Path(APBS).parent.parent / "share" / "apbs" / "examples" if APBS else Path("none")
+TWELVE = {
+    "hexapeptide": "hexapeptide", "piece of a protein (491)": "ion-protein/small491.pqr",
+    "helix": "helix/Membrane-helix-0.pqr", "N peptide": "protein-rna/model_outNpep.pqr",
+    "LDL receptor module (1ajj)": "bem/test_proteins/1ajj.pqr", "binding domain (1bbl)": "bem/test_proteins/1bbl.pqr",
+    "boxB RNA": "protein-rna/model_outBoxB19.pqr", "B-DNA (1d30)": "bem-binding-energy/test_proteins/1d30_monomer1.pqr",
+    "fasciculin 2": "misc/fas2.pqr", "N peptide with boxB RNA": "protein-rna/model_outNB.pqr",
+    "cytochrome c551 (451c)": "bem/test_proteins/451c.pqr", "ubiquitin": "ubiquitin",
+}  # fmt: skip
+MARGIN, STEP = 8.0, 8.0  # A: between the molecule and the border at least, and edges of boxes are multiples
+
+
+def box_of(atoms: Atoms) -> tuple[np.ndarray, np.ndarray]:
+    """Corner and lengths, A, of a box around the spheres that all spacings divide."""
+    low = (atoms.positions - atoms.gb_radii[:, None]).min(axis=0)
+    high = (atoms.positions + atoms.gb_radii[:, None]).max(axis=0)
+    lengths = np.ceil((high - low + 2 * MARGIN) / STEP) * STEP
+    return (low + high - lengths) / 2, lengths
+
+
+# Surface and inverse spacing of rows, and with twice the spacing.
+ROWS = (("edges", 1), ("edges", 2), ("edges", 4), ("mol", 2), ("smol", 2))
+SOLVED = (*(("edges", inverse) for inverse in (0.5, 1, 2, 4, 6)), ("mol", 1), ("mol", 2), ("smol", 1), ("smol", 2))
+
+
+def energies_of(atoms: Atoms, device: str | None) -> dict[str, float]:
+    """Reaction energies, kcal/mol, by surface and one over the spacing."""
+    corner, lengths = box_of(atoms)
+    found = {}
+    for surface, inverse in SOLVED:
+        model = PBModel(ions=(PBIon(1, 0.15), PBIon(-1, 0.15)), surface=surface)
+        grid = Grid(corner, 1 / inverse, np.round(lengths * inverse).astype(int) + 1)
+        run = PoissonBoltzmann(atoms, model, grids=grid, device=device)
+        found[f"{surface} {inverse:g}"] = run.solve(keep_map=False, grid_error=False).energy
+    return found
+
+
+def print_row(name: str, n_atoms: int, energies: dict[str, float]) -> None:
+    """Print a structure's limit, and the true and the stated error of each of ROWS."""
+
+    def limit(fine: int, coarse: int) -> float:
+        share = 1 / ((fine / coarse) ** 2 - 1)
+        return energies[f"edges {fine}"] + share * (energies[f"edges {fine}"] - energies[f"edges {coarse}"])
+
+    best, cells = limit(6, 4), []
+    for surface, inverse in ROWS:
+        found, coarse = energies[f"{surface} {inverse}"], energies[f"{surface} {inverse / 2:g}"]
+        safety = SAFETY[surface] if 1 / inverse <= COARSE else SAFETY_IF_COARSE
+        cells.append(f"{abs(found - best):.2f} ({safety * abs(found - coarse):.1f})")
+    print(f"| {name} | {n_atoms:,} | {best:.2f} ± {abs(best - limit(4, 2)):.2f} | {' | '.join(cells)} |", flush=True)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("structures", nargs="*")
+    parser.add_argument("--device")
+    options = parser.parse_args()
+    columns = (
+        "structure",
+        "atoms",
+        "limit, kcal/mol",
+        *(f"`{surface}`, {1 / inverse:g} Å" for surface, inverse in ROWS),
+    )
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+    for name in options.structures or TWELVE:
+        path = TWELVE.get(name, name)
+        atoms = load(path) if path in SYSTEMS else pele_ocl.read(EXAMPLES / path if name in TWELVE else path)
+        print_row(name, len(atoms), energies_of(atoms, options.device))
+
+
+if __name__ == "__main__":
+    main()

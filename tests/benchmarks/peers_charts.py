@@ -1,0 +1,21 @@
+"""Charts of docs/performance.md that compare us with peers, from its tables: python tests/benchmarks/peers_charts.py"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.panels import draw
+
+DOCS = Path(__file__).parents[2] / "docs"
+NAMES = ("cpu-peers", "h200-peers", "h200-map")
+
+
+def title_of(page: str) -> str:
+    """Take a page's title from its heading."""
+    return page.partition("\n")[0].removeprefix("## ")
+
+
+if __name__ == "__main__":
+    for name in NAMES:
+        page = (DOCS / "performance" / f"{name}.md").read_text()
+        draw(DOCS / "figures" / f"{name}.svg", page, title_of(page))
