@@ -160,14 +160,14 @@ def test_files_that_do_not_end_or_are_too_large(file, kind):
 
 WRITER = """
 import sys
-from pele_ocl.tuning import RULES, Entry, Finding, store
+from pele_ocl.tuning import RULES, BestChoice, Entry, store
 from pele_ocl.tuning.findings import as_json, versions
 number = int(sys.argv[1])
 store.entries()  # as `auto` reads it before anything is measured
 print(flush=True)
 sys.stdin.readline()
 for k in range(10):
-    found = Finding("energy", "float32", 1 + 100 * number + k, RULES, 1.0, 1.0)
+    found = BestChoice("energy", "float32", 1 + 100 * number + k, RULES, 1.0, 1.0)
     store.remember(Entry("shared" if number % 2 else f"own {number}", "p", "d", *versions(), "2026-11-22", (found,)))
 """
 

@@ -134,7 +134,7 @@ def others_like(first: Device, others: Sequence[Named], precision: str, variant:
 
     if others and not VARIANTS[variant].shared:
         able = " or ".join(name for name, each in VARIANTS.items() if each.shared)
-        raise InputError(f"the variant {variant} queues on one device; choose {able} to share the work of several")
+        raise InputError(f"the variant {variant} runs on one device; choose {able} to share the work of several")
     chosen = [get_device(other) for other in others]
     for device in chosen:
         device.require_precision(precision)
