@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -44,11 +45,11 @@ class Finding:
         return {"action": self.action, "text": self.text, "atoms": list(self.atoms)}
 
 
-def require(findings: Iterable[Finding], strict: bool = False) -> None:
-    """Raise InputError for the first finding that is refused; strict : or noted."""
+def require(findings: Iterable[Finding], strict: bool = False, file: Path | None = None) -> None:
+    """Raise InputError for the first finding that is refused; strict : or noted. file : to name before it"""
     for finding in findings:
         if finding.action == "refused" or (strict and finding.action == "noted"):
-            raise InputError(finding.text)
+            raise InputError(finding.text if file is None else f"{file}: {finding.text}")
 
 
 def of_structure(atoms: Atoms, torn: Action = "refused") -> list[Finding]:

@@ -254,7 +254,7 @@ class Exploration:
         for number, source in zip(self.numbers, self.sources, strict=True):
             if source not in known:
                 known[source] = read(read_file(source), self.forcefield)
-                require(of_structure(known[source]))
+                require(of_structure(known[source]), file=source)
             atoms = known[source]
             group = next((group for group in groups if _is_same_molecule(group.atoms, atoms)), None)
             if group is None:

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -83,8 +83,7 @@ class SimulateSpec(Spec[range]):
         if path not in self._read:
             source = read_file(path)
             atoms = self.reading.chosen(source)[0]
-            found = of_structure(atoms, "noted")
-            require([replace(each, text=f"{path}: {each.text}") for each in found], self.strict)
+            require(of_structure(atoms, "noted"), self.strict, path)
             self._read[path] = source, atoms
         return self._read[path]
 
