@@ -225,6 +225,14 @@ def test_tables_of_another_run_are_kept(tmp_path):
     assert [path.read_text() for path in tmp_path.iterdir()] == ["of another program"]
 
 
+def test_a_structure_is_not_written_over(tmp_path):
+    source = tmp_path / "peptide.pdb"
+    source.write_bytes(Path(HEXAPEPTIDE).read_bytes())
+    said = run("simulate", source, "-o", tmp_path, *SHORT, code=1)
+    assert "peptide.pdb: the same file as the input" in said.stderr
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [Path(HEXAPEPTIDE).read_bytes()]
+
+
 def test_a_run_gets_longer(tmp_path):
     short = [40 if word == 60 else word for word in SHORT]
     for form in ("nc", "h5"):
