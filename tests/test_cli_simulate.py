@@ -311,7 +311,7 @@ def test_several_structures_and_holding(tmp_path):
         (["--steps", 5, "--anneal", "0:300,5"], "points PS:K", 1),
         (["--steps", 5, "--trajectory-of", "temperature"], "give --exchange-every", 2),
         (["--steps", 5, "--constraints", "hbonds-present"], "'hbonds-present' is not 'hbonds'", 2),
-        (["--steps", 5, "--shard", "1/2"], "give each task its own --first-replica", 2),
+        (["--steps", 5, "--shard", "1/2"], "No such option", 2),
         (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --together N", 2),
         (["--steps", 5, *LADDER, "--together", 3], "are no whole ladders of 2 temperatures", 1),
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),

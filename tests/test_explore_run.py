@@ -25,7 +25,7 @@ from pele_ocl.__main__ import run_as_explore
 from pele_ocl.binding.pele import find_run, read_report
 from pele_ocl.cli.explore import ExploreLine
 from pele_ocl.cli.explore_page import write_pages
-from pele_ocl.cli.launchers import launched, local_rank
+from pele_ocl.cli.launchers import device_of_rank, launched, local_rank
 from pele_ocl.errors import FormatError, InputError
 from pele_ocl.explore import PelePdb, numbered, report_head, report_row
 from pele_ocl.explore.control import read_simulation
@@ -394,6 +394,18 @@ def test_workers_write_the_same(tmp_path, monkeypatch):
 def test_launchers_tell_the_number_on_a_host():
     assert local_rank({}) == 0
     assert local_rank({"SLURM_LOCALID": "3"}) == 3
+
+
+def test_processes_of_a_host_take_equal_devices_by_turns(monkeypatch):
+    class Listed(str):
+        index: int
+
+    devices = [Listed(title) for title in ("GPU", "GPU", "CPU")]
+    for index, device in enumerate(devices):
+        device.index = index
+    monkeypatch.setattr("pele_ocl.opencl.device.fitting_devices", lambda choice: tuple(devices))
+    monkeypatch.setattr("pele_ocl.cli.launchers.local_rank", iter((0, 1, 2)).__next__)
+    assert [device_of_rank(None) for _ in range(3)] == ["0", "1", "0"]
 
 
 # Tasks
