@@ -225,6 +225,14 @@ def test_tables_of_another_run_are_kept(tmp_path):
     assert [path.read_text() for path in tmp_path.iterdir()] == ["of another program"]
 
 
+def test_a_structure_is_not_written_over(tmp_path):
+    source = tmp_path / "peptide.pdb"
+    source.write_bytes(Path(HEXAPEPTIDE).read_bytes())
+    said = run("simulate", source, "-o", tmp_path, *SHORT, code=1)
+    assert "peptide.pdb: the same file as the input" in said.stderr
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [Path(HEXAPEPTIDE).read_bytes()]
+
+
 def test_a_run_gets_longer(tmp_path):
     short = [40 if word == 60 else word for word in SHORT]
     for form in ("nc", "h5"):
@@ -303,7 +311,7 @@ def test_several_structures_and_holding(tmp_path):
         (["--steps", 5, "--anneal", "0:300,5"], "points PS:K", 1),
         (["--steps", 5, "--trajectory-of", "temperature"], "give --exchange-every", 2),
         (["--steps", 5, "--constraints", "hbonds-present"], "'hbonds-present' is not 'hbonds'", 2),
-        (["--steps", 5, "--shard", "1/2"], "give each task its own --first-replica", 2),
+        (["--steps", 5, "--shard", "1/2"], "No such option", 2),
         (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --together N", 2),
         (["--steps", 5, *LADDER, "--together", 3], "are no whole ladders of 2 temperatures", 1),
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),

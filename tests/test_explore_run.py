@@ -25,7 +25,7 @@ from pele_ocl.__main__ import run_as_explore
 from pele_ocl.binding.pele import find_run, read_report
 from pele_ocl.cli.explore import ExploreLine
 from pele_ocl.cli.explore_page import write_pages
-from pele_ocl.cli.launchers import launched, local_rank
+from pele_ocl.cli.launchers import device_of_rank, launched, local_rank
 from pele_ocl.errors import FormatError, InputError
 from pele_ocl.explore import PelePdb, numbered, report_head, report_row
 from pele_ocl.explore.control import read_simulation
@@ -174,6 +174,8 @@ def test_a_seed_of_the_clock_goes_on(tmp_path, monkeypatch):
     first.close()
     words = ("explore", "pele.conf", "-o", "out", "--precision", "float64", "--resume", "--json")
     assert json.loads(run(*words).stdout)["seed"] == 11
+    Path("out/explore.jsonl").write_text('{"journal": "job", "schema": 1, "settings": {}}\n')
+    assert "is no journal of explorers; name another folder" in error_of(*words[:-1])
 
 
 def test_other_settings_do_not_go_on(control):
@@ -183,12 +185,13 @@ def test_other_settings_do_not_go_on(control):
     first.close()
     with pytest.raises(FormatError, match=r"was made with other settings \(seed\)"):
         next(exploration(control, folder, seed=8).run(resume=True))
-    other = exploration(control, folder)
-    charges = other.groups[0].atoms.charges.copy()
-    charges[0] += 0.01
-    other.groups[0].atoms = replace(other.groups[0].atoms, charges=charges)
-    with pytest.raises(FormatError, match=r"was made with other settings \(parameters\)"):
-        next(other.run(resume=True))
+    for name in ("charges", "gb_radii"):
+        other = exploration(control, folder)
+        values = getattr(other.groups[0].atoms, name).copy()
+        values[0] += 0.01
+        other.groups[0].atoms = replace(other.groups[0].atoms, **{name: values})
+        with pytest.raises(FormatError, match=r"was made with other settings \(parameters\)"):
+            next(other.run(resume=True))
     (folder / "report_2").write_text("nothing\n")
     with pytest.raises(FormatError, match=r"report_2: is not what the interrupted run left"):
         next(exploration(control, folder).run(resume=True))
@@ -298,6 +301,19 @@ def test_files_of_an_earlier_run_are_removed_and_told(tmp_path):
     assert sorted(path.name for path in folder.glob("report_*")) == ["report_1", "report_2", "report_9"]
 
 
+def test_inputs_are_neither_written_over_nor_removed(tmp_path):
+    """A complex that is a file of the run, and one that a run of fewer explorers would remove."""
+    control, folder = write_run(tmp_path), tmp_path / "out"
+    list(exploration(control, folder, 2, steps=0).run())
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    source = folder / "final_2.pdb"
+    with pytest.raises(FormatError, match=r"final_2.pdb: the same file as the input .*; name another folder"):
+        exploration(control, folder, 2, complexes=[source])
+    with pytest.raises(FormatError, match=r"final_2.pdb: the same file as the input"):
+        next(exploration(control, folder, 1, complexes=[source]).run())
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
 # Several processes
 
 
@@ -339,6 +355,8 @@ def test_processes_of_a_launcher_share_explorers(tmp_path, monkeypatch):
         assert ("2 explorers of 129 atoms" in run(*words).output) is (rank != "2")
     assert sorted(path.name for path in (tmp_path / "out").glob("report_*")) == [f"report_{k}" for k in (1, 2, 3, 4)]
     assert (tmp_path / "out" / "explore.2of2.html").exists()
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "1")  # no error ends the launcher, if others have steps left
+    assert "2 explorers of 129 atoms" in run(*words, "--resume").output
 
 
 def test_the_program_of_a_launcher_runs_where_it_has_a_part(monkeypatch):
@@ -376,6 +394,18 @@ def test_workers_write_the_same(tmp_path, monkeypatch):
 def test_launchers_tell_the_number_on_a_host():
     assert local_rank({}) == 0
     assert local_rank({"SLURM_LOCALID": "3"}) == 3
+
+
+def test_processes_of_a_host_take_equal_devices_by_turns(monkeypatch):
+    class Listed(str):
+        index: int
+
+    devices = [Listed(title) for title in ("GPU", "GPU", "CPU")]
+    for index, device in enumerate(devices):
+        device.index = index
+    monkeypatch.setattr("pele_ocl.opencl.device.fitting_devices", lambda choice: tuple(devices))
+    monkeypatch.setattr("pele_ocl.cli.launchers.local_rank", iter((0, 1, 2)).__next__)
+    assert [device_of_rank(None) for _ in range(3)] == ["0", "1", "0"]
 
 
 # Tasks
@@ -598,7 +628,8 @@ def test_launchers_are_asked():
     assert launched({}) == (0, 1)
     assert launched({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "5"}) == (2, 5)
     assert launched({"PMI_RANK": "0", "PMI_SIZE": "3"}) == (0, 3)
-    assert launched({"SLURM_PROCID": "1", "SLURM_NTASKS": "4"}) == (1, 4)
+    assert launched({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"}) == (1, 4)
+    assert launched({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}) == (0, 1)  # a batch script, without srun
 
 
 def test_the_program_runs_once_under_a_launcher(tmp_path):

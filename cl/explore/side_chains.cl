@@ -79,7 +79,7 @@ INLINE Point column_place(global const real *own, int n_columns, int atom) {
     return place;
 }
 
-// Point the moved atom m; its last bond turns first, so that the others lie where they were. polar: rad
+// Place the moved atom m; its last bond turns first, so that the others lie where they were. polar: rad
 INLINE void build_atom(Built *built, int m, real polar, global const real *own, int n_columns, global const int2 *axes) {
     Point point = column_place(own, n_columns, built->moved[m]);
     const int bits = built->turned[m];

@@ -119,8 +119,10 @@ def explore(
             options |= {"seed": run.seed, "device": None}  # which each worker has its own of
             files = _run_by_workers(run, ExploreWork(simulation, n, options, resume), cluster.place(device))
         else:
-            run = Exploration(simulation, n, **options, part=Shard(rank + 1, min(ranks, n)))
-            _run(run, resume)
+            part = Shard(rank + 1, min(ranks, n))
+            run = Exploration(simulation, n, **options, part=part)
+            if part.count == 1 or not (resume and run.is_over):  # else other processes alone have steps left
+                _run(run, resume)
             files = [run.files]
         journals = [own.journal for own in files]
         explored, device_name = ends_of(journals)

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 # Where launchers tell a process its number, from 0, and how many processes there are.
 _NAMES = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMIX_RANK", "PMIX_SIZE"), ("PMI_RANK", "PMI_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),  # not SLURM_NTASKS, which a batch script has without srun, too
 )  # fmt: skip
-
 
 # Where they tell the number of a process among those of its host.
 _LOCAL = "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"

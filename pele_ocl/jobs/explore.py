@@ -37,7 +37,7 @@ from ..inputfile import read_file
 from ..reading import read
 from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
-from .explore_files import OVER, WHOLE, Files, remove_others
+from .explore_files import OVER, WHOLE, Files, refuse_inputs, remove_others
 from .facts import settings
 from .journal import Journal
 from .records import Record
@@ -125,6 +125,7 @@ class Exploration:
         self.files, self.done = Files.of(simulation, folder, part), list[Steps]()
         paths = list(complexes) or _single_files(simulation)
         self.sources = [paths[k % len(paths)] for k in range(explorers)]
+        refuse_inputs(self.files, self.numbers, self.inputs)
         self.groups = self._groups(part.part(self.numbers, "explorers"))
         if here:
             for group in self.groups:
@@ -163,12 +164,17 @@ class Exploration:
         return (*self.simulation.energies.data, *self._parameters.pele_data)
 
     @property
+    def inputs(self) -> list[Path]:
+        """Control file and complexes, each once."""
+        return list(dict.fromkeys([self.simulation.path, *self.sources]))
+
+    @property
     def settings(self) -> dict[str, str]:
         """Settings by which an interrupted run is known again."""
         sources = {str(source): read_file(source).sha256 for source in set(self.sources)}
         tasks = [replace(task, changes=(), exit_conditions=()) for task in self.tasks]
         return {
-            "parameters": sha256_of([_parameters(group.atoms) for group in self.groups]),
+            "parameters": sha256_of([group.atoms for group in self.groups]),
             "control file": sha256_of(self.text or repr(tasks)), "complexes": sha256_of(sorted(sources.items())),
             "explorers": str(len(self.numbers)), "part": str(self.files.part), "seed": str(self.seed),
             "steps": str(self.n_steps),
@@ -188,7 +194,7 @@ class Exploration:
         state = self._earlier() if resume else None
         if state is None:
             self.files.state.unlink(missing_ok=True)
-            if told := remove_others(self.files, self.numbers):
+            if told := remove_others(self.files, self.numbers, self.inputs):
                 self.notes += (told,)
         self.done = [] if state is None else state["done"]
         yield from list(self.done)
@@ -552,12 +558,6 @@ def _write_text(path: Path, text: str) -> None:
 def _name(group: int, step: int) -> str:
     """Name the record of a step."""
     return f"step {step}" if not group else f"molecule {group + 1}, step {step}"
-
-
-def _parameters(atoms: Atoms) -> list[object]:
-    """List what templates give atoms: charges, Lennard-Jones parameters, and torsions."""
-    found: list[object] = [np.asarray(of).tolist() for of in (atoms.charges, atoms.lj_sigma, atoms.lj_epsilon)]
-    return found + ([] if atoms.bonded is None else [atoms.bonded.torsions.parameters.tolist()])
 
 
 def _is_same_molecule(one: Atoms, other: Atoms) -> bool:

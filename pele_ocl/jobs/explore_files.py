@@ -132,25 +132,44 @@ def ends_of(journals: Sequence[Path]) -> tuple[list[dict[str, Any]], str]:
 
 def earlier_seed(files: Files) -> int | None:
     """Read the seed of an earlier run from its journal, None if there is none. Raises FormatError for another file."""
-    return next((int(read_journal(path).settings["seed"]) for path in files.journals()), None)
+    for path in files.journals():
+        seed = read_journal(path).settings.get("seed", "")
+        if not seed.isdecimal():
+            raise FormatError(f"{path}: is no journal of explorers; name another folder, or start without --resume")
+        return int(seed)
+    return None
 
 
-def remove_others(files: Files, numbers: Sequence[int]) -> str:
+def refuse_inputs(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> None:
+    """Raise FormatError if a file of an explorer is an input, which would be written over or removed."""
+    by_place = {path.resolve(): path for path in inputs}
+    for path in (path for number in numbers for path in files.of_explorer(number)):
+        source = by_place.get(path.resolve()) if path.exists() else None
+        if source is not None:
+            raise FormatError(f"{path}: the same file as the input {source}; name another folder for the output")
+
+
+def remove_others(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> str:
     """Remove files of an earlier run: of explorers that this one has not, and of other parts; tell of the former.
 
-    numbers : of all explorers
+    numbers : of all explorers; inputs : files that are read
+
+    Raises FormatError if one of them would be removed.
     """
-    n_earlier = len(numbers)
+    n_earlier, parts = len(numbers), dict[Path, Shard]()
     for path, part in files.journals().items():
         try:
             n_earlier = max(n_earlier, int(read_journal(path).settings["explorers"]))
         except (FormatError, KeyError, ValueError):  # nothing of ours
             continue
         if part.count != files.part.count:
-            path.unlink(missing_ok=True)
-            replace(files, part=part).state.unlink(missing_ok=True)
-    others = [path for k in range(len(numbers) + 1, n_earlier + 1) for path in files.of_explorer(k)]
-    gone = [path for path in others if path.exists()]
+            parts[path] = part
+    others = range(len(numbers) + 1, n_earlier + 1)
+    refuse_inputs(files, others, inputs)
+    for path, part in parts.items():
+        path.unlink(missing_ok=True)
+        replace(files, part=part).state.unlink(missing_ok=True)
+    gone = [path for k in others for path in files.of_explorer(k) if path.exists()]
     for path in gone:
         path.unlink(missing_ok=True)
     first = f"{files.report.parent}: the files of explorers {len(numbers) + 1} to {n_earlier} of an earlier run there"

@@ -18,7 +18,7 @@ from ..atoms import Atoms
 from ..contract import of_structure, require
 from ..dynamics import Simulation
 from ..errors import FormatError, InputError
-from ..formats.writing import replacing
+from ..formats.writing import refuse_overwriting, replacing
 from ..inputfile import InputFile, read_file
 from ..opencl.device import get_device
 from ..trajectories.fingerprints import sha256_of
@@ -109,14 +109,16 @@ class SimulateSpec(Spec[range]):
         """Divide the replicas into parts.
 
         Raises InputError for parts of no whole ladders, and for a folder that holds a run of other parts; FormatError
-        for one that holds a run which is not to go on.
+        for one that holds a run which is not to go on, or a structure that would be written over.
         """
         if self.together is not None and self.together % self.n_rungs:
             raise InputError(
                 f"parts of {self.together:,} replicas are no whole ladders of {self.n_rungs} temperatures, which "
                 f"exchange on one device; take a multiple of {self.n_rungs}"
             )
-        names_of(self.paths)
+        for name in names_of(self.paths):
+            for path in self.paths:
+                refuse_overwriting(Path(self.output) / f"{name}.pdb", path)
         self._require_free()
         return self._parts
 

@@ -15,14 +15,8 @@ from ..energy.result import ALL_TERMS
 from ..errors import InputError
 from ..results import Terms
 
-REASONS = (
-    "gradient",
-    "largest",
-    "energy",
-    "iterations",
-    "stuck",
-    "time",
-)  # in the order of opencl.interface.Stop, from 1
+# In the order of opencl.interface.Stop, from 1.
+REASONS = ("gradient", "largest", "energy", "iterations", "stuck", "time")
 CONVERGED = ("gradient", "largest", "energy")
 
 

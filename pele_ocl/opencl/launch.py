@@ -17,7 +17,7 @@ def set_arguments(device: Device, kernel_object: cl.Kernel, args: tuple[Argument
 
 
 class BoundLaunch:
-    """A kernel with its arguments set for good, its first two dimensions and its group; made by `Run.bind`.
+    """A kernel with its arguments set for good, its first two dimensions and its group; made by `Queue.bind`.
 
     kernel_object : its own as long as it lives; args : kept alive with it
     cost : pairs of one conformation that it takes; 0 if its time does not go by them

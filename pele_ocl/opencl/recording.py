@@ -95,9 +95,8 @@ class RecordingQueue(Queue):
     is_packed: ClassVar[bool] = True
 
     pieces: list[BufferPiece] = field(default_factory=list)
-    _uploaded: dict[int, BufferPiece] = field(
-        default_factory=dict
-    )  # by the number of the array, which its piece keeps alive
+    # By the number of the array, which its piece keeps alive.
+    _uploaded: dict[int, BufferPiece] = field(default_factory=dict)
 
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         array = np.ascontiguousarray(values, dtype or self.dtype)

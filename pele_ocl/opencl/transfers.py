@@ -148,10 +148,9 @@ class Transfers:
         The array must not be used after the block.
         """
         access: Any = cl.map_flags.READ | cl.map_flags.WRITE
+        command_queue, kind = self.command_queue, np.dtype(dtype)
         with device_errors(self.device):
-            array: NDArray[Any] = cl.enqueue_map_buffer(self.command_queue, buffer, access, 0, shape, np.dtype(dtype))[
-                0
-            ]
+            array: NDArray[Any] = cl.enqueue_map_buffer(command_queue, buffer, access, 0, shape, kind)[0]
         memory: Any = array.base
         try:
             yield array

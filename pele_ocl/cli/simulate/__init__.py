@@ -16,7 +16,7 @@ from ...formats.trajectory_files import TRAJECTORY_FORMATS
 from ...jobs import SimulateSpec
 from ...jobs.checks import Checks
 from ...solvent_model import SolventModel
-from ..cluster import cluster_options, cluster_options_of
+from ..cluster import cluster_options_of, place_options
 from ..command import EachOnce
 from ..minimize.restraints import RestraintOptions, restraint_options
 from ..minimize.targets import TARGET, expanded
@@ -101,7 +101,7 @@ __all__ = ["simulate"]
     help="Replicas of each structure that one device moves at a time, its part of the run; whole ladders. By default "
     "all, or an equal share for each of --workers.",
 )  # fmt: skip
-@cluster_options
+@place_options
 @partial(restraint_options, constraints=CONSTRAINTS)
 @pair_options
 @variant_option
@@ -146,8 +146,6 @@ def simulate(
         "variant": variant, "precision": precision, "device": device, "model": constants,
     }  # fmt: skip
     cluster = cluster_options_of(click.get_current_context())
-    if cluster.shard is not None:
-        raise click.UsageError("--shard has no files to join here; give each task its own --first-replica and -o")
     spec = SimulateSpec(
         paths=paths, output=str(output), n_steps=n_steps, replicas=replicas, every=report_every, reading=read_atoms,
         options=options, held=held.referring(read_atoms).each, trajectory=form, by_temperature=of == "temperature",

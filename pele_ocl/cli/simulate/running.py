@@ -76,7 +76,8 @@ def run(spec: SimulateSpec, place: Place) -> SimulationOutcome:
         _tell(outcome.shared["notes"])
     else:
         with Pace(spec.n_steps) as pace:
-            outcome = SimulationOutcome.of([replace(spec, watch=pace.watch).compute(part) for part in parts], None)
+            watched = replace(spec, watch=pace.watch)
+            outcome = SimulationOutcome.of([watched.compute(part) for part in parts], None)
     spec.join()
     return outcome
 

@@ -458,7 +458,7 @@ class _Reader:
         return found
 
     def _changed(self, block: Block, task: SimulationTask) -> dict[str, dict[str, Any]]:
-        """Read new values, by fields of Task, then by setting."""
+        """Read new values, by fields of SimulationTask, then by setting."""
         found: dict[str, dict[str, Any]] = {}
         for name in block.values:
             target = CHANGED.get(name)
