@@ -456,6 +456,21 @@ def test_reaction_of_the_nonlinear_equation_differs_as_the_whole_energy_does():
     assert changes[0] == pytest.approx(changes[1], rel=0.02)
 
 
+@pytest.mark.parametrize(("charges", "ion_radius"), [("spl4", 2.0), ("spl2", 0.0)])
+def test_reaction_of_charges_spread_to_where_ions_are(charges, ion_radius):
+    """Ions are kept from nodes that have a part of a charge, because they would meet the reaction alone."""
+    atoms = Atoms([[0.1, 0.2, 0.3]], [1.0], gb_radii=[1.2])
+    grid = grid_at([0, 0, 0], 1.0, [21] * 3)
+    pure, linear, nonlinear = (
+        PoissonBoltzmann(atoms, replace(model, charges=charges), grids=grid).solve(keep_map=False, grid_error=False)
+        for ions in [(PBIon(1, 0.15, ion_radius), PBIon(-1, 0.15, ion_radius))]
+        for model in (PBModel(), PBModel(ions=ions), PBModel(ions=ions, equation="nonlinear"))
+    )
+    salt = linear.energy - pure.energy  # Debye and Hueckel's kappa / (1 + kappa a) gives -0.19 and -0.23
+    assert -0.35 < salt < -0.15
+    assert nonlinear.energy - pure.energy == pytest.approx(salt, rel=0.2)
+
+
 def ubiquitin() -> Atoms:
     return pele_ocl.read(Path(__file__).parents[1] / "data" / "structures" / "ubiquitin.pdb")
 
