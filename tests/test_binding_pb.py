@@ -176,7 +176,7 @@ def test_no_nonpolar_term_with_inp_0_and_defaults_of_mmpbsa(folder: Path) -> Non
     assert "inp=1 (surface areas) stands in for MMPBSA.py's default" in done.output
     done = call(folder, PB.replace("inp=1, radiopt=0", "inp=0"), *parts(folder))  # radiopt is 1 there
     assert done.exit_code == 1
-    assert "MET1:N has the type T6, of which Tan and Luo have no radius; take the topology's radii" in done.output
+    assert "MET1:N has the type T6, without a radius of Tan and Luo; take the topology's radii" in done.output
     done = call(folder, PB.replace("inp=1,", "inp=0,"), *parts(folder))
     assert done.exit_code == 0, done.output
     assert ("complex", "ENPOLAR") not in rows_of((folder / "o.dat").read_text())

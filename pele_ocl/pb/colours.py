@@ -76,7 +76,8 @@ class Colours:
     def index(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
         """Find the places of nodes, (..., 3) i, j, k, in an array by colours."""
         i, j, k = (nodes[..., a] for a in range(3))
-        return ((i + j + k) & 1) * self.half + (k * self.shape[1] + j) * self.row + i // 2
+        places: NDArray[np.integer] = ((i + j + k) & 1) * self.half + (k * self.shape[1] + j) * self.row + i // 2
+        return places
 
     def halved(self, first: int) -> Colours:
         """Take every other node as a grid, which begins at `first` in its arrays."""
