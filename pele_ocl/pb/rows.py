@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SOLVER = "mgcg"  # that does rows
 MOST_NODES = 1 << 26  # of the rows together: larger launches gain nothing
-BYTES = 128  # that a node of a row needs at most, together with its equation
+BYTES = 160  # that a node of a row needs at most, together with its equation
 MEMORY_SHARE = 2  # part of a device's memory that rows take at most
 
 
