@@ -456,6 +456,21 @@ def test_reaction_of_the_nonlinear_equation_differs_as_the_whole_energy_does():
     assert changes[0] == pytest.approx(changes[1], rel=0.02)
 
 
+@pytest.mark.parametrize(("charges", "ion_radius"), [("spl4", 2.0), ("spl2", 0.0)])
+def test_reaction_of_charges_spread_to_where_ions_are(charges, ion_radius):
+    """Ions are kept from nodes that have a part of a charge, because they would meet the reaction alone."""
+    atoms = Atoms([[0.1, 0.2, 0.3]], [1.0], gb_radii=[1.2])
+    grid = grid_at([0, 0, 0], 1.0, [21] * 3)
+    pure, linear, nonlinear = (
+        PoissonBoltzmann(atoms, replace(model, charges=charges), grids=grid).solve(keep_map=False, grid_error=False)
+        for ions in [(PBIon(1, 0.15, ion_radius), PBIon(-1, 0.15, ion_radius))]
+        for model in (PBModel(), PBModel(ions=ions), PBModel(ions=ions, equation="nonlinear"))
+    )
+    salt = linear.energy - pure.energy  # Debye and Hueckel's kappa / (1 + kappa a) gives -0.19 and -0.23
+    assert -0.35 < salt < -0.15
+    assert nonlinear.energy - pure.energy == pytest.approx(salt, rel=0.2)
+
+
 def ubiquitin() -> Atoms:
     return pele_ocl.read(Path(__file__).parents[1] / "data" / "structures" / "ubiquitin.pdb")
 
@@ -608,8 +623,23 @@ def test_a_conformation_has_the_same_bits_alone_and_in_company(surface, reaction
     assert itself.solve(keep_map=False, grid_error=False).energy_kt == alone[2].energy_kt
 
 
+@pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
+def test_charge_states_in_company(monkeypatch):
+    """Two states are rows of one geometry, one of them without a charge; the third takes what they kept."""
+    atoms = random_molecule()
+    states = np.array([atoms.charges, 0 * atoms.charges, np.roll(atoms.charges, 1)])
+    run = PoissonBoltzmann(atoms, PBModel(ions=SALT, surface="mol"), spacing=1.0)
+    alone = run.solve_states(states)
+    monkeypatch.setattr("pele_ocl.pb.plan.rows_at_once", lambda device, n_nodes: 2)
+    together = run.solve_states(states)
+    assert [each.energy_kt for each in together] == [each.energy_kt for each in alone]
+    assert [each.iterations for each in together] == [each.iterations for each in alone]
+    assert alone[0].energy_kt != alone[2].energy_kt
+    assert alone[1].energy_kt == 0
+
+
 def test_focused_grids_in_company():
-    """A border of a row has the values of that row's coarser grid; charge states share launches, too."""
+    """A border of a row has the values of that row's coarser grid."""
     atoms, grids = random_molecule(), (grid_at([0] * 3, 1.5, [25] * 3), grid_at([0] * 3, 0.75, [25] * 3))
     run = PoissonBoltzmann(atoms, PBModel(surface="mol"), grids=grids, reaction=False)
     frames = np.array([atoms.positions, 0.9 * atoms.positions])

@@ -73,6 +73,12 @@ class Colours:
         found[..., 1::2] = np.where(odd, red, black)
         return np.ascontiguousarray(found[..., :nx])
 
+    def index(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Find the places of nodes, (..., 3) i, j, k, in an array by colours."""
+        i, j, k = (nodes[..., a] for a in range(3))
+        places: NDArray[np.integer] = ((i + j + k) & 1) * self.half + (k * self.shape[1] + j) * self.row + i // 2
+        return places
+
     def halved(self, first: int) -> Colours:
         """Take every other node as a grid, which begins at `first` in its arrays."""
         nx, ny, nz = ((n - 1) // 2 + 1 for n in self.shape)

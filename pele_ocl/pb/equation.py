@@ -115,12 +115,10 @@ class WeightedPotentials:
     def __init__(self, equation: Equation, nodes: NDArray[np.integer], weights: Floats) -> None:
         launching, colours = equation.launching, equation.colours
         queue, (count, each) = launching.queue, weights.shape
-        i, j, k = (nodes[..., a] for a in range(3))
-        index = ((i + j + k) & 1) * colours.half + (k * colours.shape[1] + j) * colours.row + i // 2
         self._found, self._count, self._launching = queue.empty(count, launching.wide), count, launching
         self._launch = launching.over_list(
             "pb/weights.cl", "sum_weighted", max(count, 1), equation.macros(True), n_atoms=count, n_nodes=each,
-            nodes=queue.upload(index, np.uint32), weights=queue.upload(weights, launching.wide),
+            nodes=queue.upload(colours.index(nodes), np.uint32), weights=queue.upload(weights, launching.wide),
             potential=equation.potential, found=self._found,
         )  # fmt: skip
 

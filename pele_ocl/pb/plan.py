@@ -303,11 +303,6 @@ class PoissonBoltzmann:
         """Solve a problem, by default in a queue of its own. geometry : of other charges"""
         return solve_grids(geometry or self._geometry(), problem, self._choice, seconds, keep)
 
-    def _safety(self, grid: Grid) -> int:
-        """Factor of the change that twice the spacing makes, for an upper estimate of the error."""
-        is_coarse = (grid.spacing > COARSE + SMALL).any()
-        return SAFETY_IF_COARSE if is_coarse else SAFETY[self.model.surface]
-
     def _errors(
         self, problem: PBProblem, solved: Solution, with_grid: bool, extrapolate: bool, shifts: int, seed: int,
         tell: Progress, steps: int,
@@ -327,7 +322,7 @@ class PoissonBoltzmann:
         fine = solved.energy * unit
         if with_grid:
             coarse = energy_on(_coarser(problem.grids, 2))
-            errors = replace(errors, grid=self._safety(problem.grids[-1]) * abs(fine - coarse))
+            errors = replace(errors, grid=safety_of(self.model.surface, problem.grids[-1]) * abs(fine - coarse))
             if extrapolate:
                 share = 1 / (2 ** ORDERS[self.model.surface] - 1)
                 extrapolated = fine + share * (fine - coarse)
@@ -339,6 +334,11 @@ class PoissonBoltzmann:
             spread = float(np.std(energies, ddof=1)) / shifts**0.5 if shifts > 1 else None
             errors = replace(errors, shifted=float(np.mean(energies)), shifts=spread)
         return errors
+
+
+def safety_of(surface: str, grid: Grid) -> int:
+    """Factor of the change that twice the spacing of a grid makes, for an upper estimate of the error."""
+    return SAFETY_IF_COARSE if (grid.spacing > COARSE + SMALL).any() else SAFETY[surface]
 
 
 def _moved(grid: Grid, share: Floats) -> Grid:

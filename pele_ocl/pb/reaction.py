@@ -49,7 +49,7 @@ class SingularPart:
         solute, model, queue = problem.solute, problem.model, launching.queue
         colours = coefficients.colours
         self._launching, self._colours = launching, colours
-        self._macros = coefficients.macros
+        self._coefficients, self._macros = coefficients, coefficients.macros
         self._edges = coefficients.wide_arguments | {"solutes": queue.upload(coefficients.solutes, launching.wide)}
         self.region = queue.zeros(colours.size, np.uint8)
         launching.over_nodes(
@@ -76,13 +76,21 @@ class SingularPart:
             add_at(self._launching, self._colours, self._macros, nodes, values, array)
 
     def _include(self, around: NodeWeights) -> None:
-        """Let the region have the nodes around atoms, whatever their edges."""
-        queue, colours = self._launching.queue, self._colours
-        values = queue.download(self.region, colours.size, np.uint8)
+        """Let the region have the nodes that charges are spread on, whatever their edges, and keep ions from them.
+
+        Else ions there would meet the reaction alone.
+        """
+        queue, colours, accesses = self._launching.queue, self._colours, self._coefficients.accesses
         inner = ((around.nodes > 0) & (around.nodes < np.array(colours.shape) - 1)).all(axis=-1)
-        i, j, k = around.nodes[inner & (around.weights != 0)].T
-        values[((i + j + k) & 1) * colours.half + (k * colours.shape[1] + j) * colours.row + i // 2] = 1
+        places = colours.index(around.nodes[inner & (around.weights != 0)])
+        values = queue.download(self.region, colours.size, np.uint8)
+        values[places] = 1
         queue.write(self.region, values)
+        if self._coefficients.has_salt:
+            reached = queue.download(accesses, colours.size, accesses.dtype)
+            if reached[places].any():
+                reached[places] = 0
+                queue.write(accesses, reached)
 
     def _jumps(self) -> NDArray[np.integer]:
         queue, colours = self._launching.queue, self._colours

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SOLVER = "mgcg"  # that does rows
 MOST_NODES = 1 << 26  # of the rows together: larger launches gain nothing
-BYTES = 128  # that a node of a row needs at most, together with its equation
+BYTES = 160  # that a node of a row needs at most, together with its equation
 MEMORY_SHARE = 2  # part of a device's memory that rows take at most
 
 
@@ -127,15 +127,17 @@ def solve_rows(
 
     left = first = norms()
     while (is_going := left > tolerance * first).any():
-        for each, residual, start in zip(done, left, first, strict=True):
+        going = np.flatnonzero(is_going).tolist()
+        for number in going:
+            each = done[number]
             if each.corrections == MOST_CORRECTIONS or each.iterations >= most_iterations:
-                raise stopped(SOLVER, each, float(residual / start), tolerance)
+                raise stopped(SOLVER, each, float(left[number] / first[number]), tolerance)
         goals = np.where(is_going, np.maximum(REDUCTION * left, ENOUGH * tolerance * first), np.inf)
-        taken = solver.solve_rows(goals, most_iterations - max(each.iterations for each in done))
+        taken = solver.solve_rows(goals, most_iterations - max(done[number].iterations for number in going))
         found = norms()
         left = np.where(is_going, found, left)
         rows.give_back()
-        for number in np.flatnonzero(is_going).tolist():
+        for number in going:
             done[number].iterations += int(taken[number])
             done[number].corrections += 1
             done[number].residuals.append(float(left[number] / first[number]))

@@ -169,8 +169,9 @@ class ConjugateGradients(Solver):
 
         goals : (rows,); inf for rows that are to stay as they are
         """
+        squares = (goals**2).astype(self.vectors.launching.wide)  # as the device compares them
         self.clear_solution()
-        self.vectors.take_goals(goals**2)
+        self.vectors.take_goals(squares)
         taken = np.where(np.isinf(goals), 0, most)
         is_going = ~np.isinf(goals)
         for launch in self.begin:
@@ -179,7 +180,7 @@ class ConjugateGradients(Solver):
             for launch in self.iteration:
                 launch()
             if count % self.looks == 0 or count == most:
-                has_come = is_going & (self.vectors.squares() <= goals**2)
+                has_come = is_going & (self.vectors.squares() <= squares)
                 taken[has_come] = count
                 is_going &= ~has_come
                 if not is_going.any():

@@ -38,7 +38,7 @@ from pele_ocl.inputfile import read_file
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.pb import SOLVERS, PBResult, centre_of, grid_at, levels
 from pele_ocl.pb.apbs import read_apbs
-from pele_ocl.pb.plan import COARSE, SAFETY, SAFETY_IF_COARSE
+from pele_ocl.pb.plan import safety_of
 
 SALT = (PBIon(1, 0.15), PBIon(-1, 0.15))
 RESIDUALS = tuple(10.0**-k for k in range(1, 7))
@@ -151,11 +151,11 @@ def fasciculin(device: Device, spacings: list[float]) -> None:
         run = PoissonBoltzmann(atoms, grids=grid_at(centre_of(atoms), spacing, shape), device=device)
         result, most = solved_in_bytes(run, device)
         if before is not None:
-            safety = SAFETY["edges"] if spacing <= COARSE else SAFETY_IF_COARSE
+            told = safety_of("edges", run.grids[0]) * abs(result.energy - before)
             row(
                 f"{spacing:g}", " x ".join(map(str, shape)), f"{result.energy:.2f}",
                 f"{abs(result.energy + 461.5):.2f} ({100 * abs(result.energy / 461.5 + 1):.2f} %)",
-                f"{safety * abs(result.energy - before):.2f}", result.iterations, f"{most / np.prod(shape):.1f}",
+                f"{told:.2f}", result.iterations, f"{most / np.prod(shape):.1f}",
             )  # fmt: skip
         before = result.energy
 

@@ -19,7 +19,7 @@ import numpy as np
 import pele_ocl
 from pele_ocl import Atoms, Grid, PBIon, PBModel, PoissonBoltzmann
 from pele_ocl.bench.systems import SYSTEMS, load
-from pele_ocl.pb.plan import COARSE, SAFETY, SAFETY_IF_COARSE
+from pele_ocl.pb.plan import safety_of
 
 APBS = shutil.which("apbs")
 EXAMPLES = Path(APBS).parent.parent / "share" / "apbs" / "examples" if APBS else Path("none")
@@ -69,7 +69,7 @@ def print_row(name: str, n_atoms: int, energies: dict[str, float]) -> None:
     best, cells = limit(6, 4), []
     for surface, inverse in ROWS:
         found, coarse = energies[f"{surface} {inverse}"], energies[f"{surface} {inverse / 2:g}"]
-        safety = SAFETY[surface] if 1 / inverse <= COARSE else SAFETY_IF_COARSE
+        safety = safety_of(surface, Grid([0, 0, 0], 1 / inverse, [5, 5, 5]))
         cells.append(f"{abs(found - best):.2f} ({safety * abs(found - coarse):.1f})")
     print(f"| {name} | {n_atoms:,} | {best:.2f} ± {abs(best - limit(4, 2)):.2f} | {' | '.join(cells)} |", flush=True)
 
