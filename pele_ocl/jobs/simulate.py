@@ -108,8 +108,8 @@ class SimulateSpec(Spec[range]):
     def items(self) -> list[range]:
         """Divide the replicas into parts.
 
-        Raises InputError for parts of no whole ladders, and for a folder that holds a run of other parts; FormatError
-        for one that holds a run which is not to go on, or a structure that would be written over.
+        Raises InputError for parts of no whole ladders, and for a folder that holds a run of other parts. FormatError
+        is for a run there that is not to go on, and for an input that would be written over.
         """
         if self.together is not None and self.together % self.n_rungs:
             raise InputError(
