@@ -109,7 +109,7 @@ class SimulateSpec(Spec[range]):
         """Divide the replicas into parts.
 
         Raises InputError for parts of no whole ladders, and for a folder that holds a run of other parts. FormatError
-        is for a run there that is not to go on, and for an input that would be written over.
+        is for a run there that must not go on, and for inputs that would be overwritten.
         """
         if self.together is not None and self.together % self.n_rungs:
             raise InputError(
