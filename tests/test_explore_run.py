@@ -30,7 +30,7 @@ from pele_ocl.errors import FormatError, InputError
 from pele_ocl.explore import PelePdb, numbered, report_head, report_row
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs import Exploration, Shard, Steps, ends_of, said_of, task_seed
+from pele_ocl.jobs import Exploration, Shard, Steps, ends_of, explore_files, said_of, task_seed
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -312,6 +312,16 @@ def test_inputs_are_neither_written_over_nor_removed(tmp_path):
     with pytest.raises(FormatError, match=r"final_2.pdb: the same file as the input"):
         next(exploration(control, folder, 1, complexes=[source]).run())
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_two_processes_remove_what_an_earlier_run_left(tmp_path, monkeypatch):
+    """The other one is first: the journal that was found there is gone when it is read."""
+    control, folder = write_run(tmp_path), tmp_path / "out"
+    list(exploration(control, folder, 2, steps=0).run())
+    own = explore_files.read_journal
+    monkeypatch.setattr(explore_files, "read_journal", lambda path: path.unlink() or own(path))
+    list(exploration(control, folder, 2, steps=0, part=Shard(1, 2)).run())
+    assert not (folder / "explore.jsonl").exists()
 
 
 # Several processes

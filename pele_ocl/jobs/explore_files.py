@@ -160,7 +160,7 @@ def remove_others(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) 
     for path, part in files.journals().items():
         try:
             n_earlier = max(n_earlier, int(read_journal(path).settings["explorers"]))
-        except (FormatError, KeyError, ValueError):  # nothing of ours
+        except (FormatError, FileNotFoundError, KeyError, ValueError):  # not ours, or another process removed it
             continue
         if part.count != files.part.count:
             parts[path] = part

@@ -83,7 +83,7 @@ class SimulateSpec(Spec[range]):
         if path not in self._read:
             source = read_file(path)
             atoms = self.reading.chosen(source)[0]
-            require(of_structure(atoms, "noted"), self.strict, path)
+            require(of_structure(atoms, "noted"), self.strict)
             self._read[path] = source, atoms
         return self._read[path]
 
@@ -108,8 +108,8 @@ class SimulateSpec(Spec[range]):
     def items(self) -> list[range]:
         """Divide the replicas into parts.
 
-        Raises InputError for parts of no whole ladders, and for a folder that holds a run of other parts; FormatError
-        for one with a run that is not to go on, or a structure that would be written over.
+        Raises InputError for parts of no whole ladders, and for a folder that holds a run of other parts. FormatError
+        is for a run there that must not go on, and for inputs that would be overwritten.
         """
         if self.together is not None and self.together % self.n_rungs:
             raise InputError(
