@@ -20,6 +20,8 @@ from ..units import COULOMB_KCAL_A
 SEED = 1
 DENSITY = 0.1  # atoms in a cubic Angstrom, as in a protein
 LARGE = 1009  # atoms
+FEW = 37  # atoms, that one work-group has room for
+MOST_SIMULATED = 257  # atoms that meet each other
 MANY_PAIRS = 100_003
 MANY = 4_000_037  # numbers
 FACTOR = 1 - 1 / 78.5
@@ -67,7 +69,12 @@ def _single(values: Floats) -> Floats:
 
 def _sizes(group: int) -> list[int]:
     """Sizes that kernels fail at: one, next to a group's, primes."""
-    return sorted({1, 2, group - 1, group, group + 1, 37, 101, 257, LARGE} - {0})
+    return sorted({1, 2, group - 1, group, group + 1, FEW, 101, 257, LARGE} - {0})
+
+
+def _is_simulated(n: int, group: int) -> bool:
+    """Tell if molecules of n atoms are simulated: few, and more than a group, so that a loop over tiles turns twice."""
+    return n in (FEW, group + 1) and n <= MOST_SIMULATED
 
 
 def _atoms(n: int, least: float = 1.2) -> Floats:
@@ -169,6 +176,7 @@ def potmap_cases(group: int) -> Sequence[Case]:
     return [
         case((1, 1, 1), 1), case((2, 3, 4), 2), case((17, 5, 3), 13, simulated=True), case((5, 17, 3), 37),
         case((16, 8, 4), group), case((13, 11, 7), group + 1), case((7, 6, 5), 5, uncharged=True),
+        case((3, 3, 2), group + 1, simulated=True),  # a loop over tiles of atoms turns twice
         case((35, 17, 7), 131), case((131, 3, 2), 3),  # several groups along x, even with eight points an item
     ]  # fmt: skip
 
@@ -211,9 +219,10 @@ def born_cases(group: int) -> Sequence[Case]:
         values = dict(n_atoms=n, atoms=np.column_stack([positions, rho]), scaled=scaled)
         title = f"{n:,} atom{'s' * (n > 1)}{name}"
         scale = np.abs(terms).sum(1) + 0.1
-        return Case(title, values, terms.sum(1), scale, slips, is_simulated=n == min(group + 1, 37))
+        return Case(title, values, terms.sum(1), scale, slips, is_simulated=_is_simulated(n, group))
 
-    return [*map(case, _sizes(group)), case(13, name=", one within the sphere of another")]
+    *small, large = map(case, _sizes(group))
+    return [*small, case(13, name=", one within the sphere of another"), large]
 
 
 @cache
@@ -240,9 +249,10 @@ def solvent_cases(group: int) -> Sequence[Case]:
         values = dict(n_atoms=n, factor=factor, atoms=np.column_stack([positions, charges]), radii=radii)
         name = f"{n:,} atom{'s' * (n > 1)}{', charges all zero' * uncharged}"
         scale = np.ones(n) if uncharged else np.abs(terms).sum(1)
-        return Case(name, values, terms.sum(1), scale, slips, is_simulated=n == min(group + 1, 37))
+        return Case(name, values, terms.sum(1), scale, slips, is_simulated=_is_simulated(n, group))
 
-    return [*map(case, _sizes(group)), case(13, uncharged=True)]
+    *small, large = map(case, _sizes(group))
+    return [*small, case(13, uncharged=True), large]
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ def in_this_process(request: dict[str, Any], device: Device) -> CheckResult:
         return CheckResult(quantity.name, found.kernel, str(device), found.precision, (lacks,))
     launch = _launch(request, quantity, found.group)
     runner = Runner(device, found, quantity, launch, is_guarded=not is_simulated)
-    cases = quantity.cases(launch.size)
+    cases = quantity.cases(launch.items_per_group)
     if is_simulated:
         for case in cases:
             if case.is_simulated:

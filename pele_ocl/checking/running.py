@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,11 @@ class Launch:
     def fitted(self, n_axes: int) -> tuple[int, ...]:
         """Work-items of a group along so many axes."""
         return tuple([*self.group, 1, 1][:n_axes])
+
+    @property
+    def items_per_group(self) -> int:
+        """Work-items of a group along all axes."""
+        return math.prod(self.group)
 
     @property
     def size(self) -> int:
