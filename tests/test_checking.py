@@ -176,9 +176,26 @@ Uninitialized value written to local memory address 0x1000000000000
 
 
 def test_reports_of_the_simulator_are_read_without_consequences():
-    (finding,) = findings_of(REPORT)
+    (finding,) = findings_of(REPORT, "")
     assert (finding.kind, finding.line) == ("barrier", 20)
     assert "with line 23" in finding.sentence
+    assert "missing between the two lines: " in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("source", "where"),
+    [
+        (20 * "\n" + "barrier(CLK_LOCAL_MEM_FENCE);", "on the way from line 23 round the loop to line 20"),
+        (19 * "\n" + "part[l] = sum; barrier(CLK_LOCAL_MEM_FENCE);", "on the way from line 23 round the loop"),
+        (20 * "\n" + "// barrier(CLK_LOCAL_MEM_FENCE);", "between the two lines"),
+        (20 * "\n" + "barrier(CLK_GLOBAL_MEM_FENCE);", "between the two lines"),
+        ("barrier(CLK_LOCAL_MEM_FENCE);" + 23 * "\n" + "barrier(CLK_LOCAL_MEM_FENCE);", "between the two lines"),
+    ],
+    ids=["between", "same-line", "comment", "global", "outside"],
+)
+def test_where_a_barrier_is_missing_depends_on_what_is_there(source, where):
+    (finding,) = findings_of(REPORT, source)
+    assert f"a barrier is missing {where}" in finding.sentence
 
 
 def test_arguments_are_checked():

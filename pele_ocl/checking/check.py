@@ -101,7 +101,7 @@ def check_kernel(
         if watched is None:
             return result
         _output(watched)
-        more = findings_of(log.read_text() if log.exists() else "")
+        more = findings_of(log.read_text() if log.exists() else "", request["source"])
     if {each.kind for each in result.findings} & {"compile", "signature"}:
         more = []
     return replace(result, findings=_together(more, result.findings), simulator=simulator())

@@ -6,7 +6,7 @@ import importlib.util
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .findings import Finding
 
@@ -16,7 +16,10 @@ BEYOND = {  # what an access does, and its usual cause
     "read": ("reads", "does a loop run while the index < the number, and does every work-item beyond the last return?"),
     "write": ("writes", "is the index right? work-items beyond the last element do nothing, by `if (i >= n) return;`"),
 }
-LINE = re.compile(r"At line (\d+)")
+PLACE = re.compile(r"At line (\d+) \(column (\d+)\)")
+BARRIER = re.compile(r"\bbarrier\s*\([^)]*LOCAL")
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+Place = tuple[int, int]  # line and column
 
 
 def simulator() -> str | None:
@@ -36,10 +39,10 @@ def simulated(command: list[str], log: str) -> tuple[list[str], dict[str, str]]:
     return command, environment | asked | {"OCLGRIND_LOG": log}
 
 
-def findings_of(report: str) -> list[Finding]:
-    """Read a report: each fault once, with its line. A fault's consequences are left out."""
+def findings_of(report: str, source: str) -> list[Finding]:
+    """Read a report on a source: each fault once, with its line. A fault's consequences are left out."""
     first: dict[tuple[str, int | None], Finding] = {}
-    for each in _findings(report):
+    for each in _findings(report, _barriers(source)):
         first.setdefault((each.kind, each.line), each)
     kinds = {kind for kind, _ in first}
     follows = {"uninitialised"} if kinds & {"barrier", "divergence", "out-of-bounds"} else set()
@@ -47,12 +50,20 @@ def findings_of(report: str) -> list[Finding]:
     return [each for each in first.values() if each.kind not in follows]
 
 
-def _findings(report: str) -> Iterator[Finding]:
+def _barriers(source: str) -> list[Place]:
+    """Find the barriers for local memory."""
+    code = COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+    starts = [found.start() for found in BARRIER.finditer(code)]
+    return [(code.count("\n", 0, start) + 1, start - code.rfind("\n", 0, start)) for start in starts]
+
+
+def _findings(report: str, barriers: Sequence[Place]) -> Iterator[Finding]:
     for block in re.split(r"\n\s*\n(?=\S)", "\n\n" + report):
-        head, lines = block.strip().split("\n")[0], sorted({int(line) for line in LINE.findall(block)})
-        line, other = (lines[0] if lines else None), (f", with line {lines[1]}" if len(lines) > 1 else "")
+        head = block.strip().split("\n")[0]
+        places = sorted({(int(line), int(column)) for line, column in PLACE.findall(block)})
+        line = places[0][0] if places else None
         if race := re.match(r"(\S+) data race at (\w+) memory", head):
-            yield _race(race[1].lower(), race[2], line, other)
+            yield _race(race[1].lower(), race[2], places, barriers)
         elif access := re.match(r"Invalid (read|write) of size \d+ at (\w+) memory", head):
             verb, hint = BEYOND[access[1]]
             yield Finding("out-of-bounds", f"it {verb} outside an array in {access[2]} memory: {hint}", line)
@@ -66,12 +77,17 @@ def _findings(report: str) -> Iterator[Finding]:
             )
 
 
-def _race(kind: str, memory: str, line: int | None, other: str) -> Finding:
+def _race(kind: str, memory: str, places: Sequence[Place], barriers: Sequence[Place]) -> Finding:
     """Describe a race: in local memory a barrier is missing, in global memory two work-items own one element."""
+    line, last = (places[0][0], places[-1][0]) if places else (None, None)
+    other = "" if line == last else f", with line {last}"
     if memory == "local":
-        between = "between the two lines" if other else "before this line, or at the end of its loop"
-        sentence = f"work-items of a group share local memory here{other}, and a barrier is missing {between}: "
-        return Finding("barrier", sentence + "barrier(CLK_LOCAL_MEM_FENCE)", line)
+        sentence = f"work-items of a group share local memory here{other}, and a barrier is missing "
+        if places and any(places[0] < barrier < places[-1] for barrier in barriers):
+            sentence += f"on the way from line {last} round the loop to line {line}, at the end of the loop"
+        else:
+            sentence += "between the two lines" if other else "before this line, or at the end of its loop"
+        return Finding("barrier", sentence + ": barrier(CLK_LOCAL_MEM_FENCE)", line)
     both = "write" if kind.startswith("write-write") else "write and read"
     sentence = f"two work-items {both} one element of {memory} memory at a time{other}, a race: "
     return Finding("race", sentence + "let one work-item own each element, or add atomically", line)
