@@ -95,9 +95,10 @@ def test_wrong_kernels_are_found_and_named(example):
 @needs_simulator
 @pytest.mark.parametrize("example", WATCHED)
 def test_the_simulator_finds_lines(example):
-    result = check_kernel(example.source, example.quantity, launch=example.launch, device=DEVICE.index, timing=False)
+    result = check_kernel(example.source, example.quantity, launch=example.launch, device=DEVICE.index)
     assert (example.kind, example.line) in {(each.kind, each.line) for each in result.findings}
     assert result.simulator
+    assert not result.rungs
 
 
 @needs_simulator
@@ -114,6 +115,41 @@ def test_a_kernel_that_crashes_harms_nobody(example, monkeypatch):
     monkeypatch.setattr("pele_ocl.checking.check.simulator", lambda: None)
     result = check_kernel(example.source, example.quantity, launch=example.launch, device=DEVICE.index)
     assert [each.kind for each in result.findings] == ["crash"]
+
+
+TWICE_AND_FAR_AWAY = """
+kernel void one(const int n, global const float *values, global float *sums)
+{
+    float sum = 0;
+    for (int k = 0; k < n; ++k) sum += 2 * values[k];
+    sums[n > 1000000 ? 1000000000 : 0] = sum;
+}
+"""
+
+
+def test_small_sizes_are_told_if_a_large_one_crashes(monkeypatch):
+    monkeypatch.setattr("pele_ocl.checking.check.simulator", lambda: None)
+    result = check_kernel(TWICE_AND_FAR_AWAY, "sum", launch="one", device=DEVICE.index)
+    assert {each.kind for each in result.findings} == {"factor", "crash"}
+    assert [case.name for case in result.cases][:2] == ["1 value", "2 values"]
+    assert not any(case.is_right for case in result.cases)
+
+
+def test_a_kernel_that_does_not_end_is_told_so(monkeypatch):
+    monkeypatch.setattr("pele_ocl.checking.check.simulator", lambda: None)
+    monkeypatch.setattr("pele_ocl.checking.check.MOST_SECONDS", 0.0)
+    result = check_kernel(TWICE_AND_FAR_AWAY, "sum", launch="one", device=DEVICE.index)
+    (finding,) = result.findings
+    assert "a loop without end, or a barrier that not all come to, or far too much work" in finding.sentence
+
+
+@pytest.mark.parametrize("name", ["map_misspelt", "map_other_argument"])
+def test_nothing_looked_for_races_in_a_kernel_that_cannot_be_run(name):
+    path = KERNELS / "wrong" / f"{name}.cl"
+    done = CliRunner().invoke(main, ["check", str(path), "--as", "potmap", "--device", str(DEVICE.index)])
+    assert done.exit_code == 1
+    assert "Wrong:" in done.output
+    assert "races" not in done.output
 
 
 def test_a_right_kernel_stands_on_the_ladder(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Process that checks one kernel: its request comes as JSON, its result goes out as JSON."""
+"""Process that checks one kernel: its request comes as JSON, its results go out as JSON."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import sys
 
 from ..errors import PeleError
 from ..opencl import get_device
-from .check import in_this_process
+from .check import DONE, step_by_step
 
 if __name__ == "__main__":
     try:
-        answer = in_this_process(json.load(sys.stdin), get_device(int(sys.argv[1]) if sys.argv[1:] else None)).as_dict()
+        device = get_device(int(sys.argv[1]) if sys.argv[1:] else None)
+        for result in step_by_step(json.load(sys.stdin), device):
+            print(json.dumps(result.as_dict()), flush=True)
     except PeleError as error:
-        answer = {"error": str(error)}
-    print(json.dumps(answer))
+        print(json.dumps({"error": str(error)}))
+    print(DONE, flush=True)

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from .running import Launch, Runner
 from .simulator import findings_of, simulated, simulator
 from .timing import timed
 
+DONE = "done"  # last line of a process that the kernel did not end
 MOST_SECONDS = 120.0
 MOST_ITEMS = 4096
 # Work-items of a group along each axis: of points more than one along each, so that every axis needs its own guard.
@@ -31,14 +32,22 @@ POINTS_PER_ITEM = r"\bPOINTS *= *(\d+)"  # as a kernel's `enum { POINTS = 4 };` 
 
 
 def in_this_process(request: dict[str, Any], device: Device) -> CheckResult:
-    """Check a kernel here; request : of `check_kernel`, as JSON has it, with `is_simulated`."""
+    """Check a kernel here, or time it; request : of `check_kernel`, as JSON has it, with `is_simulated`."""
+    *_, result = step_by_step(request, device)
+    return result
+
+
+def step_by_step(request: dict[str, Any], device: Device) -> Iterator[CheckResult]:
+    """Yield what is known after each size, small ones first, so that it is not lost if a large one never ends."""
     quantity, is_simulated = QUANTITIES[request["quantity"]], request["is_simulated"]
     found, findings = compiled(request["source"], quantity, device, request["kernel"])
     if found is None:
-        return CheckResult(quantity.name, request["kernel"], str(device), None, tuple(findings))
+        yield CheckResult(quantity.name, request["kernel"], str(device), None, tuple(findings))
+        return
+    result = CheckResult(quantity.name, found.kernel, str(device), found.precision, ())
     if found.precision == "float64" and not device.has_float64:
-        lacks = Finding("compile", f"{device} has no double; use float")
-        return CheckResult(quantity.name, found.kernel, str(device), found.precision, (lacks,))
+        yield replace(result, findings=(Finding("compile", f"{device} has no double; use float"),))
+        return
     launch = _launch(request, quantity, found.group)
     runner = Runner(device, found, quantity, launch, is_guarded=not is_simulated)
     cases = quantity.cases(launch.items_per_group)
@@ -46,10 +55,12 @@ def in_this_process(request: dict[str, Any], device: Device) -> CheckResult:
         for case in cases:
             if case.is_simulated:
                 runner.outcome(case)
-        return CheckResult(quantity.name, found.kernel, str(device), found.precision, ())
-    wrong, results = examined(runner, cases)
-    rungs = () if wrong or not request["is_timed"] else tuple(timed(runner, cases))
-    return CheckResult(quantity.name, found.kernel, str(device), found.precision, wrong, results, rungs)
+        yield result
+    elif request["is_timed"]:
+        yield replace(result, rungs=tuple(timed(runner, cases)))
+    else:
+        for wrong, results in examined(runner, cases):
+            yield replace(result, findings=wrong, cases=results)
 
 
 def _launch(request: dict[str, Any], quantity: Quantity, asked: tuple[int, ...] | None) -> Launch:
@@ -86,25 +97,28 @@ def check_kernel(
     if launch is not None:
         choice("launch", launch, QUANTITIES[quantity].launches)
     sizes = None if group is None else list(group) if isinstance(group, tuple | list) else [group]
+    flag("timing", timing)
     chosen = get_device(device)
     request = dict(
         source=text("source", source), quantity=quantity, kernel=None if kernel is None else text("kernel", kernel),
         launch=launch, group=None if sizes is None else [_items("group", each) for each in sizes],
         points_per_item=None if points_per_item is None else _items("points_per_item", points_per_item),
-        is_timed=flag("timing", timing),
+        is_timed=False, is_simulated=False,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "report"
-        plain = _started(request | {"is_simulated": False}, str(chosen.index), None)
+        plain = _started(request, str(chosen.index), None)
         watched = None if simulator() is None else _started(request | {"is_simulated": True}, None, str(log))
         result = _result(plain, request, str(chosen))
-        if watched is None:
-            return result
-        _output(watched)
-        more = findings_of(log.read_text() if log.exists() else "", request["source"])
-    if {each.kind for each in result.findings} & {"compile", "signature"}:
-        more = []
-    return replace(result, findings=_together(more, result.findings), simulator=simulator())
+        if watched is not None:
+            _output(watched)
+        if watched is not None and result.is_run:
+            more = findings_of(log.read_text() if log.exists() else "", request["source"])
+            result = replace(result, findings=_together(more, result.findings), simulator=simulator())
+    if not result.is_right or not timing:
+        return result
+    times = _result(_started(request | {"is_timed": True}, str(chosen.index), None), request, str(chosen))
+    return replace(result, findings=times.findings, rungs=times.rungs)
 
 
 def _items(name: str, value: object) -> int:
@@ -136,22 +150,25 @@ def _output(process: subprocess.Popen[str]) -> tuple[str, str, bool]:
 
 
 def _result(process: subprocess.Popen[str], request: dict[str, Any], device: str) -> CheckResult:
-    """Read the result of a process, or say that the kernel ended it."""
+    """Read the last result of a process, and say so if the kernel ended it."""
     output, complaints, in_time = _output(process)
-    try:
-        answer = json.loads(output.splitlines()[-1])
-    except (IndexError, ValueError):
-        reason = (
-            f"it does not end within {MOST_SECONDS:.0f} s: a loop without end, or a barrier that not all come to"
-            if not in_time
-            else "it ends the process that runs it: it reads or writes far outside its arrays"
-            if process.returncode < 0
-            else f"it cannot be run: {' '.join(complaints.split())[-300:]}"
-        )
-        return CheckResult(request["quantity"], request["kernel"], device, None, (Finding("crash", reason),))
-    if "error" in answer:
-        raise InputError(answer["error"])
-    return CheckResult.from_dict(answer)
+    lines = output.rpartition("\n")[0].splitlines()  # whole ones; a runtime may print others
+    answers = [json.loads(line) for line in lines if line.startswith("{")]
+    if answers and "error" in answers[-1]:
+        raise InputError(answers[-1]["error"])
+    unknown = CheckResult(request["quantity"], request["kernel"], device, None, ())
+    result = CheckResult.from_dict(answers[-1]) if answers else unknown
+    if DONE in lines:
+        return result
+    reason = (
+        f"it does not end within {MOST_SECONDS:.0f} s: a loop without end, or a barrier that not all come to, or far "
+        "too much work"
+        if not in_time
+        else "it ends the process that runs it: it reads or writes far outside its arrays"
+        if process.returncode < 0
+        else f"it cannot be run: {' '.join(complaints.split())[-300:]}"
+    )
+    return replace(result, findings=(*result.findings, Finding("crash", reason)))
 
 
 def _together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -161,4 +178,4 @@ def _together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tupl
     return merged([*simulated, *left])
 
 
-__all__ = ["CaseResult", "CheckResult", "Finding", "check_kernel", "in_this_process"]
+__all__ = ["CaseResult", "CheckResult", "Finding", "check_kernel", "in_this_process", "step_by_step"]

@@ -22,18 +22,25 @@ REPEATS = 2
 UNNAMED = ("wrong", "not-a-number")  # explanations that others are better than
 
 
-def examined(runner: Runner, cases: Sequence[Case]) -> tuple[tuple[Finding, ...], tuple[CaseResult, ...]]:
-    """Run a kernel on all cases: what is wrong, and how each went."""
+def examined(
+    runner: Runner, cases: Sequence[Case]
+) -> Iterator[tuple[tuple[Finding, ...], tuple[CaseResult, ...]]]:  # fmt: skip
+    """Run a kernel on all cases: after each, yield what is wrong so far, and how each went."""
     certain, likely, results = list[Finding](), dict[str, list[Finding]](), list[CaseResult]()
     for case in cases:
         faults, explanations, error = _of_case(runner, case)
         certain += faults
         likely |= {case.name: explanations} if explanations else {}
         results.append(CaseResult(case.name, not faults + explanations, error if np.isfinite(error) else None))
+        yield _chosen(certain, likely), tuple(results)
+
+
+def _chosen(certain: Sequence[Finding], likely: Mapping[str, Sequence[Finding]]) -> tuple[Finding, ...]:
+    """Choose what to tell: what is certain, and the fewest explanations."""
     if any(each.kind == "out-of-bounds" for each in certain):
         certain = [each for each in certain if each.kind != "race"]
     chosen = [each for each in _fewest(likely) if not certain or each.kind not in UNNAMED]
-    return merged([*certain, *chosen]), tuple(results)
+    return merged([*certain, *chosen])
 
 
 def _fewest(likely: Mapping[str, Sequence[Finding]]) -> Iterator[Finding]:

@@ -78,7 +78,7 @@ class CheckResult:
     findings : what is wrong, none if the kernel is right
     cases : the sizes that were tried
     rungs : times, the kernel's own first; none if it is wrong
-    simulator : what looked for races and invalid accesses; None if none is installed
+    simulator : what looked for races and invalid accesses; None if none is installed, or the kernel cannot be run
     """
 
     quantity: str
@@ -94,6 +94,11 @@ class CheckResult:
     def is_right(self) -> bool:
         """True if nothing was found."""
         return not self.findings
+
+    @property
+    def is_run(self) -> bool:
+        """True if the kernel compiles and its arguments fit, so that it was run."""
+        return not {each.kind for each in self.findings} & {"compile", "signature"}
 
     def as_dict(self) -> dict[str, Any]:
         """Give the result as JSON has it."""

@@ -92,9 +92,9 @@ def _lines(path: Path, result: CheckResult) -> list[str]:
         errors = [case.error for case in result.cases if case.error is not None]
         worst = f", worst relative error {max(errors):.1e}" if errors else ""
         lines.append(f"{right} of {len(result.cases)} sizes right{worst}")
-    if result.simulator is None:
+    if result.is_run and result.simulator is None:
         lines.append(f"no simulator looked for races and invalid accesses: {INSTALL}")
-    else:
+    elif result.is_run:
         lines.append(f"{result.simulator} looked for races, invalid accesses and values that were never set")
     lines += ["", "Wrong:" if result.findings else "Right."]
     lines += [f"  {finding}" for finding in result.findings]
