@@ -92,6 +92,26 @@ def test_wrong_kernels_are_found_and_named(example):
     assert example.line in (None, found[example.kind].line)
 
 
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("gradient_last_partner", "its last partner is left out"),
+        ("gradient_first_partner", "its first partner is left out"),
+    ],
+)
+def test_a_partner_left_out_is_told_in_all_sizes(name, sentence):
+    (finding,) = Example.of(KERNELS / "wrong" / f"{name}.cl").check().findings
+    assert sentence in finding.sentence
+    assert len(finding.cases) == 8
+
+
+@pytest.mark.parametrize("statement", ["", "energies[0] = 0;"])
+def test_zeros_are_not_said_to_be_unwritten(statement):
+    source = f"kernel void zero(global float *energies) {{ {statement} }}"
+    (finding,) = Example("zero", source, "pair-energy", None, None, None, False).check().findings
+    assert "`energies` stays zero: it is never written, or only with zeros" in finding.sentence
+
+
 @needs_simulator
 @pytest.mark.parametrize("example", WATCHED)
 def test_the_simulator_finds_lines(example):

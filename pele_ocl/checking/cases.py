@@ -257,13 +257,18 @@ def solvent_cases(group: int) -> Sequence[Case]:
 
 @dataclass(frozen=True, eq=False)
 class _List:
-    """Pairs of a case. pulls : (pairs, 3) gradient of each pair's first atom, kcal/mol/A"""
+    """Pairs of a case.
+
+    pulls : (pairs, 3) gradient of each pair's first atom, kcal/mol/A
+    partner_pulls : (2 pairs, 3) gradient of each atom by each of its partners, as `partners` lists them
+    """
 
     pairs: NDArray[np.int32]
     energies: Floats
     lennard_jones: Floats
     coulomb: Floats
     pulls: Floats
+    partner_pulls: Floats
     values: dict[str, Any]
     name: str
 
@@ -290,7 +295,8 @@ def _list(n_pairs: int, n_atoms: int, uncharged: bool = False, at_one_place: boo
     (lennard_jones, slopes), (coulomb, more) = pair_terms(atoms, *pairs.T)
     pulls = (slopes + more)[:, None] * (positions[pairs[:, 0]] - positions[pairs[:, 1]])
     both = np.concatenate([pairs, pairs[:, ::-1]])
-    both = both[np.lexsort((both[:, 1], both[:, 0]))]
+    order = np.lexsort((both[:, 1], both[:, 0]))
+    both, partner_pulls = both[order], np.concatenate([pulls, -pulls])[order]
     starts = np.searchsorted(both[:, 0], np.arange(n_atoms + 1)).astype(np.int32)
     values = dict(
         n_atoms=n_atoms, n_pairs=len(pairs), pairs=pairs, atoms=np.column_stack([positions, charges]), sigma=sigma,
@@ -298,7 +304,7 @@ def _list(n_pairs: int, n_atoms: int, uncharged: bool = False, at_one_place: boo
     )  # fmt: skip
     name = f"{len(pairs):,} pair{'s' * (len(pairs) > 1)} of {n_atoms} atoms{', charges all zero' * uncharged}"
     name += ", two atoms at one place, excluded" * at_one_place
-    return _List(pairs, lennard_jones + coulomb, lennard_jones, coulomb, pulls, values, name)
+    return _List(pairs, lennard_jones + coulomb, lennard_jones, coulomb, pulls, partner_pulls, values, name)
 
 
 @cache
@@ -345,6 +351,15 @@ def nonbond_cases(group: int) -> Sequence[Case]:
             yield Slip("formula", lacks, added(of.pulls, 0 * of.pulls))
             yield Slip("factor", "the gradient is twice what it should be: is each pair counted twice?", 2 * both)
             yield Slip("factor", "the gradient is half of what it should be", both / 2)
+            starts = of.values["starts"]
+            atoms = np.flatnonzero(np.diff(starts))  # that have partners
+            for index, sentence in (
+                (starts[1:] - 1, "ends one too early: its last partner is left out; it runs while k < starts[i + 1]"),
+                (starts[:-1], "begins one too late: its first partner is left out; it begins with k = starts[i]"),
+            ):
+                without = both.reshape(n, 3).copy()
+                without[atoms] -= of.partner_pulls[index[atoms]]
+                yield Slip("off-by-one", f"the loop over an atom's partners {sentence}", without.ravel())
 
         scale = added(np.abs(of.pulls), np.abs(of.pulls)) + 0.1
         return Case(

@@ -113,7 +113,7 @@ def check_kernel(
         if watched is not None:
             _output(watched)
         if watched is not None and result.is_run:
-            more = findings_of(log.read_text() if log.exists() else "", request["source"])
+            more = findings_of(log.read_text() if log.exists() else "", source)
             result = replace(result, findings=_together(more, result.findings), simulator=simulator())
     if not result.is_right or not timing:
         return result

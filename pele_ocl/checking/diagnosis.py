@@ -117,9 +117,9 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
             "precision", "digits are lost in one long sum in float: sum runs of some hundred terms, and these"
         )
     if not values.any():
-        yield Finding("not-written", f"`{runner.quantity.output}` stays zero: it is never written")
+        yield Finding("not-written", f"`{runner.quantity.output}` stays zero: it is never written, or only with zeros")
     if _is_last_group(wrong, runner) and not values[wrong].any():
-        yield Finding("partial-group", "the last work-group, which is not full, writes nothing")
+        yield Finding("partial-group", "the last work-group, which is not full, writes nothing, or only zeros")
     if _is_last_group(wrong, runner) and not wrong.all():
         yield Finding(
             "partial-group", f"the last {runner.quantity.element}s, of a work-group that is not full, are wrong"
@@ -132,7 +132,7 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
         why = "a division by a distance of zero, or a root of less than zero"
         yield Finding("not-a-number", f"{_named(broken, runner, case)}: infinite, or not a number: {why}")
     elif not values[wrong].any():
-        yield Finding("not-written", f"{where}: never written")
+        yield Finding("not-written", f"{where}: zero, never written or only with zeros")
     else:
         k = int(np.argmax(errors))
         worst = f"{_named([k], runner, case)} is {values[k]:.6g} in place of {case.exact[k]:.6g}"

@@ -15,7 +15,7 @@ KINDS = {
     "barrier": "a barrier is missing",
     "divergence": "some work-items of a group do not come to a barrier",
     "uninitialised": "a value is used before it is set",
-    "not-written": "elements of the output are never written",
+    "not-written": "elements of the output are never written, or only with zeros",
     "not-a-number": "results are infinite or no numbers",
     "writes-input": "an input is changed",
     "sign": "signs are wrong",
