@@ -31,6 +31,7 @@ from pele_ocl.explore import PelePdb, numbered, report_head, report_row
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.formats import model_numbers, read_structure
 from pele_ocl.jobs import Exploration, Shard, Steps, ends_of, said_of, task_seed
+from pele_ocl.jobs.explore import ExplorerGroup, ExploreWork
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -374,6 +375,23 @@ def test_seeds_of_the_clock_are_refused_to_parts(tmp_path):
     control = write_run(tmp_path, settings(RandomGenerator=None))
     with pytest.raises(InputError, match="names no seed, and processes need the same; give one, by --seed"):
         exploration(control, tmp_path / "out", part=Shard(1, 2))
+
+
+def test_a_part_of_a_dead_worker_goes_on(control, monkeypatch):
+    """Its next worker repeats no step, and a part at its end is not run again."""
+    folder, made, step = control.parent / "dead", list[int](), ExplorerGroup._step
+    dead = exploration(control, folder, 1, steps=2).run(state_seconds=0)
+    next(dead), next(dead)  # the initial state and a step
+    dead.close()
+    monkeypatch.setattr(ExplorerGroup, "_step", lambda *given: (made.append(given[-1]), step(*given))[1])
+    options = {"precision": "float64", "device": str(DEVICES[0].index), "steps": 2, "text": control.read_text()}
+    work = ExploreWork(read_simulation(control), 1, {"folder": folder, **options})
+    for _ in range(2):
+        work.compute(Shard(1, 1))
+    assert made == [2]
+    again = exploration(control, folder, 1, steps=2, here=False)
+    again.begin_anew(again.files.parts(2))
+    assert not list(folder.glob("explore*"))
 
 
 @pytest.mark.slow

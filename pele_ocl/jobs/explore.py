@@ -37,7 +37,7 @@ from ..inputfile import read_file
 from ..reading import read
 from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
-from .explore_files import OVER, WHOLE, Files, refuse_inputs, remove_others
+from .explore_files import OVER, WHOLE, Files, refuse_inputs, remove_earlier
 from .facts import settings
 from .journal import Journal
 from .records import Record
@@ -193,9 +193,7 @@ class Exploration:
         self.files.make_folders()
         state = self._earlier() if resume else None
         if state is None:
-            self.files.state.unlink(missing_ok=True)
-            if told := remove_others(self.files, self.numbers, self.inputs):
-                self.notes += (told,)
+            self.begin_anew([self.files])
         self.done = [] if state is None else state["done"]
         yield from list(self.done)
         with Journal(self.files.journal, self.settings, kind="explore") as journal:
@@ -213,6 +211,11 @@ class Exploration:
                 self.done.append(steps)
             journal.add(Record(OVER, result={"explorers": self._ends(), "device": self.device_name}))
         self.files.state.unlink(missing_ok=True)
+
+    def begin_anew(self, parts: Sequence[Files]) -> None:
+        """Remove what an earlier run left of the same files. parts : of this run, which begin at their first step"""
+        told = [remove_earlier(files, self.numbers, self.inputs) for files in parts]
+        self.notes = tuple(dict.fromkeys([*self.notes, *filter(None, told)]))
 
     def _ends(self) -> list[dict[str, Any]]:
         """Give what became of each explorer, as JSON has it, in the order of their numbers."""
@@ -594,20 +597,22 @@ def _single_files(simulation: Simulation) -> list[Path]:
 class ExploreWork:
     """Explorers of a control file for workers, who each run a part of them.
 
-    simulation, explorers, options : of Exploration; resume : as of its `run`
+    A part goes on from its state: if a worker dies, the next one repeats none of its steps. So whoever wants to begin
+    anew calls `Exploration.begin_anew` first.
+
+    simulation, explorers, options : of Exploration
     """
 
     simulation: Simulation
     explorers: int
     options: Mapping[str, Any]
-    resume: bool = False
 
     def compute(self, part: Shard, /) -> tuple[str, ...]:
-        """Run a part to its end, unless an earlier run did; give the notes. Its journal says how it went."""
-        if self.resume and Exploration(self.simulation, self.explorers, **self.options, part=part, here=False).is_over:
+        """Run a part to its end, unless an earlier worker did; give the notes. Its journal says how it went."""
+        if Exploration(self.simulation, self.explorers, **self.options, part=part, here=False).is_over:
             return ()
         run = Exploration(self.simulation, self.explorers, **self.options, part=part)
-        deque(run.run(self.resume), maxlen=0)
+        deque(run.run(resume=True), maxlen=0)
         return tuple(run.notes)
 
     def facts(self) -> dict[str, object]:

@@ -149,14 +149,16 @@ def refuse_inputs(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) 
             raise FormatError(f"{path}: the same file as the input {source}; name another folder for the output")
 
 
-def remove_others(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> str:
-    """Remove files of an earlier run: of explorers that this one has not, and of other parts; tell of the former.
+def remove_earlier(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> str:
+    """Remove files of an earlier run, and tell of removed explorers.
+
+    Removed are journal and state of this part and of other parts, and files of explorers that this run has not.
 
     numbers : of all explorers; inputs : files that are read
 
     Raises FormatError if one of them would be removed.
     """
-    n_earlier, parts = len(numbers), dict[Path, Shard]()
+    n_earlier, parts = len(numbers), {files.journal: files.part}
     for path, part in files.journals().items():
         try:
             n_earlier = max(n_earlier, int(read_journal(path).settings["explorers"]))
