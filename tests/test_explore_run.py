@@ -31,7 +31,7 @@ from pele_ocl.explore import PelePdb, numbered, report_head, report_row
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.formats import model_numbers, read_structure
 from pele_ocl.jobs import Exploration, Shard, Steps, ends_of, said_of, task_seed
-from pele_ocl.jobs.explore import ExplorerGroup, ExploreWork
+from pele_ocl.jobs.explore import ExplorerGroup, ExploreWork, ForceFieldFiles
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -196,6 +196,28 @@ def test_other_settings_do_not_go_on(control):
     (folder / "report_2").write_text("nothing\n")
     with pytest.raises(FormatError, match=r"report_2: is not what the interrupted run left"):
         next(exploration(control, folder).run(resume=True))
+
+
+def test_other_files_do_not_go_on(tmp_path):
+    """Rotamers of the ligand and of side chains, modes, native structures: whatever a run reads is compared."""
+    metric = {"type": "rmsd", "tag": "r", "Native": {"path": "native.pdb"}, "selection": LIGAND}
+    blocks = {"ANM": {"preloadedModesIn": "modes.nmd"}, "SideChainPrediction": {"algorithm": "zhexin"}}
+    control = write_run(tmp_path, settings(task_metrics=[metric], task_parametersChanges=None, **blocks))
+    lines = [line for line in complex_lines() if line[21:22] != "L" or line[22:26].strip() == "1"]
+    (tmp_path / "complex.pdb").write_text("\n".join([*lines, "END", ""]))
+    (ligand,) = {line[17:20] for line in lines if line[21:22] == "L"}
+    names = ["native.pdb", "modes.nmd", f"Data/LigandRotamerLibs/{ligand}.rot.assign", "Data/RotamerLibs/ASP.side"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "Data" / "OBC").mkdir()
+    run = exploration(control, tmp_path / "out", 1, here=False, parameters=ForceFieldFiles(fallback=True))
+    before = run.settings
+    for name in names:
+        (tmp_path / name).write_text("another one\n")
+        after = run.settings
+        assert {key for key in before if before[key] != after[key]} == {"other files"}, name
+        before = after
 
 
 @pytest.mark.slow

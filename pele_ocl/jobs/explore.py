@@ -20,9 +20,11 @@ from ..contract import of_structure, require
 from ..errors import FormatError, InputError
 from ..explore import Step
 from ..explore.control import Simulation, SimulationTask
-from ..explore.control.building import MetricMaker, box_of, constraint_terms, ligand_of
+from ..explore.control.building import MetricMaker, box_of, constraint_terms, ligand_of, native_of
 from ..explore.control.conditions import any_holds
-from ..explore.control.explorers import explorer_of, moves_of, place, restore_explorer, settings_of, state_of
+from ..explore.control.explorers import (
+    explorer_of, files_of_moves, moves_of, place, restore_explorer, settings_of, state_of,
+)  # fmt: skip
 from ..explore.metrics import States
 from ..explore.reports import AppendedFile, numbered, report_head, report_row
 from ..explore.sensors import Sensor, Sensors, changed, changing_blocks
@@ -176,10 +178,23 @@ class Exploration:
         return {
             "parameters": sha256_of([group.atoms for group in self.groups]),
             "control file": sha256_of(self.text or repr(tasks)), "complexes": sha256_of(sorted(sources.items())),
+            "other files": sha256_of([(path.name, read_file(path).sha256) for path in self._other_files]),
             "explorers": str(len(self.numbers)), "part": str(self.files.part), "seed": str(self.seed),
             "steps": str(self.n_steps),
             "precision": self.precision, "solvent": repr(sorted(settings(self.model, self.groups[0].atoms).items())),
         }  # fmt: skip
+
+    @property
+    def _other_files(self) -> list[Path]:
+        """Files that moves and metrics of all tasks read: rotamers, modes, native structures."""
+        found = list[Path]()
+        for task in self.tasks:
+            for group in self.groups:
+                ligand = np.flatnonzero(group.ligand).astype(np.int32)
+                found += files_of_moves(self.simulation, task, group.atoms, ligand, self.data)
+            natives = [native_of(self.simulation.path, block) for block in task.metrics if block.kind == "rmsd"]
+            found += [beside(self.simulation.path, path) for path in natives]
+        return list(dict.fromkeys(found))
 
     def run(self, resume: bool = False, state_seconds: float = STATE_SECONDS) -> Iterator[Steps]:
         """Run all steps, and give the explorers before the first and after each.
