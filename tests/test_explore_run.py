@@ -337,6 +337,18 @@ def test_inputs_are_neither_written_over_nor_removed(tmp_path):
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+def test_runs_of_other_reports_do_not_share_a_folder(tmp_path):
+    """They would write over each other's journal and state."""
+    output = {"reportPath": "out/other", "trajectoryPath": "out/other.pdb"}
+    control, other = write_run(tmp_path), tmp_path / "other.conf"
+    other.write_text(json.dumps(settings(PELE_Output=output)))
+    list(exploration(control, tmp_path / "out", 1, steps=0).run())
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    with pytest.raises(FormatError, match=r"explore.jsonl: is of a run whose reports are report_N; name another"):
+        exploration(other, tmp_path / "out", 1, steps=0)
+    assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
 # Several processes
 
 
@@ -363,6 +375,13 @@ def test_parts_have_the_files_of_the_whole(tmp_path):
     assert ends[0] == ends[1]
     list(exploration(control, tmp_path / "parts", 3, **options).run())
     assert not any(path.exists() for path in journals)
+
+
+def test_a_whole_run_does_not_go_on_in_parts(tmp_path):
+    control = write_run(tmp_path)
+    next(exploration(control, tmp_path / "out").run())
+    with pytest.raises(FormatError, match="this run was of one part; go on with one process"):
+        next(exploration(control, tmp_path / "out", part=Shard(1, 2)).run(resume=True))
 
 
 def test_processes_of_a_launcher_share_explorers(tmp_path, monkeypatch):

@@ -39,7 +39,7 @@ from ..inputfile import read_file
 from ..reading import read
 from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
-from .explore_files import OVER, WHOLE, Files, refuse_inputs, remove_earlier
+from .explore_files import OVER, WHOLE, Files, refuse_inputs, refuse_other_reports, remove_earlier
 from .facts import settings
 from .journal import Journal
 from .records import Record
@@ -128,6 +128,7 @@ class Exploration:
         paths = list(complexes) or _single_files(simulation)
         self.sources = [paths[k % len(paths)] for k in range(explorers)]
         refuse_inputs(self.files, self.numbers, self.inputs)
+        refuse_other_reports(self.files)
         self.groups = self._groups(part.part(self.numbers, "explorers"))
         if here:
             for group in self.groups:
@@ -180,6 +181,7 @@ class Exploration:
             "control file": sha256_of(self.text or repr(tasks)), "complexes": sha256_of(sorted(sources.items())),
             "other files": sha256_of([(path.name, read_file(path).sha256) for path in self._other_files]),
             "explorers": str(len(self.numbers)), "part": str(self.files.part), "seed": str(self.seed),
+            "report": self.files.report.name,
             "steps": str(self.n_steps),
             "precision": self.precision, "solvent": repr(sorted(settings(self.model, self.groups[0].atoms).items())),
         }  # fmt: skip
@@ -257,7 +259,9 @@ class Exploration:
         path = self.files.state
         for journal, part in self.files.journals().items():
             if part.count != self.files.part.count:
-                raise FormatError(f"{journal}: this run was of {part.count:,} parts; go on with as many processes")
+                one = "one part; go on with one process"
+                several = f"{part.count:,} parts; go on with as many processes"
+                raise FormatError(f"{journal}: this run was of {one if part.count == 1 else several}")
         if self.is_over:
             raise InputError(f"{self.files.journal}: this run came to its end; nothing is left to go on with")
         if not path.exists():

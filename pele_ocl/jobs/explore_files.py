@@ -149,6 +149,17 @@ def refuse_inputs(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) 
             raise FormatError(f"{path}: the same file as the input {source}; name another folder for the output")
 
 
+def refuse_other_reports(files: Files) -> None:
+    """Raise FormatError if the folder has a run of reports of another name, whose journal would be written over."""
+    for path in files.journals():
+        try:
+            report = read_journal(path).settings.get("report", files.report.name)
+        except FormatError:  # nothing of ours
+            continue
+        if report != files.report.name:
+            raise FormatError(f"{path}: is of a run whose reports are {report}_N; name another folder, or remove it")
+
+
 def remove_earlier(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> str:
     """Remove files of an earlier run, and tell of removed explorers.
 
