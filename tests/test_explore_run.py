@@ -324,6 +324,24 @@ def test_files_of_an_earlier_run_are_removed_and_told(tmp_path):
     assert sorted(path.name for path in folder.glob("report_*")) == ["report_1", "report_2", "report_9"]
 
 
+def test_pages_of_an_earlier_run_are_removed_with_its_journals(tmp_path):
+    control, folder = write_run(tmp_path), tmp_path / "out"
+    parts = [exploration(control, folder, 2, part=Shard(k, 2), steps=0) for k in (1, 2)]
+    for part in parts:
+        list(part.run())
+        part.files.page().write_text("page\n")
+    kept = [folder / name for name in ("explore_mine.html", "report.html")]
+    for path in [folder / "explore_2.2of2.html", *kept]:
+        path.write_text("page\n")
+    list(parts[1].run())
+    assert sorted(folder.glob("*.html")) == [folder / "explore.1of2.html", *kept]  # which the other part has just made
+    next(exploration(control, folder, 2, steps=0).run())
+    assert sorted(folder.glob("*.html")) == kept
+    (folder / "explore_2.html").write_text("page\n")
+    next(exploration(control, folder, 2, steps=0).run())
+    assert sorted(folder.glob("*.html")) == kept
+
+
 def test_inputs_are_neither_written_over_nor_removed(tmp_path):
     """A complex that is a file of the run, and one that a run of fewer explorers would remove."""
     control, folder = write_run(tmp_path), tmp_path / "out"
@@ -502,6 +520,22 @@ def test_tasks_are_run_one_after_the_other(two_tasks):
     again.close()
     list(exploration(two_tasks, two_tasks.parent / "again").run(resume=True))
     assert contents(folder) == contents(two_tasks.parent / "again")
+
+
+def test_a_task_that_ends_before_its_first_step_says_where_its_explorers_are(tmp_path):
+    """Energies have its constraints, and metrics are its own."""
+    held = {"type": "constrainAtomToPosition", "springConstant": 5.0, "constrainThisAtom": "L:2:_CA_"}
+    held |= {"toThisPoint": [0.0, 0.0, 0.0]}
+    away = {"type": "distanceToPoint", "tag": "away", "point": [0, 0, 0], "atoms": LIGAND}
+    last = {"PELE_Parameters": {"numberOfPeleSteps": 2}, "constraints": [held], "metrics": [away]}
+    whole = settings(task_metrics=[], task_parametersChanges=None, task_PELE_Parameters={"numberOfPeleSteps": 1})
+    whole["commands"][0]["PeleTasks"].append({**last, "exitConditions": ["currentStep >= 1"]})
+    run = exploration(write_run(tmp_path, whole), tmp_path / "out", 1)
+    before = list(run.run())[-1].energies[0]
+    (end,) = ends_of([run.files.journal])[0]
+    assert end["steps"] == 1
+    assert end["energy"] > before + 100
+    assert end["metrics"]["away"] > 5
 
 
 def test_tasks_have_random_numbers_of_their_own(two_tasks):

@@ -76,6 +76,15 @@ class Files:
         """Name a file of the part: `explore.2of4.html`; of the whole it keeps its name."""
         return path if self.part.count == 1 else self.part.path(path)
 
+    def page(self, molecule: int | None = None) -> Path:
+        """Page of the states, beside the reports. molecule : from 1, None if there is one only"""
+        return self.of_part(self.report.with_name("explore.html" if molecule is None else f"explore_{molecule}.html"))
+
+    def pages(self) -> list[Path]:
+        """Find the pages that there are of the part, of any molecules."""
+        whole = re.compile(re.escape(self.page().name).replace("explore", r"explore(_\d+)?", 1))
+        return [path for path in sorted(self.report.parent.glob("explore*.html")) if whole.fullmatch(path.name)]
+
     def parts(self, count: int) -> list[Files]:
         """Give the files of each of so many parts."""
         return [replace(self, part=Shard(k, count)) for k in range(1, count + 1)]
@@ -163,7 +172,7 @@ def refuse_other_reports(files: Files) -> None:
 def remove_earlier(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> str:
     """Remove files of an earlier run, and tell of removed explorers.
 
-    Removed are journal and state of this part and of other parts, and files of explorers that this run has not.
+    Removed are journal, state and pages of this part and of other parts, and files of explorers that this run has not.
 
     numbers : of all explorers; inputs : files that are read
 
@@ -179,9 +188,9 @@ def remove_earlier(files: Files, numbers: Sequence[int], inputs: Sequence[Path])
             parts[path] = part
     others = range(len(numbers) + 1, n_earlier + 1)
     refuse_inputs(files, others, inputs)
-    for path, part in parts.items():
-        path.unlink(missing_ok=True)
-        replace(files, part=part).state.unlink(missing_ok=True)
+    for own in (replace(files, part=part) for part in parts.values()):
+        for path in (own.journal, own.state, *own.pages()):
+            path.unlink(missing_ok=True)
     gone = [path for k in others for path in files.of_explorer(k) if path.exists()]
     for path in gone:
         path.unlink(missing_ok=True)
