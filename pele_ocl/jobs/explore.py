@@ -225,7 +225,7 @@ class Exploration:
                 own = state if state is not None and state["group"] == group.place else None
                 for steps in group.run(journal, own, state_seconds):
                     yield steps
-                self.done.append(steps)
+                self.done.append(group.now(steps.step))
             journal.add(Record(OVER, result={"explorers": self._ends(), "device": self.device_name}))
         self.files.state.unlink(missing_ok=True)
 
@@ -409,6 +409,10 @@ class ExplorerGroup:
                     yield steps
             self._save(of.n_steps)
             self._write_final()
+
+    def now(self, step: int) -> Steps:
+        """Give the explorers as they are after a step. Their task may have begun after it, and ended before the next"""
+        return self._steps(step, np.zeros(len(self.numbers), bool), {}, {})
 
     def _step(self, journal: Journal, step: int) -> Steps | None:
         """Make a step of all explorers whose task has not ended, and write what became of it; None if none is left.
