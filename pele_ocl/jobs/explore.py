@@ -23,7 +23,13 @@ from ..explore.control import Simulation, SimulationTask
 from ..explore.control.building import MetricMaker, box_of, constraint_terms, ligand_of, native_of
 from ..explore.control.conditions import any_holds
 from ..explore.control.explorers import (
-    explorer_of, files_of_moves, moves_of, place, restore_explorer, settings_of, state_of,
+    explorer_of,
+    files_of_moves,
+    moves_of,
+    place,
+    restore_explorer,
+    settings_of,
+    state_of,
 )  # fmt: skip
 from ..explore.metrics import States
 from ..explore.reports import AppendedFile, numbered, report_head, report_row

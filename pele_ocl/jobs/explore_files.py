@@ -172,7 +172,7 @@ def refuse_other_reports(files: Files) -> None:
 def remove_earlier(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> str:
     """Remove files of an earlier run, and tell of removed explorers.
 
-    Removed are journal, state and pages of this part and of other parts, and files of explorers that this run has not.
+    Journal, state and pages of this part and of other parts go, and files of explorers that this run has not.
 
     numbers : of all explorers; inputs : files that are read
 
