@@ -30,8 +30,7 @@ from pele_ocl.errors import FormatError, InputError
 from pele_ocl.explore import PelePdb, numbered, report_head, report_row
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs import Exploration, Shard, Steps, ends_of, said_of, task_seed
-from pele_ocl.jobs.explore import ExplorerGroup, ExploreWork, ForceFieldFiles
+from pele_ocl.jobs import Exploration, ExploreWork, ForceFieldFiles, Shard, Steps, ends_of, said_of, task_seed
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -438,11 +437,13 @@ def test_seeds_of_the_clock_are_refused_to_parts(tmp_path):
 
 def test_a_part_of_a_dead_worker_goes_on(control, monkeypatch):
     """Its next worker repeats no step, and a part at its end is not run again."""
-    folder, made, step = control.parent / "dead", list[int](), ExplorerGroup._step
-    dead = exploration(control, folder, 1, steps=2).run(state_seconds=0)
+    folder, made = control.parent / "dead", list[int]()
+    first = exploration(control, folder, 1, steps=2)
+    dead, group = first.run(state_seconds=0), type(first.groups[0])
+    step = group._step
     next(dead), next(dead)  # the initial state and a step
     dead.close()
-    monkeypatch.setattr(ExplorerGroup, "_step", lambda *given: (made.append(given[-1]), step(*given))[1])
+    monkeypatch.setattr(group, "_step", lambda *given: (made.append(given[-1]), step(*given))[1])
     options = {"precision": "float64", "device": str(DEVICES[0].index), "steps": 2, "text": control.read_text()}
     work = ExploreWork(read_simulation(control), 1, {"folder": folder, **options})
     for _ in range(2):

@@ -30,7 +30,7 @@ from ..explore.control.explorers import (
     restore_explorer,
     settings_of,
     state_of,
-)  # fmt: skip
+)
 from ..explore.metrics import States
 from ..explore.reports import AppendedFile, numbered, report_head, report_row
 from ..explore.sensors import Sensor, Sensors, changed, changing_blocks

@@ -172,7 +172,7 @@ def refuse_other_reports(files: Files) -> None:
 def remove_earlier(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> str:
     """Remove files of an earlier run, and tell of removed explorers.
 
-    Journal, state and pages of this part and of other parts go, and files of explorers that this run has not.
+    Its part loses journal, state and pages, and so do parts of another count. Files of further explorers go, too.
 
     numbers : of all explorers; inputs : files that are read
 
