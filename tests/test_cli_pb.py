@@ -241,12 +241,19 @@ def test_maps_that_do_not_fit_are_named(folder, with_maps, read, more, sentence)
 
 
 def test_json_of_an_input_file(folder):
+    """All that the text and its notes say is in it."""
+    first, second = INPUT.replace("print elec", "apolar\nend\nprint elec").split("elec name ref")
+    (folder / "apbs.in").write_text(first + "elec name ref" + second.replace("etol 1e-12", "etol 1e-3"))
     found = json.loads(run("pb", "apbs.in", "--json").stdout)
     assert [each["name"] for each in found["calculations"]] == ["solv", "ref"]
     assert [level["energy_kj"] for level in found["calculations"][0]["levels"]] == pytest.approx(LEVELS, rel=1e-10)
     assert found["prints"][0] == pytest.approx(
         found["calculations"][0]["energy_kj"] - found["calculations"][1]["energy_kj"]
     )
+    assert found["calculations"][0]["per_atom_kj"] == pytest.approx(ATOMS, rel=1e-10)
+    assert [each["notes"] for each in found["calculations"]] == [[], ["etol 0.001 became 1e-06"]]
+    assert "per_atom_kj" not in found["calculations"][1]
+    assert found["notes"] == ["line 53: APOLAR is left out: this program has no apolar terms of APBS"]
 
 
 CONTINUED = """\
@@ -313,6 +320,7 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
         ("mol pqr", "mol pdb", "line 3: molecules are read as `mol pqr`, not `mol pdb`"),
         ("solv - ref end", "solv - other end", "line 53: there is no calculation 'other' to print"),
         ("solv - ref end", "solv - end", "line 53: PRINT needs calculations with + or -"),
+        ("name ref\n    mg-manual", "name ref\n    mg-dummy", "line 53: PRINT takes ELEC ref, which is mg-dummy"),
         ("etol 1e-12", "etol -1", "line 25: etol is -1"),
         ("temp 298.15", "temperature 298.15", "line 24: there is no keyword 'temperature' in ELEC"),
         ('"two ions.pqr"', '"two ions.pqr', "line 3: a quote is not closed"),

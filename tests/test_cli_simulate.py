@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -216,6 +217,24 @@ def test_a_replica_has_the_same_bits_wherever_it_ran(tmp_path, monkeypatch, more
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
     for name in ("replicas", "exchanges", "dynamics", "notes", "n_failed"):
         assert parts[name] == whole[name], name
+
+
+def test_a_replica_that_could_not_be_minimised_is_told(tmp_path, monkeypatch):
+    """On stderr and in JSON, of the part that it is in, and again when the run gets longer."""
+    minimize = pele_ocl.Simulation.minimize
+
+    def failing(simulation, **options):
+        batch = minimize(simulation, **options)
+        return replace(batch, errors={1: "its start is torn"}) if simulation.settings.first_replica == 2 else batch
+
+    monkeypatch.setattr(pele_ocl.Simulation, "minimize", failing)
+    words = ["simulate", HEXAPEPTIDE, "-o", tmp_path, "--replicas", 4, "--together", 2, "--minimize", 2]
+    words += ["--report-every", 2, "--json"]
+    for more in (["--steps", 2], ["--steps", 4, "--resume"]):
+        said = run(*words, *more)
+        sentence = "replica 3 begins where it is: its start is torn"
+        assert json.loads(said.stdout)["notes"].count(sentence) == 1
+        assert said.stderr.count(f"hexapeptide: {sentence}") == 1
 
 
 def test_tables_of_another_run_are_kept(tmp_path):

@@ -30,7 +30,17 @@ from pele_ocl.errors import FormatError, InputError
 from pele_ocl.explore import PelePdb, numbered, report_head, report_row
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs import Exploration, ExploreWork, ForceFieldFiles, Shard, Steps, ends_of, said_of, task_seed
+from pele_ocl.jobs import (
+    Exploration,
+    ExploreWork,
+    ForceFieldFiles,
+    Shard,
+    Steps,
+    ends_of,
+    explore_files,
+    said_of,
+    task_seed,
+)
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -336,8 +346,8 @@ def test_pages_of_an_earlier_run_are_removed_with_its_journals(tmp_path):
     assert sorted(folder.glob("*.html")) == [folder / "explore.1of2.html", *kept]  # which the other part has just made
     next(exploration(control, folder, 2, steps=0).run())
     assert sorted(folder.glob("*.html")) == kept
-    (folder / "explore_2.html").write_text("page\n")
-    next(exploration(control, folder, 2, steps=0).run())
+    (folder / "explore_2.html").write_text("page\n")  # which workers' runs have, too, with journals of parts
+    parts[0].begin_anew(parts[0].files.parts(2))
     assert sorted(folder.glob("*.html")) == kept
 
 
@@ -364,6 +374,19 @@ def test_runs_of_other_reports_do_not_share_a_folder(tmp_path):
     with pytest.raises(FormatError, match=r"explore.jsonl: is of a run whose reports are report_N; name another"):
         exploration(other, tmp_path / "out", 1, steps=0)
     assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
+def test_two_processes_remove_what_an_earlier_run_left(tmp_path, monkeypatch):
+    """The other one is first: the journal that was found there is gone when it is read."""
+    control, folder = write_run(tmp_path), tmp_path / "out"
+    list(exploration(control, folder, 2, steps=0).run())
+    own = explore_files.read_journal
+    left = (folder / "explore.jsonl").read_bytes()
+    monkeypatch.setattr(explore_files, "read_journal", lambda path: path.unlink() or own(path))
+    part = exploration(control, folder, 2, steps=0, part=Shard(1, 2))
+    (folder / "explore.jsonl").write_bytes(left)
+    list(part.run())
+    assert not (folder / "explore.jsonl").exists()
 
 
 # Several processes

@@ -19,6 +19,7 @@ from pele_ocl.pb import (
     SOLVERS,
     Equation,
     Launching,
+    PBMaps,
     centre_of,
     find_coefficients,
     focusing_grids,
@@ -683,6 +684,29 @@ def test_parts_of_the_equation_as_maps():
     assert set(np.unique(maps["access"].values)) == {0, 1}
 
 
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [(-0.5, "-0.5, which cannot be"), (1.5, "1.5; shares are from 0 to 1"), (np.nan, "no finite numbers")],
+)  # fmt: skip
+def test_access_is_a_share(values, sentence):
+    with pytest.raises(InputError, match=sentence):
+        PBMaps(access=pele_ocl.Map(UNEVEN, np.full(UNEVEN.shape[::-1], values), "1"))
+
+
+def test_given_charges_take_the_place_of_the_atoms():
+    """In the energy, and in what the last correction changed, too."""
+    atoms, model, grid = random_molecule(), PBModel(boundary="zero"), grid_at([0] * 3, 1.0, [25] * 3)
+    own = PoissonBoltzmann(atoms, model, grids=grid, reaction=False, tolerance=1e-3)
+    charges = own.maps()["charge"]
+    given = PBMaps(charges=replace(charges, values=charges.values / float(np.prod(grid.spacing))))
+    bare = replace(atoms, charges=np.zeros(len(atoms)))
+    other = PoissonBoltzmann(bare, model, grids=grid, reaction=False, tolerance=1e-3, given=given).solve()
+    result = own.solve()
+    assert other.energy_kt == pytest.approx(result.energy_kt, rel=1e-6)
+    assert other.errors.solver == pytest.approx(result.errors.solver, rel=1e-3)
+    assert result.errors.solver > 0
+
+
 def test_a_device_without_float64(monkeypatch):
     """Wide numbers are float32 there, which is enough for the tolerance that is allowed."""
     atoms = random_molecule()
@@ -721,6 +745,12 @@ def test_grids_of_apbs():
         (lambda: PoissonBoltzmann(ION, grids=[]), "no grid"),
         (lambda: PoissonBoltzmann(ION, grids=Grid([0, 0, 0], 1, [4, 65, 65])), "4 x 65 x 65 points is too small"),
         (lambda: PoissonBoltzmann(ION, grids=grid_at([0] * 3, 0.25, [33] * 3)), "does not hold the whole molecule"),
+        (
+            lambda: PoissonBoltzmann(
+                ION, PBModel(probe=0, charges="spl4"), radii=[1.0], grids=grid_at([0] * 3, 1.2, [5] * 3)
+            ),
+            "does not hold the whole molecule",
+        ),
         (
             lambda: PoissonBoltzmann(ION, grids=grid_at([50, 0, 0], 0.25, [33] * 3), reaction=False),
             "no atom lies inside the outermost grid",

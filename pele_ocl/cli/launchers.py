@@ -25,11 +25,10 @@ def launched(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
 
 def device_of_rank(choice: str | None) -> str:
     """Give the number of the device of this process: of equal ones that fit a choice, each has the next."""
-    from ..opencl.device import fitting_devices
+    from ..opencl.device import equal_devices
 
-    fitting = fitting_devices(choice)
-    alike = [device for device in fitting if str(device) == str(fitting[0])]
-    return str(alike[local_rank() % len(alike)].index)
+    equal = equal_devices(choice)
+    return str(equal[local_rank() % len(equal)].index)
 
 
 def local_rank(environment: Mapping[str, str] = os.environ) -> int:

@@ -348,11 +348,11 @@ def run_apbs(source: InputFile, device: str | None, as_json: bool) -> None:
             for sentence in calculation.notes:
                 note(f"Note: {source}: ELEC {calculation.name}: {sentence}")
             result = _calculate(source, number, calculation, molecules[calculation.molecule], device, print_line)
-            energies.append(None if result is None else result.energy_kj)
+            energies.append(np.nan if result is None else result.energy_kj)
             reports.append(_apbs_json(calculation, wanted, result))
         printed = _printed(wanted, energies, print_line)
     if as_json:
-        say_record(source, {"calculations": reports, "prints": printed})
+        say_record(source, {"calculations": reports, "prints": printed, "notes": list(wanted.notes)})
 
 
 def _read_pqr(path: Path) -> Atoms:
@@ -389,12 +389,11 @@ def _calculate(
                     "and have no charge on it"
                 )
         if calculation.prints_atoms:
-            shares = 0.5 * result.model.kj_per_kt * atoms.charges * _at_atoms(result)
             print_line(
                 "\n".join(
                     [
                         "  Per-atom energies:",
-                        *(f"      Atom {k}:  {share:1.12E} kJ/mol" for k, share in enumerate(shares)),
+                        *(f"      Atom {k}:  {share:1.12E} kJ/mol" for k, share in enumerate(_shares(result))),
                     ]
                 )
             )
@@ -407,6 +406,11 @@ def _calculate(
 def _at_atoms(result: PBResult) -> NDArray[np.float64]:
     """Interpolate the potential at the atoms between the eight nodes around each, as APBS does for any charges."""
     return np.nan_to_num(result.potential_at(result.atoms.positions))
+
+
+def _shares(result: PBResult) -> NDArray[np.float64]:
+    """Half of each charge times its potential, (n,) kJ/mol."""
+    return 0.5 * result.model.kj_per_kt * result.atoms.charges * _at_atoms(result)
 
 
 def _print_level(grid: Grid, print_line: Callable[[str], None]) -> None:
@@ -442,20 +446,15 @@ def _write(
         write_map(each.path, replace(map_, title=WRITTEN[each.quantity]))
 
 
-def _printed(wanted: ApbsInput, energies: Sequence[float | None], print_line: Callable[[str], None]) -> list[float]:
-    """Print the PRINT statements; the energies of each, kJ/mol."""
+def _printed(wanted: ApbsInput, energies: Sequence[float], print_line: Callable[[str], None]) -> list[float]:
+    """Print the PRINT statements; the energies of each, kJ/mol. energies : of all calculations, NaN of mg-dummy"""
     found = []
     if wanted.prints:
         print_line(f"{RULE}\nPRINT STATEMENTS\n")
     for statement in wanted.prints:
         total, words = 0.0, []
         for place, (sign, index) in enumerate(statement.terms):
-            energy = energies[index]
-            if energy is None:
-                raise InputError(
-                    f"PRINT takes ELEC {wanted.calculations[index].name}, which is mg-dummy and has no energy"
-                )
-            total += sign * energy
+            total += sign * energies[index]
             words += ([] if not place else ["+" if sign > 0 else "-"]) + [
                 f"{index + 1} ({wanted.calculations[index].name})"
             ]
@@ -472,6 +471,7 @@ def _apbs_json(calculation: ApbsCalculation, wanted: ApbsInput, result: PBResult
         "settings": _settings(calculation.model),
         "maps": [str(path) for path in calculation.map_files],
         "files": [str(each.path) for each in calculation.writes],
+        "notes": list(calculation.notes),
     }
     if result is not None:
         report["levels"] = [
@@ -483,5 +483,7 @@ def _apbs_json(calculation: ApbsCalculation, wanted: ApbsInput, result: PBResult
             }
             for level in result.levels[calculation.n_before :]
         ]  # fmt: skip
+        if calculation.prints_atoms:
+            report["per_atom_kj"] = _shares(result).tolist()
         report |= {"energy_kj": result.energy_kj, "device": result.device, "seconds": dict(result.seconds)}
     return report

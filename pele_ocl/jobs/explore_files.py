@@ -163,7 +163,7 @@ def refuse_other_reports(files: Files) -> None:
     for path in files.journals():
         try:
             report = read_journal(path).settings.get("report", files.report.name)
-        except FormatError:  # nothing of ours
+        except (FormatError, FileNotFoundError):  # not ours, or another process removed it
             continue
         if report != files.report.name:
             raise FormatError(f"{path}: is of a run whose reports are {report}_N; name another folder, or remove it")
@@ -182,7 +182,7 @@ def remove_earlier(files: Files, numbers: Sequence[int], inputs: Sequence[Path])
     for path, part in files.journals().items():
         try:
             n_earlier = max(n_earlier, int(read_journal(path).settings["explorers"]))
-        except (FormatError, KeyError, ValueError):  # nothing of ours
+        except (FormatError, FileNotFoundError, KeyError, ValueError):  # not ours, or another process removed it
             continue
         if part.count != files.part.count:
             parts[path] = part
@@ -191,6 +191,8 @@ def remove_earlier(files: Files, numbers: Sequence[int], inputs: Sequence[Path])
     for own in (replace(files, part=part) for part in parts.values()):
         for path in (own.journal, own.state, *own.pages()):
             path.unlink(missing_ok=True)
+    for path in replace(files, part=WHOLE).pages():  # which runs by workers have, too
+        path.unlink(missing_ok=True)
     gone = [path for k in others for path in files.of_explorer(k) if path.exists()]
     for path in gone:
         path.unlink(missing_ok=True)

@@ -40,13 +40,12 @@ class OneDevice(WorkerPlugin):
         group, lock = claim([f"cores-{cores[0]}-{cores[-1]}" for cores in groups])
         self._locks.append(lock)
         stay_on(groups[group])
-        from ..opencl.device import fitting_devices, fix_device
+        from ..opencl.device import equal_devices, fix_device
 
-        fitting = fitting_devices(self.choice)
-        alike = [device for device in fitting if str(device) == str(fitting[0])]
-        place, lock = claim([f"device-{device.index}" for device in alike])
+        equal = equal_devices(self.choice)
+        place, lock = claim([f"device-{device.index}" for device in equal])
         self._locks.append(lock)
-        fix_device(alike[place], self.units)
+        fix_device(equal[place], self.units)
         _is_settled[:] = [True]
 
     def teardown(self, worker: Worker) -> None:

@@ -108,8 +108,8 @@ class SimulateSpec(Spec[range]):
     def items(self) -> list[range]:
         """Divide the replicas into parts.
 
-        Raises InputError for parts of no whole ladders, and for a folder that holds a run of other parts; FormatError
-        for one with a run that is not to go on, or a structure that would be written over.
+        Raises InputError for parts of no whole ladders, and for a folder that holds a run of other parts. FormatError
+        is for a run there that must not go on, and for inputs that would be overwritten.
         """
         if self.together is not None and self.together % self.n_rungs:
             raise InputError(
@@ -172,6 +172,8 @@ class SimulateSpec(Spec[range]):
             sources=[source for source, _ in self.molecules], minimized=self.minimized,
         )  # fmt: skip
         self._begin(simulation, recorder, has_structures=item.start == self.first_replica)
+        for structure, sentence in recorder.notes:
+            note(f"Note: {structure}: {sentence}")
         made, first, begin = simulation.steps_made, simulation.steps, time.perf_counter()
         if self.watch is not None:
             self.watch(simulation)
@@ -191,6 +193,7 @@ class SimulateSpec(Spec[range]):
             "dynamics": {**asdict(simulation.settings), "first_replica": self.first_replica},
             "exchanges": _exchanges(simulation),
             "notes": list(simulation.notes),
+            "notes_of_structures": [list(each) for each in recorder.notes],
             "rows": recorder.table(),
         }
 
@@ -200,8 +203,10 @@ class SimulateSpec(Spec[range]):
             return
         if self.minimized:
             batch = simulation.minimize(max_iterations=self.minimized)
-            for place, reason in batch.errors.items():
-                note(f"Note: replica {recorder.replicas[place]} begins where it is: {reason}")
+            recorder.notes += [
+                (recorder.structures[place], f"replica {recorder.replicas[place]} begins where it is: {reason}")
+                for place, reason in batch.errors.items()
+            ]
         if has_structures:
             recorder.write_structures()
         recorder.write_tables()

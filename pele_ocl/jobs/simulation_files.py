@@ -71,6 +71,7 @@ class SimulationFiles:
         self._layouts = self._layouts_of(form, every, n_steps)
         self._table_sizes = [0] * len(TABLES)
         self._saved = -math.inf, 0.0  # when, and how long it took
+        self.notes: list[tuple[str, str]] = []  # (structure, sentence); in checkpoints, too
         self._told = set[int]()  # rows whose end is in the table
 
     def _stems(self) -> list[str]:
@@ -112,6 +113,7 @@ class SimulationFiles:
         self._require_same(json.loads(str(more["recorded"])))
         self._sizes = more["trajectory_sizes"].tolist()
         self._told = set(more["told"].tolist())
+        self.notes = json.loads(str(more["notes"]))
         self._table_sizes = more["table_sizes"].tolist()
         for name, size in zip(TABLES, self._table_sizes, strict=True):
             table = self.own / name
@@ -178,7 +180,7 @@ class SimulationFiles:
         save(
             self._simulation, self.own / CHECKPOINT, trajectory_sizes=np.array(self._sizes, np.int64),
             table_sizes=np.array(self._table_sizes), told=np.array(sorted(self._told), np.int64),
-            recorded=np.array(self._what),
+            recorded=np.array(self._what), notes=np.array(json.dumps(self.notes)),
         )  # fmt: skip
         now = time.monotonic()
         self._saved = now, now - begin

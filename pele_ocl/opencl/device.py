@@ -386,6 +386,12 @@ def fitting_devices(choice: int | str | None = None) -> tuple[Device, ...]:
     raise DeviceError(f"no OpenCL device fits {wanted!r}; the devices are {known}")
 
 
+def equal_devices(choice: int | str | None = None) -> tuple[Device, ...]:
+    """List the devices that fit a choice and have the title of the first one."""
+    fitting = fitting_devices(choice)
+    return tuple(device for device in fitting if str(device) == str(fitting[0]))
+
+
 def _device_again(title: str, number: int) -> Device:
     """Find the device of a pickle: this one of all that have its title, or the last."""
     if _fixed:

@@ -512,11 +512,14 @@ class _Reader:
                 sign = 1 if word == "+" else -1
                 continue
             if word in names:
-                terms.append((sign, names.index(word)))
+                index = names.index(word)
             elif word.isdigit() and 1 <= int(word) <= len(names):
-                terms.append((sign, int(word) - 1))
+                index = int(word) - 1
             else:
                 self._fail(line, f"there is no calculation {word!r} to print")
+            if self._blocks[index].solver == "mg-dummy":
+                self._fail(line, f"PRINT takes ELEC {names[index]}, which is mg-dummy and has no energy")
+            terms.append((sign, index))
         if not terms or len(words) % 2:
             self._fail(line, "PRINT needs calculations with + or - between them")
         return ApbsPrint(tuple(terms))

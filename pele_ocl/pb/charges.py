@@ -16,6 +16,11 @@ Where = Literal["inside", "on"]
 _DEGREES = {"spl0": 1, "spl2": 2, "spl4": 4}  # of the splines that spread charges
 
 
+def reach_of(spreading: str) -> float:
+    """Steps of the grid, along an axis, from an atom to where the spline that spreads its charge ends."""
+    return (_DEGREES[spreading] + 1) / 2
+
+
 @dataclass(frozen=True, eq=False)
 class NodeWeights:
     """Nodes around atoms with their weights; some have none.

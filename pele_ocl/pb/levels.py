@@ -216,7 +216,11 @@ class Level:
 
     def _watch(self) -> None:
         """Keep the energy after a correction."""
-        self._history.append(0.5 * float(self.problem.solute.charges[self._weights.atoms] @ self._at_atoms.read()))
+        if self.problem.maps.charges is None:
+            energy = float(self.problem.solute.charges[self._weights.atoms] @ self._at_atoms.read())
+        else:
+            energy = self._charges_in_potential()
+        self._history.append(0.5 * energy)
 
     @property
     def potential(self) -> Floats:

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..grid import Grid
 from ..pb_model import PBProblem
 from .border import of_spheres
-from .charges import NodeWeights
+from .charges import NodeWeights, reach_of
 from .launching import Launching, add_at
 from .surface import Coefficients
 
@@ -29,7 +29,8 @@ def require_room(problem: PBProblem) -> None:
     solute, model = problem.solute, problem.model
     for number, grid in enumerate(problem.grids):
         margin = np.maximum(grid.spacing, problem.grids[max(number - 1, 0)].spacing)
-        reach = (solute.radii + model.probe)[:, None] + margin
+        spread = reach_of(model.charges) * grid.spacing
+        reach = np.maximum((solute.radii + model.probe)[:, None] + margin, spread)
         if (solute.positions - reach < grid.origin).any() or (solute.positions + reach > grid.last).any():
             raise InputError(
                 "a grid does not hold the whole molecule with a probe and a step around it, as reaction potentials "

@@ -70,7 +70,11 @@ def _records(
             "exchanges": outcome.exchanges,
             "replicas": [{key: value for key, value in row.items() if key not in _OF_ALL} for row in rows],
             "n_failed": sum(row["error"] is not None for row in rows),
-            "notes": [*molecule.atoms.notes, *shared["notes"]],
+            "notes": [
+                *molecule.atoms.notes,
+                *shared["notes"],
+                *(sentence for structure, sentence in shared["notes_of_structures"] if structure == name),
+            ],
             "findings": molecule.findings,
             "seconds": {"steps": outcome.seconds},
         }

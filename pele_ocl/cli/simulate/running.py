@@ -15,7 +15,7 @@ from ..progress import ProgressLine
 from ..terminal import note
 
 SECONDS_A_DAY = 86_400.0
-_SHARED = ("device", "precision", "dynamics", "steps", "time_ps", "notes")
+_SHARED = ("precision", "dynamics", "steps", "time_ps")
 Result = Mapping[str, Any]  # of a part
 
 
@@ -23,7 +23,7 @@ Result = Mapping[str, Any]  # of a part
 class SimulationOutcome:
     """End of a run, of all its parts.
 
-    shared : what all parts have in common, by the names of a part's result
+    shared : what all parts have in common, by the names of a part's result; all their devices and notes
     rows : of the tables, of each replica; exchanges : between neighbouring temperatures
     seconds : of the steps; ns_per_day : in all, and of a replica; 0 if no steps were left to make
     """
@@ -50,10 +50,11 @@ class SimulationOutcome:
             "all": ns * made / max(in_all, 1e-9),
             "replica": ns * sum(part["n_steps_made"] for part in parts) / max(sum(own), 1e-9),
         }
-        return cls(
-            {name: parts[0][name] for name in _SHARED}, [row for part in parts for row in part["rows"]], exchanges,
-            in_all, rate,
-        )  # fmt: skip
+        shared = {name: parts[0][name] for name in _SHARED}
+        shared["device"] = ", ".join(dict.fromkeys(part["device"] for part in parts))
+        shared["notes"] = list(dict.fromkeys(sentence for part in parts for sentence in part["notes"]))
+        shared["notes_of_structures"] = [pair for part in parts for pair in part["notes_of_structures"]]
+        return cls(shared, [row for part in parts for row in part["rows"]], exchanges, in_all, rate)
 
     @property
     def n_failed(self) -> int:
@@ -74,6 +75,7 @@ def run(spec: SimulateSpec, place: Place) -> SimulationOutcome:
             found.append(record.result)
         outcome = SimulationOutcome.of(found, time.perf_counter() - begin)
         _tell(outcome.shared["notes"])
+        _tell(f"{structure}: {sentence}" for structure, sentence in outcome.shared["notes_of_structures"])
     else:
         with Pace(spec.n_steps) as pace:
             watched = replace(spec, watch=pace.watch)
