@@ -229,6 +229,14 @@ def test_other_files_do_not_go_on(tmp_path):
         before = after
 
 
+def test_data_folders_within_a_given_one_are_found(control):
+    """As the force field finds its templates there: rotamers lie in them, too."""
+    root = control.parent / "elsewhere"
+    (root / "Data" / "OBC").mkdir(parents=True)
+    run = exploration(control, control.parent / "out", 1, here=False, parameters=ForceFieldFiles(pele_data=(root,)))
+    assert run.data[-1] == root / "Data"
+
+
 @pytest.mark.slow
 def test_a_killed_run_goes_on(control):
     words = [sys.executable, "-m", "pele_ocl", "explore", control, "-n", "2", "--steps", "60", "--precision", "float64"]

@@ -37,6 +37,7 @@ from ..explore.sensors import Sensor, Sensors, changed, changing_blocks
 from ..explore.trajectory import PelePdb, trajectory_file
 from ..forcefield import ForceField
 from ..forcefield.control import beside
+from ..forcefield.sources import data_folders
 from ..formats import replacing
 from ..formats.conformation_files import ConformationFile
 from ..gb_models import GB_MODELS
@@ -169,8 +170,8 @@ class Exploration:
 
     @property
     def data(self) -> tuple[Path, ...]:
-        """Folders Data and DataLocal."""
-        return (*self.simulation.energies.data, *self._parameters.pele_data)
+        """Folders Data and DataLocal, of `--pele-data` also within the ones that are given."""
+        return (*self.simulation.energies.data, *data_folders([Path(root) for root in self._parameters.pele_data]))
 
     @property
     def inputs(self) -> list[Path]:
