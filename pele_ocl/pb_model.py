@@ -338,6 +338,8 @@ class PBMaps:
                     raise InputError(f"a map of {name} has values that are no finite numbers")
                 if (name == "dielectrics" and each.values.min() <= 0) or (name == "access" and each.values.min() < 0):
                     raise InputError(f"a map of {name} has the value {each.values.min():g}, which cannot be")
+                if name == "access" and each.values.max() > 1 + 1e-6:
+                    raise InputError(f"a map of access has the value {each.values.max():g}; shares are from 0 to 1")
 
     def require_covering(self, grid: Grid) -> None:
         """Raise InputError for a map that does not cover a grid; edges that lead off the grid are not needed."""

@@ -30,7 +30,17 @@ from pele_ocl.errors import FormatError, InputError
 from pele_ocl.explore import PelePdb, numbered, report_head, report_row
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs import Exploration, Shard, Steps, ends_of, explore_files, said_of, task_seed
+from pele_ocl.jobs import (
+    Exploration,
+    ExploreWork,
+    ForceFieldFiles,
+    Shard,
+    Steps,
+    ends_of,
+    explore_files,
+    said_of,
+    task_seed,
+)
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -197,6 +207,36 @@ def test_other_settings_do_not_go_on(control):
         next(exploration(control, folder).run(resume=True))
 
 
+def test_other_files_do_not_go_on(tmp_path):
+    """Rotamers of the ligand and of side chains, modes, native structures: whatever a run reads is compared."""
+    metric = {"type": "rmsd", "tag": "r", "Native": {"path": "native.pdb"}, "selection": LIGAND}
+    blocks = {"ANM": {"preloadedModesIn": "modes.nmd"}, "SideChainPrediction": {"algorithm": "zhexin"}}
+    control = write_run(tmp_path, settings(task_metrics=[metric], task_parametersChanges=None, **blocks))
+    lines = [line for line in complex_lines() if line[21:22] != "L" or line[22:26].strip() == "1"]
+    (tmp_path / "complex.pdb").write_text("\n".join([*lines, "END", ""]))
+    (ligand,) = {line[17:20] for line in lines if line[21:22] == "L"}
+    names = ["native.pdb", "modes.nmd", f"Data/LigandRotamerLibs/{ligand}.rot.assign", "Data/RotamerLibs/ASP.side"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "Data" / "OBC").mkdir()
+    run = exploration(control, tmp_path / "out", 1, here=False, parameters=ForceFieldFiles(fallback=True))
+    before = run.settings
+    for name in names:
+        (tmp_path / name).write_text("another one\n")
+        after = run.settings
+        assert {key for key in before if before[key] != after[key]} == {"other files"}, name
+        before = after
+
+
+def test_data_folders_within_a_given_one_are_found(control):
+    """As the force field finds its templates there: rotamers lie in them, too."""
+    root = control.parent / "elsewhere"
+    (root / "Data" / "OBC").mkdir(parents=True)
+    run = exploration(control, control.parent / "out", 1, here=False, parameters=ForceFieldFiles(pele_data=(root,)))
+    assert run.data[-1] == root / "Data"
+
+
 @pytest.mark.slow
 def test_a_killed_run_goes_on(control):
     words = [sys.executable, "-m", "pele_ocl", "explore", control, "-n", "2", "--steps", "60", "--precision", "float64"]
@@ -301,6 +341,24 @@ def test_files_of_an_earlier_run_are_removed_and_told(tmp_path):
     assert sorted(path.name for path in folder.glob("report_*")) == ["report_1", "report_2", "report_9"]
 
 
+def test_pages_of_an_earlier_run_are_removed_with_its_journals(tmp_path):
+    control, folder = write_run(tmp_path), tmp_path / "out"
+    parts = [exploration(control, folder, 2, part=Shard(k, 2), steps=0) for k in (1, 2)]
+    for part in parts:
+        list(part.run())
+        part.files.page().write_text("page\n")
+    kept = [folder / name for name in ("explore_mine.html", "report.html")]
+    for path in [folder / "explore_2.2of2.html", *kept]:
+        path.write_text("page\n")
+    list(parts[1].run())
+    assert sorted(folder.glob("*.html")) == [folder / "explore.1of2.html", *kept]  # which the other part has just made
+    next(exploration(control, folder, 2, steps=0).run())
+    assert sorted(folder.glob("*.html")) == kept
+    (folder / "explore_2.html").write_text("page\n")  # which workers' runs have, too, with journals of parts
+    parts[0].begin_anew(parts[0].files.parts(2))
+    assert sorted(folder.glob("*.html")) == kept
+
+
 def test_inputs_are_neither_written_over_nor_removed(tmp_path):
     """A complex that is a file of the run, and one that a run of fewer explorers would remove."""
     control, folder = write_run(tmp_path), tmp_path / "out"
@@ -314,13 +372,28 @@ def test_inputs_are_neither_written_over_nor_removed(tmp_path):
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+def test_runs_of_other_reports_do_not_share_a_folder(tmp_path):
+    """They would write over each other's journal and state."""
+    output = {"reportPath": "out/other", "trajectoryPath": "out/other.pdb"}
+    control, other = write_run(tmp_path), tmp_path / "other.conf"
+    other.write_text(json.dumps(settings(PELE_Output=output)))
+    list(exploration(control, tmp_path / "out", 1, steps=0).run())
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    with pytest.raises(FormatError, match=r"explore.jsonl: is of a run whose reports are report_N; name another"):
+        exploration(other, tmp_path / "out", 1, steps=0)
+    assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
 def test_two_processes_remove_what_an_earlier_run_left(tmp_path, monkeypatch):
     """The other one is first: the journal that was found there is gone when it is read."""
     control, folder = write_run(tmp_path), tmp_path / "out"
     list(exploration(control, folder, 2, steps=0).run())
     own = explore_files.read_journal
+    left = (folder / "explore.jsonl").read_bytes()
     monkeypatch.setattr(explore_files, "read_journal", lambda path: path.unlink() or own(path))
-    list(exploration(control, folder, 2, steps=0, part=Shard(1, 2)).run())
+    part = exploration(control, folder, 2, steps=0, part=Shard(1, 2))
+    (folder / "explore.jsonl").write_bytes(left)
+    list(part.run())
     assert not (folder / "explore.jsonl").exists()
 
 
@@ -350,6 +423,13 @@ def test_parts_have_the_files_of_the_whole(tmp_path):
     assert ends[0] == ends[1]
     list(exploration(control, tmp_path / "parts", 3, **options).run())
     assert not any(path.exists() for path in journals)
+
+
+def test_a_whole_run_does_not_go_on_in_parts(tmp_path):
+    control = write_run(tmp_path)
+    next(exploration(control, tmp_path / "out").run())
+    with pytest.raises(FormatError, match="this run was of one part; go on with one process"):
+        next(exploration(control, tmp_path / "out", part=Shard(1, 2)).run(resume=True))
 
 
 def test_processes_of_a_launcher_share_explorers(tmp_path, monkeypatch):
@@ -384,6 +464,25 @@ def test_seeds_of_the_clock_are_refused_to_parts(tmp_path):
     control = write_run(tmp_path, settings(RandomGenerator=None))
     with pytest.raises(InputError, match="names no seed, and processes need the same; give one, by --seed"):
         exploration(control, tmp_path / "out", part=Shard(1, 2))
+
+
+def test_a_part_of_a_dead_worker_goes_on(control, monkeypatch):
+    """Its next worker repeats no step, and a part at its end is not run again."""
+    folder, made = control.parent / "dead", list[int]()
+    first = exploration(control, folder, 1, steps=2)
+    dead, group = first.run(state_seconds=0), type(first.groups[0])
+    step = group._step
+    next(dead), next(dead)  # the initial state and a step
+    dead.close()
+    monkeypatch.setattr(group, "_step", lambda *given: (made.append(given[-1]), step(*given))[1])
+    options = {"precision": "float64", "device": str(DEVICES[0].index), "steps": 2, "text": control.read_text()}
+    work = ExploreWork(read_simulation(control), 1, {"folder": folder, **options})
+    for _ in range(2):
+        work.compute(Shard(1, 1))
+    assert made == [2]
+    again = exploration(control, folder, 1, steps=2, here=False)
+    again.begin_anew(again.files.parts(2))
+    assert not list(folder.glob("explore*"))
 
 
 @pytest.mark.slow
@@ -453,6 +552,22 @@ def test_tasks_are_run_one_after_the_other(two_tasks):
     again.close()
     list(exploration(two_tasks, two_tasks.parent / "again").run(resume=True))
     assert contents(folder) == contents(two_tasks.parent / "again")
+
+
+def test_a_task_that_ends_before_its_first_step_says_where_its_explorers_are(tmp_path):
+    """Energies have its constraints, and metrics are its own."""
+    held = {"type": "constrainAtomToPosition", "springConstant": 5.0, "constrainThisAtom": "L:2:_CA_"}
+    held |= {"toThisPoint": [0.0, 0.0, 0.0]}
+    away = {"type": "distanceToPoint", "tag": "away", "point": [0, 0, 0], "atoms": LIGAND}
+    last = {"PELE_Parameters": {"numberOfPeleSteps": 2}, "constraints": [held], "metrics": [away]}
+    whole = settings(task_metrics=[], task_parametersChanges=None, task_PELE_Parameters={"numberOfPeleSteps": 1})
+    whole["commands"][0]["PeleTasks"].append({**last, "exitConditions": ["currentStep >= 1"]})
+    run = exploration(write_run(tmp_path, whole), tmp_path / "out", 1)
+    before = list(run.run())[-1].energies[0]
+    (end,) = ends_of([run.files.journal])[0]
+    assert end["steps"] == 1
+    assert end["energy"] > before + 100
+    assert end["metrics"]["away"] > 5
 
 
 def test_tasks_have_random_numbers_of_their_own(two_tasks):

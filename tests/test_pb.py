@@ -684,6 +684,15 @@ def test_parts_of_the_equation_as_maps():
     assert set(np.unique(maps["access"].values)) == {0, 1}
 
 
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [(-0.5, "-0.5, which cannot be"), (1.5, "1.5; shares are from 0 to 1"), (np.nan, "no finite numbers")],
+)  # fmt: skip
+def test_access_is_a_share(values, sentence):
+    with pytest.raises(InputError, match=sentence):
+        PBMaps(access=pele_ocl.Map(UNEVEN, np.full(UNEVEN.shape[::-1], values), "1"))
+
+
 def test_given_charges_take_the_place_of_the_atoms():
     """In the energy, and in what the last correction changed, too."""
     atoms, model, grid = random_molecule(), PBModel(boundary="zero"), grid_at([0] * 3, 1.0, [25] * 3)

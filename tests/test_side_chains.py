@@ -326,6 +326,15 @@ def test_predicted_side_chains_are_minimised_alone(device):
     np.testing.assert_allclose(found[True][1][others], atoms.positions[others], atol=1e-5)
 
 
+def test_a_minimiser_of_side_chains_that_ends_early_is_noted(device):
+    atoms = structure("hexapeptide")
+    ligand = np.flatnonzero(atoms.labels.residue_index == 5)
+    settings = Settings(side_chain_frequency=1, near_only=False)
+    minimizer = {"method": "newton", "tolerance": 1e-3, "max_iterations": 1}
+    (step,) = Explorer(atoms, ligand, [SideChains(minimizer=minimizer)], settings=settings, device=device).run(1)
+    assert "the minimisation of side chains did not converge (iterations)" in step.notes
+
+
 def test_what_cannot_be_predicted_is_refused():
     atoms = structure("trialanine")
     with pytest.raises(InputError, match="none of the residues has a side chain"):

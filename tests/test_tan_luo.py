@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pele_ocl import Atoms, InputError, Labels
-from pele_ocl.atoms import tan_luo_radii
+from pele_ocl.atoms import tan_luo_notes, tan_luo_radii
 from pele_ocl.binding import PBEnergy, PBSolvent, default_model
 
 
@@ -56,6 +56,17 @@ def fragment(residue: str, atoms: str, bonds: list[tuple[int, int]], family: str
 )  # fmt: skip
 def test_radii_of_fragments(residue: str, atoms: str, bonds: list[tuple[int, int]], radii: list[float]) -> None:
     assert_allclose(tan_luo_radii(fragment(residue, atoms, bonds)), radii)
+
+
+def test_types_of_ff14sb_are_the_ones_they_were_split_from() -> None:
+    chain = "CB {} 0.0,HB HC 0.1,CG {} 0.6,OD O2 -0.7"
+    bonds = [(0, 1), (0, 2), (2, 3)]
+    old, new = (fragment("ASP", chain.format(*types), bonds) for types in (("CT", "C"), ("2C", "CO")))
+    assert_allclose(tan_luo_radii(new), tan_luo_radii(old))
+    assert tan_luo_notes(old) == ()
+    (sentence,) = tan_luo_notes(new)
+    assert sentence.endswith("split from: 2C as CT, CO as C")
+    assert_allclose(tan_luo_radii(fragment("LYS", "CD C8 0.0,HD HC 0.1", [(0, 1)])), [2.25, 0])
 
 
 def test_what_has_no_radius_is_named() -> None:

@@ -35,6 +35,7 @@ from pele_ocl.paths import shipped
 from pele_ocl.units import COULOMB_KCAL_A
 
 HERE = Path(__file__).parent
+MOST_SECONDS = 120  # of a check
 CHAPTERS = sorted(HERE.glob("[0-9]-*.md"))
 Shape = int | Sequence[int]  # work-items along one axis, or along each
 
@@ -410,7 +411,15 @@ def main(words: list[str]) -> int:
             return subprocess.run([sys.executable, "-m", "pele_ocl", *asked]).returncode
         if words[0] == "check-here":
             return 0 if check(words[1], Path(words[2]).read_text()) else 1
-        done = subprocess.run([sys.executable, str(HERE / "course.py"), "check-here", *words[1:]])  # it may crash
+        asked = [sys.executable, str(HERE / "course.py"), "check-here", *words[1:]]
+        try:
+            done = subprocess.run(asked, timeout=MOST_SECONDS)  # it may crash, or never end
+        except subprocess.TimeoutExpired:
+            print(
+                f"{words[1]}: it does not end within {MOST_SECONDS} s: a loop without end, "
+                "or a barrier that not all come to"
+            )
+            return 1
         if done.returncode < 0:
             print(f"{words[1]}: it crashed; which index lies outside its array?")
         return 1 if done.returncode else 0

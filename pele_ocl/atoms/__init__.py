@@ -63,6 +63,6 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "close_pairs": "LINES close_pair",
             "combining": "MOST_PAIRS pairs_of_types rule_of",
             "lcpo": "PARAMETERS lcpo_notes lcpo_parameters",
-            "tan_luo": "tan_luo_radii",
+            "tan_luo": "tan_luo_notes tan_luo_radii",
         },
     )

@@ -2,7 +2,8 @@
 
 They were fitted to free energies of charging in TIP3P water (J. Phys. Chem. B 110, 18680 (2006)), for residues,
 nucleotides and ions of AMBER. A radius follows from an atom's type, its hydrogens and the charge of its group.
-Hydrogens have none. Values and rules are the ones in AmberTools' pbsa.
+Hydrogens have none. Values and rules are the ones in AmberTools' pbsa. ff14SB split types
+for its torsions, after the table was made. Such atoms count as the types they were split from, and a note says so.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _RADII = {
     "K ": 2.288, "Rb": 2.448, "Cs": 2.712, "F ": 1.223, "Cl": 1.516, "IM": 1.815, "Br": 1.745, "I ": 1.870,
     "MG": 1.515, "C0": 2.126, "Zn": 1.469,
 }  # fmt: skip
+_SPLIT_FROM = {"2C": "CT", "3C": "CT", "C8": "CT", "CO": "C "}  # ff14SB's types, with one Lennard-Jones form
 _OF_GAFF = tuple("hcnopfbis")  # types that begin so keep their own radii
 _LEAST_CHARGE = 1e-4  # e, that hydrogens bring to an atom
 
@@ -34,7 +36,7 @@ def tan_luo_radii(atoms: Atoms) -> Floats:
         raise InputError(
             "radii of Tan and Luo go by the atom types of an AMBER topology, which these atoms do not have"
         )
-    types = [f"{name:<2}"[:2] for name in atoms.types.tolist()]
+    types = [_SPLIT_FROM.get(name, f"{name:<2}"[:2]) for name in atoms.types.tolist()]
     is_hydrogen = np.array([name[0] in "Hh" for name in types])
     ends = bonds_both_ways(atoms.bond_pairs)
     to_hydrogen = ends[~is_hydrogen[ends[:, 0]] & is_hydrogen[ends[:, 1]]]
@@ -57,6 +59,15 @@ def tan_luo_radii(atoms: Atoms) -> Floats:
             "take the topology's radii, radiopt=0"
         )
     return radii
+
+
+def tan_luo_notes(atoms: Atoms) -> tuple[str, ...]:
+    """Sentence about types that count as others, if there are any."""
+    found = [] if atoms.types is None else sorted(set(_SPLIT_FROM) & set(atoms.types.tolist()))
+    if not found:
+        return ()
+    named = ", ".join(f"{name} as {_SPLIT_FROM[name].strip()}" for name in found)
+    return (f"Tan and Luo have no radii for types of ff14SB, which count as the types they were split from: {named}",)
 
 
 def _radius(kind: str, residue: str, name: str, group: float, bears: bool, n_hydrogens: int) -> float:

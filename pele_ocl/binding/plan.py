@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import instance, numbers
 from ..atoms import Atoms, Floats, require_atoms
 from ..atoms.lcpo import lcpo_notes
+from ..atoms.tan_luo import tan_luo_notes
 from ..contract import Image
 from ..energy import EnergyBatch
 from ..errors import InputError
@@ -117,6 +118,8 @@ class Binding:
         self.atoms = atoms if whole else atoms[self.parts.complex]
         if self.model.surface == "lcpo" and self.model.lcpo_unknown == "carbon":
             self.notes = (*self.notes, *lcpo_notes(self.atoms))
+        if pb is not None and pb.radii == "tan-luo":
+            self.notes = (*self.notes, *tan_luo_notes(self.atoms))
         of_parts = {
             "complex": self.atoms,
             "receptor": self.atoms[self.parts.receptor],

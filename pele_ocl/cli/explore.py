@@ -117,7 +117,7 @@ def explore(
         if cluster.is_remote:
             run = Exploration(simulation, n, **options, here=False)
             options |= {"seed": run.seed, "device": None}  # which each worker has its own of
-            files = _run_by_workers(run, ExploreWork(simulation, n, options, resume), cluster.place(device))
+            files = _run_by_workers(run, ExploreWork(simulation, n, options), cluster.place(device), resume)
         else:
             part = Shard(rank + 1, min(ranks, n))
             run = Exploration(simulation, n, **options, part=part)
@@ -198,10 +198,12 @@ def _run(run: Exploration, resume: bool) -> None:
                     note(f"Note: explorer {number}, step {steps.step}: {why}")
 
 
-def _run_by_workers(run: Exploration, work: ExploreWork, place: Place) -> list[Files]:
+def _run_by_workers(run: Exploration, work: ExploreWork, place: Place, resume: bool) -> list[Files]:
     """Have each worker run a part of the explorers; give the files of the parts. run : whose notes become the parts'"""
     with shared(work, place) as done, ProgressLine("Exploring") as progress:
         files = run.files.parts(min(done.n_workers, len(run.numbers)))
+        if not resume:
+            run.begin_anew(files)
         parts = [own.part for own in files]
         for notes in progress.counting(done.results(parts), parts):
             run.notes = tuple(dict.fromkeys((*run.notes, *notes)))

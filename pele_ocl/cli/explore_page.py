@@ -25,8 +25,7 @@ def write_pages(run: Exploration) -> list[Path]:
     """Write a page beside the reports for the explorers of each molecule; give their paths."""
     pages = []
     for place, group in enumerate(run.groups):
-        name = "explore.html" if len(run.groups) == 1 else f"explore_{place + 1}.html"
-        path = run.files.of_part(run.files.report.with_name(name))
+        path = run.files.page(None if len(run.groups) == 1 else place + 1)
         _write(path, run, group.atoms, np.flatnonzero(group.ligand), group.numbers)
         pages.append(path)
     return pages

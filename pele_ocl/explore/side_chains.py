@@ -329,8 +329,11 @@ class SideChains(Move):
         free = [np.concatenate([chains[number].moved for number in order]) for order in orders.values()]
         walk.ensemble.frozen[rows] = [np.setdiff1d(everything, own) for own in free]
         batch = walk.ensemble.minimize(rows, **self.minimizer)
-        for place, reason in batch.errors.items():
-            walk.failures[rows[place]] = reason
+        for place, (row, result) in enumerate(zip(rows, batch.results, strict=True)):
+            if result is None:
+                walk.failures[row] = batch.errors[place]
+            elif not result.converged:
+                walk.note(row, f"the minimisation of side chains did not converge ({result.stopped_by})")
 
     def _near(self, walk: Walk, row: int) -> NDArray[np.int64]:
         """Numbers of the side chains whose residue is near the ligand, or that are always predicted."""

@@ -203,7 +203,7 @@ def find_pele_data(roots: Sequence[Path], name: str | None) -> PeleData:
 
     OpenFF folders hold ligands only and are always taken.
     """
-    folders = _data_folders(roots)
+    folders = data_folders(roots)
     found = [folder for root in folders for folder in _subfolders(root / "Templates")]
     names = {folder.name for folder in found if not folder.name.upper().startswith("OPENFF")}
     chosen = {n for n in names if name is None or n.lower() == name.lower()}
@@ -258,7 +258,8 @@ def _settled(template: Template, default: Kind | None) -> Template:
     return template if template.kind else replace(template, kind=next(iter(folders), default))
 
 
-def _data_folders(roots: Sequence[Path]) -> list[Path]:
+def data_folders(roots: Sequence[Path]) -> list[Path]:
+    """Folders Data, then DataLocal, of roots that are such folders or hold them. Raises InputError for others."""
     folders: list[Path] = []
     for root in roots:
         if not root.exists():

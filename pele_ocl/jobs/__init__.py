@@ -62,7 +62,7 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
         __name__,
         {
             "energy": "EnergySpec",
-            "explore": "Exploration Steps task_seed",
+            "explore": "Exploration ExploreWork ForceFieldFiles Steps task_seed",
             "explore_files": "ends_of said_of",
             "journal": "Journal merged read_journal",
             "minimize": "MinimizeSpec",

@@ -20,15 +20,24 @@ from ..contract import of_structure, require
 from ..errors import FormatError, InputError
 from ..explore import Step
 from ..explore.control import Simulation, SimulationTask
-from ..explore.control.building import MetricMaker, box_of, constraint_terms, ligand_of
+from ..explore.control.building import MetricMaker, box_of, constraint_terms, ligand_of, native_of
 from ..explore.control.conditions import any_holds
-from ..explore.control.explorers import explorer_of, moves_of, place, restore_explorer, settings_of, state_of
+from ..explore.control.explorers import (
+    explorer_of,
+    files_of_moves,
+    moves_of,
+    place,
+    restore_explorer,
+    settings_of,
+    state_of,
+)
 from ..explore.metrics import States
 from ..explore.reports import AppendedFile, numbered, report_head, report_row
 from ..explore.sensors import Sensor, Sensors, changed, changing_blocks
 from ..explore.trajectory import PelePdb, trajectory_file
 from ..forcefield import ForceField
 from ..forcefield.control import beside
+from ..forcefield.sources import data_folders
 from ..formats import replacing
 from ..formats.conformation_files import ConformationFile
 from ..gb_models import GB_MODELS
@@ -37,7 +46,7 @@ from ..inputfile import read_file
 from ..reading import read
 from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
-from .explore_files import OVER, WHOLE, Files, refuse_inputs, remove_others
+from .explore_files import OVER, WHOLE, Files, refuse_inputs, refuse_other_reports, remove_earlier
 from .facts import settings
 from .journal import Journal
 from .records import Record
@@ -126,6 +135,7 @@ class Exploration:
         paths = list(complexes) or _single_files(simulation)
         self.sources = [paths[k % len(paths)] for k in range(explorers)]
         refuse_inputs(self.files, self.numbers, self.inputs)
+        refuse_other_reports(self.files)
         self.groups = self._groups(part.part(self.numbers, "explorers"))
         if here:
             for group in self.groups:
@@ -160,8 +170,8 @@ class Exploration:
 
     @property
     def data(self) -> tuple[Path, ...]:
-        """Folders Data and DataLocal."""
-        return (*self.simulation.energies.data, *self._parameters.pele_data)
+        """Folders Data and DataLocal, of `--pele-data` also within the ones that are given."""
+        return (*self.simulation.energies.data, *data_folders([Path(root) for root in self._parameters.pele_data]))
 
     @property
     def inputs(self) -> list[Path]:
@@ -176,10 +186,24 @@ class Exploration:
         return {
             "parameters": sha256_of([group.atoms for group in self.groups]),
             "control file": sha256_of(self.text or repr(tasks)), "complexes": sha256_of(sorted(sources.items())),
+            "other files": sha256_of([(path.name, read_file(path).sha256) for path in self._other_files]),
             "explorers": str(len(self.numbers)), "part": str(self.files.part), "seed": str(self.seed),
+            "report": self.files.report.name,
             "steps": str(self.n_steps),
             "precision": self.precision, "solvent": repr(sorted(settings(self.model, self.groups[0].atoms).items())),
         }  # fmt: skip
+
+    @property
+    def _other_files(self) -> list[Path]:
+        """Files that moves and metrics of all tasks read: rotamers, modes, native structures."""
+        found = list[Path]()
+        for task in self.tasks:
+            for group in self.groups:
+                ligand = np.flatnonzero(group.ligand).astype(np.int32)
+                found += files_of_moves(self.simulation, task, group.atoms, ligand, self.data)
+            natives = [native_of(self.simulation.path, block) for block in task.metrics if block.kind == "rmsd"]
+            found += [beside(self.simulation.path, path) for path in natives]
+        return list(dict.fromkeys(found))
 
     def run(self, resume: bool = False, state_seconds: float = STATE_SECONDS) -> Iterator[Steps]:
         """Run all steps, and give the explorers before the first and after each.
@@ -193,9 +217,7 @@ class Exploration:
         self.files.make_folders()
         state = self._earlier() if resume else None
         if state is None:
-            self.files.state.unlink(missing_ok=True)
-            if told := remove_others(self.files, self.numbers, self.inputs):
-                self.notes += (told,)
+            self.begin_anew([self.files])
         self.done = [] if state is None else state["done"]
         yield from list(self.done)
         with Journal(self.files.journal, self.settings, kind="explore") as journal:
@@ -210,9 +232,14 @@ class Exploration:
                 own = state if state is not None and state["group"] == group.place else None
                 for steps in group.run(journal, own, state_seconds):
                     yield steps
-                self.done.append(steps)
+                self.done.append(group.now(steps.step))
             journal.add(Record(OVER, result={"explorers": self._ends(), "device": self.device_name}))
         self.files.state.unlink(missing_ok=True)
+
+    def begin_anew(self, parts: Sequence[Files]) -> None:
+        """Remove what an earlier run left of the same files. parts : of this run, which begin at their first step"""
+        told = [remove_earlier(files, self.numbers, self.inputs) for files in parts]
+        self.notes = tuple(dict.fromkeys([*self.notes, *filter(None, told)]))
 
     def _ends(self) -> list[dict[str, Any]]:
         """Give what became of each explorer, as JSON has it, in the order of their numbers."""
@@ -239,7 +266,9 @@ class Exploration:
         path = self.files.state
         for journal, part in self.files.journals().items():
             if part.count != self.files.part.count:
-                raise FormatError(f"{journal}: this run was of {part.count:,} parts; go on with as many processes")
+                one = "one part; go on with one process"
+                several = f"{part.count:,} parts; go on with as many processes"
+                raise FormatError(f"{journal}: this run was of {one if part.count == 1 else several}")
         if self.is_over:
             raise InputError(f"{self.files.journal}: this run came to its end; nothing is left to go on with")
         if not path.exists():
@@ -387,6 +416,10 @@ class ExplorerGroup:
                     yield steps
             self._save(of.n_steps)
             self._write_final()
+
+    def now(self, step: int) -> Steps:
+        """Give the explorers as they are after a step. Their task may have begun after it, and ended before the next"""
+        return self._steps(step, np.zeros(len(self.numbers), bool), {}, {})
 
     def _step(self, journal: Journal, step: int) -> Steps | None:
         """Make a step of all explorers whose task has not ended, and write what became of it; None if none is left.
@@ -594,20 +627,22 @@ def _single_files(simulation: Simulation) -> list[Path]:
 class ExploreWork:
     """Explorers of a control file for workers, who each run a part of them.
 
-    simulation, explorers, options : of Exploration; resume : as of its `run`
+    A part goes on from its state: if a worker dies, the next one repeats none of its steps. So whoever wants to begin
+    anew calls `Exploration.begin_anew` first.
+
+    simulation, explorers, options : of Exploration
     """
 
     simulation: Simulation
     explorers: int
     options: Mapping[str, Any]
-    resume: bool = False
 
     def compute(self, part: Shard, /) -> tuple[str, ...]:
-        """Run a part to its end, unless an earlier run did; give the notes. Its journal says how it went."""
-        if self.resume and Exploration(self.simulation, self.explorers, **self.options, part=part, here=False).is_over:
+        """Run a part to its end, unless an earlier worker did; give the notes. Its journal says how it went."""
+        if Exploration(self.simulation, self.explorers, **self.options, part=part, here=False).is_over:
             return ()
         run = Exploration(self.simulation, self.explorers, **self.options, part=part)
-        deque(run.run(self.resume), maxlen=0)
+        deque(run.run(resume=True), maxlen=0)
         return tuple(run.notes)
 
     def facts(self) -> dict[str, object]:

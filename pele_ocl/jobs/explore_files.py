@@ -76,6 +76,15 @@ class Files:
         """Name a file of the part: `explore.2of4.html`; of the whole it keeps its name."""
         return path if self.part.count == 1 else self.part.path(path)
 
+    def page(self, molecule: int | None = None) -> Path:
+        """Page of the states, beside the reports. molecule : from 1, None if there is one only"""
+        return self.of_part(self.report.with_name("explore.html" if molecule is None else f"explore_{molecule}.html"))
+
+    def pages(self) -> list[Path]:
+        """Find the pages that there are of the part, of any molecules."""
+        whole = re.compile(re.escape(self.page().name).replace("explore", r"explore(_\d+)?", 1))
+        return [path for path in sorted(self.report.parent.glob("explore*.html")) if whole.fullmatch(path.name)]
+
     def parts(self, count: int) -> list[Files]:
         """Give the files of each of so many parts."""
         return [replace(self, part=Shard(k, count)) for k in range(1, count + 1)]
@@ -149,14 +158,27 @@ def refuse_inputs(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) 
             raise FormatError(f"{path}: the same file as the input {source}; name another folder for the output")
 
 
-def remove_others(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> str:
-    """Remove files of an earlier run: of explorers that this one has not, and of other parts; tell of the former.
+def refuse_other_reports(files: Files) -> None:
+    """Raise FormatError if the folder has a run of reports of another name, whose journal would be written over."""
+    for path in files.journals():
+        try:
+            report = read_journal(path).settings.get("report", files.report.name)
+        except (FormatError, FileNotFoundError):  # not ours, or another process removed it
+            continue
+        if report != files.report.name:
+            raise FormatError(f"{path}: is of a run whose reports are {report}_N; name another folder, or remove it")
+
+
+def remove_earlier(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> str:
+    """Remove files of an earlier run, and tell of removed explorers.
+
+    Its part loses journal, state and pages, and so do parts of another count. Files of further explorers go, too.
 
     numbers : of all explorers; inputs : files that are read
 
     Raises FormatError if one of them would be removed.
     """
-    n_earlier, parts = len(numbers), dict[Path, Shard]()
+    n_earlier, parts = len(numbers), {files.journal: files.part}
     for path, part in files.journals().items():
         try:
             n_earlier = max(n_earlier, int(read_journal(path).settings["explorers"]))
@@ -166,9 +188,11 @@ def remove_others(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) 
             parts[path] = part
     others = range(len(numbers) + 1, n_earlier + 1)
     refuse_inputs(files, others, inputs)
-    for path, part in parts.items():
+    for own in (replace(files, part=part) for part in parts.values()):
+        for path in (own.journal, own.state, *own.pages()):
+            path.unlink(missing_ok=True)
+    for path in replace(files, part=WHOLE).pages():  # which runs by workers have, too
         path.unlink(missing_ok=True)
-        replace(files, part=part).state.unlink(missing_ok=True)
     gone = [path for k in others for path in files.of_explorer(k) if path.exists()]
     for path in gone:
         path.unlink(missing_ok=True)

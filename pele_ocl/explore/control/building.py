@@ -85,17 +85,14 @@ class MetricMaker:
         return InternalEnergy(self._atoms, self._mask(block, "atomSetSelection"), **self._energy)
 
     def _rmsd(self, block: MetricBlock) -> Metric:
-        native = block.settings.get("Native")
-        path = native.get("path") if isinstance(native, Mapping) else None
-        if not isinstance(path, str):
-            raise FormatError(f"{self._file}: {block.place}.Native names no path")
+        path = native_of(self._file, block)
         chosen = self._mask(block, "selection", ALL)
         superposed = None
         if self._flag(block, "doSuperposition", True):
             given = "superpositionSelection" in block.settings
             superposed = self._mask(block, "superpositionSelection") if given else chosen
         hydrogens = self._flag(block, "includeHydrogens", False)
-        found = Rmsd(self._atoms, beside(self._file, Path(path)), chosen, superposed, hydrogens)
+        found = Rmsd(self._atoms, beside(self._file, path), chosen, superposed, hydrogens)
         if found.n_compared < found.n_chosen:
             self.notes.append(
                 f"{self._file}: {block.place} is of {found.n_compared:,} of the {found.n_chosen:,} atoms that it "
@@ -180,3 +177,12 @@ def box_of(file: Path, block: BoxBlock | None, atoms: Atoms) -> Box | None:
     if block.edges is not None:
         return Prism(center, block.edges)
     return Shell(center, *block.radii) if len(block.radii) > 1 else Sphere(center, *block.radii)
+
+
+def native_of(file: Path, block: MetricBlock) -> Path:
+    """Give the path of the structure that an rmsd is of. file : the control file; FormatError if it names none"""
+    native = block.settings.get("Native")
+    path = native.get("path") if isinstance(native, Mapping) else None
+    if not isinstance(path, str):
+        raise FormatError(f"{file}: {block.place}.Native names no path")
+    return Path(path)

@@ -119,7 +119,7 @@ def anm_of(simulation: Simulation, task: SimulationTask, atoms: Atoms, ligand: B
     nodes &= selected(atoms, alpha if own.algorithm == "ALPHACARBONS" else task.anm_nodes or ALL, f"{place}.nodes")
     modes = None
     if own.preloaded_modes:
-        modes = read_nmd(beside(simulation.path, Path(own.preloaded_modes)), "pele")[0]
+        modes = read_nmd(_modes_file(simulation, own), "pele")[0]
     is_exponential = own.elastic_network_model == "exponentialContactModel"
     network = {
         "constant": own.constant_for_hessian, "bonded_constant": own.bonded_constant_for_hessian,
@@ -142,11 +142,11 @@ def side_chains_of(simulation: Simulation, task: SimulationTask, atoms: Atoms, f
     own, place = task.side_chains, f"{simulation.path}: SideChainPrediction"
     chosen = selected(atoms, task.side_chain_include, f"{place}.selectionToInclude")
     omitted = selected(atoms, task.side_chain_omit, f"{place}.selectionToOmit")
-    libraries = [folder / _SIDE_CHAINS for folder in reversed(folders) if (folder / _SIDE_CHAINS).is_dir()]
+    library = _side_chain_folder(folders)
     return SideChains(
         select=_words_of(chosen), omit=_words_of(omitted), overlap=own.initial_overlap_factor,
         least_overlap=own.minimal_overlap_factor,
-        library=RotamerLibrary.from_folder(libraries[0]) if libraries else None,
+        library=None if library is None else RotamerLibrary.from_folder(library),
         minimizer=None if task.side_chain_minimizer is None else minimizer_options(task.side_chain_minimizer),
     )  # fmt: skip
 
@@ -167,13 +167,46 @@ def minimizer_options(block: MinimizerBlock) -> dict[str, Any]:
 
 def ligand_rotamers(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Flexible | None:
     """Read what turns of a ligand of one residue, None if no folder has its file `LIG.rot.assign`."""
+    path = _rotamer_file(atoms, ligand, folders)
+    return None if path is None else read_rot_assign(path, atoms, ligand)
+
+
+def files_of_moves(
+    simulation: Simulation, task: SimulationTask, atoms: Atoms, ligand: Ints, folders: Sequence[Path]
+) -> list[Path]:
+    """List the files that `moves_of` reads: rotamers of the ligand and of side chains, and modes.
+
+    ligand : (m,) atoms
+    """
+    found = []
+    if task.perturbation is not None and (path := _rotamer_file(atoms, ligand, folders)):
+        found.append(path)
+    if task.side_chains is not None and (library := _side_chain_folder(folders)):
+        found += sorted(path for path in library.iterdir() if path.is_file())
+    if task.anm is not None and task.anm.preloaded_modes:
+        found.append(_modes_file(simulation, task.anm))
+    return found
+
+
+def _modes_file(simulation: Simulation, block: AnmBlock) -> Path:
+    return beside(simulation.path, Path(block.preloaded_modes))
+
+
+def _side_chain_folder(folders: Sequence[Path]) -> Path | None:
+    """Find PELE's rotamers of side chains, None if no folder has them."""
+    found = [folder / _SIDE_CHAINS for folder in reversed(folders) if (folder / _SIDE_CHAINS).is_dir()]
+    return found[0] if found else None
+
+
+def _rotamer_file(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Path | None:
+    """Find `LIG.rot.assign` of a ligand of one residue, None if no folder has it."""
     assert atoms.labels is not None
     names = set(atoms.labels.residue_names[ligand].tolist())
     for folder in reversed(folders):  # DataLocal wins
         for name in names if len(names) == 1 else ():
             path = folder / _ROTAMERS / f"{name}.rot.assign"
             if path.is_file():
-                return read_rot_assign(path, atoms, ligand)
+                return path
     return None
 
 
