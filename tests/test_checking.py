@@ -18,6 +18,7 @@ from conftest import DEVICES
 from pele_ocl import InputError, check_kernel
 from pele_ocl.checking import KINDS, QUANTITIES, CheckResult, findings_of, in_this_process, plain_words
 from pele_ocl.checking.simulator import simulator
+from pele_ocl.checking.timing import LADDERS
 from pele_ocl.cli import main
 from pele_ocl.cli.check import LAUNCHES, NAMES
 
@@ -277,5 +278,7 @@ def test_the_page_has_every_argument():
             assert f"| `{given.name}` |" in section
             assert given.meaning in section
         assert ", ".join(f"`{name}`" for name in quantity.launches) in section
+    beside = ", ".join(f"`{name}`" for name in QUANTITIES if name in LADDERS)
+    assert f"{beside} have the rungs".replace(", `nonbond`", " and `nonbond`") in page
     for kind, meaning in KINDS.items():
         assert f"| {kind} | {meaning} |" in page
