@@ -16,9 +16,8 @@ from click.testing import CliRunner
 from conftest import DEVICES
 
 from pele_ocl import InputError, check_kernel
-from pele_ocl.checking import KINDS, QUANTITIES, CheckResult, findings_of, in_this_process, plain_words
+from pele_ocl.checking import KINDS, LADDERS, QUANTITIES, CheckResult, findings_of, in_this_process, plain_words
 from pele_ocl.checking.simulator import simulator
-from pele_ocl.checking.timing import LADDERS
 from pele_ocl.cli import main
 from pele_ocl.cli.check import LAUNCHES, NAMES
 

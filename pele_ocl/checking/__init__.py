@@ -18,5 +18,6 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "check": "in_this_process",
             "compiling": "plain_words",
             "simulator": "findings_of",
+            "timing": "LADDERS",
         },
     )

@@ -73,7 +73,7 @@ def _sizes(group: int) -> list[int]:
 
 
 def _is_simulated(n: int, group: int) -> bool:
-    """Tell if molecules of n atoms are simulated: few, and more than a group, so that a loop over tiles turns twice."""
+    """Tell if molecules of n atoms are simulated: few, and more than a group. Loops over tiles then turn twice."""
     return n in (FEW, group + 1) and n <= MOST_SIMULATED
 
 
