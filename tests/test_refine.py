@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import DEVICES
 from test_cli import error_of, on_the_chosen_device, run
 
 import pele_ocl
@@ -46,7 +47,7 @@ def atoms(complex_file):
 
 @pytest.fixture(scope="module")
 def refiner(atoms):
-    return Refiner(atoms, LIGAND, near=6.0, max_iterations=60)
+    return Refiner(atoms, LIGAND, near=6.0, max_iterations=60, device=DEVICES[0])  # before a test chooses it
 
 
 @pytest.fixture(scope="module")
