@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,19 @@ def deep_names(path: Path) -> list[str]:
             if inner and file.exists() and room not in ROOMS_OF_FILES:
                 found += [f"{where(path)}:{node.lineno}: {node.module}.{alias.name}" for alias in node.names]
     return found
+
+
+def test_names_that_rooms_load_lazily_are_there_and_wanted():
+    """A name that is loaded when it is asked for would be missed then alone; one that no test takes is left over."""
+    words = set(re.findall(r"\w+", "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))))
+    for path in PACKAGE.rglob("__init__.py"):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "lazy_names":
+                room = import_module(".".join(("pele_ocl", *path.parent.relative_to(PACKAGE).parts)))
+                names = " ".join(ast.literal_eval(node.args[1]).values()).split()
+                missing = [name for name in names if not hasattr(room, name)]
+                left_over = [name for name in names if name not in {*words, *getattr(room, "__all__", ())}]
+                assert not missing + left_over, where(path)
 
 
 def test_no_modules_import_each_other():
