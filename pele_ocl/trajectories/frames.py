@@ -13,7 +13,7 @@ _WORD = re.compile(r"\s*([-+]?\d+)?\s*")
 
 
 def frames_slice(frames: FrameWords) -> slice:
-    """Return the slice that START:STOP:STEP, one number, a slice or None (all frames) stands for.
+    """Make a slice of START:STOP:STEP, one number, a slice, or None for all frames.
 
     Raises InputError for other words, and for a step that is not 1 or more.
     """

@@ -31,7 +31,7 @@ class Hdf5File(FrameFile):
 
 
 class PlainHdf5File(RecordFile):
-    """An HDF5 file whose frames stand in it as they are, and are read without h5py.
+    """HDF5 file of uncompressed, contiguous frames, which are read without h5py.
 
     With h5py only one thread at a time does anything. The file of results would wait for frames that are read.
     """
