@@ -639,6 +639,20 @@ def test_charge_states_in_company(monkeypatch):
     assert alone[1].energy_kt == 0
 
 
+@pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
+def test_rows_by_the_launches_of_gpus(monkeypatch):
+    """A work-item for a node in groups of 128, alone and in company: the energy of a work-item for a plane."""
+    atoms = random_molecule()
+    run = PoissonBoltzmann(atoms, PBModel(ions=SALT), spacing=1.0)
+    frames = np.array([1, 0.9, 0.95])[:, None, None] * atoms.positions
+    grids = [run.grids[0]] * 3
+    expected = [each.energy_kt for each in run.solve_frames(frames, grids, rows=1)]
+    monkeypatch.setattr(Launching, "is_cpu", False)
+    alone, together = ([each.energy_kt for each in run.solve_frames(frames, grids, rows=rows)] for rows in (1, 3))
+    assert together == alone
+    assert np.allclose(alone, expected, rtol=1e-6)
+
+
 def test_focused_grids_in_company():
     """A border of a row has the values of that row's coarser grid."""
     atoms, grids = random_molecule(), (grid_at([0] * 3, 1.5, [25] * 3), grid_at([0] * 3, 0.75, [25] * 3))

@@ -28,47 +28,47 @@ INLINE real coarse_edge(
 
 // Finds the edges that lead along an axis from node (i, j, k) of a coarse grid, but for edges between border nodes.
 kernel void coarsen_edges(
-    ColourGrid fine,
-    ColourGrid grid,  // the coarse one
+    const ColourGrid fine,
+    const ColourGrid grid,  // the coarse one
     EDGES,
     global real *restrict coarse_x,
     global real *restrict coarse_y,
     global real *restrict coarse_z)
 {
-    TAKE_ROW(fine, ROW_OF(grid));
-    TAKE_ROW(grid, ROW_OF(grid));
+    TAKE_ROW(own_fine, fine, ROW_OF(grid));
+    TAKE_ROW(own, grid, ROW_OF(grid));
     const int k = PLANE;
-    if (k >= grid.nz - 1) return;
+    if (k >= own.nz - 1) return;
 #if PLANES
-    for (int j = 0; j < grid.ny - 1; ++j)
-        for (int i = 0; i < grid.nx - 1; ++i) {
+    for (int j = 0; j < own.ny - 1; ++j)
+        for (int i = 0; i < own.nx - 1; ++i) {
 #else
     const int i = get_global_id(0), j = get_global_id(1);
-    if (i < grid.nx - 1 && j < grid.ny - 1) {
+    if (i < own.nx - 1 && j < own.ny - 1) {
 #endif
-        const size_t at = node_at(grid, i, j, k), of_fine = node_at(fine, 2 * i, 2 * j, 2 * k);
-        if (j && k) coarse_x[at] = coarse_edge(fine, 0, of_fine, x_edges, table);
-        if (i && k) coarse_y[at] = coarse_edge(fine, 1, of_fine, y_edges, table);
-        if (i && j) coarse_z[at] = coarse_edge(fine, 2, of_fine, z_edges, table);
+        const size_t at = node_at(own, i, j, k), of_fine = node_at(own_fine, 2 * i, 2 * j, 2 * k);
+        if (j && k) coarse_x[at] = coarse_edge(own_fine, 0, of_fine, x_edges, table);
+        if (i && k) coarse_y[at] = coarse_edge(own_fine, 1, of_fine, y_edges, table);
+        if (i && j) coarse_z[at] = coarse_edge(own_fine, 2, of_fine, z_edges, table);
     }
 }
 
 // Salt of a coarse node, with the weights of trilinear interpolation.
 kernel void coarsen_salt(
-    ColourGrid fine,
-    ColourGrid grid,  // the coarse one
+    const ColourGrid fine,
+    const ColourGrid grid,  // the coarse one
     const real salt_unit,
     global const salts *restrict salt,
     global real *restrict coarse_salt)
 {
-    TAKE_ROW(fine, ROW_OF(grid));
-    TAKE_ROW(grid, ROW_OF(grid));
-    if (!IS_INNER_PLANE(grid)) return;
+    TAKE_ROW(own_fine, fine, ROW_OF(grid));
+    TAKE_ROW(own, grid, ROW_OF(grid));
+    if (!IS_INNER_PLANE(own)) return;
     for (int colour = 0; colour < 2; ++colour) {
-        FOR_ROWS(j, grid) {
-            const Row row = row_at(grid, colour, j, PLANE);
-            FOR_NODES(m, grid, row) {
-                const size_t at = node_at(fine, 2 * (2 * m + row.odd), 2 * j, 2 * PLANE);
+        FOR_ROWS(j, own) {
+            const Row row = row_at(own, colour, j, PLANE);
+            FOR_NODES(m, own, row) {
+                const size_t at = node_at(own_fine, 2 * (2 * m + row.odd), 2 * j, 2 * PLANE);
                 real sum = 0;
 #pragma unroll
                 for (int c = -1; c < 2; ++c)
@@ -76,7 +76,8 @@ kernel void coarsen_salt(
                     for (int b = -1; b < 2; ++b)
 #pragma unroll
                         for (int a = -1; a < 2; ++a)
-                            sum += SALT_AT(beside(fine, at, a, b, c)) / ((1 + abs(a)) * (1 + abs(b)) * (1 + abs(c)));
+                            sum += SALT_AT(beside(own_fine, at, a, b, c))
+                                 / ((1 + abs(a)) * (1 + abs(b)) * (1 + abs(c)));
                 coarse_salt[row.own + m] = sum;
             }
         }

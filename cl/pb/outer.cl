@@ -50,15 +50,15 @@ INLINE total lacking(ColourGrid grid, Row row, int m, EDGES_TAKEN, SALT_TAKEN, g
 
 // Residuals at all nodes, as if they had no charges.
 kernel void find_lacking(
-    ColourGrid grid, EDGES, SALT, global const total *restrict potential, global real *restrict lacks)
+    const ColourGrid grid, EDGES, SALT, global const total *restrict potential, global real *restrict lacks)
 {
-    TAKE_ROW(grid, ROW_OF(grid));
-    if (!IS_INNER_PLANE(grid)) return;
+    TAKE_ROW(own, grid, ROW_OF(grid));
+    if (!IS_INNER_PLANE(own)) return;
     for (int colour = 0; colour < 2; ++colour) {
-        FOR_ROWS(j, grid) {
-            const Row row = row_at(grid, colour, j, PLANE);
-            FOR_NODES(m, grid, row) {
-                lacks[row.own + m] = (real)lacking(grid, row, m, EDGES_PASSED, SALT_PASSED, potential);
+        FOR_ROWS(j, own) {
+            const Row row = row_at(own, colour, j, PLANE);
+            FOR_NODES(m, own, row) {
+                lacks[row.own + m] = (real)lacking(own, row, m, EDGES_PASSED, SALT_PASSED, potential);
             }
         }
     }

@@ -14,7 +14,7 @@
 // A grid of the group's row.
 INLINE ColourGrid grid_of(global const ColourGrid *grids, int level) {
     ColourGrid grid = grids[level];
-    TAKE_ROW(grid, (int)get_group_id(0));
+    grid.first += (int)get_group_id(0) * grid.stride;
     return grid;
 }
 

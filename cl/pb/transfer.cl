@@ -4,19 +4,19 @@
 
 // Finds the coarse grid's right side from the fine grid's residual at red nodes.
 kernel void restrict_residual(
-    ColourGrid fine,
-    ColourGrid grid,  // the coarse one
+    const ColourGrid fine,
+    const ColourGrid grid,  // the coarse one
     global const real *restrict residual,
     global real *restrict right)
 {
-    TAKE_ROW(fine, ROW_OF(grid));
-    TAKE_ROW(grid, ROW_OF(grid));
-    if (!IS_INNER_PLANE(grid)) return;
+    TAKE_ROW(own_fine, fine, ROW_OF(grid));
+    TAKE_ROW(own, grid, ROW_OF(grid));
+    if (!IS_INNER_PLANE(own)) return;
     for (int colour = 0; colour < 2; ++colour) {
-        FOR_ROWS(j, grid) {
-            const Row row = row_at(grid, colour, j, PLANE);
-            FOR_NODES(m, grid, row) {
-                right[row.own + m] = restricted(fine, 2 * (2 * m + row.odd), 2 * j, 2 * PLANE, residual);
+        FOR_ROWS(j, own) {
+            const Row row = row_at(own, colour, j, PLANE);
+            FOR_NODES(m, own, row) {
+                right[row.own + m] = restricted(own_fine, 2 * (2 * m + row.odd), 2 * j, 2 * PLANE, residual);
             }
         }
     }
@@ -24,18 +24,18 @@ kernel void restrict_residual(
 
 // Adds the coarse grid's correction to the fine grid's red nodes; black ones are relaxed next, from red ones alone.
 kernel void add_correction(
-    ColourGrid coarse,
-    ColourGrid grid,  // the fine one
+    const ColourGrid coarse,
+    const ColourGrid grid,  // the fine one
     global const real *restrict correction,
     global real *restrict values)
 {
-    TAKE_ROW(coarse, ROW_OF(grid));
-    TAKE_ROW(grid, ROW_OF(grid));
-    if (!IS_INNER_PLANE(grid)) return;
-    FOR_ROWS(j, grid) {
-        const Row row = row_at(grid, 0, j, PLANE);
-        FOR_NODES(m, grid, row) {
-            values[row.own + m] += interpolated(coarse, 2 * m + row.odd, j, PLANE, correction);
+    TAKE_ROW(own_coarse, coarse, ROW_OF(grid));
+    TAKE_ROW(own, grid, ROW_OF(grid));
+    if (!IS_INNER_PLANE(own)) return;
+    FOR_ROWS(j, own) {
+        const Row row = row_at(own, 0, j, PLANE);
+        FOR_NODES(m, own, row) {
+            values[row.own + m] += interpolated(own_coarse, 2 * m + row.odd, j, PLANE, correction);
         }
     }
 }
