@@ -1,6 +1,6 @@
 """Dynamics beside OpenMM: speed, drift of the energy, temperature of each atom, populations of alanine dipeptide.
 
-python tests/benchmarks/dynamics.py speed [--device D] [--platform CPU] [--cases ubiquitin:1,hexapeptide:64]
+python tests/benchmarks/dynamics.py speed [--device D] [--platform CPU] [--cases ubiquitin:1,FILE.pdb:64]
 python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases hexapeptide:8:5,ubiquitin:2:2]
     [--openmm-runs 4] [--figure docs/figures/dynamics-drift]
 python tests/benchmarks/dynamics.py temperature [--device D] [--replicas 128] [--picoseconds 40] [--friction 1]
@@ -88,8 +88,8 @@ class OpenMM:
 
 
 def structure(name: str) -> str:
-    """Text of a structure that comes with the program."""
-    return (shipped("data") / "structures" / f"{name}.pdb").read_text()
+    """Text of a PDB file, or of a structure that comes with the program."""
+    return (Path(name) if name.endswith(".pdb") else shipped("data") / "structures" / f"{name}.pdb").read_text()
 
 
 def read(text: str) -> pele_ocl.Atoms:
