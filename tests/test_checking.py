@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyopencl as cl
 import pytest
 from click.testing import CliRunner
 from conftest import DEVICES
 
-from pele_ocl import InputError, check_kernel
+from pele_ocl import DeviceError, InputError, check_kernel
 from pele_ocl.checking import KINDS, LADDERS, QUANTITIES, CheckResult, findings_of, in_this_process, plain_words
+from pele_ocl.checking.cases import Case
+from pele_ocl.checking.running import Outcome, Runner
 from pele_ocl.checking.simulator import simulator
 from pele_ocl.cli import main
 from pele_ocl.cli.check import LAUNCHES, NAMES
+from pele_ocl.opencl.refusals import device_errors
 
 KERNELS = Path(__file__).parent / "data" / "kernels"
 HEAD = re.compile(r"// check: (\S+)(?: --launch (\w+))?(?: -> ([a-z-]+)(?: at line (\d+))?(, needs the simulator)?)?$")
@@ -153,6 +158,36 @@ def test_small_sizes_are_told_if_a_large_one_crashes(monkeypatch):
     assert {each.kind for each in result.findings} == {"factor", "crash"}
     assert [case.name for case in result.cases][:2] == ["1 value", "2 values"]
     assert not any(case.is_right for case in result.cases)
+
+
+def failing(routine: str, code: int) -> Callable[..., Outcome]:
+    """Make a run of a kernel that works for two sizes, and then has OpenCL fail, as it does on NVIDIA's GPUs."""
+    right, sizes = Runner.outcome, set[str]()
+
+    def outcome(self: Runner, case: Case, **more: object) -> Outcome:
+        sizes.add(case.name)
+        if len(sizes) > 2:
+            with device_errors(DEVICE):
+                raise cl.LogicError(cl._cl._ErrorRecord(msg="", code=code, routine=routine))
+        return right(self, case, **more)
+
+    return outcome
+
+
+def test_a_device_that_fails_in_a_run_is_the_kernels_crash(monkeypatch):
+    monkeypatch.setattr(Runner, "outcome", failing("clFinish", cl.status_code.INVALID_COMMAND_QUEUE))
+    result = Example.of(KERNELS / "right" / "pair.cl").check()
+    (finding,) = result.findings
+    assert finding.kind == "crash"
+    assert finding.sentence == "the device ends it: it reads or writes far outside its arrays"
+    assert len(result.cases) == 2
+    assert len(finding.cases) == 1
+
+
+def test_a_device_that_refuses_a_launch_is_told_as_such(monkeypatch):
+    monkeypatch.setattr(Runner, "outcome", failing("clEnqueueNDRangeKernel", cl.status_code.INVALID_WORK_GROUP_SIZE))
+    with pytest.raises(DeviceError, match="INVALID_WORK_GROUP_SIZE"):
+        Example.of(KERNELS / "right" / "pair.cl").check()
 
 
 def test_a_kernel_that_does_not_end_is_told_so(monkeypatch):

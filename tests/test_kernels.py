@@ -60,6 +60,11 @@ def test_headers_stand_in_place_once_and_lines_keep_their_numbers():
     ]  # fmt: skip
 
 
+def test_a_file_without_headers_is_as_it_is():
+    """A mark would shift the lines that NVIDIA's compiler tells."""
+    assert building.expanded_source("k.cl", {"k.cl": "a\nb\n"}.__getitem__) == "a\nb\n"
+
+
 def test_lines_keep_their_numbers_behind_a_header_that_is_left_out():
     files = {"k.cl": '#if A\n#include "h.clh"\n#else\nb\n#endif\nc', "h.clh": "x"}
     assert building.expanded_source("k.cl", files.__getitem__).splitlines() == [

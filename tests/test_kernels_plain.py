@@ -14,6 +14,7 @@ from conftest import DEVICES
 from pele_ocl import DeviceError, InputError, read, solvent
 from pele_ocl.cli import main
 from pele_ocl.kernels import KERNELS, Preprocessor, needed, plain_kernel
+from pele_ocl.kernels.listing import Build
 from pele_ocl.opencl import Program
 from pele_ocl.paths import shipped
 
@@ -92,6 +93,17 @@ def test_macros_and_conditions_are_resolved():
     assert "/* ADD stays */" in text
     with pytest.raises(ValueError, match="never"):
         Preprocessor.with_values({"WIDTH": 4}).resolve(SOURCE)
+
+
+def test_nvidias_gpus_have_their_own_atomic_additions(monkeypatch):
+    """Their compiler has no OpenCL C 3.0 for numbers that are no integers."""
+    monkeypatch.setattr("pele_ocl.opencl.handles.vendor", lambda handle: "NVIDIA")
+    monkeypatch.setattr("pele_ocl.opencl.handles.generation", lambda handle: 9)
+    build = Build("potmap/ladder/scatter.cl", "float32", 1, {"NATIVE_ATOMICS": 1}, replace(DEVICE))
+    source = (shipped("cl") / "common" / "atomics.clh").read_text()
+    text = Preprocessor.with_values(build.macros).resolve(source)
+    assert "red.global.add.f32" in text
+    assert "atomic_fetch_add_explicit" not in text
 
 
 def test_the_command_lists_and_prints():

@@ -33,6 +33,7 @@ class Chart:
 
     light: Figure
     dark: Figure
+    table: str  # the numbers of its bars, a line each
 
     def _repr_html_(self) -> str:
         dark, light = (base64.b64encode(_png(figure)).decode() for figure in (self.dark, self.light))
@@ -56,7 +57,7 @@ def bars(title: str, values: Mapping[str, float], unit: str, *, log: bool = Fals
         axes = figure.add_subplot()
         drawn = axes.barh(range(len(values)), list(values.values()), 0.62, color=colours[0])
         axes.bar_label(drawn, [f"{value:.3g}" for value in values.values()], padding=4, color=text)
-        axes.set(yticks=range(len(values)), yticklabels=list(values), xlabel=unit)
+        axes.set(yticks=range(len(values)), yticklabels=list(values), xlabel=f"{unit}, logarithmic" if log else unit)
         axes.set_title(title, loc="left")
         axes.set_xscale("log" if log else "linear")
         axes.margins(x=0.14)
@@ -65,7 +66,9 @@ def bars(title: str, values: Mapping[str, float], unit: str, *, log: bool = Fals
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
 
-    return _twice(draw, 1.1 + 0.36 * len(values))
+    width = max(map(len, values))
+    table = "".join(f"{name:{width}} {value:10.4g}  {unit}\n" for name, value in values.items())
+    return _twice(draw, 1.1 + 0.36 * len(values), table)
 
 
 def curves(
@@ -163,12 +166,12 @@ def _apart(heights: Mapping[str, float]) -> dict[str, float]:
     return apart
 
 
-def _twice(draw: Callable[[Figure, str, Sequence[str]], None], height: float) -> Chart | None:
+def _twice(draw: Callable[[Figure, str, Sequence[str]], None], height: float, table: str = "") -> Chart | None:
     try:
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError:
-        print("pip install '.[plot]' brings matplotlib, which draws this")
+        print(f"{table}pip install '.[plot]' brings matplotlib, which draws this")
         return None
     made = {}
     for theme, (background, text, grid, colours) in THEMES.items():
@@ -182,7 +185,7 @@ def _twice(draw: Callable[[Figure, str, Sequence[str]], None], height: float) ->
             made[theme] = Figure((WIDTH, height), facecolor=background, layout="constrained")
             draw(made[theme], text, colours)
             made[theme].draw_without_rendering()
-    return Chart(made["light"], made["dark"])
+    return Chart(made["light"], made["dark"], table)
 
 
 def _png(figure: Figure) -> bytes:

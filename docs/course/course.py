@@ -1,14 +1,17 @@
 """Helpers of the course: open a device, run a kernel and time it, molecules, errors, charts.
 
     python docs/course/course.py run 2                  runs the cells of chapter 2, one after the other
+    python docs/course/course.py run 2 --points 64      the same on a larger map; --molecule src3: on a larger protein
     python docs/course/course.py check gather mine.cl   checks a kernel of your own
     python docs/course/course.py                        lists chapters and exercises
 
+Charts go to the folder `drawn` beside this file, or to the folder of --charts.
 Nothing here is hidden: chapter 1 does by hand what `run` does.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import subprocess
@@ -24,7 +27,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 from charts import Chart, bars, curves
-from exercises import EXERCISES, QUANTITIES, check
+from exercises import CRASHED, EXERCISES, QUANTITIES, check
 from numpy.typing import NDArray
 
 import pele_ocl
@@ -105,8 +108,12 @@ def _argument(queue: cl.CommandQueue, value: Any) -> Any:
 
 def molecule(name: str) -> pele_ocl.Atoms:
     """Read a structure that comes with pele-ocl: hexapeptide (96 atoms), ubiquitin (1,231), src3 (4,427)."""
-    (path,) = (shipped("data") / "structures").glob(f"{name}.pdb*")
+    (path,) = _structures(name)
     return pele_ocl.read(path)
+
+
+def _structures(name: str) -> list[Path]:
+    return sorted((shipped("data") / "structures").glob(f"{name}.pdb*"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,23 +314,32 @@ def repulsion(name: str, most: int) -> NDArray[np.float32]:
 
 
 def races(name: str) -> str:
-    """Run a kernel over 206 pairs in oclgrind, a simulator: its first report of a race, or a sentence."""
+    """Run a kernel over 206 pairs in oclgrind, a simulator: its first report of a race, or a sentence.
+
+    name : of the course, or a file of your own, such as "mine.cl"
+    """
     if simulator() is None:
         return f"oclgrind is not installed: {INSTALL}"
+    return f"{name}: {race_in(Path(name).read_text() if name.endswith('.cl') else kernel(name)) or 'no race'}"
+
+
+def race_in(source: str) -> str:
+    """Describe the first race that oclgrind sees in a kernel over 206 pairs; "" if it sees none."""
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "report"
-        command, environment = simulated([sys.executable, str(HERE / "course.py"), "once", name], str(log))
+        log, file = Path(folder) / "report", Path(folder) / "kernel.cl"
+        file.write_text(source)
+        command, environment = simulated([sys.executable, str(HERE / "course.py"), "once", str(file)], str(log))
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         if "ran once" not in done.stdout:
             raise RuntimeError(done.stdout + done.stderr)
         reports = log.read_text().split("data race at")[1:] if log.exists() else []
     if not reports:
-        return f"{name}: no race"
+        return ""
     items, lines = re.findall(r"Global\((\d+)", reports[0]), re.findall(r"At line (\d+)", reports[0])
-    at = kernel(name).splitlines()
+    at = source.splitlines()
     return "\n".join(
         [
-            f"{name}: {len(reports)} races, the first:",
+            f"{len(reports)} races, the first:",
             *(f"work-item {i}, line {n}: {at[int(n) - 1].strip()}" for i, n in zip(items, lines, strict=True)),
         ]
     )
@@ -371,10 +387,18 @@ def cells(chapter: Path) -> list[str]:
     return re.findall(r"^```\{code-cell\}\n(.*?)^```$", chapter.read_text(), re.DOTALL | re.MULTILINE)
 
 
-def run_cells(chapter: Path) -> Iterator[object]:
+def resized(cell: str, molecule: str | None, points: int | None) -> str:
+    """Give a cell another molecule, or maps of other numbers of points along each edge."""
+    if molecule is not None:
+        cell = re.sub(r'\b(map_of|pairs_of|born_of)\("\w+"', rf'\1("{molecule}"', cell)
+    return cell if points is None else re.sub(r"\bpoints=\d+", f"points={points}", cell)
+
+
+def run_cells(chapter: Path, molecule: str | None = None, points: int | None = None) -> Iterator[object]:
     """Run the cells of a chapter as a notebook does, and yield what the last line of each is, if it is a value."""
     names: dict[str, object] = {}
     for number, cell in enumerate(cells(chapter), 1):
+        cell = resized(cell, molecule, points)
         body = ast.parse(cell).body
         last = body.pop() if isinstance(body[-1], ast.Expr) else None
         name = f"{chapter.stem}, cell {number}"
@@ -387,46 +411,68 @@ def run_cells(chapter: Path) -> Iterator[object]:
 
 def main(words: list[str]) -> int:
     """Do what the command line says; return 1 if a check fails."""
-    if len(words) == 2 and words[0] == "run" and words[1] in [path.stem[0] for path in CHAPTERS]:
-        chapter = CHAPTERS[int(words[1]) - 1]
-        for number, value in enumerate(run_cells(chapter), 1):
-            if isinstance(value, Chart):
-                print("chart:", *value.save(f"{chapter.stem}-{number}"))
-            else:
-                print(value)
-        return 0
-    if len(words) == 2 and words[0] == "once":  # what `races` runs in oclgrind
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command")
+    running = commands.add_parser("run")
+    running.add_argument("chapter", type=int, choices=range(1, len(CHAPTERS) + 1))
+    running.add_argument("--molecule", choices=[path.name.partition(".")[0] for path in _structures("*")])
+    running.add_argument("--points", type=int)
+    running.add_argument("--charts", type=Path, default=HERE / "drawn")
+    for name in ("check", "check-here"):  # the first runs the second in a process, which may crash, or never end
+        checking = commands.add_parser(name)
+        checking.add_argument("exercise", choices=EXERCISES)
+        checking.add_argument("file", type=Path)
+    once = commands.add_parser("once")  # what `races` runs in oclgrind
+    once.add_argument("file", type=Path)
+    asked = parser.parse_args(words)
+    if asked.command == "run":
+        return _run(CHAPTERS[asked.chapter - 1], asked.molecule, asked.points, asked.charts)
+    if asked.command in ("check", "check-here", "once") and not asked.file.is_file():
+        print(f"there is no file {asked.file}")
+        return 2
+    if asked.command == "check":
+        return _check_apart(asked.exercise, asked.file)
+    if asked.command == "check-here":
+        return 0 if check(asked.exercise, asked.file.read_text()) else 1
+    if asked.command == "once":
         of = pairs_of("hexapeptide", 4.0)
-        run(kernel(words[1]), len(of.pairs), *of.arguments, out=of.zeros(), runs=1)
-        print(f"{words[1]} ran once")
+        run(asked.file.read_text(), len(of.pairs), *of.arguments, out=of.zeros(), runs=1)
+        print("ran once")
         return 0
-    if len(words) == 3 and words[0] in ("check", "check-here"):
-        if words[1] not in EXERCISES or not Path(words[2]).is_file():
-            unknown = f"there is no exercise {words[1]}; there are {', '.join(EXERCISES)}"
-            print(unknown if words[1] not in EXERCISES else f"there is no file {words[2]}")
-            return 2
-        if words[1] in QUANTITIES:
-            asked = ["check", words[2], *QUANTITIES[words[1]]]
-            print("pele-ocl", *asked, flush=True)
-            return subprocess.run([sys.executable, "-m", "pele_ocl", *asked]).returncode
-        if words[0] == "check-here":
-            return 0 if check(words[1], Path(words[2]).read_text()) else 1
-        asked = [sys.executable, str(HERE / "course.py"), "check-here", *words[1:]]
-        try:
-            done = subprocess.run(asked, timeout=MOST_SECONDS)  # it may crash, or never end
-        except subprocess.TimeoutExpired:
-            print(
-                f"{words[1]}: it does not end within {MOST_SECONDS} s: a loop without end, "
-                "or a barrier that not all come to"
-            )
-            return 1
-        if done.returncode < 0:
-            print(f"{words[1]}: it crashed; which index lies outside its array?")
-        return 1 if done.returncode else 0
     print(__doc__)
     print("chapters:", *(path.stem for path in CHAPTERS))
     print("exercises:", *EXERCISES)
-    return 0 if not words else 2
+    return 0
+
+
+def _run(chapter: Path, molecule: str | None, points: int | None, folder: Path) -> int:
+    """Run a chapter, print its tables, and save its charts."""
+    for number, value in enumerate(run_cells(chapter, molecule, points), 1):
+        if isinstance(value, Chart):
+            folder.mkdir(parents=True, exist_ok=True)
+            print(value.table, end="")
+            print("chart:", *value.save(folder / f"{chapter.stem}-{number}"))
+        else:
+            print(value)
+    return 0
+
+
+def _check_apart(exercise: str, file: Path) -> int:
+    """Check a kernel in a process of its own: it may crash, or never end."""
+    if exercise in QUANTITIES:
+        asked = ["check", str(file), *QUANTITIES[exercise]]
+        print("pele-ocl", *asked, flush=True)
+        return subprocess.run([sys.executable, "-m", "pele_ocl", *asked]).returncode
+    command = [sys.executable, str(HERE / "course.py"), "check-here", exercise, str(file)]
+    try:
+        done = subprocess.run(command, timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        endless = "a loop without end, or a barrier that not all come to"
+        print(f"{exercise}: it does not end within {MOST_SECONDS} s: {endless}")
+        return 1
+    if done.returncode < 0:
+        print(f"{exercise}: {CRASHED}")
+    return 1 if done.returncode else 0
 
 
 if __name__ == "__main__":

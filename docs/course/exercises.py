@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+CRASHED = "it crashed; which index lies outside its array?"
 GUARDS = 64  # numbers after the output that no kernel may touch
 
 
@@ -53,16 +54,31 @@ def check(name: str, source: str) -> bool:
     for case in CASES[name]():
         try:
             fault = fault_of(case, source)
-        except cl.RuntimeError as error:
-            print(f"{name}: {_compiler_says(str(error), case)}")
+        except cl.Error as error:
+            is_built = error.code != cl.status_code.BUILD_PROGRAM_FAILURE
+            print(f"{name}: {CRASHED if is_built else _compiler_says(str(error), case)}")
             return False
         if fault:
             print(f"{name}, {case.about}: {fault}")
             return False
         print(f"{name}, {case.about}: right")
+    if name == "atomic" and not _is_free_of_races(source):
+        return False
     yours, solution = seconds_of(case, source), seconds_of(case, kernel(name))
     print(f"{name}, the last of these: yours takes {1e6 * yours:.0f} us, the solution {1e6 * solution:.0f} us")
     return True
+
+
+def _is_free_of_races(source: str) -> bool:
+    """Have the simulator look for races, which the device may hide, and say what it saw."""
+    from course import INSTALL, race_in, simulator
+
+    if simulator() is None:
+        print(f"atomic: no simulator looked for races, which this device may hide: {INSTALL}")
+        return True
+    race = race_in(source)
+    print(f"atomic: {race or 'oclgrind looked for races and found none'}")
+    return not race
 
 
 def seconds_of(case: Case, source: str) -> float:

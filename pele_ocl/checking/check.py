@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from ..arguments import choice, flag, text, whole_number
-from ..errors import InputError
+from ..errors import DeviceError, InputError
 from ..opencl import Device, get_device
 from .compiling import compiled
 from .diagnosis import examined
 from .findings import CaseResult, CheckResult, Finding, merged
 from .quantities import QUANTITIES, Quantity
-from .running import Launch, Runner
+from .running import Launch, Runner, is_of_a_run
 from .simulator import findings_of, simulated, simulator
 from .timing import timed
 
+FAR_OUTSIDE = "it reads or writes far outside its arrays"
 DONE = "done"  # last line of a process that the kernel did not end
 MOST_SECONDS = 120.0
 MOST_ITEMS = 4096
@@ -59,8 +60,15 @@ def step_by_step(request: dict[str, Any], device: Device) -> Iterator[CheckResul
     elif request["is_timed"]:
         yield replace(result, rungs=tuple(timed(runner, cases)))
     else:
-        for wrong, results in examined(runner, cases):
-            yield replace(result, findings=wrong, cases=results)
+        try:
+            for wrong, results in examined(runner, cases):
+                result = replace(result, findings=wrong, cases=results)
+                yield result
+        except DeviceError as error:
+            if not is_of_a_run(error):
+                raise
+            crash = Finding("crash", f"the device ends it: {FAR_OUTSIDE}", None, (cases[len(result.cases)].name,))
+            yield replace(result, findings=(*result.findings, crash))
 
 
 def _launch(request: dict[str, Any], quantity: Quantity, asked: tuple[int, ...] | None) -> Launch:
@@ -164,7 +172,7 @@ def _result(process: subprocess.Popen[str], request: dict[str, Any], device: str
         f"it does not end within {MOST_SECONDS:.0f} s: a loop without end, or a barrier that not all come to, or far "
         "too much work"
         if not in_time
-        else "it ends the process that runs it: it reads or writes far outside its arrays"
+        else f"it ends the process that runs it: {FAR_OUTSIDE}"
         if process.returncode < 0
         else f"it cannot be run: {' '.join(complaints.split())[-300:]}"
     )

@@ -9,7 +9,7 @@ from typing import Any
 KINDS = {
     "compile": "it does not compile",
     "signature": "its arguments are not the quantity's",
-    "crash": "it ends the process that runs it, or does not end",
+    "crash": "it ends the process that runs it, is ended by the device, or does not end",
     "out-of-bounds": "it reads or writes where no array is",
     "race": "work-items write, or write and read, one element at a time",
     "barrier": "a barrier is missing",

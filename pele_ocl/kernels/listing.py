@@ -17,7 +17,7 @@ from ..errors import DeviceError
 from ..grid import Grid
 from ..nonbond import VARIANTS as NONBOND
 from ..nonbond import Nonbond
-from ..opencl import Device
+from ..opencl import Device, handles
 from ..opencl.building import source_of
 from ..pairs import pairs_within
 from ..paths import shipped
@@ -46,7 +46,7 @@ class LadderKernel:
         """Find how it is built on a device for a few atoms. Raises DeviceError if the device cannot run it."""
         fresh: Device = replace(device, programs={}, kernels={})
         self.run(fresh)
-        builds = [Build.of(key) for key in fresh.programs]
+        builds = [Build.of(key, device) for key in fresh.programs]
         own = [each for each in builds if each.file == self.file]
         # On CPUs a variant may have a file for vectors, whose kernel has a longer name.
         named = re.compile(rf"\b{self.kernel}\w*\(")
@@ -64,17 +64,20 @@ class Build:
     precision: str
     width: int
     defines: dict[str, int]
+    device: Device
 
     @classmethod
-    def of(cls, key: Any) -> Build:
+    def of(cls, key: Any, device: Device) -> Build:
         """Read a key of a device's programs."""
         file, precision, width, _, _, defines = key
-        return cls(file, precision, width, dict(defines))
+        return cls(file, precision, width, dict(defines), device)
 
     @property
     def macros(self) -> dict[str, int]:
-        """All macros, without what is written for one vendor's compiler."""
-        return {"REAL_BITS": int(self.precision[-2:]), "WIDTH": self.width, "PORTABLE": 1, **self.defines}
+        """All macros, without what is written for one vendor's compiler; NVIDIA's has atomic additions in PTX only."""
+        is_nvidia = self.device.vendor == "NVIDIA"
+        vendor = {"VENDOR_NVIDIA": handles.generation(self.device.handle)} if is_nvidia else {}
+        return {"REAL_BITS": int(self.precision[-2:]), "WIDTH": self.width, "PORTABLE": 1, **vendor, **self.defines}
 
 
 @cache

@@ -35,6 +35,7 @@ GROUP_COMPLAINT = re.compile(
 )
 
 
+HEADER = re.compile(r'^[ \t]*#include "([\w./]+)"', re.MULTILINE)
 ARGUMENT_INFO = "-cl-kernel-arg-info"  # has compilers tell names and types of parameters
 
 
@@ -166,14 +167,18 @@ def source_of(file: str) -> str:
 def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None = None) -> str:
     """A kernel file with its headers in place, each once, and #line marks so that compilers name file and line.
 
-    The compilers' own -I takes no folder with a blank in its name.
+    The compilers' own -I takes no folder with a blank in its name. A file without headers has no marks: NVIDIA's
+    compiler would count one as a line.
     """
+    source = read(file)
+    if seen is None and not HEADER.search(source):
+        return source
     seen = set() if seen is None else seen
     seen.add(file)
     lines = [f'#line 1 "{file}"']
     branching = False  # whether headers stand in a branch that the compiler may leave out, with its #line marks
-    for number, line in enumerate(read(file).splitlines(), 1):
-        header = re.match(r'\s*#include "([\w./]+)"', line)
+    for number, line in enumerate(source.splitlines(), 1):
+        header = HEADER.match(line)
         if header is None:
             lines.append(line)
             if branching and re.match(r"\s*#(elif|else|endif)", line):
