@@ -13,7 +13,7 @@ from conftest import DEVICES
 
 from pele_ocl import DeviceError, InputError, read, solvent
 from pele_ocl.cli import main
-from pele_ocl.kernels import KERNELS, Preprocessor, needed, plain_kernel
+from pele_ocl.kernels import KERNELS, Preprocessor, folded, needed, plain_kernel
 from pele_ocl.kernels.listing import Build
 from pele_ocl.opencl import Program
 from pele_ocl.paths import shipped
@@ -93,6 +93,38 @@ def test_macros_and_conditions_are_resolved():
     assert "/* ADD stays */" in text
     with pytest.raises(ValueError, match="never"):
         Preprocessor.with_values({"WIDTH": 4}).resolve(SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("a;\n    if (0) b;\n    c;", "a;\n    c;"),
+        ("a;\n    // of b\n    if (0 == 2) {\n        b;\n    }  // of b, too\n    c;", "a;\n    c;"),
+        ("if (1 && !0) b; else c;", "b;"),
+        ("if (0) b; else { c; }", "{ c; }"),
+        ("if (x) a;\nelse if (0) b;\nc;", "if (x) a;\nc;"),
+        ("if (0) a;\nelse if (x) b;\nelse if (1) c;", "if (x) b;\nelse c;"),
+        ("for (;;) if (0) a;\nb;", "for (;;) ;\nb;"),
+        ("if (0) for (;;) if (x) a; else b;\nc;", "c;"),
+        ("x = 0 ? f(a, b) : 1 ? c : d;", "x = c;"),
+        ("f(1 ? a : b, 10 ? c : d);", "f(a, 10 ? c : d);"),
+        ("return 0 || x == 0 ? 1 : 2;", "return 0 || x == 0 ? 1 : 2;"),
+        ("if (2 * n) a;", "if (2 * n) a;"),
+    ],
+)
+def test_branches_that_constants_decide_are_resolved(source, left):
+    assert folded(source).strip() == left
+
+
+def test_comments_stay_with_what_they_are_about():
+    text = plain_kernel("potmap/gather", DEVICE)
+    assert "// Potential of a point charge and its slope: docs/theory/potmap.md" in text  # a header's introduction
+    assert "// square of the cutoff [A^2]" in text
+    assert "Helpers must be inlined" not in text  # of a macro
+    assert "this header" not in text
+    assert "if (0" not in text
+    assert "0 ?" not in text
+    assert "pragma file" not in text
 
 
 def test_nvidias_gpus_have_their_own_atomic_additions(monkeypatch):

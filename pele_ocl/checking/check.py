@@ -20,7 +20,7 @@ from .diagnosis import examined
 from .findings import CaseResult, CheckResult, Finding, merged
 from .quantities import QUANTITIES, Quantity
 from .running import Launch, Runner, is_of_a_run
-from .simulator import findings_of, simulated, simulator
+from .simulator import findings_of, lines_of_writes, same_values, simulated, simulator
 from .timing import timed
 
 FAR_OUTSIDE = "it reads or writes far outside its arrays"
@@ -121,12 +121,27 @@ def check_kernel(
         if watched is not None:
             _output(watched)
         if watched is not None and result.is_run:
-            more = findings_of(log.read_text() if log.exists() else "", source)
-            result = replace(result, findings=_together(more, result.findings), simulator=simulator())
+            more, notes = _seen(request, log)
+            result = replace(result, findings=_together(more, result.findings), notes=notes, simulator=simulator())
     if not result.is_right or not timing:
         return result
     times = _result(_started(request | {"is_timed": True}, str(chosen.index), None), request, str(chosen))
     return replace(result, findings=times.findings, rungs=times.rungs)
+
+
+def _seen(request: dict[str, Any], log: Path) -> tuple[list[Finding], tuple[Finding, ...]]:
+    """Read the simulator's report, in which writes of one value are races: what is wrong, and notes about the latter.
+
+    If it has two writes of one element, a second run, in which these are none, tells which they were.
+    """
+    report = log.read_text() if log.exists() else ""
+    lines = lines_of_writes(report)
+    if not lines:
+        return findings_of(report, request["source"]), ()
+    log.unlink()
+    _output(_started(request | {"is_simulated": True}, None, str(log), same_values=False))
+    found = findings_of(log.read_text() if log.exists() else "", request["source"])
+    return found, tuple(same_values(lines, found))
 
 
 def _items(name: str, value: object) -> int:
@@ -134,10 +149,12 @@ def _items(name: str, value: object) -> int:
     return whole_number(name, value, least=1, most=MOST_ITEMS)
 
 
-def _started(request: dict[str, Any], device: str | None, log: str | None) -> subprocess.Popen[str]:
-    """Start a process that checks; log : of the simulator that it runs under."""
+def _started(
+    request: dict[str, Any], device: str | None, log: str | None, *, same_values: bool = True
+) -> subprocess.Popen[str]:
+    """Start a process that checks; log, same_values : of the simulator that it runs under."""
     command = [sys.executable, "-m", "pele_ocl.checking", *([device] if device else [])]
-    command, environment = (command, None) if log is None else simulated(command, log)
+    command, environment = (command, None) if log is None else simulated(command, log, same_values=same_values)
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )

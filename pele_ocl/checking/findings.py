@@ -12,6 +12,7 @@ KINDS = {
     "crash": "it ends the process that runs it, is ended by the device, or does not end",
     "out-of-bounds": "it reads or writes where no array is",
     "race": "work-items write, or write and read, one element at a time",
+    "same-value": "work-items write one element at a time, all the same value; a note",
     "barrier": "a barrier is missing",
     "divergence": "some work-items of a group do not come to a barrier",
     "uninitialised": "a value is used before it is set",
@@ -75,7 +76,7 @@ class CheckResult:
     """Result of `check_kernel`.
 
     quantity : of QUANTITIES; kernel : its name; device : where it ran; precision : float32 or float64
-    findings : what is wrong, none if the kernel is right
+    findings : what is wrong, none if the kernel is right; notes : what is right, and could be better
     cases : the sizes that were tried
     rungs : times, the kernel's own first; none if it is wrong
     simulator : what looked for races and invalid accesses; None if none is installed, or the kernel cannot be run
@@ -89,6 +90,7 @@ class CheckResult:
     cases: tuple[CaseResult, ...] = ()
     rungs: tuple[LadderTime, ...] = ()
     simulator: str | None = None
+    notes: tuple[Finding, ...] = ()
 
     @property
     def is_right(self) -> bool:
@@ -108,7 +110,8 @@ class CheckResult:
     def from_dict(cls, values: dict[str, Any]) -> CheckResult:
         """Make a result from what `as_dict` gave."""
         fields = {name: value for name, value in values.items() if name != "is_right"}
-        fields["findings"] = tuple(Finding(**{**each, "cases": tuple(each["cases"])}) for each in values["findings"])
+        for name in ("findings", "notes"):
+            fields[name] = tuple(Finding(**{**each, "cases": tuple(each["cases"])}) for each in values[name])
         fields["cases"] = tuple(CaseResult(**each) for each in values["cases"])
         fields["rungs"] = tuple(LadderTime(**each) for each in values["rungs"])
         return cls(**fields)

