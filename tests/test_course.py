@@ -66,6 +66,7 @@ def test_chapters_run(chapter, tmp_path, monkeypatch, capsys):
         for figure in (chart.light, chart.dark):
             assert not unreadable(figure)
     assert drawn[0]._repr_html_().count("data:image/png") == 2
+    assert all(f'class="course-{theme}"' in drawn[0]._repr_html_() for theme in charts.THEMES)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)

@@ -21,6 +21,16 @@ THEMES = {
     "light": ("#ffffff", "#222222", "#d0d0d0", ("#0072b2", "#c24e00", "#222222", "#00805c")),
     "dark": ("#131416", "#e6e6e6", "#4a4a4a", ("#56b4e9", "#e69f00", "#f0e442", "#cc79a7")),
 }
+# A page shows one of the two: what its own switch says (Furo's, JupyterLab's), else what the reader's screen does.
+SHOWN = """<style>
+.course-dark { display: none }
+body:is([data-theme="dark"], [data-jp-theme-light="false"]) .course-dark { display: inline }
+body:is([data-theme="dark"], [data-jp-theme-light="false"]) .course-light { display: none }
+@media (prefers-color-scheme: dark) {
+    body:not([data-theme="light"], [data-jp-theme-light="true"]) .course-dark { display: inline }
+    body:not([data-theme="light"], [data-jp-theme-light="true"]) .course-light { display: none }
+}
+</style>"""
 MARKERS = "osD^"
 WIDTH = 7.0  # inches
 MOST_TICKS = 8
@@ -36,11 +46,12 @@ class Chart:
     table: str  # the numbers of its bars, a line each
 
     def _repr_html_(self) -> str:
-        dark, light = (base64.b64encode(_png(figure)).decode() for figure in (self.dark, self.light))
-        return (
-            f'<picture><source media="(prefers-color-scheme: dark)" srcset="data:image/png;base64,{dark}">'
-            f'<img alt="{self.light.axes[0].get_title(loc="left")}" src="data:image/png;base64,{light}"></picture>'
-        )
+        alt = self.light.axes[0].get_title(loc="left")
+        images = [
+            f'<img class="course-{theme}" alt="{alt}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
+            for theme, png in zip(THEMES, map(_png, (self.light, self.dark)), strict=True)
+        ]
+        return SHOWN + "".join(images)
 
     def save(self, stem: str | Path) -> list[Path]:
         """Write STEM-light.png and STEM-dark.png."""

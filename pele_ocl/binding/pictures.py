@@ -37,6 +37,7 @@ def draw_residues(path: str | PathLike[str], decomposition: Decomposition, n: in
     chosen = decomposition.strongest(n)
     shares, names = decomposition.per_residue["delta"], decomposition.names
     figure, axes = _figure(9.0, 1.3 + 0.27 * len(chosen))
+    text = axes.yaxis.label.get_color()  # black, or as matplotlib's style says
     places = np.arange(len(chosen))[::-1]
     for sign in (-1, 1):
         left = np.zeros(len(chosen))
@@ -47,7 +48,7 @@ def draw_residues(path: str | PathLike[str], decomposition: Decomposition, n: in
             axes.barh(places, widths, left=left, height=0.75, color=colour, label=shown)
             left += widths
     errors = shares.sd_total[chosen] / np.sqrt(decomposition.n_frames)
-    axes.errorbar(shares.total[chosen], places, xerr=errors, fmt="D", color="black", markersize=4, label="total, SEM")
+    axes.errorbar(shares.total[chosen], places, xerr=errors, fmt="D", color=text, markersize=4, label="total, SEM")
     axes.set_yticks(places, [names[k] for k in chosen], size=8)
     axes.axvline(0, color="0.4", linewidth=0.8)
     axes.set_xlabel("share in the binding energy (kcal/mol)", size=9)
@@ -125,4 +126,4 @@ def _figure(width: float, height: float) -> tuple[Figure, Any]:
 
 def _save(figure: Figure, path: str | PathLike[str]) -> None:
     with replacing(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=_DPI, facecolor="white", metadata={"Software": "pele-ocl"})
+        figure.savefig(temporary, format="png", dpi=_DPI, metadata={"Software": "pele-ocl"})
