@@ -21,7 +21,7 @@ from pele_ocl import DeviceError, InputError, check_kernel
 from pele_ocl.checking import KINDS, LADDERS, QUANTITIES, CheckResult, findings_of, in_this_process, plain_words
 from pele_ocl.checking.cases import Case
 from pele_ocl.checking.running import Outcome, Runner
-from pele_ocl.checking.simulator import simulator
+from pele_ocl.checking.simulator import lines_of_writes, same_values, simulator
 from pele_ocl.cli import main
 from pele_ocl.cli.check import LAUNCHES, NAMES
 from pele_ocl.opencl.refusals import device_errors
@@ -271,6 +271,58 @@ def test_reports_of_the_simulator_are_read_without_consequences():
     assert (finding.kind, finding.line) == ("barrier", 20)
     assert "with line 23" in finding.sentence
     assert "missing between the two lines: " in finding.sentence
+
+
+TWO_READS = """
+Invalid read of size 4 at local memory address 0x1000000000100
+    Kernel: f
+    Entity: Global(32,0,0) Local(32,0,0) Group(0,0,0)
+    At line 14 (column 44) of text.cl:
+
+Read-write data race at local memory address 0x1000000000080
+    Kernel: f
+    First entity:  Global(32,0,0) Local(32,0,0) Group(0,0,0)
+    At line 14 (column 41) of text.cl:
+    Second entity: Global(0,0,0) Local(0,0,0) Group(0,0,0)
+    At line 14 (column 44) of text.cl:
+"""
+
+
+def test_work_items_that_should_not_act_miss_no_barrier():
+    (finding,) = findings_of(TWO_READS, "")
+    assert (finding.kind, finding.line) == ("out-of-bounds", 14)
+    assert "reads outside an array in local memory: is each index less than the array's length?" in finding.sentence
+
+
+TWO_WRITES = """
+Write-write data race at global memory address 0x2000000000000
+    Kernel: f
+    First entity:  Global(1,0,0) Local(1,0,0) Group(0,0,0)
+    At line 17 (column 5) of text.cl:
+    Second entity: Global(0,0,0) Local(0,0,0) Group(0,0,0)
+    At line 17 (column 5) of text.cl:
+"""
+
+
+def test_writes_of_one_value_are_a_note():
+    lines = lines_of_writes(REPORT + TWO_WRITES)
+    assert lines == [17]
+    (note,) = same_values(lines, findings_of(REPORT, ""))
+    assert (note.kind, note.line) == ("same-value", 17)
+    assert not list(same_values(lines, findings_of(TWO_WRITES, "")))  # other values: a race
+    result = CheckResult("sum", "f", "a device", "float32", (), notes=(note,))
+    assert result.is_right
+    assert CheckResult.from_dict(json.loads(json.dumps(result.as_dict()))) == result
+
+
+@needs_simulator
+@pytest.mark.slow
+def test_a_tree_whose_items_all_write_the_sum_is_right_with_a_note():
+    path = KERNELS.parent.parent.parent / "docs" / "course" / "solutions" / "sum_tree.cl"
+    source = path.read_text().replace("if (item == 0) sums", "sums")
+    result = check_kernel(source, "sum", points_per_item=8, device=DEVICE.index, timing=False)
+    assert result.is_right
+    assert [each.kind for each in result.notes] == ["same-value"]
 
 
 @pytest.mark.parametrize(
