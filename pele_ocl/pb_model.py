@@ -24,8 +24,8 @@ CHARGE_CGS, BOLTZMANN_CGS, AVOGADRO_CGS = 4.803242384e-10, 1.380662e-16, 6.02204
 CHARGE_SI, BOLTZMANN_SI, PERMITTIVITY_SI, AVOGADRO_SI = 1.6021773e-19, 1.3806581e-23, 8.8541878e-12, 6.0221367e23
 KJ_PER_KCAL = 4.184
 
-# Ways in which edges of the grid get coefficients, with the degrees of their splines: by the share of an edge that lies in
-# solvent; by where its middle lies; by middles averaged with their neighbours; by splines of the distance.
+# Ways in which edges of the grid get coefficients, with the degrees of their splines: by the share of an edge that lies
+# in solvent; by where its middle lies; by middles averaged with their neighbours; by splines of the distance.
 WAYS = {"cuts": (0,), "middles": (0,), "smoothed": (0,), "splines": (3, 7)}
 
 

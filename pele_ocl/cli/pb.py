@@ -256,11 +256,11 @@ def _residues(result: PBResult, per_atom: NDArray[np.float64]) -> list[tuple[str
 
 
 def _as_json(result: PBResult, alone: PBResult | None, per_residue: bool) -> dict[str, Any]:
-    grid, model, errors = result.levels[-1].grid, result.model, result.errors
+    grid, model, errors, atoms = result.levels[-1].grid, result.model, result.errors, result.atoms
     energy, per_atom = _energies(result, alone)
     report = {
-        "n_atoms": len(result.atoms),
-        "composition": composition_as_json(result.atoms),
+        "n_atoms": len(atoms),
+        "composition": composition_as_json(atoms),
         "energy": {"solvation": energy, "total": energy},
         "errors": {name: value for name, value in vars(errors).items() if value is not None},
         "shape": list(grid.shape),
@@ -269,9 +269,7 @@ def _as_json(result: PBResult, alone: PBResult | None, per_residue: bool) -> dic
         "iterations": result.iterations,
         "residual": result.levels[-1].residual,
         "debye_length": model.debye_length if model.has_salt else None,
-        "settings": {
-            "forcefield": result.atoms.forcefield, **_settings(model), "radii_set": result.atoms.gb_radii_set
-        },  # fmt: skip
+        "settings": _settings(model) | {"forcefield": atoms.forcefield, "radii_set": atoms.gb_radii_set},
         "device": result.device,
         "variant": result.solver,
         "seconds": dict(result.seconds),

@@ -49,8 +49,8 @@ class Settings:
     @classmethod
     def checked(
         cls, *, temperature: float | Sequence[float], timestep: float, friction: float | None, seed: int,
-        integrator: str, constraints: str | None, hydrogen_mass: float | None, exchange_every: int | None, anneal: ArrayLike | None,
-        remove_motion: bool | None, first_replica: int,
+        integrator: str, constraints: str | None, hydrogen_mass: float | None, exchange_every: int | None,
+        anneal: ArrayLike | None, remove_motion: bool | None, first_replica: int,
     ) -> Settings:  # fmt: skip
         """Check settings. anneal : (n, 2) ps and K. Raises InputError for what cannot be."""
         choice("integrator", integrator, tuple(INTEGRATORS))

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ...binding.poisson_boltzmann import PBSolvent
-from ...binding.tables import require_decomposition_suffix
+from ...binding.decomposition_files import require_decomposition_suffix
 from ...errors import InputError
 from ...formats.maps.pictures import require_png
 from ...pb_model import SURFACES as PB_SURFACES
