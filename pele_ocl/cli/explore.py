@@ -92,7 +92,7 @@ def explore(
     """Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, Metropolis.
 
     Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no
-    Boltzmann sample, and give no free energies. docs/explore.md shows a CONTROL file.
+    Boltzmann sample, and give no free energies. A CONTROL file is shown in docs/explore.md.
     """
     rank, size = launched()
     if ranks > size:

@@ -12,8 +12,8 @@ class Integrator:
     title : in reports
     is_thermostat : if friction and noise hold the temperature of a heat bath; else friction, exchanges and annealing
         are refused
-    lags_half_a_step : if the velocities kept between steps are half a step behind the positions; the first step then
-        has half a kick, and velocities that are shown have half a kick more
+    lags_half_a_step : if velocities kept between steps are of half a step before the positions; the first step then has
+        half a kick, and velocities that are shown have half a kick more
     """
 
     title: str

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from ...binding.poisson_boltzmann import PBSolvent
 from ...binding.decomposition_files import require_decomposition_suffix
+from ...binding.poisson_boltzmann import PBSolvent
 from ...errors import InputError
 from ...formats.maps.pictures import require_png
 from ...pb_model import SURFACES as PB_SURFACES
