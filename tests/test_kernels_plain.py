@@ -13,8 +13,7 @@ from conftest import DEVICES
 
 from pele_ocl import DeviceError, InputError, read, solvent
 from pele_ocl.cli import main
-from pele_ocl.kernels import KERNELS, Preprocessor, folded, needed, plain_kernel
-from pele_ocl.kernels.listing import Build
+from pele_ocl.kernels import KERNELS, Build, Preprocessor, folded, needed, plain_kernel
 from pele_ocl.opencl import Program
 from pele_ocl.paths import shipped
 

@@ -17,7 +17,8 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         {
             "check": "in_this_process",
             "compiling": "plain_words",
-            "simulator": "findings_of",
+            "running": "Runner",
+            "simulator": "findings_of lines_of_writes same_values",
             "timing": "LADDERS",
         },
     )

@@ -15,11 +15,12 @@ from typing import Any
 from ..arguments import choice, flag, text, whole_number
 from ..errors import DeviceError, InputError
 from ..opencl import Device, get_device
+from ..opencl.refusals import is_of_a_run
 from .compiling import compiled
 from .diagnosis import examined
 from .findings import CaseResult, CheckResult, Finding, merged
 from .quantities import QUANTITIES, Quantity
-from .running import Launch, Runner, is_of_a_run
+from .running import Launch, Runner
 from .simulator import findings_of, lines_of_writes, same_values, simulated, simulator
 from .timing import timed
 

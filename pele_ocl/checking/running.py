@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyopencl as cl
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..errors import DeviceError
 from ..opencl import Device, Queue
 from ..opencl.memory import Buffer
 from ..opencl.queue import whole_groups
@@ -131,14 +129,6 @@ class Runner:
         fillings: Mapping[str, float] = INSTEAD if again else NOT_TO_BE_READ
         zone = np.full(ZONE if self.is_guarded else 0, fillings[values.dtype.kind.replace("u", "i")], values.dtype)
         return np.concatenate([values, zone])
-
-
-def is_of_a_run(error: DeviceError) -> bool:
-    """Tell if a device failed while it ran a kernel, and did not refuse to begin; NVIDIA's then lose their queue."""
-    reason = error.__cause__
-    if not isinstance(reason, cl.Error):
-        return False
-    return reason.routine in ("clFinish", "clWaitForEvents") or reason.code == cl.status_code.INVALID_COMMAND_QUEUE
 
 
 def _numpy(kind: str) -> str:

@@ -16,6 +16,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         {
             "declarations": "needed",
             "folding": "folded",
+            "listing": "Build",
             "preprocessing": "Preprocessor",
         },
     )

@@ -33,3 +33,11 @@ class device_errors:  # noqa: N801  # used as a function; a generator would cost
     ) -> None:
         if isinstance(error, cl.Error):
             raise refusal(self._device, error) from error
+
+
+def is_of_a_run(error: DeviceError) -> bool:
+    """Tell if a device failed while it ran a kernel, and did not refuse to begin; NVIDIA's then lose their queue."""
+    reason = error.__cause__
+    if not isinstance(reason, cl.Error):
+        return False
+    return reason.routine in ("clFinish", "clWaitForEvents") or reason.code == cl.status_code.INVALID_COMMAND_QUEUE
