@@ -19,9 +19,17 @@ from conftest import DEVICES
 
 from pele_ocl import DeviceError, InputError, check_kernel
 from pele_ocl.checking import (
-    KINDS, LADDERS, QUANTITIES, CheckResult, Runner, findings_of, in_this_process, lines_of_writes, plain_words,
+    KINDS,
+    LADDERS,
+    QUANTITIES,
+    CheckResult,
+    Runner,
+    findings_of,
+    in_this_process,
+    lines_of_writes,
+    plain_words,
     same_values,
-)  # fmt: skip
+)
 from pele_ocl.checking.simulator import simulator
 from pele_ocl.cli import main
 from pele_ocl.cli.check import LAUNCHES, NAMES
