@@ -1,0 +1,311 @@
+"""Ligands that find their pockets: how many seeds of an adaptive search reach the native pose, in how many epochs.
+
+python tests/benchmarks/explore_science.py CONTROL COMPLEX.pdb NATIVE.pdb [--templates PATH]... [--obc FILE]...
+    [--gb obc2] [--data DIR] [--device D] [--seeds 10] [--first-seed 1] [--explorers 15] [--epochs 50] [--steps 10]
+    [--epsilon 0] [--until 2.0] [--after 3] [--processes 1] [--seconds S] [--picture FILE.png] [--json FILE]
+
+CONTROL is PELE's control file, whose moves, box, constraints and changes of parameters are followed; its native
+structure is not needed. In each epoch the explorers of a seed make so many steps, then their accepted states are
+clustered, and the next epoch begins in them as AdaptivePELE has it, by the inverse of the clusters' sizes, a share
+epsilon by the binding energy. A seed that has reached RMSD --until goes on for --after epochs. NATIVE needs the heavy
+atoms of the ligand, by the names of COMPLEX; the RMSD is of them, in the frame of the file, the least over the orders
+of equivalent atoms. Seeds are shared out to --processes, all on one device; --seconds ends them, by the clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import multiprocessing
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pele_ocl import ForceField, SolventModel
+from pele_ocl.explore.control import read_simulation
+from pele_ocl.explore.control.building import MetricMaker, box_of, ligand_of
+from pele_ocl.explore.control.explorers import explorer_of, settings_of
+from pele_ocl.explore.metrics import BindingEnergy, States
+from pele_ocl.explore.sensors import Sensor, Sensors, changed, changing_blocks
+from pele_ocl.explore.spawning import Clusters, rmsd
+from pele_ocl.formats import read_structure
+from pele_ocl.gb_models.radii import default_radii
+
+
+@dataclass
+class Seed:
+    """What became of a seed.
+
+    reached : epoch and steps of one explorer after which the RMSD was first below the bar, None if never
+    points : of each accepted state: epoch, RMSD A, binding energy, energy kcal/mol
+    """
+
+    seed: int
+    clusters: Clusters
+    reached: int | None = None
+    epochs: int = 0
+    steps: int = 0
+    points: list[tuple[int, float, float, float]] = field(default_factory=list)
+
+    @property
+    def lowest(self) -> tuple[int, float, float, float]:
+        """State of the lowest binding energy."""
+        return min(self.points, key=lambda point: point[2])
+
+
+class Search:
+    """Explorers of some seeds in one process, all in one batch."""
+
+    def __init__(self, options: argparse.Namespace, seeds: list[int]) -> None:
+        words = {"OUTPUT_PATH": ".", "SEED": "1", "PELE_STEPS": str(options.steps), "COMPLEXES": "{}"}
+        self.simulation = read_simulation(options.control, words)
+        self.task = self.simulation.tasks[0]
+        solvent = self.simulation.energies
+        gb = options.gb or solvent.gb
+        model = SolventModel.like("pele", gb=gb, ionic_strength=solvent.ionic_strength)
+        forces = ForceField.load(
+            solvent.forcefield, default_radii(gb, "pele"), options.templates, options.obc, fallback=True,
+            allow_missing_terminals=solvent.allow_missing_terminals,
+        )  # fmt: skip
+        atoms = forces.assign(read_structure(options.complex))
+        mask = ligand_of(self.simulation, atoms)
+        self.numbers = [number for seed in seeds for number in range(seed << 10, (seed << 10) + options.explorers)]
+        n = len(self.numbers)
+        self.box = box_of(self.simulation.path, self.task.box, atoms)
+        self.explorer = explorer_of(
+            self.simulation, self.task, atoms, mask, self.numbers, np.stack([atoms.positions] * n), seed=1,
+            box=self.box, folders=options.data, model=model, device=options.device,
+        )  # fmt: skip
+        maker = MetricMaker(self.simulation.path, atoms, model, device=options.device)
+        asked = [Sensor(block, maker.make(block)) for block in self.task.metrics if block.kind not in OWN]
+        self.sensors = Sensors(asked, self.explorer.energies)
+        self.blocks = [changing_blocks(self.task) for _ in self.numbers]
+        self.binding = BindingEnergy(atoms, mask, model, device=options.device)
+        self.heavy = np.flatnonzero(mask & (atoms.labels.elements != "H"))
+        self.orders = equivalent_orders(atoms, self.heavy)
+        self.native = native_positions(options.native, atoms.labels.names[self.heavy])
+        alpha = np.flatnonzero((atoms.labels.names == "CA") & (atoms.labels.elements == "C") & ~mask)
+        self.seeds = [Seed(seed, Clusters(self.heavy, alpha, symmetric=self.orders)) for seed in seeds]
+        self.options = options
+        self.rows = {seed.seed: list(range(k * options.explorers, (k + 1) * options.explorers)) for k, seed in enumerate(self.seeds)}  # fmt: skip
+        self.sensors.measure(range(n), self.states(range(n)))
+        start = self.kept(range(n))[:1]
+        energy = float(self.binding.evaluate(self.states_at(start))[0])
+        for seed in self.seeds:
+            seed.clusters.add(start[0], energy)
+
+    def kept(self, rows: Any) -> np.ndarray:
+        """Give the accepted positions of rows."""
+        walk = self.explorer.walk
+        return np.stack([walk.ensemble.positions[k] for k in walk.kept(list(rows))])
+
+    def states_at(self, positions: np.ndarray) -> States:
+        """Give states of which no explorer is asked."""
+        zeros = np.zeros(len(positions), np.int64)
+        return States(positions, zeros, zeros, 1)
+
+    def states(self, rows: Any) -> States:
+        """Give the accepted states of rows before their next steps."""
+        rows = list(rows)
+        steps = (self.explorer.walk.steps + 1)[rows]
+        return States(self.kept(rows), np.array(self.numbers, np.int64)[rows], steps, 1)
+
+    def step(self, rows: list[int]) -> list[int]:
+        """Make a step of rows with the settings that the control file has for it; give the rows that accepted it."""
+        walk = self.explorer.walk
+        everyone = range(len(self.numbers))
+        if any(sensor.metric is not None for sensor in self.sensors.sensors):
+            self.sensors.draw(self.states_at_steps(everyone))
+        for k in rows:
+            values = self.sensors.of(k, int(walk.steps[k]) + 1)
+            self.blocks[k] = changed(self.blocks[k], self.task.changes, values)
+            walk.settings[k] = settings_of(self.task, self.blocks[k], self.box)
+        made = self.explorer.step(rows)
+        accepted = np.zeros(len(self.numbers), bool)
+        accepted[[own.row for own in made]] = [own.accepted for own in made]
+        self.sensors.count(rows, accepted, self.explorer.energies)
+        new = np.flatnonzero(accepted).tolist()
+        if new:
+            self.sensors.measure(new, self.states(new))
+        return new
+
+    def states_at_steps(self, rows: Any) -> States:
+        """Give steps and numbers of rows for random numbers, without positions."""
+        return States(np.zeros((len(self.numbers), 0, 3)), np.array(self.numbers, np.int64), self.explorer.walk.steps + 1, 1)  # fmt: skip
+
+    def epoch(self, number: int, active: list[Seed]) -> None:
+        """Make the steps of an epoch of some seeds, and begin the next one in their clusters."""
+        rows = [k for seed in active for k in self.rows[seed.seed]]
+        owner = {k: seed for seed in active for k in self.rows[seed.seed]}
+        found: list[tuple[int, np.ndarray, float]] = []
+        for _ in range(self.options.steps):
+            new = self.step(rows)
+            if new:
+                energies = self.explorer.energies
+                found += [(k, x, float(energies[k])) for k, x in zip(new, self.kept(new), strict=True)]
+            if time.time() > self.options.deadline:
+                break
+        for seed in active:
+            seed.epochs = number
+        binding = self.binding.evaluate(self.states_at(np.stack([x for _, x, _ in found]))) if found else []
+        for (k, x, energy), bound in zip(found, binding, strict=True):
+            seed, away = owner[k], rmsd(x[self.heavy], self.native, self.orders)
+            seed.points.append((number, round(away, 2), round(float(bound), 2), round(energy, 2)))
+            seed.clusters.add(x, float(bound))
+            if away < self.options.until and seed.reached is None:
+                seed.reached = number
+        for seed in active:
+            self.spawn(seed)
+
+    def spawn(self, seed: Seed) -> None:
+        """Put the explorers of a seed into its clusters."""
+        rows = self.rows[seed.seed]
+        chosen = seed.clusters.spawn(len(rows), self.options.epsilon)
+        walk = self.explorer.walk
+        walk.ensemble.positions[rows] = [cluster.state for cluster in chosen]
+        walk.ensemble.evaluate(rows)
+        walk.keep(rows)
+        self.sensors.measure(rows, self.states(rows))
+        for k in rows:
+            walk.memory[k].pop("steering", None)
+
+    def run(self) -> list[Seed]:
+        """Run all epochs."""
+        options, begin = self.options, time.time()
+        for number in range(1, options.epochs + 1):
+            active = [s for s in self.seeds if s.reached is None or number <= s.reached + options.after]
+            if not active or time.time() > options.deadline:
+                break
+            self.epoch(number, active)
+            told = ", ".join(
+                f"{s.seed}: {min((p[1] for p in s.points), default=np.nan):.1f} A {len(s.clusters)} clusters"
+                + (f" {s.lowest[2]:.1f} at {s.lowest[1]:.1f} A" if s.points else "")
+                for s in active
+            )
+            print(f"{time.time() - begin:6.0f} s epoch {number}: {told}", flush=True)
+        return self.seeds
+
+
+OWN = ("rmsd", "bindingEnergy")  # metrics that the search computes itself
+
+
+def native_positions(path: Path, names: np.ndarray) -> np.ndarray:
+    """Read the ligand's heavy atoms (k, 3) in the order of names; the only residue that has all of them."""
+    structure = read_structure(path)
+    labels = structure.labels
+    for residue in np.unique(labels.residue_index)[::-1]:
+        of = np.flatnonzero(labels.residue_index == residue)
+        place = {name: i for name, i in zip(labels.names[of].tolist(), of.tolist(), strict=True)}
+        if all(name in place for name in names.tolist()):
+            return structure.positions[[place[name] for name in names.tolist()]]
+    sys.exit(f"{path}: no residue has the atoms {' '.join(names.tolist())}")
+
+
+def equivalent_orders(atoms: Any, heavy: np.ndarray) -> np.ndarray:
+    """Give the orders (s, k) of heavy atoms that keep elements and bonds: automorphisms of a small graph."""
+    place = {int(i): k for k, i in enumerate(heavy)}
+    near: list[set[int]] = [set() for _ in heavy]
+    for i, j in atoms.bond_pairs.tolist():
+        if i in place and j in place:
+            near[place[i]].add(place[j])
+            near[place[j]].add(place[i])
+    kinds = [(element, len(own)) for element, own in zip(atoms.labels.elements[heavy].tolist(), near, strict=True)]
+    orders: list[list[int]] = [[]]
+    for k in range(len(heavy)):
+        orders = [
+            [*order, c]
+            for order, c in itertools.product(orders, range(len(heavy)))
+            if c not in order
+            and kinds[c] == kinds[k]
+            and all((order[j] in near[c]) == (j in near[k]) for j in range(k))
+        ]
+    return np.array(orders)
+
+
+def searched(options: argparse.Namespace, seeds: list[int]) -> tuple[list[Seed], int, float]:
+    """Run some seeds; give them, the steps that were made, and the seconds that the steps took."""
+    search = Search(options, seeds)
+    begin = time.time()
+    search.run()
+    steps = search.explorer.walk.steps
+    for seed in search.seeds:
+        seed.steps = int(steps[search.rows[seed.seed]].sum())
+        seed.clusters.found.clear()  # positions, which are large
+    return search.seeds, int(steps.sum()), time.time() - begin
+
+
+def picture(path: Path, seeds: list[Seed], title: str) -> None:
+    """Draw binding energies against RMSD, a colour a seed."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    for seed in seeds:
+        points = np.array([point[1:3] for point in seed.points])
+        axes.plot(*points.T, ".", markersize=2, label=str(seed.seed))
+    axes.axvline(2, color="grey", linewidth=0.8)
+    axes.set(xlabel="RMSD of the ligand (A)", ylabel="binding energy (kcal/mol)", title=title)
+    lowest = min(seed.lowest[2] for seed in seeds)
+    axes.set_ylim(lowest - 2, 5)
+    axes.legend(title="seed", fontsize=7, markerscale=4, ncols=2)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """Run all seeds and print what became of them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("control", "complex", "native"):
+        parser.add_argument(name, type=Path)
+    for name in ("templates", "obc", "data"):
+        parser.add_argument(f"--{name}", action="append", default=[], type=Path)
+    parser.add_argument("--gb")
+    parser.add_argument("--device")
+    for name, default in {"seeds": 10, "first-seed": 1, "explorers": 15, "epochs": 50, "steps": 10, "after": 3}.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--epsilon", type=float, default=0.0)
+    parser.add_argument("--until", type=float, default=2.0)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=np.inf)
+    parser.add_argument("--picture", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    options.deadline = time.time() + options.seconds
+    begin = time.time()
+    numbers = range(options.first_seed, options.first_seed + options.seeds)
+    n = min(options.processes, options.seeds)
+    parts = [list(numbers[k::n]) for k in range(n)]
+    if n == 1:
+        parted = [searched(options, parts[0])]
+    else:
+        with multiprocessing.get_context("spawn").Pool(n) as pool:
+            parted = pool.starmap(searched, [(options, part) for part in parts])
+    seeds = sorted((seed for own, _, _ in parted for seed in own), key=lambda seed: seed.seed)
+    wall, made = max(seconds for _, _, seconds in parted), sum(steps for _, steps, _ in parted)
+    print(f"{'seed':>4} {'epochs':>6} {'steps':>6} {'reached':>7} {'least RMSD':>10}   lowest binding energy, its RMSD")
+    for seed in seeds:
+        least = min((point[1] for point in seed.points), default=np.nan)
+        low = seed.lowest if seed.points else (0, np.nan, np.nan, np.nan)
+        reached = "-" if seed.reached is None else str(seed.reached)
+        print(f"{seed.seed:4} {seed.epochs:6} {seed.steps:6} {reached:>7} {least:10.2f}   {low[2]:.2f} at {low[1]:.2f}")
+    hits = sum(seed.reached is not None for seed in seeds)
+    there = sum(bool(seed.points) and seed.lowest[1] < options.until for seed in seeds)
+    print(
+        f"{hits} of {len(seeds)} reach {options.until:g} A, {there} have their lowest binding energy there; {made:,} "
+        f"steps in {wall:.0f} s, {3600 * made / wall:,.0f} an hour; in all {time.time() - begin:.0f} s"
+    )
+    if options.json:
+        told = [{**vars(seed), "clusters": None} for seed in seeds]
+        options.json.write_text(json.dumps({"steps": made, "seconds": wall, "seeds": told}))
+    if options.picture:
+        picture(options.picture, [seed for seed in seeds if seed.points], f"{options.complex.stem}, {len(seeds)} seeds")
+
+
+if __name__ == "__main__":
+    main()
