@@ -25,6 +25,8 @@ class DriverKernel:
     A call launches it for all atoms of some rows. Its parameters after ENSEMBLE are given by name: numbers, and arrays
     of `Ensemble.array`. The ensemble gives `energies` and `are_numbers` (a number for each row), `free` (a number for
     each atom), where the kernel has a parameter of that name.
+
+    parameters : names of the parameters after ENSEMBLE
     """
 
     def __init__(
@@ -40,17 +42,13 @@ class DriverKernel:
         macros = {**resident.macros, **defines}
         self._ensemble, self.name = ensemble, name
         self._kernel = resident.queue.kernel(file, name, width, **macros)
-        names = [parameter.name for parameter in self._kernel.signature.parameters[:4]]
-        if names != ["rows", "steps", "listed", "bytes"]:
+        names = [parameter.name for parameter in self._kernel.signature.parameters]
+        self.parameters = names[4:]
+        if names[:4] != ["rows", "steps", "listed", "bytes"]:
             raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
 
     def __repr__(self) -> str:
         return f"DriverKernel({self.name}: {', '.join(self.parameters)})"
-
-    @property
-    def parameters(self) -> list[str]:
-        """Names of the parameters after ENSEMBLE."""
-        return [parameter.name for parameter in self._kernel.signature.parameters[4:]]
 
     def __call__(
         self, rows: RowsLike = None, *, per: Literal["atom", "row"] | int = "atom", moves: bool = False,
@@ -64,7 +62,7 @@ class DriverKernel:
         Raises InputError that names a missing or unknown parameter, or one of another type.
         """
         ensemble, resident = self._ensemble, self._ensemble._resident
-        chosen = np.array([k for k in ensemble._chosen(rows).tolist() if k not in ensemble._failed], np.int64)
+        chosen = ensemble._there(rows)
         if not len(chosen):
             return
         given: dict[str, object] = {

@@ -31,7 +31,9 @@ class Region:
         labels = walk.atoms.labels
         assert labels is not None
         near = is_close(x, x[walk.ligand], walk.settings[row].minimization_radius)
-        free: Mask = np.isin(labels.residue_index, labels.residue_index[near])
+        residues = np.zeros(len(labels.residue_starts), bool)
+        residues[labels.residue_index[near]] = True
+        free: Mask = residues[labels.residue_index]
         if further is not None:
             free[further] = True
         if self.include is not None:

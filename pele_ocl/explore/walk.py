@@ -225,9 +225,12 @@ class Walk:
         """Tell if the ensemble's gradients are at Born radii that stay as they are."""
         return bool(self.ensemble._options["fixed_radii"])
 
-    def is_near(self, row: int) -> bool:
-        """Tell if the ligand of a row is as near to the receptor as `Settings.proximity_distance`."""
-        return self.nearest(self.ensemble.positions[row]) <= self.settings[row].proximity_distance
+    def are_near(self, rows: Sequence[int]) -> list[bool]:
+        """Tell of rows if their ligands are as near to the receptor as `Settings.proximity_distance`."""
+        positions = self.ensemble.positions[list(rows)]
+        return [
+            self.nearest(x) <= self.settings[row].proximity_distance for row, x in zip(rows, positions, strict=True)
+        ]
 
     def is_multiple(self, row: int, frequency: int) -> bool:
         """Tell if the step under way of a row is a multiple of a frequency; 0 has none."""

@@ -92,7 +92,7 @@ class Search:
         alpha = np.flatnonzero((atoms.labels.names == "CA") & (atoms.labels.elements == "C") & ~mask)
         self.seeds = [Seed(seed, Clusters(self.heavy, alpha, symmetric=self.orders)) for seed in seeds]
         self.options = options
-        self.rows = {seed.seed: list(range(k * options.explorers, (k + 1) * options.explorers)) for k, seed in enumerate(self.seeds)}  # fmt: skip
+        self.rows = {seed: list(range(n))[k * options.explorers :][: options.explorers] for k, seed in enumerate(seeds)}
         self.sensors.measure(range(n), self.states(range(n)))
         start = self.kept(range(n))[:1]
         energy = float(self.binding.evaluate(self.states_at(start))[0])
@@ -102,7 +102,7 @@ class Search:
     def kept(self, rows: Any) -> np.ndarray:
         """Give the accepted positions of rows."""
         walk = self.explorer.walk
-        return np.stack([walk.ensemble.positions[k] for k in walk.kept(list(rows))])
+        return walk.ensemble.positions[walk.kept(list(rows))]
 
     def states_at(self, positions: np.ndarray) -> States:
         """Give states of which no explorer is asked."""
@@ -118,9 +118,8 @@ class Search:
     def step(self, rows: list[int]) -> list[int]:
         """Make a step of rows with the settings that the control file has for it; give the rows that accepted it."""
         walk = self.explorer.walk
-        everyone = range(len(self.numbers))
-        if any(sensor.metric is not None for sensor in self.sensors.sensors):
-            self.sensors.draw(self.states_at_steps(everyone))
+        nowhere = np.zeros((len(self.numbers), 0, 3))
+        self.sensors.draw(States(nowhere, np.array(self.numbers, np.int64), walk.steps + 1, 1))
         for k in rows:
             values = self.sensors.of(k, int(walk.steps[k]) + 1)
             self.blocks[k] = changed(self.blocks[k], self.task.changes, values)
@@ -133,10 +132,6 @@ class Search:
         if new:
             self.sensors.measure(new, self.states(new))
         return new
-
-    def states_at_steps(self, rows: Any) -> States:
-        """Give steps and numbers of rows for random numbers, without positions."""
-        return States(np.zeros((len(self.numbers), 0, 3)), np.array(self.numbers, np.int64), self.explorer.walk.steps + 1, 1)  # fmt: skip
 
     def epoch(self, number: int, active: list[Seed]) -> None:
         """Make the steps of an epoch of some seeds, and begin the next one in their clusters."""
