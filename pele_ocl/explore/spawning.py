@@ -118,7 +118,7 @@ def rmsd(own: Floats, other: Floats, orders: NDArray[np.integer]) -> float:
 
 
 def shares(weights: Floats, n: int) -> Ints:
-    """Share n out by weights (m,): whole parts first, then the largest remainders. Equal shares if all weights are 0."""
+    """Share n out by weights (m,): whole parts first, then the largest remainders; equally if all weights are 0."""
     total = weights.sum()
     exact = n * (weights / total if total > 0 else np.full(len(weights), 1 / len(weights)))
     found: Ints = np.floor(exact).astype(np.int64)

@@ -2,10 +2,12 @@
 
 python tests/benchmarks/explore_science.py CONTROL COMPLEX.pdb NATIVE.pdb [--templates PATH]... [--obc FILE]...
     [--gb obc2] [--data DIR] [--device D] [--seeds 10] [--first-seed 1] [--explorers 15] [--epochs 50] [--steps 10]
-    [--epsilon 0] [--until 2.0] [--after 3] [--processes 1] [--seconds S] [--picture FILE.png] [--json FILE]
+    [--tolerance T] [--epsilon 0] [--until 2.0] [--after 3] [--processes 1] [--seconds S] [--json FILE]
+python tests/benchmarks/explore_science.py --draw FILE.json PICTURE.png
 
 CONTROL is PELE's control file, whose moves, box, constraints and changes of parameters are followed; its native
-structure is not needed. In each epoch the explorers of a seed make so many steps, then their accepted states are
+structure is not needed; --tolerance is of all minimisations in place of its own, kcal/mol/A. The structure is minimised
+first, which counts as no step. In each epoch the explorers of a seed make so many steps, then their accepted states are
 clustered, and the next epoch begins in them as AdaptivePELE has it, by the inverse of the clusters' sizes, a share
 epsilon by the binding energy. A seed that has reached RMSD --until goes on for --after epochs. NATIVE needs the heavy
 atoms of the ligand, by the names of COMPLEX; the RMSD is of them, in the frame of the file, the least over the orders
@@ -20,16 +22,16 @@ import json
 import multiprocessing
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pele_ocl import ForceField, SolventModel
+from pele_ocl import ForceField, SolventModel, minimize
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.explore.control.building import MetricMaker, box_of, ligand_of
-from pele_ocl.explore.control.explorers import explorer_of, settings_of
+from pele_ocl.explore.control.explorers import explorer_of, minimizer_options, settings_of
 from pele_ocl.explore.metrics import BindingEnergy, States
 from pele_ocl.explore.sensors import Sensor, Sensors, changed, changing_blocks
 from pele_ocl.explore.spawning import Clusters, rmsd
@@ -64,7 +66,13 @@ class Search:
     def __init__(self, options: argparse.Namespace, seeds: list[int]) -> None:
         words = {"OUTPUT_PATH": ".", "SEED": "1", "PELE_STEPS": str(options.steps), "COMPLEXES": "{}"}
         self.simulation = read_simulation(options.control, words)
-        self.task = self.simulation.tasks[0]
+        self.simulation.require_done()
+        task = self.simulation.tasks[0]
+        if options.tolerance is not None:
+            own = {name: getattr(task, name) for name in ("minimizer", "anm_minimizer")}
+            own = {name: replace(block, minimum_rms=options.tolerance) for name, block in own.items()}
+            task = replace(task, **own)
+        self.task = task
         solvent = self.simulation.energies
         gb = options.gb or solvent.gb
         model = SolventModel.like("pele", gb=gb, ionic_strength=solvent.ionic_strength)
@@ -73,6 +81,8 @@ class Search:
             allow_missing_terminals=solvent.allow_missing_terminals,
         )  # fmt: skip
         atoms = forces.assign(read_structure(options.complex))
+        newton = minimizer_options(task.minimizer)
+        atoms = minimize(atoms, fixed_radii=True, model=model, device=options.device, **newton).atoms
         mask = ligand_of(self.simulation, atoms)
         self.numbers = [number for seed in seeds for number in range(seed << 10, (seed << 10) + options.explorers)]
         n = len(self.numbers)
@@ -234,21 +244,23 @@ def searched(options: argparse.Namespace, seeds: list[int]) -> tuple[list[Seed],
     return search.seeds, int(steps.sum()), time.time() - begin
 
 
-def picture(path: Path, seeds: list[Seed], title: str) -> None:
-    """Draw binding energies against RMSD, a colour a seed."""
+def picture(results: Path, path: Path) -> None:
+    """Draw binding energies against RMSD of the results of a run, a colour a seed."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
+    found = json.loads(results.read_text())
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-    for seed in seeds:
-        points = np.array([point[1:3] for point in seed.points])
-        axes.plot(*points.T, ".", markersize=2, label=str(seed.seed))
+    lowest = 0.0
+    for seed in found["seeds"]:
+        points = np.array([point[1:3] for point in seed["points"]])
+        axes.plot(*points.T, ".", markersize=2, label=str(seed["seed"]))
+        lowest = min(lowest, points[:, 1].min())
     axes.axvline(2, color="grey", linewidth=0.8)
-    axes.set(xlabel="RMSD of the ligand (A)", ylabel="binding energy (kcal/mol)", title=title)
-    lowest = min(seed.lowest[2] for seed in seeds)
-    axes.set_ylim(lowest - 2, 5)
+    title = f"{found['complex']}, {len(found['seeds'])} seeds"
+    axes.set(xlabel="RMSD of the ligand (A)", ylabel="binding energy (kcal/mol)", title=title, ylim=(lowest - 2, 5))
     axes.legend(title="seed", fontsize=7, markerscale=4, ncols=2)
     figure.savefig(path, dpi=150)
 
@@ -264,12 +276,15 @@ def main() -> None:
     parser.add_argument("--device")
     for name, default in {"seeds": 10, "first-seed": 1, "explorers": 15, "epochs": 50, "steps": 10, "after": 3}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--tolerance", type=float)
     parser.add_argument("--epsilon", type=float, default=0.0)
     parser.add_argument("--until", type=float, default=2.0)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=np.inf)
-    parser.add_argument("--picture", type=Path)
     parser.add_argument("--json", type=Path)
+    if sys.argv[1:2] == ["--draw"]:
+        picture(*map(Path, sys.argv[2:]))
+        return
     options = parser.parse_args()
     options.deadline = time.time() + options.seconds
     begin = time.time()
@@ -297,9 +312,8 @@ def main() -> None:
     )
     if options.json:
         told = [{**vars(seed), "clusters": None} for seed in seeds]
-        options.json.write_text(json.dumps({"steps": made, "seconds": wall, "seeds": told}))
-    if options.picture:
-        picture(options.picture, [seed for seed in seeds if seed.points], f"{options.complex.stem}, {len(seeds)} seeds")
+        found = {"complex": options.complex.stem, "steps": made, "seconds": wall, "seeds": told}
+        options.json.write_text(json.dumps(found, separators=(",", ":")))
 
 
 if __name__ == "__main__":
