@@ -23,9 +23,9 @@ from ..pb.apbs import WRITTEN, ApbsCalculation, ApbsInput, read_apbs
 from ..pb_model import BOUNDARIES, LIKE_APBS, SPREADINGS, SURFACES
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
+from .json_lines import failing_as_record, say_record
 from .options import ReadAtoms, report_options, strict_option, structure_options
 from .progress import ProgressLine
-from .records import failing_as_record, say_record
 from .report import composition_as_json, duration, headline, provenance
 from .tables import table
 from .terminal import note, say
