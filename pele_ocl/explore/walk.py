@@ -253,6 +253,12 @@ class Walk:
         if len(rows):
             self.ensemble.copy(list(rows), self.kept(rows))
 
+    def place(self, rows: Sequence[int], positions: Sequence[Floats] | Floats) -> None:
+        """Put rows at positions, (n, 3) A of each, which are kept as their last accepted states."""
+        self.ensemble.positions[list(rows)] = list(positions)
+        self.ensemble.evaluate(list(rows))
+        self.keep(rows)
+
     def restore(self, rows: Sequence[int]) -> None:
         """Put rows back to their last accepted states."""
         if len(rows):

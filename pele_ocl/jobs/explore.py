@@ -26,7 +26,6 @@ from ..explore.control.explorers import (
     explorer_of,
     files_of_moves,
     moves_of,
-    place,
     restore_explorer,
     settings_of,
     state_of,
@@ -364,7 +363,7 @@ class ExplorerGroup:
         positions = explorers.walk.ensemble.positions[explorers.walk.kept(rows)]
         self._tried += explorers.walk.steps
         self._begin(self._number + 1)
-        place(self.explorers.walk, positions)
+        self.explorers.walk.place(rows, positions)
         self._now.go_on(before, self.explorers.energies)
         self._now.measure(rows, self._states(rows))
 

@@ -29,12 +29,13 @@ from typing import Any
 import numpy as np
 
 from pele_ocl import ForceField, SolventModel, minimize
+from pele_ocl.explore import Clusters
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.explore.control.building import MetricMaker, box_of, ligand_of
 from pele_ocl.explore.control.explorers import explorer_of, minimizer_options, settings_of
 from pele_ocl.explore.metrics import BindingEnergy, States
 from pele_ocl.explore.sensors import Sensor, Sensors, changed, changing_blocks
-from pele_ocl.explore.spawning import Clusters, rmsd
+from pele_ocl.explore.spawning import rmsd
 from pele_ocl.formats import read_structure
 from pele_ocl.gb_models.radii import default_radii
 
@@ -172,9 +173,7 @@ class Search:
         rows = self.rows[seed.seed]
         chosen = seed.clusters.spawn(len(rows), self.options.epsilon)
         walk = self.explorer.walk
-        walk.ensemble.positions[rows] = [cluster.state for cluster in chosen]
-        walk.ensemble.evaluate(rows)
-        walk.keep(rows)
+        walk.place(rows, [cluster.state for cluster in chosen])
         self.sensors.measure(rows, self.states(rows))
         for k in rows:
             walk.memory[k].pop("steering", None)
