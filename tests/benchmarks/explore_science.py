@@ -2,8 +2,8 @@
 
 python tests/benchmarks/explore_science.py CONTROL COMPLEX.pdb NATIVE.pdb [--templates PATH]... [--obc FILE]...
     [--gb obc2] [--data DIR] [--device D] [--seeds 10] [--first-seed 1] [--explorers 15] [--epochs 50] [--steps 10]
-    [--tolerance T] [--epsilon 0] [--until 2.0] [--after 3] [--processes 1] [--seconds S] [--json FILE]
-python tests/benchmarks/explore_science.py --draw FILE.json PICTURE.png
+    [--tolerance T] [--epsilon 0] [--until 2.0] [--after 3] [--processes 1] [--seconds S] [--out FILE.jsonl]
+python tests/benchmarks/explore_science.py --draw FILE.jsonl PICTURE.png
 
 CONTROL is PELE's control file, whose moves, box, constraints and changes of parameters are followed; its native
 structure is not needed; --tolerance is of all minimisations in place of its own, kcal/mol/A. The structure is minimised
@@ -11,7 +11,8 @@ first, which counts as no step. In each epoch the explorers of a seed make so ma
 clustered, and the next epoch begins in them as AdaptivePELE has it, by the inverse of the clusters' sizes, a share
 epsilon by the binding energy. A seed that has reached RMSD --until goes on for --after epochs. NATIVE needs the heavy
 atoms of the ligand, by the names of COMPLEX; the RMSD is of them, in the frame of the file, the least over the orders
-of equivalent atoms. Seeds are shared out to --processes, all on one device; --seconds ends them, by the clock.
+of equivalent atoms. Seeds are shared out to --processes, all on one device; --seconds ends them, by the clock. --out
+has a line for each seed and epoch: accepted states as epoch, RMSD, binding energy and energy.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import json
 import multiprocessing
 import sys
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,23 +43,16 @@ from pele_ocl.gb_models.radii import default_radii
 
 @dataclass
 class Seed:
-    """What became of a seed.
+    """A seed under way.
 
-    reached : epoch and steps of one explorer after which the RMSD was first below the bar, None if never
-    points : of each accepted state: epoch, RMSD A, binding energy, energy kcal/mol
+    reached : epoch in which the RMSD was first below the bar, None if never
+    least : RMSD so far, A
     """
 
     seed: int
     clusters: Clusters
     reached: int | None = None
-    epochs: int = 0
-    steps: int = 0
-    points: list[tuple[int, float, float, float]] = field(default_factory=list)
-
-    @property
-    def lowest(self) -> tuple[int, float, float, float]:
-        """State of the lowest binding energy."""
-        return min(self.points, key=lambda point: point[2])
+    least: float = np.inf
 
 
 class Search:
@@ -156,17 +150,18 @@ class Search:
                 found += [(k, x, float(energies[k])) for k, x in zip(new, self.kept(new), strict=True)]
             if time.time() > self.options.deadline:
                 break
-        for seed in active:
-            seed.epochs = number
+        told: dict[int, list[list[float]]] = {seed.seed: [] for seed in active}
         binding = self.binding.evaluate(self.states_at(np.stack([x for _, x, _ in found]))) if found else []
         for (k, x, energy), bound in zip(found, binding, strict=True):
             seed, away = owner[k], rmsd(x[self.heavy], self.native, self.orders)
-            seed.points.append((number, round(away, 2), round(float(bound), 2), round(energy, 2)))
+            told[seed.seed].append([number, round(away, 2), round(float(bound), 2), round(energy, 2)])
+            seed.least = min(seed.least, away)
             seed.clusters.add(x, float(bound))
             if away < self.options.until and seed.reached is None:
                 seed.reached = number
         for seed in active:
             self.spawn(seed)
+            self.write(seed, number, told[seed.seed])
 
     def spawn(self, seed: Seed) -> None:
         """Put the explorers of a seed into its clusters."""
@@ -178,21 +173,27 @@ class Search:
         for k in rows:
             walk.memory[k].pop("steering", None)
 
-    def run(self) -> list[Seed]:
+    def write(self, seed: Seed, number: int, points: list[list[float]]) -> None:
+        """Write down the epoch of a seed."""
+        made, seconds = int(self.explorer.walk.steps[self.rows[seed.seed]].sum()), round(time.time() - self.begin, 1)
+        line = {"seed": seed.seed, "epoch": number, "steps": made, "seconds": seconds, "points": points}
+        with self.options.out.open("a") as file:
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+    def run(self) -> None:
         """Run all epochs."""
-        options, begin = self.options, time.time()
+        options, self.begin = self.options, time.time()
         for number in range(1, options.epochs + 1):
             active = [s for s in self.seeds if s.reached is None or number <= s.reached + options.after]
             if not active or time.time() > options.deadline:
                 break
             self.epoch(number, active)
+            lowest = [min(cluster.metric for cluster in seed.clusters.found) for seed in active]
             told = ", ".join(
-                f"{s.seed}: {min((p[1] for p in s.points), default=np.nan):.1f} A {len(s.clusters)} clusters"
-                + (f" {s.lowest[2]:.1f} at {s.lowest[1]:.1f} A" if s.points else "")
-                for s in active
+                f"{s.seed}: {s.least:.1f} A, {len(s.clusters)} clusters, {low:.1f}"
+                for s, low in zip(active, lowest, strict=True)
             )
-            print(f"{time.time() - begin:6.0f} s epoch {number}: {told}", flush=True)
-        return self.seeds
+            print(f"{time.time() - self.begin:6.0f} s epoch {number}: {told}", flush=True)
 
 
 OWN = ("rmsd", "bindingEnergy")  # metrics that the search computes itself
@@ -231,16 +232,31 @@ def equivalent_orders(atoms: Any, heavy: np.ndarray) -> np.ndarray:
     return np.array(orders)
 
 
-def searched(options: argparse.Namespace, seeds: list[int]) -> tuple[list[Seed], int, float]:
-    """Run some seeds; give them, the steps that were made, and the seconds that the steps took."""
-    search = Search(options, seeds)
-    begin = time.time()
-    search.run()
-    steps = search.explorer.walk.steps
-    for seed in search.seeds:
-        seed.steps = int(steps[search.rows[seed.seed]].sum())
-        seed.clusters.found.clear()  # positions, which are large
-    return search.seeds, int(steps.sum()), time.time() - begin
+def searched(options: argparse.Namespace, seeds: list[int]) -> None:
+    """Run some seeds."""
+    Search(options, seeds).run()
+
+
+def tell(results: Path, until: float) -> list[np.ndarray]:
+    """Print what became of the seeds of a run; give their points (n, 4): epoch, RMSD, binding energy, energy."""
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    points, hits, there, made = list[np.ndarray](), 0, 0, 0
+    print(f"{'seed':>4} {'epochs':>6} {'steps':>6} {'reached':>7} {'least RMSD':>10}   lowest binding energy, its RMSD")
+    for seed in sorted({line["seed"] for line in lines}):
+        own = [line for line in lines if line["seed"] == seed]
+        points.append(np.array([point for line in own for point in line["points"]]))
+        epochs, away, binding, _ = points[-1].T
+        reached, lowest = epochs[away < until], binding.argmin()
+        hits, there, made = hits + bool(len(reached)), there + (away[lowest] < until), made + own[-1]["steps"]
+        when = f"{int(reached[0])}" if len(reached) else "-"
+        least = f"{away.min():10.2f}   {binding[lowest]:.2f} at {away[lowest]:.2f}"
+        print(f"{seed:4} {own[-1]['epoch']:6} {own[-1]['steps']:6} {when:>7} {least}")
+    wall = max(line["seconds"] for line in lines)
+    print(
+        f"{hits} of {len(points)} reach {until:g} A, {there} have their lowest binding energy there; {made:,} steps in "
+        f"{wall:.0f} s, {3600 * made / wall:,.0f} an hour"
+    )
+    return points
 
 
 def picture(results: Path, path: Path) -> None:
@@ -250,16 +266,13 @@ def picture(results: Path, path: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    found = json.loads(results.read_text())
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
     lowest = 0.0
-    for seed in found["seeds"]:
-        points = np.array([point[1:3] for point in seed["points"]])
-        axes.plot(*points.T, ".", markersize=2, label=str(seed["seed"]))
-        lowest = min(lowest, points[:, 1].min())
+    for number, points in enumerate(tell(results, 2.0), 1):
+        axes.plot(points[:, 1], points[:, 2], ".", markersize=2, label=str(number))
+        lowest = min(lowest, points[:, 2].min())
     axes.axvline(2, color="grey", linewidth=0.8)
-    title = f"{found['complex']}, {len(found['seeds'])} seeds"
-    axes.set(xlabel="RMSD of the ligand (A)", ylabel="binding energy (kcal/mol)", title=title, ylim=(lowest - 2, 5))
+    axes.set(xlabel="RMSD of the ligand (A)", ylabel="binding energy (kcal/mol)", ylim=(lowest - 2, 5))
     axes.legend(title="seed", fontsize=7, markerscale=4, ncols=2)
     figure.savefig(path, dpi=150)
 
@@ -280,39 +293,24 @@ def main() -> None:
     parser.add_argument("--until", type=float, default=2.0)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=np.inf)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("explore_science.jsonl"))
     if sys.argv[1:2] == ["--draw"]:
         picture(*map(Path, sys.argv[2:]))
         return
     options = parser.parse_args()
     options.deadline = time.time() + options.seconds
-    begin = time.time()
+    options.out.write_text("")
     numbers = range(options.first_seed, options.first_seed + options.seeds)
     n = min(options.processes, options.seeds)
     parts = [list(numbers[k::n]) for k in range(n)]
-    if n == 1:
-        parted = [searched(options, parts[0])]
-    else:
-        with multiprocessing.get_context("spawn").Pool(n) as pool:
-            parted = pool.starmap(searched, [(options, part) for part in parts])
-    seeds = sorted((seed for own, _, _ in parted for seed in own), key=lambda seed: seed.seed)
-    wall, made = max(seconds for _, _, seconds in parted), sum(steps for _, steps, _ in parted)
-    print(f"{'seed':>4} {'epochs':>6} {'steps':>6} {'reached':>7} {'least RMSD':>10}   lowest binding energy, its RMSD")
-    for seed in seeds:
-        least = min((point[1] for point in seed.points), default=np.nan)
-        low = seed.lowest if seed.points else (0, np.nan, np.nan, np.nan)
-        reached = "-" if seed.reached is None else str(seed.reached)
-        print(f"{seed.seed:4} {seed.epochs:6} {seed.steps:6} {reached:>7} {least:10.2f}   {low[2]:.2f} at {low[1]:.2f}")
-    hits = sum(seed.reached is not None for seed in seeds)
-    there = sum(bool(seed.points) and seed.lowest[1] < options.until for seed in seeds)
-    print(
-        f"{hits} of {len(seeds)} reach {options.until:g} A, {there} have their lowest binding energy there; {made:,} "
-        f"steps in {wall:.0f} s, {3600 * made / wall:,.0f} an hour; in all {time.time() - begin:.0f} s"
-    )
-    if options.json:
-        told = [{**vars(seed), "clusters": None} for seed in seeds]
-        found = {"complex": options.complex.stem, "steps": made, "seconds": wall, "seeds": told}
-        options.json.write_text(json.dumps(found, separators=(",", ":")))
+    try:
+        if n == 1:
+            searched(options, parts[0])
+        else:
+            with multiprocessing.get_context("spawn").Pool(n) as pool:
+                pool.starmap(searched, [(options, part) for part in parts])
+    finally:
+        tell(options.out, options.until)
 
 
 if __name__ == "__main__":
