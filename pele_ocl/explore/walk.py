@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
 MOST_SEED = (1 << 32) - 1
+_MOST_PAIRS = 1_000_000  # whose differences are in memory at once
 MOST_TRIES = (1 << 16) - 1  # of a trial, so that each try has random numbers of its own
 
 
@@ -214,11 +215,11 @@ class Walk:
     def nearest(self, x: Floats) -> float:
         """Give the distance of the ligand to the nearest receptor atom, A, of positions x (n, 3) A."""
         receptor, ligand = x[self.receptor], x[self.ligand]
-        center = ligand.mean(axis=0)
-        away = np.sqrt(((receptor - center) ** 2).sum(axis=1))
-        widest = float(np.sqrt(((ligand - center) ** 2).sum(axis=1).max()))
-        there = receptor[away <= away.min() + 2 * widest + 1e-6]  # no other atom can be the nearest
-        return float(np.sqrt(min(((there - atom) ** 2).sum(axis=1).min() for atom in ligand)))
+        apart, own = receptor - ligand[0], ligand - ligand[0]
+        away, widest = np.einsum("ij,ij->i", apart, apart) ** 0.5, np.einsum("ij,ij->i", own, own).max() ** 0.5
+        there = receptor[away <= away.min() + widest + 1e-6]  # no other atom can be the nearest
+        between = (there[:, np.newaxis] - part for part in in_parts(ligand, len(there)))
+        return float(min(np.einsum("ijk,ijk->ij", of, of).min() for of in between) ** 0.5)
 
     @property
     def holds_radii(self) -> bool:
@@ -281,6 +282,11 @@ class Walk:
     def uniform(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Floats:
         """Give four numbers in (0, 1) for each row, as `random`."""
         return uniform(self.random(rows, stage, draw, index))
+
+
+def in_parts(points: Floats, n: int) -> list[Floats]:
+    """Divide points (m, 3) into parts whose differences from n others do not take much memory."""
+    return np.array_split(points, 1 + n * len(points) // _MOST_PAIRS)
 
 
 def atoms_among(name: str, values: ArrayLike, atoms: Atoms) -> NDArray[np.bool_]:
