@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +15,9 @@ from .columns import DeviceArray, RowsLike
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from .ensemble import Ensemble
+
+
+_OWN = "energies", "are_numbers", "free"  # parameters that the ensemble gives
 
 
 class DriverKernel:
@@ -42,8 +45,16 @@ class DriverKernel:
         self._kernel = resident.queue.kernel(file, name, width, **macros)
         names = [parameter.name for parameter in self._kernel.signature.parameters]
         self.parameters = names[4:]
+        self._owned = [name for name in names if name in _OWN]
         if names[:4] != ["rows", "steps", "listed", "bytes"]:
             raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
+
+    def _own(self, name: str) -> Buffer:
+        """Give what the ensemble has, by the name of a parameter."""
+        resident = self._ensemble._resident
+        if name == "free":
+            return self._ensemble._free_on_device
+        return resident.energies_on_device if name == "energies" else resident.numbers_on_device
 
     def __repr__(self) -> str:
         return f"DriverKernel({self.name}: {', '.join(self.parameters)})"
@@ -66,12 +77,7 @@ class DriverKernel:
         given: dict[str, object] = {
             name: value.buffer if isinstance(value, DeviceArray) else value for name, value in values.items()
         }
-        own: dict[str, Callable[[], Buffer]] = {
-            "energies": lambda: resident.energies_on_device,
-            "are_numbers": lambda: resident.numbers_on_device,
-            "free": lambda: ensemble._free_on_device,
-        }
-        given |= {name: own[name]() for name in self.parameters if name in own and name not in given}
+        given |= {name: self._own(name) for name in self._owned if name not in given}
         arguments = {**resident.arguments, **given}
         resident.list(chosen)
         n_items = int(resident.n_atoms[chosen].max()) if per == "atom" else 1 if per == "row" else per

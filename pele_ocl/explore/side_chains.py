@@ -127,6 +127,7 @@ class PredictionArrays:
 
     def __init__(self, predictor: SideChainPredictor, rows: list[int], orders: list[list[int]]) -> None:
         self.predictor, self.rows, self.orders = predictor, rows, orders
+        self._given: dict[str, dict[str, Any]] = {}  # arguments of each kernel that stay
         ensemble, tables = predictor.ensemble, predictor.tables
         queue, n = ensemble._resident.queue, len(rows)
         self.n_slots = max(map(len, orders))
@@ -183,14 +184,15 @@ class PredictionArrays:
     def _launch(self, name: str, rows: list[int], items: int, moves: bool = False, **arguments: object) -> None:
         """Launch a kernel for so many work-items of each row."""
         kernel = self.predictor._kernels[name]
-        known = {**self.predictor.tables.buffers, **self.slots}
-        given = {key: known[key] for key in kernel.parameters if key in known}
-        kernel(rows, per=items, moves=moves, **{**given, **arguments})
+        if name not in self._given:
+            known = {**self.predictor.tables.buffers, **self.slots}
+            self._given[name] = {key: known[key] for key in kernel.parameters if key in known}
+        kernel(rows, per=items, moves=moves, **self._given[name], **arguments)
 
     def begin(self, rebuild: bool) -> None:
         """Screen all candidates, compute what does not change, and put side chains where they are."""
         tables, rows = self.predictor.tables, self.rows
-        self._launch("spread", rows, tables.n_columns, movable=self.moves, columns=self.columns)
+        self._launch("spread", rows, tables.n_columns, movable=self.moves)
         kept: dict[str, Any] = dict(alive=self.alive, counts=self.counts)
         factor, least = self.predictor.overlaps
         self._launch(

@@ -1,7 +1,7 @@
 """Spawning: explorers of an epoch begin in the least explored clusters of the epochs before.
 
-It follows AdaptivePELE (Lecina, Gilabert and Guallar, Sci. Rep. 7, 8466, 2017): clusters by leaders, narrower where the
-ligand is buried, and explorers by the inverse of a cluster's population.
+It follows AdaptivePELE (Lecina, Gilabert and Guallar, Sci. Rep. 7, 8466, 2017). Clusters are made by leaders, and are
+narrower where the ligand is buried. Explorers are given by the inverse of a cluster's population.
 """
 
 from __future__ import annotations
