@@ -86,3 +86,18 @@ def test_what_cannot_be_is_refused():
     clusters.add(state(0, 0), 0.0)
     with pytest.raises(InputError, match="epsilon is 2"):
         clusters.spawn(3, epsilon=2)
+
+
+def test_what_is_no_cluster_is_refused():
+    mask = np.arange(6) < 2
+    by_mask, by_index = Clusters(mask, ~mask), Clusters([0, 1], [2, 3, 4, 5])
+    state = np.random.default_rng(1).normal(size=(6, 3))
+    np.testing.assert_array_equal(by_mask.add(state, 1).leader, by_index.add(state, 1).leader)
+    for ligand in ([], [[0, 1]], [0.5]):
+        with pytest.raises(InputError, match="ligand"):
+            Clusters(ligand, [2])
+    with pytest.raises(InputError, match="metric is nan"):
+        by_index.add(state, np.nan)
+    with pytest.raises(InputError, match="not finite"):
+        by_index.add(np.full((6, 3), np.nan), 0)
+    assert [len(by_index), by_index.found[0].size] == [1, 1]

@@ -44,7 +44,7 @@ class Cluster:
 class Clusters:
     """Clusters of the states of explorers, by the positions of the ligand's heavy atoms.
 
-    ligand : (k,) its heavy atoms; alpha : (m,) alpha carbons of the receptor; indices
+    ligand : (k,) its heavy atoms; alpha : (m,) alpha carbons of the receptor; indices, or masks over all atoms
     symmetric : (s, k) orders of the ligand's atoms that are as good, None for the one order
     thresholds : A, of clusters whose ratio of contacts is above each of `ratios`, and one more below all of them
     """
@@ -53,8 +53,10 @@ class Clusters:
         self, ligand: ArrayLike, alpha: ArrayLike, *, symmetric: ArrayLike | None = None,
         thresholds: ArrayLike = (2.0, 3.0, 4.0, 5.0), ratios: ArrayLike = (1.0, 0.75, 0.5),
     ) -> None:  # fmt: skip
-        """Raises InputError for as many thresholds as ratios, or fewer."""
-        self._ligand, self._alpha = np.asarray(ligand, np.int64), np.asarray(alpha, np.int64)
+        """Raises InputError without ligand atoms, and for as many thresholds as ratios, or fewer."""
+        self._ligand, self._alpha = _indices("ligand", ligand), _indices("alpha", alpha)
+        if not len(self._ligand):
+            raise InputError("ligand has no atom; its heavy atoms are needed")
         self._orders = np.arange(len(self._ligand))[np.newaxis] if symmetric is None else np.asarray(symmetric)
         self._thresholds, self._ratios = np.asarray(thresholds, np.float64), np.asarray(ratios, np.float64)
         if len(self._thresholds) != len(self._ratios) + 1:
@@ -68,19 +70,24 @@ class Clusters:
         """Put a state, positions (n, 3) A, into the nearest cluster that it lies in, or make it a new one.
 
         metric : the lower the better, a binding energy say
+
+        Raises InputError for a state or a metric that is not finite.
         """
+        lowest = number("metric", metric, "a finite number")
+        if not np.isfinite(state).all():
+            raise InputError("a state has positions that are not finite; leave it out")
         own = state[self._ligand]
         distances = [rmsd(own, cluster.leader, self._orders) for cluster in self.found]
         within = [k for k, (d, of) in enumerate(zip(distances, self.found, strict=True)) if d < of.threshold]
         if not within:
             ratio = self._contacts(state) / len(own)
             threshold = self._thresholds[int((ratio <= self._ratios).sum())]
-            self.found.append(Cluster(own.copy(), float(threshold), ratio, 1, metric, state.copy()))
+            self.found.append(Cluster(own.copy(), float(threshold), ratio, 1, lowest, state.copy()))
             return self.found[-1]
         cluster = self.found[min(within, key=lambda k: distances[k])]
         cluster.size += 1
-        if metric < cluster.metric:
-            cluster.metric, cluster.state = metric, state.copy()
+        if lowest < cluster.metric:
+            cluster.metric, cluster.state = lowest, state.copy()
         return cluster
 
     def spawn(self, explorers: int, epsilon: float = 0.0) -> list[Cluster]:
@@ -110,6 +117,16 @@ class Clusters:
         """Count the alpha carbons that are near any ligand atom."""
         apart = state[self._alpha, np.newaxis] - state[self._ligand]
         return int(((apart**2).sum(axis=2) <= CONTACT**2).any(axis=1).sum())
+
+
+def _indices(name: str, chosen: ArrayLike) -> NDArray[np.int64]:
+    """Give indices of atoms from indices or a mask. Raises InputError for anything else."""
+    found = np.asarray(chosen)
+    if found.dtype == bool and found.ndim == 1:
+        return np.flatnonzero(found).astype(np.int64)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise InputError(f"{name} is an array of shape {found.shape}; indices of atoms, or a mask, are needed")
+    return found.astype(np.int64)
 
 
 def rmsd(own: Floats, other: Floats, orders: NDArray[np.integer]) -> float:

@@ -255,7 +255,10 @@ class Walk:
             self.ensemble.copy(list(rows), self.kept(rows))
 
     def place(self, rows: Sequence[int], positions: Sequence[Floats] | Floats) -> None:
-        """Put rows at positions, (n, 3) A of each, which are kept as their last accepted states."""
+        """Put rows at positions, (n, 3) A of each, which are kept as their last accepted states.
+
+        What moves remember of a row in `memory`, a steering direction say, stays.
+        """
         self.ensemble.positions[list(rows)] = list(positions)
         self.ensemble.evaluate(list(rows))
         self.keep(rows)

@@ -110,7 +110,7 @@ class Search:
         return walk.ensemble.positions[walk.kept(list(rows))]
 
     def states_at(self, positions: np.ndarray) -> States:
-        """Give states of which no explorer is asked."""
+        """Give states that belong to no explorer."""
         zeros = np.zeros(len(positions), np.int64)
         return States(positions, zeros, zeros, 1)
 
@@ -240,6 +240,10 @@ def searched(options: argparse.Namespace, seeds: list[int]) -> None:
 def tell(results: Path, until: float) -> list[np.ndarray]:
     """Print what became of the seeds of a run; give their points (n, 4): epoch, RMSD, binding energy, energy."""
     lines = [json.loads(line) for line in results.read_text().splitlines()]
+    lines = [line for line in lines if line["points"]]  # a seed may accept nothing
+    if not lines:
+        print("no accepted state")
+        return []
     points, hits, there, made = list[np.ndarray](), 0, 0, 0
     print(f"{'seed':>4} {'epochs':>6} {'steps':>6} {'reached':>7} {'least RMSD':>10}   lowest binding energy, its RMSD")
     for seed in sorted({line["seed"] for line in lines}):
