@@ -525,15 +525,14 @@ CASES = {
     "minimize": minimize_cases,
 }
 
-OF_LAYOUTS = ("energy", "joined")  # which are about an energy's own
-
+ABOUT_SQUARES = {"joined": {}, "energy": SMALL_GROUPS}  # cases with the groups that are not theirs
 if __name__ == "__main__":
     simulator, bound, bind = get_device("oclgrind"), set[tuple[str, ...]](), Queue.bind
     Queue.bind = lambda self, file, name, *rest, **more: (
         bound.add((file, name)) or bind(self, file, name, *rest, **more)
     )
-    small = {} if sys.argv[1] in OF_LAYOUTS else SMALL_SQUARES
-    for (place, name), value in {**MINIMIZING, **SMALL_GROUPS, **small}.items():
+    small = ABOUT_SQUARES.get(sys.argv[1], SMALL_GROUPS | SMALL_SQUARES)
+    for (place, name), value in (MINIMIZING | small).items():
         setattr(place, name, value)
     prepare = Launching.prepare  # of more kernels than the device keeps
     Launching.prepare = lambda self, file, name, *rest, **more: (
