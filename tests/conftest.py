@@ -55,12 +55,9 @@ ABOUT_WIDTH = "changes the ABI"
 
 def build_plainly(build: Callable[..., Any]) -> Callable[..., Any]:
     """building._build, without the optimiser for COMPILED_PLAINLY."""
-
-    def built(device: Device, file: str, source: str, options: list[str]) -> Any:
-        is_plain = file.startswith(COMPILED_PLAINLY) or "-DREAL_BITS=64" in options
-        return build(device, file, source, [*options, "-cl-opt-disable"] if is_plain else options)
-
-    return built
+    return lambda device, file, source, options: build(
+        device, file, source, [*options, "-cl-opt-disable"] if file.startswith(COMPILED_PLAINLY) else options
+    )
 
 
 def build_in_silence(build: Callable[..., Any]) -> Callable[..., Any]:
