@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 from test_minimize import PEPTIDE
 
-from pele_ocl import Ensemble, minimize
+from pele_ocl import Atoms, Ensemble, minimize
 
 PAGE = (Path(__file__).parent.parent / "docs" / "extend" / "driver.md").read_text()
-START = minimize(PEPTIDE, tolerance=0.5).atoms
+
+
+@pytest.fixture(scope="module")
+def start() -> Atoms:
+    return minimize(PEPTIDE, tolerance=0.5).atoms
 
 
 @pytest.fixture
@@ -32,9 +36,9 @@ def driver(tmp_path: Path):
     return made
 
 
-def test_dynamics_keep_the_energy_and_rows_have_no_company(device, driver):
+def test_dynamics_keep_the_energy_and_rows_have_no_company(device, driver, start):
     verlet, file = driver("verlet")
-    ensemble = Ensemble([START, START, START[:30]], device=device)
+    ensemble = Ensemble([start, start, start[:30]], device=device)
     ensemble.frozen[1] = [0]
     dynamics = verlet(ensemble, file, temperature=100.0)
     dynamics.step()
@@ -43,31 +47,31 @@ def test_dynamics_keep_the_energy_and_rows_have_no_company(device, driver):
     kinetic = dynamics.energies() - ensemble.energies
     assert (kinetic > 2).all()
     np.testing.assert_allclose(dynamics.energies(), first, atol=0.2)
-    moved = [np.abs(ensemble.positions[k] - START.positions).max(axis=1) for k in range(2)]
+    moved = [np.abs(ensemble.positions[k] - start.positions).max(axis=1) for k in range(2)]
     assert min(moved[0].max(), moved[1].max()) > 0.1
     assert moved[1][0] < 1e-12
-    alone = Ensemble(START, device=device)
+    alone = Ensemble(start, device=device)
     other = verlet(alone, file, temperature=100.0)
-    same = verlet(Ensemble([START, START, START[:30]], device=device), file, temperature=100.0)
+    same = verlet(Ensemble([start, start, start[:30]], device=device), file, temperature=100.0)
     other.velocities.write(same.velocities.read(0))
     other.step(201)
     np.testing.assert_array_equal(alone.positions[0], ensemble.positions[0])
 
 
-def test_walks_accept_by_the_energy_and_are_the_same_in_any_company(device, driver):
+def test_walks_accept_by_the_energy_and_are_the_same_in_any_company(device, driver, start):
     metropolis, file = driver("metropolis")
-    walks = metropolis(Ensemble(START, 3, device=device), file, seed=7)
+    walks = metropolis(Ensemble(start, 3, device=device), file, seed=7)
     walks.step(60)
     count, current = walks.count.read().ravel(), walks.current.read().ravel()
     assert (count > 5).all()
     assert (count < 60).all()
     assert len(set(current.tolist())) == 3
     np.testing.assert_allclose(walks.ensemble.evaluate().energies, current, atol=1e-6)
-    alone = metropolis(Ensemble(START, device=device), file, seed=7)
+    alone = metropolis(Ensemble(start, device=device), file, seed=7)
     alone.step(60)
     np.testing.assert_array_equal(alone.ensemble.positions[0], walks.ensemble.positions[0])
     assert alone.count.read().ravel()[0] == count[0]
-    cold = metropolis(Ensemble(START, device=device), file, temperature=1e-3, seed=1)
+    cold = metropolis(Ensemble(start, device=device), file, temperature=1e-3, seed=1)
     before = cold.current.read().item()
     cold.step(40)
     assert cold.current.read().item() <= before

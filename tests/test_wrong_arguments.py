@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import inspect
 import random
+import shutil
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -170,14 +172,26 @@ RIGHT: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Call:
+    """Public function, class, or method of an example; owner : class of the method"""
+
     name: str
-    function: Callable[..., Any]
+    called: Callable[..., Any]
+    owner: type | None = None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """Function to call; examples are made by then, as their kernels take long to compile."""
+        return self.called if self.owner is None else getattr(example(self.owner), self.name.split(".")[1])
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
         kinds = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-        found = inspect.signature(self.function).parameters
-        return {name: p for name, p in found.items() if p.kind not in kinds and not name.startswith("_")}
+        found = inspect.signature(self.called).parameters
+        return {
+            name: p
+            for name, p in found.items()
+            if p.kind not in kinds and not name.startswith("_") and (name != "self" or self.owner is None)
+        }
 
     def right(self) -> dict[str, Any]:
         """Return right values for the parameters, except defaults that RIGHT does not have."""
@@ -228,6 +242,13 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.Binding: lambda: pele_ocl.Binding(ATOMS, "index 6:11", device=DEVICE),
     pele_ocl.Refiner: lambda: pele_ocl.Refiner(ATOMS, "index 6:11", max_iterations=1, device=DEVICE),
 }
+
+
+@cache
+def example(owner: type) -> Any:
+    return EXAMPLES[owner]()
+
+
 # Made by the program alone.
 RESULTS = ("Result", "Batch", "Energies", "Preparation", "Refined")
 # Called by the program alone.
@@ -249,15 +270,15 @@ def calls() -> Iterator[Call]:
                 continue
             if public is not pele_ocl.ForceField:  # made by its method load
                 yield Call(name, public)
-            example = EXAMPLES[public]()
-            for method, _ in inspect.getmembers(public, callable):
-                apart = getattr(example, method) in (*APART, *FORMER)
+            assert public in EXAMPLES
+            for method, called in inspect.getmembers(public, callable):
+                apart = called in (*APART, *FORMER)
                 if (
                     method not in OF_THE_PROGRAM
                     and not apart
                     and (not method.startswith("_") or method == "__getitem__")
                 ):
-                    yield Call(f"{name}.{method}", getattr(example, method))
+                    yield Call(f"{name}.{method}", called, public)
         elif public not in APART:
             yield Call(name, public)
     for function in (debye_kappa, potential_factor):
@@ -268,13 +289,20 @@ CALLS = {call.name: call for call in calls()}
 CASES = [(name, parameter) for name, call in CALLS.items() for parameter in call.parameters]
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    pele_ocl.write_map(folder / "map.dx", MAP)
+    pele_ocl.Simulation(ATOMS, device=DEVICE).save(folder / "checkpoint.npz")
+    pele_ocl.write_pairs(folder / "pairs.txt", PAIRS)
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
+def _folder(files, tmp_path, monkeypatch):
     """A folder to read from and write to."""
     monkeypatch.chdir(tmp_path)
-    pele_ocl.write_map("map.dx", MAP)
-    pele_ocl.Simulation(ATOMS, device=DEVICE).save("checkpoint.npz")
-    pele_ocl.write_pairs("pairs.txt", PAIRS)
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
 
 
 CALLED = {("watch", "type")}  # with three numbers, which is its own mistake

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -57,6 +58,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
 COLUMN, ROW, HEIGHT, LEFT, TOP = 196, 92, 54, 104, 12
 
 
+@cache
 def imports() -> dict[str, set[str]]:
     """Find the boxes that each box imports."""
     box_of = {module: box for box, (_, _, modules, _) in BOXES.items() for module in modules.split()}

@@ -1,6 +1,7 @@
 """Sidebar of pages of code, made once for all that lie equally deep, because theirs differ in nothing else.
 
-Else most of the time to build the site went there.
+Else most of the time to build the site went there. In the tests' quick build all pages of a folder share theirs, which
+differ in the mark of the page that is read.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ CODE = ("kernels/", "_modules/")
 
 def share(made: dict[Any, str], app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Let a page of code take the sidebar of the first one that is as deep in folders."""
-    if not page.startswith(CODE):
+    is_code = page.startswith(CODE)
+    if not is_code and not app.tags.has("quick"):
         return
-    make = context["toctree"]
+    make, place = context["toctree"], page.count("/") if is_code else page.rpartition("/")[0]
 
     def toctree(**options: Any) -> str:
-        key = page.count("/"), *sorted(options.items())
+        key = place, *sorted(options.items())
         if key not in made:
             made[key] = make(**options)
         return made[key]
