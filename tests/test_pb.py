@@ -19,7 +19,9 @@ from pele_ocl.pb import (
     SOLVERS,
     Equation,
     Launching,
+    NodeValues,
     PBMaps,
+    add_at,
     centre_of,
     find_coefficients,
     focusing_grids,
@@ -378,17 +380,11 @@ def test_nonlinear_equation_has_the_potential_of_gouy_and_chapman():
         launching = Launching(Queue(get_device(), "float32"))
         problem = PBProblem(nobody, model, (grid,))
         coefficients = find_coefficients(launching, problem, grid, probe_points(launching, nobody, model))
-        volume = float(np.prod(grid.spacing))
         at = np.argwhere(reference.border(grid))
-        equation = Equation(
-            launching,
-            model,
-            coefficients,
-            volume,
-            at[:, ::-1],
-            known[tuple(at.T)],
-            np.empty((0, 3), np.int32),
-            np.empty(0),
+        nothing = NodeValues.of(launching, np.empty((0, 3), np.int32), np.empty(0))
+        equation = Equation(launching, model, coefficients, float(np.prod(grid.spacing)), nothing)
+        add_at(
+            launching, coefficients.colours, coefficients.macros, at[:, ::-1], known[tuple(at.T)], equation.potential
         )
         solve(equation, equation.multigrid(), "mgcg", 1e-8, 1000)
         errors.append(np.abs(equation.on_host() - exact).max())

@@ -50,6 +50,20 @@ kernel void find_region(
     }
 }
 
+// Puts nodes into the region, which no ion may reach then. places : (n_places) indices of nodes, each once. A work-item
+// a node.
+kernel void include_nodes(
+    const int n_places, global const uint *restrict places, global uchar *restrict region,
+    global access *restrict accesses)
+{
+    const int t = get_global_id(0);
+    if (t >= n_places) return;
+    region[places[t]] = 1;
+#if SALTED
+    accesses[places[t]] = 0;
+#endif
+}
+
 // Finds the nodes whose equation has a part of the singular potential: with neighbours on the region's other side, or
 // in the region with an edge that leaves the molecule.
 kernel void find_jumps(
@@ -71,6 +85,41 @@ kernel void find_jumps(
             }
         }
     }
+}
+
+// Marked nodes of a row along x; as i, j, k they are written to nodes[3 * at] and on where `writes`. Returns how many.
+INLINE int marked_in_row(
+    ColourGrid grid, int j, int k, global const uchar *marks, global int *nodes, size_t at, int writes)
+{
+    int count = 0;
+    for (int colour = 0; colour < 2; ++colour) {
+        const Row row = row_at(grid, colour, j, k);
+        for (int m = 0; 2 * m + row.odd < grid.nx; ++m) {
+            if (!marks[row.own + m]) continue;
+            if (writes) {
+                nodes[3 * (at + count)] = 2 * m + row.odd;
+                nodes[3 * (at + count) + 1] = j;
+                nodes[3 * (at + count) + 2] = k;
+            }
+            ++count;
+        }
+    }
+    return count;
+}
+
+// Counts the marked nodes of each row. A work-item a row.
+kernel void count_marked(const ColourGrid grid, global const uchar *restrict marks, global int *restrict counts) {
+    const int row = get_global_id(0);
+    if (row < grid.ny * grid.nz) counts[row] = marked_in_row(grid, row % grid.ny, row / grid.ny, marks, 0, 0, 0);
+}
+
+// Lists them. starts : (rows + 1) of a row's nodes
+kernel void list_marked(
+    const ColourGrid grid, global const uchar *restrict marks, global const int *restrict starts,
+    global int *restrict nodes)
+{
+    const int row = get_global_id(0);
+    if (row < grid.ny * grid.nz) marked_in_row(grid, row % grid.ny, row / grid.ny, marks, nodes, starts[row], 1);
 }
 
 // Finds the equation's right side at these nodes. A work-item a node.

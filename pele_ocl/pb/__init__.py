@@ -30,7 +30,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         __name__,
         {
             "equation": "Equation solve",
-            "launching": "Launching",
+            "launching": "Launching NodeValues add_at",
             "probes": "probe_points",
             "surface": "find_coefficients",
         },

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..errors import PeleError
 from ..pb_model import PBModel
-from .launching import Launching, add_at
+from .launching import Launching, NodeValues
 from .multigrid import Multigrid
 from .solvers import SOLVERS, Solver
 from .surface import Coefficients
@@ -28,20 +28,17 @@ LEAST_STEP = 1e-3  # of Newton's step
 
 
 class Equation:
-    """Equation that a potential must fulfil on a grid.
+    """Equation that a potential must fulfil on a grid; it begins with 0, and stays as it is at the border.
 
-    border, known : (b, 3) nodes i, j, k whose potential, (b,) kT/e, stays; it begins with 0 elsewhere
-    nodes, charges : (m, 3) inner nodes i, j, k, each once, and their charges (m,) times the model's charge factor
+    charges : of inner nodes, times the model's charge factor
     """
 
     def __init__(
-        self, launching: Launching, model: PBModel, coefficients: Coefficients, volume: float,
-        border: NDArray[np.integer], known: Floats, nodes: NDArray[np.integer], charges: Floats,
-    ) -> None:  # fmt: skip
+        self, launching: Launching, model: PBModel, coefficients: Coefficients, volume: float, charges: NodeValues
+    ) -> None:
         queue, colours = launching.queue, coefficients.colours
         self.launching, self.model, self.coefficients, self.colours = launching, model, coefficients, colours
         self.potential = queue.zeros(colours.size, launching.wide)
-        add_at(launching, colours, coefficients.macros, border, known, self.potential)
         # Salt of the linear equation is where ions can be, times one number: its codes are enough.
         self.is_salt_coded = coefficients.is_coded and not model.is_nonlinear
         self.salt_factor = model.screening * volume
@@ -53,8 +50,7 @@ class Equation:
             "ions": queue.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
         }  # fmt: skip
         self.charged: dict[str, Any] = {
-            "n_charged": len(charges), "charged": queue.upload(nodes, np.int32),
-            "charges": queue.upload(charges, launching.wide),
+            "n_charged": charges.count, "charged": charges.nodes, "charges": charges.values
         }  # fmt: skip
         self._corrections: dict[float, Callable[[], None]] = {}
 

@@ -118,6 +118,24 @@ def _blocks(colours: Colours) -> int:
     return int(np.prod([-(-n // BLOCK) for n in colours.shape]))
 
 
+@dataclass(frozen=True, eq=False)
+class NodeValues:
+    """Nodes of a grid on a device, each once, with values.
+
+    count : of the nodes; nodes : (count, 3) i, j, k; values : (count,) wide numbers
+    """
+
+    count: int
+    nodes: Buffer
+    values: Buffer
+
+    @classmethod
+    def of(cls, launching: Launching, nodes: NDArray[np.integer], values: NDArray[np.floating]) -> NodeValues:
+        """Upload nodes (m, 3) with values (m,)."""
+        queue = launching.queue
+        return cls(len(nodes), queue.upload(nodes, np.int32), queue.upload(values, launching.wide))
+
+
 def add_at(
     launching: Launching, colours: Colours, defines: dict[str, int], nodes: NDArray[np.integer],
     values: NDArray[np.floating], array: Buffer,
@@ -127,10 +145,10 @@ def add_at(
     defines : macros of Coefficients
     """
     if len(nodes):
+        given = NodeValues.of(launching, nodes, values)
         launching.over_list(
-            "pb/weights.cl", "add_at", len(nodes), {**defines, "N_IONS": 0}, grid=colours, n_nodes=len(nodes),
-            nodes=launching.queue.upload(nodes, np.int32), values=launching.queue.upload(values, launching.wide),
-            array=array,
+            "pb/weights.cl", "add_at", given.count, {**defines, "N_IONS": 0}, grid=colours, n_nodes=given.count,
+            nodes=given.nodes, values=given.values, array=array,
         )()  # fmt: skip
 
 
