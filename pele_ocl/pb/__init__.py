@@ -31,6 +31,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         {
             "equation": "Equation solve",
             "launching": "Launching NodeValues add_at",
+            "levels": "solve_together",
             "probes": "probe_points",
             "surface": "find_coefficients",
         },

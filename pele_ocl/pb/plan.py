@@ -161,7 +161,7 @@ class PoissonBoltzmann:
         problem = self._problem(moved)
         own = [replace(problem, solute=replace(problem.solute, charges=of_state)) for of_state in states]
         geometry, results = self._geometry(is_kept=True), list[PBResult]()
-        for solved, seconds in self._in_rows(own, [geometry] * len(own), None):
+        for solved, seconds in self._in_rows(own, geometry):
             atoms = replace(self.atoms, positions=moved, charges=states[len(results)])
             results.append(self._without_map(atoms, solved, seconds))
             if progress is not None:
@@ -199,10 +199,8 @@ class PoissonBoltzmann:
                 problems.append(self._problem(frame, None if grids is None else (grids[number],)))
             except InputError as error:
                 raise InputError(f"conformation {number + 1} of {len(frames)}: {error}") from None
-        geometries = [self._geometry() for _ in problems]
-        for solved, seconds in self._in_rows(problems, geometries, rows):
+        for solved, seconds in self._in_rows(problems, rows=rows):
             atoms = replace(self.atoms, positions=frames[len(results)])
-            geometries[len(results)] = self._geometry()  # its memory goes
             results.append(self._without_map(atoms, solved, seconds))
             if progress is not None:
                 progress(len(results) / len(frames))
@@ -242,10 +240,11 @@ class PoissonBoltzmann:
         return SolverChoice(self.reaction, self.solver, self.tolerance, self.max_iterations)
 
     def _in_rows(
-        self, problems: Sequence[PBProblem], geometries: Sequence[Geometry], rows: int | None
+        self, problems: Sequence[PBProblem], geometry: Geometry | None = None, rows: int | None = None
     ) -> Iterator[tuple[Solution, dict[str, float]]]:
         """Solve problems, as many as are alike and fit the device in one set of launches; seconds are shared out.
 
+        geometry : of all, if they differ in charges alone; by default each has its own, which goes with its solution
         rows : how many at most; by default as rows_at_once tells
         """
         done = 0
@@ -256,8 +255,10 @@ class PoissonBoltzmann:
                 [problems[done], problems[done + count]], self._choice, self.device
             ):
                 count += 1
-            begun, seconds, own = time.perf_counter(), dict[str, float](), slice(done, done + count)
-            found = solve_together(geometries[own], problems[own], self._choice, seconds, False)
+            begun, seconds = time.perf_counter(), dict[str, float]()
+            geometries = [self._geometry() if geometry is None else geometry for _ in range(count)]
+            found = solve_together(geometries, problems[done : done + count], self._choice, seconds, False)
+            del geometries  # and so their memory, before the next ones
             seconds["total"] = time.perf_counter() - begun
             for solved in found:
                 yield solved, {name: value / count for name, value in seconds.items()}
