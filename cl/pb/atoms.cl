@@ -13,7 +13,7 @@ typedef total access;
 
 // Coefficients of the six edges of a node by number: right, left, far, near, above, below; e is along axis e / 2.
 INLINE total edge_of(ColourGrid grid, Row row, int m, int e, EDGES_TAKEN) {
-    const size_t own = row.own + m, other = row.other + m, line = grid.row, plane = (size_t)grid.row * grid.ny;
+    const NodeIndex own = row.own + m, other = row.other + m, line = grid.row, plane = (NodeIndex)grid.row * grid.ny;
     if (e == 0) return COEFFICIENT(x_edges, 0, own);
     if (e == 1) return COEFFICIENT(x_edges, 0, other - 1 + row.odd);
     if (e == 2) return COEFFICIENT(y_edges, 1, own);
@@ -22,8 +22,8 @@ INLINE total edge_of(ColourGrid grid, Row row, int m, int e, EDGES_TAKEN) {
     return COEFFICIENT(z_edges, 2, other - plane);
 }
 
-INLINE size_t neighbour_of(ColourGrid grid, Row row, int m, int which) {
-    const size_t other = row.other + m, line = grid.row, plane = (size_t)grid.row * grid.ny;
+INLINE NodeIndex neighbour_of(ColourGrid grid, Row row, int m, int which) {
+    const NodeIndex other = row.other + m, line = grid.row, plane = (NodeIndex)grid.row * grid.ny;
     return which == 0 ? other + row.odd : which == 1 ? other + row.odd - 1 : which == 2 ? other + line
          : which == 3 ? other - line : which == 4 ? other + plane : other - plane;
 }
@@ -89,7 +89,7 @@ kernel void find_jumps(
 
 // Marked nodes of a row along x; as i, j, k they are written to nodes[3 * at] and on where `writes`. Returns how many.
 INLINE int marked_in_row(
-    ColourGrid grid, int j, int k, global const uchar *marks, global int *nodes, size_t at, int writes)
+    ColourGrid grid, int j, int k, global const uchar *marks, global int *nodes, NodeIndex at, int writes)
 {
     int count = 0;
     for (int colour = 0; colour < 2; ++colour) {
@@ -138,7 +138,7 @@ kernel void singular_charges(
     const total here = singular[row.own + m];
     total sum = 0;
     for (int e = 0; e < 6; ++e) {
-        const size_t at = neighbour_of(grid, row, m, e);
+        const NodeIndex at = neighbour_of(grid, row, m, e);
         const total coefficient = edge_of(grid, row, m, e, EDGES_PASSED);
         if (own && coefficient != solutes[e / 2]) sum += (coefficient - solutes[e / 2]) * (singular[at] - here);
         if (own != region[at]) sum += (own ? -1 : 1) * coefficient * singular[at];

@@ -50,7 +50,8 @@ class Launching:
     @property
     def macros(self) -> dict[str, int]:
         """Macros of kernels over nodes."""
-        return {"PLANES": int(self.is_cpu), "DOUBLES": int(self.queue.device.has_float64)}
+        has_float64, is_alone = self.queue.device.has_float64, self.rows == 1 and not self.is_cpu
+        return {"PLANES": int(self.is_cpu), "ALONE": int(is_alone), "DOUBLES": int(has_float64)}
 
     def prepare(
         self, file: str, name: str, shape: tuple[int, ...], group: tuple[int, ...], defines: dict[str, int],

@@ -14,8 +14,8 @@ from .surface import Coefficients
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-MOST_IN_TAIL = 17**3  # nodes of the finest grid that one work-group does
-TAIL_GROUP = 256
+MOST_IN_TAIL = {True: 16**3, False: 17**3}  # nodes of the finest grid that one work-group does, on CPUs and else
+TAIL_GROUP = 1024
 SMOOTHINGS = 2  # relaxations before, and after, the coarser grid's correction
 LEAST_SOLVING = 8  # relaxations of the coarsest grid
 
@@ -95,8 +95,8 @@ class Multigrid:
     def cycle(self, right: Buffer, values: Buffer, residual: Buffer) -> list[Launch]:
         """Launches that find a correction `values` for a right side; residual : of the finest grid's red nodes."""
         launches: list[Launch] = []
-        n_grids = len(self.grids)
-        tail = next((k for k in range(1, n_grids) if 2 * self.grids[k].half <= MOST_IN_TAIL), n_grids)
+        n_grids, most = len(self.grids), MOST_IN_TAIL[self.launching.is_cpu]
+        tail = next((k for k in range(1, n_grids) if np.prod(self.grids[k].shape) <= most), n_grids)
         arrays = [(right, values, residual)] + [(self._right, self._values, self._residual)] * (n_grids - 1)
         for level in range(tail):
             launches += self._down(level, *arrays[level], last=level == n_grids - 1)
