@@ -17,6 +17,7 @@ from pele_ocl import Atoms, DeviceError, Grid, InputError, ParameterError, PBIon
 from pele_ocl.opencl import Device, Queue, get_device
 from pele_ocl.pb import (
     SOLVERS,
+    Colours,
     Equation,
     Launching,
     NodeValues,
@@ -29,6 +30,7 @@ from pele_ocl.pb import (
     lowered_shape,
     probe_points,
     solve,
+    solve_together,
 )
 from pele_ocl.pb_model import PBProblem, PBSolute, grid_around
 from pele_ocl.reference import pb as reference
@@ -618,6 +620,28 @@ def test_a_conformation_has_the_same_bits_alone_and_in_company(surface, reaction
         replace(atoms, positions=frames[2]), run.model, grids=grids[2], reaction=reaction, tolerance=run.tolerance
     )
     assert itself.solve(keep_map=False, grid_error=False).energy_kt == alone[2].energy_kt
+
+
+@pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
+def test_a_row_that_stops_early_is_named(monkeypatch):
+    """The second conformation needs more iterations than the others: alone, in company, and beyond what fits."""
+    atoms = random_molecule()
+    frames = np.array([0.5, 1.2, 1])[:, None, None] * atoms.positions
+    grid = grid_at([0, 0, 0], [1.3, 1.2, 1.25], [25, 33, 25])
+    run = PoissonBoltzmann(atoms, PBModel(ions=SALT), grids=grid, tolerance=1e-9)
+    needed = [each.iterations for each in run.solve_frames(frames)]
+    assert needed[1] > needed[0]
+    short = PoissonBoltzmann(atoms, run.model, grids=grid, tolerance=1e-9, max_iterations=needed[0])
+    for rows in (1, 3):
+        with pytest.raises(PeleError, match=r"^conformation 2 of 3: the solver mgcg stopped after"):
+            short.solve_frames(frames, rows=rows)
+    counts, own = list[int](), solve_together
+    monkeypatch.setattr("pele_ocl.pb.rows.MOST_NUMBERS", 2 * Colours(grid.shape).size)
+    monkeypatch.setattr(
+        "pele_ocl.pb.plan.solve_together", lambda rows, *others: counts.append(len(rows)) or own(rows, *others)
+    )
+    assert [each.iterations for each in run.solve_frames(frames, rows=3)] == needed
+    assert counts == [2, 1]
 
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")

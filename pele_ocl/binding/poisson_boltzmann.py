@@ -14,9 +14,10 @@ from ..atoms import Atoms, Floats
 from ..atoms.tan_luo import tan_luo_radii
 from ..energy import Energy, EnergyBatch
 from ..energy.term_set import terms_there
-from ..errors import InputError
+from ..errors import InputError, PeleError
 from ..grid import Grid
 from ..pb import SOLVERS, PBIon, PBModel, PBResult, PoissonBoltzmann
+from ..pb.equation import StoppedError
 from ..pb.systems import Conformation, solve_systems
 from ..pb_model import EQUATIONS, SURFACES, PBSolute, grid_around
 from ..results import Terms
@@ -194,7 +195,11 @@ def evaluate_together(
                 if errors == "raise":
                     raise InputError(f"conformation {k + 1} of {count}: {error}") from None
                 refused[name][k] = str(error)
-    found = dict(zip(wanted, solve_systems(list(wanted.values()), progress=progress), strict=True))
+    try:
+        found = dict(zip(wanted, solve_systems(list(wanted.values()), progress=progress), strict=True))
+    except StoppedError as error:
+        k, name = list(wanted)[error.row]
+        raise PeleError(f"conformation {k + 1} of {count}{name and f', {name}'}: {error}") from None
     return {
         name: plan.with_pb(
             batches[name], {k: result for (k, of), result in found.items() if of == name}, refused[name]

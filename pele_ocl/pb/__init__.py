@@ -29,6 +29,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
+            "colours": "Colours",
             "equation": "Equation solve",
             "launching": "Launching NodeValues add_at",
             "levels": "solve_together",

@@ -198,9 +198,17 @@ def _take(equation: Equation, solver: Solver, norm: Callable[[], float], before:
     return left
 
 
-def stopped(solver: str, done: Convergence, reached: float, tolerance: float) -> PeleError:
+class StoppedError(PeleError):
+    """Error of a solver that did not get there. row : of the problem among the ones that are solved at once"""
+
+    row = 0
+
+
+def stopped(solver: str, done: Convergence, reached: float, tolerance: float, row: int = 0) -> StoppedError:
     """Make the error of a solver that did not get there."""
-    return PeleError(
+    error = StoppedError(
         f"the solver {solver} stopped after {done.iterations:,} iterations with a relative residual of {reached:.1e}, "
         f"and {tolerance:.1e} is wanted; choose a larger tolerance, more iterations or the solver mgcg"
     )
+    error.row = row
+    return error

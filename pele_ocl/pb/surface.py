@@ -111,7 +111,7 @@ def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, prob
     model, queue, colours = problem.model, launching.queue, Colours(grid.shape)
     factors = float(np.prod(grid.spacing)) / grid.spacing**2
     is_coded = not model.has_splines or model.is_uniform
-    accesses = _accesses(launching, problem, grid, colours) if model.has_salt else queue.zeros(1, launching.wide)
+    accesses = _accesses(launching, problem, grid) if model.has_salt else queue.zeros(1, launching.wide)
     table = codes_table(model) * factors[:, None]
     if not is_coded:
         edges = _spline_edges(launching, problem, grid, colours, factors)
@@ -185,29 +185,46 @@ def _spline_edges(
     return edges
 
 
-def _accesses(launching: Launching, problem: PBProblem, grid: Grid, colours: Colours) -> Buffer:
-    """Find the nodes that ions reach: one radius for all species, the largest."""
-    solute, model, queue = problem.solute, problem.model, launching.queue
-    reach = solute.radii + model.ion_radius
-    place = dict(origins=launching.vectors(grid.origin[None]), spacing=launching.vectors(grid.spacing[None]))
-    if model.has_splines:
-        taken = _is_strictly_inside(problem, grid)
-        atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken], model.window)
-        accesses = queue.zeros(colours.size, launching.wide)
-        launching.over_blocks(
-            "pb/surface.cl", "spline_access", colours, {}, grid=colours, **place, **atoms.arguments("atom"),
-            degree=_DEGREES[model.surface], windows=launching.vectors(_windows(model)), accesses=accesses,
-        )()  # fmt: skip
-        return accesses
-    near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
-    taken = (solute.radii > SMALL) & near.all(axis=1)
-    atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken])
-    accesses = queue.zeros(colours.size, np.uint8)
+def access_by_spheres(launching: Launching, grid: Grid, spheres: SpheresOfBlocks) -> Buffer:
+    """Mark the nodes outside of all spheres: bytes, 1 or 0."""
+    colours = Colours(grid.shape)
+    accesses = launching.queue.zeros(colours.size, np.uint8)
     launching.over_blocks(
-        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **place, **atoms.arguments("atom"),
+        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **_place(launching, grid),
+        **spheres.arguments("atom"), accesses=accesses,
+    )()  # fmt: skip
+    return accesses
+
+
+def access_by_splines(launching: Launching, grid: Grid, spheres: SpheresOfBlocks, model: PBModel) -> Buffer:
+    """Multiply steps at the spheres' surfaces, from 0 within to 1 without: wide numbers at nodes."""
+    colours = Colours(grid.shape)
+    accesses = launching.queue.zeros(colours.size, launching.wide)
+    launching.over_blocks(
+        "pb/surface.cl", "spline_access", colours, {}, grid=colours, **_place(launching, grid),
+        **spheres.arguments("atom"), degree=_DEGREES[model.surface], windows=launching.vectors(_windows(model)),
         accesses=accesses,
     )()  # fmt: skip
     return accesses
+
+
+def _place(launching: Launching, grid: Grid) -> dict[str, Any]:
+    return dict(origins=launching.vectors(grid.origin[None]), spacing=launching.vectors(grid.spacing[None]))
+
+
+def _accesses(launching: Launching, problem: PBProblem, grid: Grid) -> Buffer:
+    """Find the nodes that ions reach: one radius for all species, the largest."""
+    solute, model = problem.solute, problem.model
+    reach = solute.radii + model.ion_radius
+    if model.has_splines:
+        taken = _is_strictly_inside(problem, grid)
+        atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken], model.window)
+        return access_by_splines(launching, grid, atoms, model)
+    near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
+    taken = (solute.radii > SMALL) & near.all(axis=1)
+    return access_by_spheres(
+        launching, grid, SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken])
+    )
 
 
 def _narrowed(launching: Launching, wide: Buffer, size: int) -> Buffer:

@@ -37,7 +37,8 @@ def solve_systems(
     rows : how many at most in one set of launches; by default 1 on CPUs, else what fits the device's memory
     progress : called with the share done, 0 to 1
 
-    Returns a PBResult of each, as PoissonBoltzmann.solve_frames does. Raises InputError for one that does not fit.
+    Returns a PBResult of each, as PoissonBoltzmann.solve_frames does. Raises InputError for one that does not fit,
+    StoppedError with the number of one whose solver stops early.
     """
     if not conformations:
         return []
