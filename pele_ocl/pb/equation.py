@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..errors import PeleError
 from ..pb_model import PBModel
-from .launching import Launching, NodeValues
+from .launching import Launch, Launching, NodeValues
 from .multigrid import Multigrid
 from .solvers import SOLVERS, Solver
 from .surface import Coefficients
@@ -59,7 +59,7 @@ class Equation:
         nonlinear = self.model.is_nonlinear and not is_linear
         return {**self.coefficients.macros, "N_IONS": len(self.model.ions) if nonlinear else 0}
 
-    def find_residual(self, residual: Buffer, is_linear: bool) -> list[Callable[[], None]]:
+    def find_residual(self, residual: Buffer, is_linear: bool) -> list[Launch]:
         """Launches that find what the equation lacks."""
         macros = self.macros(is_linear)
         common = {
@@ -74,7 +74,7 @@ class Equation:
             )
         return launches
 
-    def linearise(self, is_linear: bool) -> Callable[[], None]:
+    def linearise(self, is_linear: bool) -> Launch:
         """Make a launch that finds the operator's salt at the potential."""
         return self.launching.over_nodes(
             "pb/outer.cl", "linearise", self.colours, self.macros(is_linear), grid=self.colours,
@@ -158,7 +158,7 @@ def solve(
     measure = solver.vectors.square(solver.residual)
     queue.clear(solver.residual)
 
-    def norm(launches: list[Callable[[], None]]) -> float:
+    def norm(launches: list[Launch]) -> float:
         for launch in [*launches, *measure]:
             launch()
         return solver.vectors.norm()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..opencl.interface import COLOUR_GRID
 from .colours import Colours
 
 if TYPE_CHECKING:
+    from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
@@ -25,6 +26,31 @@ PROGRAMS = {
     **dict.fromkeys(("pb/smooth.cl", "pb/transfer.cl", "pb/coarsen.cl", "pb/tail.cl"), "pb/multigrid.cl"),
     **dict.fromkeys(("pb/outer.cl", "pb/weights.cl"), "pb/equation.cl"),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """Launches to be made one after the other. depth : work-items along the third dimension of all"""
+
+    queue: Queue
+    launches: tuple[BoundLaunch, ...]
+    depth: int
+
+    def __call__(self) -> None:
+        """Launch them."""
+        self.queue.launch_bound(self.launches, self.depth)
+
+
+def joined(launches: Iterable[Callable[[], None]]) -> list[Callable[[], None]]:
+    """Join neighbours of one depth, as the host's part of a launch takes long."""
+    found: list[Callable[[], None]] = []
+    for each in launches:
+        last = found[-1] if found else None
+        if isinstance(each, Launch) and isinstance(last, Launch) and last.depth == each.depth:
+            found[-1] = replace(last, launches=(*last.launches, *each.launches))
+        else:
+            found.append(each)
+    return found
 
 
 @dataclass(eq=False)
@@ -56,7 +82,7 @@ class Launching:
     def prepare(
         self, file: str, name: str, shape: tuple[int, ...], group: tuple[int, ...], defines: dict[str, int],
         precision: str | None = None, width: int = 1, **values: Any,
-    ) -> Callable[[], None]:  # fmt: skip
+    ) -> Launch:  # fmt: skip
         """Make a launch that is called once or more later.
 
         file : of the kernel, whose program may have others
@@ -71,40 +97,34 @@ class Launching:
         (x, y, z), (across, along) = (*shape, 1, 1)[:3], (*group, 1)[:2]
         arguments = {key: packed(value) for key, value in values.items()}
         launch = self.queue.bind_kernel(kernel, (x, y), (across, along), arguments)
-        return lambda: self.queue.launch_bound([launch], z)
+        return Launch(self.queue, (launch,), z)
 
-    def over_nodes(
-        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
-    ) -> Callable[[], None]:
+    def over_nodes(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over all nodes of one colour of a grid."""
         return self._over(file, name, (colours.row, *colours.shape[1:]), defines, values)
 
-    def over_all_nodes(
-        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
-    ) -> Callable[[], None]:
+    def over_all_nodes(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over all nodes of a grid."""
         return self._over(file, name, colours.shape, defines, values)
 
     def _over(
         self, file: str, name: str, shape: tuple[int, int, int], defines: dict[str, int], values: dict[str, Any]
-    ) -> Callable[[], None]:
+    ) -> Launch:
         if self.is_cpu:
             return self.prepare(file, name, (1, 1, shape[2] * self.rows), (1, 1, 1), defines, **values)
         return self.prepare(file, name, (*shape[:2], shape[2] * self.rows), GROUP, defines, **values)
 
-    def over_blocks(
-        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
-    ) -> Callable[[], None]:
+    def over_blocks(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over all nodes of a grid in blocks, a group a block."""
         return self.prepare(file, name, (_blocks(colours) * BLOCK**3,), (BLOCK**3,), defines, **values)
 
     def over_whole_blocks(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
-    ) -> Callable[[], None]:
+    ) -> Launch:
         """Make a launch over the blocks of a grid, a work-item a block."""
         return self.prepare(file, name, (_blocks(colours),), (1,), defines, **values)
 
-    def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Callable[[], None]:
+    def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over the elements of a list."""
         return self.prepare(file, name, (count,), (LIST_GROUP,), defines, **values)
 

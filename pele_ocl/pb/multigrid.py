@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .launching import Launching, packed
+from .launching import Launch, Launching, packed
 from .surface import Coefficients
 
 if TYPE_CHECKING:
@@ -18,8 +17,6 @@ MOST_IN_TAIL = {True: 16**3, False: 17**3}  # nodes of the finest grid that one 
 TAIL_GROUP = 1024
 SMOOTHINGS = 2  # relaxations before, and after, the coarser grid's correction
 LEAST_SOLVING = 8  # relaxations of the coarsest grid
-
-Launch = Callable[[], None]
 
 
 class Multigrid:

@@ -349,12 +349,12 @@ class PoissonBoltzmann:
 
 
 @contextmanager
-def naming(what: str, count: int, each: int = 1) -> Iterator[None]:
-    """Name the one of `count` whose solver stopped. each : problems of one"""
+def naming(what: str, count: int) -> Iterator[None]:
+    """Name the one of `count` whose solver stopped."""
     try:
         yield
     except StoppedError as error:
-        raise PeleError(f"{what} {error.row // each + 1} of {count}: {error}") from None
+        raise PeleError(f"{what} {error.row + 1} of {count}: {error}") from None
 
 
 def safety_of(surface: str, grid: Grid) -> int:

@@ -66,7 +66,7 @@ def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Prob
     sphere = sphere_of_points(math.ceil(4 * math.pi * reach**2 * model.density))
     cells, points = Cells.of(launching, solute.positions, radii), launching.vectors(sphere)
     exposed = queue.empty(count * len(sphere), np.uint8)
-    group = 1 if launching.is_cpu else 16
+    group = 1 if launching.is_cpu else 64
     launching.prepare(
         "pb/probes.cl", "find_exposed", (-(-len(sphere) // POINTS[launching.is_cpu]), count), (group, 1), {},
         n_points=len(sphere), **cells.arguments, sphere=points, exposed=exposed,

@@ -15,7 +15,7 @@ from ..atoms import Floats
 from ..grid import Grid
 from .colours import Colours
 from .equation import ENOUGH, MOST_CORRECTIONS, REDUCTION, Convergence, Equation, stopped
-from .launching import Launching
+from .launching import Launch, Launching
 from .multigrid import Multigrid
 from .solvers import MultigridGradients
 from .surface import Coefficients
@@ -83,7 +83,7 @@ class Rows:
                 each.linearise(True)()
         return Multigrid(self.launching, self.coefficients, self._joined([each.salt for each in self.equations]))
 
-    def find_residual(self, residual: Buffer) -> list[Callable[[], None]]:
+    def find_residual(self, residual: Buffer) -> list[Launch]:
         """Launches that find what the equations lack."""
         first = self.equations[0]
         common = {
