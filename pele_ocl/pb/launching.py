@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,4 +176,9 @@ def add_at(
 
 def packed(value: object) -> object:
     """Give an argument as kernels take it: grids as structs."""
-    return COLOUR_GRID.pack("float32", **value.fields) if isinstance(value, Colours) else value
+    return _packed_grid(value) if isinstance(value, Colours) else value
+
+
+@lru_cache(maxsize=256)
+def _packed_grid(grid: Colours) -> object:
+    return COLOUR_GRID.pack("float32", **grid.fields)

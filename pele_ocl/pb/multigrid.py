@@ -95,8 +95,11 @@ class Multigrid:
         n_grids, most = len(self.grids), MOST_IN_TAIL[self.launching.is_cpu]
         tail = next((k for k in range(1, n_grids) if np.prod(self.grids[k].shape) <= most), n_grids)
         arrays = [(right, values, residual)] + [(self._right, self._values, self._residual)] * (n_grids - 1)
+        relax = [
+            [self.smooth(level, colour, *arrays[level][:2]) for colour in (0, 1)] for level in range(tail)
+        ]  # fmt: skip
         for level in range(tail):
-            launches += self._down(level, *arrays[level], last=level == n_grids - 1)
+            launches += self._down(level, *arrays[level], relax[level], last=level == n_grids - 1)
             if level < n_grids - 1:
                 launches.append(
                     self.launching.over_nodes(
@@ -116,10 +119,7 @@ class Multigrid:
                         grid=self.grids[level], correction=self._values, values=arrays[level][1],
                     )
                 )  # fmt: skip
-            launches += [
-                self.smooth(level, colour, arrays[level][0], arrays[level][1])
-                for _ in range(SMOOTHINGS) for colour in (1, 0)
-            ]  # fmt: skip
+            launches += relax[level][::-1] * SMOOTHINGS
         return launches
 
     def smooth(self, level: int, colour: int, right: Buffer, values: Buffer, share: float = 1.0) -> Launch:
@@ -150,15 +150,17 @@ class Multigrid:
             direction=direction, product=product,
         )  # fmt: skip
 
-    def _down(self, level: int, right: Buffer, values: Buffer, residual: Buffer, last: bool) -> list[Launch]:
+    def _down(
+        self, level: int, right: Buffer, values: Buffer, residual: Buffer, relax: list[Launch], last: bool
+    ) -> list[Launch]:
+        """Launches on the way to coarser grids. relax : the red nodes, the black ones"""
         launches = [
             self.launching.over_nodes(
                 "pb/smooth.cl", "begin_smoothing", self.grids[level], self._macros(level), grid=self.grids[level],
                 **self._problem(level), right=right, values=values,
             )
         ]  # fmt: skip
-        colours = [0, 1] * SMOOTHINGS
-        launches += [self.smooth(level, colour, right, values) for colour in colours[1:]]
+        launches += (relax * SMOOTHINGS)[1:]
         return launches if last else [*launches, self.find_residual(level, 0, right, values, residual)]
 
     def _solve_coarse(self, first: int) -> Launch:
