@@ -468,7 +468,7 @@ def pb_cases(device: Device) -> None:
     grid, small = Grid((-8, -8, -8), 2.0, (9, 9, 9)), Grid((-6, -6, -6), 1.5, (9, 9, 9))
     for is_cpu in (False, True):
         with (
-            patch.object(Launching, "is_cpu", is_cpu), patch.object(multigrid, "MOST_IN_TAIL", 200),
+            patch.object(Launching, "is_cpu", is_cpu), patch.dict(multigrid.MOST_IN_TAIL, {False: 200, True: 200}),
             patch.object(multigrid, "TAIL_GROUP", 32), patch.object(vectors, "GROUP", 32),
             patch.object(multigrid, "LEAST_SOLVING", 1),
         ):  # fmt: skip

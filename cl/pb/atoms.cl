@@ -50,8 +50,8 @@ kernel void find_region(
     }
 }
 
-// Puts nodes into the region, which no ion may reach then. places : (n_places) indices of nodes, each once. A work-item
-// a node.
+// Puts nodes into the region, which no ion may reach then. places : (n_places) indices of nodes, some more than once. A
+// work-item a place.
 kernel void include_nodes(
     const int n_places, global const uint *restrict places, global uchar *restrict region,
     global access *restrict accesses)

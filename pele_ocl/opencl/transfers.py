@@ -73,7 +73,7 @@ class Transfers:
         kind = np.dtype(dtype or self.dtype)
         size = max(1, n) * kind.itemsize
         buffer = self._buffer(size, kind)
-        if self.device.kind == "CPU" and size >= LARGE:
+        if size >= LARGE and self.device.kind == "CPU":
             with device_errors(self.device):
                 ask_for_large_pages(self.command_queue, buffer)
         return buffer

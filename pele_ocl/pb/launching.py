@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,18 +63,19 @@ class Launching:
 
     queue: Queue
     rows: int = 1
+    _vectors: dict[tuple[float, ...], Buffer] = field(default_factory=dict, init=False)
 
-    @property
+    @cached_property
     def wide(self) -> np.dtype[np.floating]:
         """Type of wide numbers."""
         return np.dtype("float64" if self.queue.device.has_float64 else "float32")
 
-    @property
+    @cached_property
     def is_cpu(self) -> bool:
         """True on CPUs, where a work-item does a plane of nodes."""
         return self.queue.device.kind == "CPU"
 
-    @property
+    @cached_property
     def macros(self) -> dict[str, int]:
         """Macros of kernels over nodes."""
         has_float64, is_alone = self.queue.device.has_float64, self.rows == 1 and not self.is_cpu
@@ -128,6 +129,13 @@ class Launching:
     def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over the elements of a list."""
         return self.prepare(file, name, (count,), (LIST_GROUP,), defines, **values)
+
+    def vector(self, values: NDArray[np.floating]) -> Buffer:
+        """Upload three numbers that many launches take as one wide vector, once."""
+        key = tuple(values.tolist())
+        if key not in self._vectors:
+            self._vectors[key] = self.vectors(values[None])
+        return self._vectors[key]
 
     def vectors(self, values: Any) -> Buffer:
         """Upload (n, 3) or (n, 4) numbers as wide vectors of four."""

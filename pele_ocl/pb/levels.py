@@ -158,7 +158,8 @@ class Level:
         inside = NodeWeights.of(problem, grid)  # while a device may still be at the surface
         # A reaction has the singular part's charges in place of these.
         self.charges = NodeCharges.none() if reaction else charges_on(problem, grid, inside)
-        launching.queue.finish()
+        if launching.is_cpu:  # GPUs go on with the surface meanwhile
+            launching.queue.finish()
         surface = time.perf_counter()
         self.singular: SingularPart | None = None
         if reaction:

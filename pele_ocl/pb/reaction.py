@@ -15,6 +15,7 @@ from ..pb_model import PBProblem
 from .border import add_spheres
 from .charges import NodeWeights, reach_of
 from .launching import Launching, NodeValues
+from .scan import add_up
 from .surface import Coefficients
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class SingularPart:
         """
         colours = self._colours
         inner = ((around.nodes > 0) & (around.nodes < np.array(colours.shape) - 1)).all(axis=-1)
-        places = np.unique(colours.index(around.nodes[inner & (around.weights != 0)]))
+        places = colours.index(around.nodes[inner & (around.weights != 0)])
         self._over_list(
             "include_nodes", len(places), n_places=len(places), places=self._launching.queue.upload(places, np.uint32),
             region=self.region, accesses=self._coefficients.accesses,
@@ -93,11 +94,8 @@ class SingularPart:
         rows = colours.shape[1] * colours.shape[2]
         counts = queue.empty(rows, np.int32)
         self._over_list("count_marked", rows, grid=colours, marks=marks, counts=counts)
-        ends = np.cumsum(queue.download(counts, rows, np.int32), dtype=np.int64)
-        count = int(ends[-1])
-        if not count:
-            return 0, queue.empty(0, np.int32)
-        nodes, starts = queue.empty(3 * count, np.int32), queue.upload(np.concatenate([[0], ends]), np.int32)
+        starts, count = add_up(self._launching, counts, rows)
+        nodes = queue.empty(3 * count, np.int32)
         self._over_list("list_marked", rows, grid=colours, marks=marks, starts=starts, nodes=nodes)
         return count, nodes
 

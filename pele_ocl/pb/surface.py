@@ -158,8 +158,8 @@ def _find_codes(
     over = launching.over_whole_blocks if launching.is_cpu and not cuts else launching.over_blocks
     over(
         "pb/surface.cl", "cut_edges" if cuts else "mark_middles", colours, {}, grid=colours,
-        origins=launching.vectors(grid.origin[None] if cuts else _origins(grid)),
-        spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
+        origins=launching.vector(grid.origin) if cuts else launching.vectors(_origins(grid)),
+        spacing=launching.vector(grid.spacing), **atoms.arguments("atom"),
         **covering.arguments("probe"), **_by_axis("codes", codes),
     )()  # fmt: skip
 
@@ -177,8 +177,8 @@ def _spline_edges(
     edges = tuple(queue.zeros(colours.size, launching.wide) for _ in range(3))
     constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
     launching.over_blocks(
-        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vectors(grid.origin[None]),
-        spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
+        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vector(grid.origin),
+        spacing=launching.vector(grid.spacing), **atoms.arguments("atom"),
         degree=_DEGREES[model.surface], windows=launching.vectors(_windows(model)),
         constants=queue.upload(constants, launching.wide), **_by_axis("edges", edges),
     )()  # fmt: skip
@@ -209,7 +209,7 @@ def access_by_splines(launching: Launching, grid: Grid, spheres: SpheresOfBlocks
 
 
 def _place(launching: Launching, grid: Grid) -> dict[str, Any]:
-    return dict(origins=launching.vectors(grid.origin[None]), spacing=launching.vectors(grid.spacing[None]))
+    return dict(origins=launching.vector(grid.origin), spacing=launching.vector(grid.spacing))
 
 
 def _accesses(launching: Launching, problem: PBProblem, grid: Grid) -> Buffer:
