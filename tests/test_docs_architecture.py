@@ -76,7 +76,7 @@ HELD = {
     "pele_ocl/formats/registry.py": '".pqr": "pele_ocl.formats.pqr:FORMAT"',
     "pele_ocl/gb_models/__init__.py": "GB_MODELS",
     "pele_ocl/jobs/energy.py": "def plan(",
-    "pele_ocl/nonbond/entries.py": "TILE = ",
+    "pele_ocl/nonbond/layout.py": "TILE = ",
     "pele_ocl/nonbond/variants.py": "VARIANTS",
     "pele_ocl/opencl/interface.py": "PAIR_MODEL",
     "pele_ocl/potmap/variants.py": "MAP_METHODS",

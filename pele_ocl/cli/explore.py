@@ -23,11 +23,11 @@ from .clock import elapsed
 from .cluster import cluster_options_of, place_options
 from .command import INPUT, EachOnce
 from .explore_page import write_pages
+from .json_lines import NAMED, failing_as_record, say_records, timed
 from .launchers import device_of_rank, launched
 from .options import debug_option, run_options
 from .physics import physics_lines
 from .progress import ProgressLine
-from .records import NAMED, failing_as_record, say_records, timed
 from .report import counted, duration
 from .tables import table
 from .terminal import note, say

@@ -24,9 +24,9 @@ from ..pb.apbs_maps import ACCESS, OF_POTENTIAL, access_maps, maps_of_potential
 from ..pb_model import BOUNDARIES, LIKE_APBS, SPREADINGS, SURFACES
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
+from .json_lines import failing_as_record, say_record
 from .options import ReadAtoms, report_options, strict_option, structure_options
 from .progress import ProgressLine
-from .records import failing_as_record, say_record
 from .report import composition_as_json, duration, headline, provenance
 from .tables import table
 from .terminal import note, say

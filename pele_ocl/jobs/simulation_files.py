@@ -18,7 +18,7 @@ from ..dynamics import Simulation
 from ..dynamics.checkpoint import restore, save
 from ..errors import FormatError, InputError
 from ..formats.conformation_files import INTERVAL, ConformationFile, ConformationFormat, Content, write_conformation
-from ..formats.trajectory_files import TRAJECTORY_FORMATS
+from ..formats.trajectory_writing import TRAJECTORY_FORMATS
 from ..formats.writing import appending, replacing
 from ..inputfile import InputFile
 from .journal import make_folder

@@ -20,6 +20,8 @@ from .timing import Event
 MOST_CACHED = 2  # buffers that a device keeps
 CACHED_SHARE = 16  # the part of its memory that one of them takes at most
 
+FILLED = 1 << 30  # bytes of one fill: NVIDIA's OpenCL has failed with more than 4 GiB
+
 
 @dataclass(eq=False)
 class Transfers:
@@ -86,10 +88,11 @@ class Transfers:
 
     def clear(self, buffer: Buffer, first: int = 0, size: int | None = None) -> None:
         """Fill a buffer with zeros, from its byte `first` on, to its end or so many bytes."""
+        end, zero = buffer.size if size is None else first + size, np.zeros(1, np.uint8)
         with device_errors(self.device):
-            cl.enqueue_fill_buffer(
-                self.command_queue, buffer, np.zeros(1, np.uint8), first, buffer.size - first if size is None else size
-            )
+            for begin in range(first, end, FILLED):
+                part = min(FILLED, end - begin)
+                cl.enqueue_fill_buffer(self.command_queue, buffer, zero, begin, part)
 
     def _buffer(self, size: int, dtype: np.dtype[Any], values: NDArray[Any] | None = None) -> Buffer:
         """Make a buffer of `size` bytes, for reading alone if it has values. Raises DeviceError if memory is short."""

@@ -33,6 +33,7 @@ from ...solvent_model import SolventModel
 from ..cluster import cluster_options, cluster_options_of
 from ..command import OUTPUT, EachOnce
 from ..frames import FrameOptions, OpenedFrames, trajectory_options
+from ..json_lines import failing_as_record, say_record
 from ..mmpbsa import MMPBSA, mmpbsa
 from ..options import (
     ReadAtoms,
@@ -47,7 +48,6 @@ from ..options import (
 )
 from ..pele_run import PELE, pele_run
 from ..progress import ProgressLine
-from ..records import failing_as_record, say_record
 from ..report import counted, provenance
 from ..several import Several, only_one, structures_argument
 from ..terminal import note, say

@@ -12,12 +12,13 @@ from click.core import ParameterSource
 from ...contract import of_structure
 from ...dynamics.bodies import CONSTRAINTS
 from ...dynamics.settings import INTEGRATORS
-from ...formats.trajectory_files import TRAJECTORY_FORMATS
+from ...formats.trajectory_writing import TRAJECTORY_FORMATS
 from ...jobs import SimulateSpec
 from ...jobs.checks import Checks
 from ...solvent_model import SolventModel
 from ..cluster import cluster_options_of, place_options
 from ..command import EachOnce
+from ..json_lines import failing_as_record
 from ..minimize.restraints import RestraintOptions, restraint_options
 from ..minimize.targets import TARGET, expanded
 from ..options import (
@@ -30,7 +31,6 @@ from ..options import (
     surface_options,
 )
 from ..plan_options import listed, pair_options, require_near, variant_option
-from ..records import failing_as_record
 from .amounts import annealing_of, steps_of, temperatures_of, together_of
 from .report import SimulatedStructure, report
 from .running import run

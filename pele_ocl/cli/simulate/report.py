@@ -14,8 +14,8 @@ from ...jobs import Record, SimulateSpec
 from ...jobs.facts import composition_as_json, settings
 from ...jobs.simulation_files import names_of
 from ...solvent_model import SolventModel
+from ..json_lines import say_records, timed
 from ..physics import physics_lines
-from ..records import say_records, timed
 from ..report import counted, duration, headline
 from ..terminal import note, one_line, say
 from .running import SimulationOutcome
