@@ -88,7 +88,8 @@ class Transfers:
 
     def clear(self, buffer: Buffer, first: int = 0, size: int | None = None) -> None:
         """Fill a buffer with zeros, from its byte `first` on, to its end or so many bytes."""
-        end, zero = buffer.size if size is None else first + size, np.zeros(1, np.uint8)
+        end = buffer.size if size is None else first + size
+        zero = np.zeros(16 if first % 16 == end % 16 == 0 else 1, np.uint8)  # GPUs are faster with 16 bytes at a time
         with device_errors(self.device):
             for begin in range(first, end, FILLED):
                 part = min(FILLED, end - begin)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 GROUPS = {"CPU": 64}  # that share an array; of other devices MOST_GROUPS
 MOST_GROUPS = 1024
-GROUP = 128
+GROUP = 256
 
 
 class Scalar(IntEnum):
