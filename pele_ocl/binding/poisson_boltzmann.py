@@ -105,6 +105,7 @@ class PBEnergy(Energy):
         place = self.names.index("nonpolar") if "nonpolar" in self.names else len(self.names)
         self.names = (*self.names[:place], TERM, *self.names[place:])
         self._place = place
+        self._reaction: PoissonBoltzmann | None = None  # made for the first conformation that fits its grid
 
     def _described(self) -> dict[str, Any]:
         return {**self._pb_choices, "solvent": self.solvent, "model": self.model}
@@ -159,6 +160,12 @@ class PBEnergy(Energy):
         plan = self.plan_on(self.atoms.positions, Grid(grid.origin, 2 * grid.spacing, shape))
         return plan.solve(keep_map=False, grid_error=False).energy
 
+    def conformation(self, positions: Floats, grid: Grid) -> Conformation:
+        """Put a conformation, (n, 3) A, on a grid. Raises InputError if it does not fit."""
+        if self._reaction is None:
+            self._reaction = self.plan_on(positions, grid)
+        return Conformation.of(self._reaction, positions, grid)
+
     def plan_on(self, positions: Floats, grid: Grid) -> PoissonBoltzmann:
         """Plan the reaction field of a conformation."""
         return PoissonBoltzmann(
@@ -190,7 +197,7 @@ def evaluate_together(
                 continue
             positions, grid = np.asarray(batches[name].positions[k], np.float64), of_systems[name][k]
             try:
-                wanted[k, name] = Conformation(plan.plan_on(positions, grid), positions, grid)
+                wanted[k, name] = plan.conformation(positions, grid)
             except InputError as error:
                 if errors == "raise":
                     raise InputError(f"conformation {k + 1} of {count}: {error}") from None

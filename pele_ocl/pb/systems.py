@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..atoms import Floats
 from ..grid import Grid
@@ -15,18 +15,15 @@ from .result import PBResult
 
 @dataclass(frozen=True, eq=False)
 class Conformation:
-    """Conformation of a molecule and the grid that it is put on.
-
-    plan : PoissonBoltzmann of the molecule; positions : (n, 3) A
-    """
+    """Conformation of a molecule on a grid. plan : PoissonBoltzmann of the molecule; problem : of the conformation"""
 
     plan: PoissonBoltzmann
-    positions: Floats
-    grid: Grid
+    problem: PBProblem
 
-    def problem(self) -> PBProblem:
-        """Make the problem. Raises InputError if the conformation does not fit the grid."""
-        return self.plan._problem(self.positions, (self.grid,))
+    @classmethod
+    def of(cls, plan: PoissonBoltzmann, positions: Floats, grid: Grid) -> Conformation:
+        """Put positions, (n, 3) A, on a grid. Raises InputError if they do not fit it."""
+        return cls(plan, plan._problem(positions, (grid,)))
 
 
 def solve_systems(
@@ -37,15 +34,15 @@ def solve_systems(
     rows : how many at most in one set of launches; by default 1 on CPUs, else what fits the device's memory
     progress : called with the share done, 0 to 1
 
-    Returns a PBResult of each, as PoissonBoltzmann.solve_frames does. Raises InputError for one that does not fit,
-    StoppedError with the number of one whose solver stops early.
+    Returns a PBResult of each, as PoissonBoltzmann.solve_frames does. Raises StoppedError with the number of one whose
+    solver stops early.
     """
     if not conformations:
         return []
-    problems, results = [each.problem() for each in conformations], list[PBResult]()
+    problems, results = [each.problem for each in conformations], list[PBResult]()
     for solved, seconds in conformations[0].plan._in_rows(problems, rows=rows):
         own = conformations[len(results)]
-        atoms = replace(own.plan.atoms, positions=own.positions)
+        atoms = own.plan.atoms.moved(own.problem.solute.positions)
         results.append(own.plan._without_map(atoms, solved, seconds))
         if progress is not None:
             progress(len(results) / len(problems))

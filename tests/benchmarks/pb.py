@@ -42,7 +42,7 @@ from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.pb import SOLVERS, PBResult, centre_of, grid_at, levels
 from pele_ocl.pb.apbs import read_apbs
 from pele_ocl.pb.plan import safety_of
-from pele_ocl.pb.systems import Conformation, solve_systems
+from pele_ocl.pb.systems import solve_systems
 
 SALT = (PBIon(1, 0.15), PBIon(-1, 0.15))
 SALTY = SolventModel(surface="lcpo", ionic_strength=0.15)
@@ -238,10 +238,14 @@ def states(device: Device, name: str) -> None:
     row(Path(name).stem, f"{len(atoms):,}", points, f"{together:.2f}", f"{apart:.2f}")
 
 
-def frames(device: Device, name: str, count: int) -> None:
+def frames(device: Device, name: str, count: int, most: int | None) -> None:
     """Milliseconds a frame of MM/PBSA, three systems each: the last residues are the ligand; frames differ by noise."""
     atoms = structure(name)
     assert atoms.labels is not None
+    if most is not None:
+        starts = np.append(atoms.labels.residue_starts, len(atoms))
+        atoms = atoms[np.arange(starts[starts <= most][-1])]
+        assert atoms.labels is not None
     first = atoms.labels.residue_starts[-RESIDUES_OF_LIGAND]
     binding = Binding(atoms, np.arange(first, len(atoms)), model=SALTY, pb=PBSolvent(), device=device)
     noise = np.random.default_rng(1).normal(0, NOISE, (count, len(atoms), 3))
@@ -254,7 +258,7 @@ def frames(device: Device, name: str, count: int) -> None:
     assert isinstance(whole, PBEnergy)
     grids = whole.grids(moved)
     conformations = [
-        Conformation(plan.plan_on(of_system, grid), of_system, grid)
+        plan.conformation(of_system, grid)
         for of_frame, grid in zip(moved, grids, strict=True)
         for plan, of_system in zip(
             binding.plans.values(), (of_frame, of_frame[:first], of_frame[first:]), strict=True
@@ -328,6 +332,7 @@ def main() -> None:
     )
     parser.add_argument("--points", type=int, help="along an edge of the grid; by default 65 of ladder, 161 of peer")
     parser.add_argument("--frames", type=int, default=200)
+    parser.add_argument("--atoms", type=int, help="of frames: the first residues with so many at most")
     parser.add_argument("--picture", type=Path, help="of ladder: draw the residual against the seconds")
     parser.add_argument("--device")
     options = parser.parse_args()
@@ -345,7 +350,7 @@ def main() -> None:
     elif options.table == "states":
         states(device, (options.what or ["ubiquitin"])[0])
     elif options.table == "frames":
-        frames(device, (options.what or ["src3"])[0], options.frames)
+        frames(device, (options.what or ["src3"])[0], options.frames, options.atoms)
     else:
         peer((options.what or ["src3"])[0], options.points or 161, device)
 
