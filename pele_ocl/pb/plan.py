@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +32,8 @@ from .solvers import SOLVERS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+
+T = TypeVar("T")
 
 ORDERS = {"edges": 2, "mol": 1, "smol": 1, "spl2": 1, "spl4": 1}  # of the error in the spacing
 # Of |E(h) - E(2h)|, so that it covers the error of E(h): docs/theory/poisson-boltzmann.md, section 7.
@@ -254,26 +258,36 @@ class PoissonBoltzmann:
 
         Raises StoppedError with the number of the problem.
         """
-        done = 0
-        while done < len(problems):
+        batches = self._batches(problems, rows)
+
+        def solved(own: slice) -> tuple[list[Solution], dict[str, float]]:
+            begun, seconds = time.perf_counter(), dict[str, float]()
+            geometries = [self._geometry() if geometry is None else geometry for _ in problems[own]]
+            try:
+                found = solve_together(geometries, problems[own], self._choice, seconds, False)
+            except StoppedError as error:
+                error.row += own.start
+                raise
+            seconds["total"] = time.perf_counter() - begun
+            return found, {name: value / len(found) for name, value in seconds.items()}
+
+        one_by_one = geometry is not None or self._geometry().launching.is_cpu or len(batches) == 1
+        for found, seconds in map(solved, batches) if one_by_one else _two_at_a_time(solved, batches):
+            for each in found:
+                yield each, seconds
+
+    def _batches(self, problems: Sequence[PBProblem], rows: int | None) -> list[slice]:
+        """Cut problems into as many as are solved at once. rows : how many at most"""
+        found: list[slice] = []
+        while (done := found[-1].stop if found else 0) < len(problems):
             largest = max(problems[done].grids, key=len)
             most, count = min(rows or rows_at_once(self.device, len(largest)), most_rows(largest)), 1
             while count < min(most, len(problems) - done) and can_be_rows(
                 [problems[done], problems[done + count]], self._choice, self.device
             ):
                 count += 1
-            begun, seconds = time.perf_counter(), dict[str, float]()
-            geometries = [self._geometry() if geometry is None else geometry for _ in range(count)]
-            try:
-                found = solve_together(geometries, problems[done : done + count], self._choice, seconds, False)
-            except StoppedError as error:
-                error.row += done
-                raise
-            del geometries  # and so their memory, before the next ones
-            seconds["total"] = time.perf_counter() - begun
-            for solved in found:
-                yield solved, {name: value / count for name, value in seconds.items()}
-            done += count
+            found.append(slice(done, done + count))
+        return found
 
     def _without_map(self, atoms: Atoms, solved: Solution, seconds: dict[str, float]) -> PBResult:
         """Make a result without a map, and without an error of the grid."""
@@ -346,6 +360,18 @@ class PoissonBoltzmann:
             spread = float(np.std(energies, ddof=1)) / shifts**0.5 if shifts > 1 else None
             errors = replace(errors, shifted=float(np.mean(energies)), shifts=spread)
         return errors
+
+
+def _two_at_a_time(work: Callable[[slice], T], items: Sequence[slice]) -> Iterator[T]:
+    """Do work in two threads, results in order: while one waits for a GPU, the host's part of the other goes on."""
+    with ThreadPoolExecutor(2) as pool:
+        started = deque[Future[T]]()
+        for item in items:
+            started.append(pool.submit(work, item))
+            if len(started) == 2:
+                yield started.popleft().result()
+        for each in started:
+            yield each.result()
 
 
 @contextmanager

@@ -264,14 +264,17 @@ def frames(device: Device, name: str, count: int, most: int | None) -> None:
             binding.plans.values(), (of_frame, of_frame[:first], of_frame[first:]), strict=True
         ) if isinstance(plan, PBEnergy)
     ]  # fmt: skip
-    seconds = Counter[str]()
+    seconds, begun = Counter[str](), seconds_of(device)
     for result in solve_systems(conformations):
         seconds.update(result.seconds)
+    alone = seconds_of(device) - begun
     points = " x ".join(map(str, grids[0].shape))
     print(f"{len(atoms):,} atoms, {len(atoms) - first} of them the ligand, {points} points, {count} frames, {device}\n")
     head("stage", "ms a frame")
     for stage, spent in seconds.items():
-        row(f"equation alone: {stage}", f"{1e3 * spent / count:.2f}")
+        if stage != "total":
+            row(f"of the equation: {stage}", f"{1e3 * spent / count:.2f}")
+    row("equation, stages of two batches at once on GPUs", f"{1e3 * alone / count:.2f}")
     row("binding energies, all terms", f"{1e3 * all_seconds / count:.2f}")
     row("mean of the reaction field's part, kcal/mol", f"{found.delta.pb.mean():.4f}")
 
