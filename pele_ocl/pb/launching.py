@@ -105,6 +105,11 @@ class Launching:
         """Make a launch over all nodes of one colour of a grid."""
         return self._over(file, name, (colours.row, *colours.shape[1:]), defines, values)
 
+    def groups_over(self, colours: Colours) -> int:
+        """Count the groups of a launch over all nodes of one colour of a grid, on GPUs."""
+        shape = (colours.row, *colours.shape[1:])
+        return self.rows * int(np.prod([-(-n // group) for n, group in zip(shape, GROUP, strict=True)]))
+
     def over_all_nodes(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over all nodes of a grid."""
         return self._over(file, name, colours.shape, defines, values)

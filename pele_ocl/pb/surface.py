@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_CODES = 256  # in the table of an axis: cl/pb/operator.clh
 PIECES = 64  # of an edge: cl/pb/spheres.clh
+_SOLVENTS = {"edges": PIECES, "mol": 1, "smol": 99}  # codes of edges in the solvent
 _DEGREES = {"spl2": 3, "spl4": 7}  # of splines
 
 
@@ -33,6 +34,7 @@ class Coefficients:
     edges : three arrays of codes or wide numbers; narrow : of codes or reals
     accesses : of ions; a byte, or a wide number
     solutes : (3,) coefficients of edges in the molecule
+    solvent_code : of edges in the solvent
     """
 
     launching: Launching
@@ -44,6 +46,7 @@ class Coefficients:
     accesses: Buffer
     solutes: Floats
     has_salt: bool
+    solvent_code: int = 0
     wide_table: Buffer = field(init=False)
     narrow_table: Buffer = field(init=False)
 
@@ -128,7 +131,8 @@ def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, prob
         launching.over_nodes("pb/surface.cl", "count_middles", colours, {}, **counted)()
         launching.over_all_nodes("pb/surface.cl", "count_border_middles", colours, {}, **counted)()
     solutes = codes_table(model)[0] * factors
-    return Coefficients(launching, colours, True, table, codes, codes, accesses, solutes, model.has_salt)
+    solvent = 0 if model.is_uniform else _SOLVENTS[model.surface]
+    return Coefficients(launching, colours, True, table, codes, codes, accesses, solutes, model.has_salt, solvent)
 
 
 def _by_axis(name: str, buffers: tuple[Buffer, ...]) -> dict[str, Any]:
