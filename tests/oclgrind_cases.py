@@ -476,7 +476,7 @@ def pb_cases(device: Device) -> None:
             model = PBModel(ions=salt, equation="nonlinear", surface="edges", density=0.5)
             PoissonBoltzmann(atoms, model, grids=grid, **options).solve(grid_error=False)
             for surface in ("smol", "spl2", "spl4"):
-                model = PBModel(ions=salt, surface=surface, charges="spl2", density=0.5)
+                model = PBModel(ions=salt, surface=surface, charges="spl2", boundary="sdh", density=0.5)
                 PoissonBoltzmann(atoms, model, grids=small, reaction=False, **options).solve()
             two = np.array([atoms.positions, 0.9 * atoms.positions])
             PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, **options).solve_frames(two, rows=2)
