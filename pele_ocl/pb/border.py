@@ -74,7 +74,7 @@ def add_spheres(
     launching: Launching, solute: PBSolute, grid: Grid, colours: Colours, count: int, nodes: Buffer, factor: float,
     array: Buffer, kappa: float = 0.0, precise: bool = True,
 ) -> None:  # fmt: skip
-    """Add the potential of every atom as a sphere in salt water, kT/e, at nodes to an array of wide numbers.
+    """Add the potential of atoms as spheres in salt water, kT/e, at nodes to an array of wide numbers.
 
     count : of the nodes; nodes : (count, 3) i, j, k, each once
     factor : of a charge over its distance, kT/e A; kappa : inverse Debye length, 1/A

@@ -363,7 +363,7 @@ class PoissonBoltzmann:
 
 
 def _two_at_a_time(work: Callable[[slice], T], items: Sequence[slice]) -> Iterator[T]:
-    """Do work in two threads, results in order: while one waits for a GPU, the host's part of the other goes on."""
+    """Do work in two threads: one's host part goes on while the other waits for a GPU. Results are in order."""
     with ThreadPoolExecutor(2) as pool:
         started = deque[Future[T]]()
         for item in items:
