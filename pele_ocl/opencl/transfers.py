@@ -20,7 +20,7 @@ from .timing import Event
 MOST_CACHED = 2  # buffers that a device keeps
 CACHED_SHARE = 16  # the part of its memory that one of them takes at most
 
-FILLED = 1 << 30  # bytes of one fill: NVIDIA's OpenCL has failed with more than 4 GiB
+FILLED = 1 << 28  # bytes that are filled, and then copied: NVIDIA's OpenCL hangs if it fills more than 2 GiB
 
 
 @dataclass(eq=False)
@@ -91,9 +91,11 @@ class Transfers:
         end = buffer.size if size is None else first + size
         zero = np.zeros(16 if first % 16 == end % 16 == 0 else 1, np.uint8)  # GPUs are faster with 16 bytes at a time
         with device_errors(self.device):
-            for begin in range(first, end, FILLED):
+            filled = min(FILLED, end - first)
+            cl.enqueue_fill_buffer(self.command_queue, buffer, zero, first, filled)
+            for begin in range(first + filled, end, FILLED):
                 part = min(FILLED, end - begin)
-                cl.enqueue_fill_buffer(self.command_queue, buffer, zero, begin, part)
+                cl.enqueue_copy(self.command_queue, buffer, buffer, src_offset=first, dst_offset=begin, byte_count=part)
 
     def _buffer(self, size: int, dtype: np.dtype[Any], values: NDArray[Any] | None = None) -> Buffer:
         """Make a buffer of `size` bytes, for reading alone if it has values. Raises DeviceError if memory is short."""
