@@ -32,6 +32,7 @@ from .solvers import SOLVERS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from ..opencl.memory import CommandQueue
 
 T = TypeVar("T")
 
@@ -239,10 +240,11 @@ class PoissonBoltzmann:
         found["charge"] = Map(grid, charges.on_grid(grid.shape), "e", "charges of nodes")
         return found
 
-    def _geometry(self, is_kept: bool = False) -> Geometry:
+    def _geometry(self, is_kept: bool = False, command_queue: CommandQueue | None = None) -> Geometry:
         from ..opencl.queue import Queue
 
-        return Geometry(Launching(Queue(self.device, "float32", profile=False)), is_kept)
+        queue = Queue(self.device, "float32", profile=False)
+        return Geometry(Launching(queue if command_queue is None else queue.with_command_queue(command_queue)), is_kept)
 
     @property
     def _choice(self) -> SolverChoice:
@@ -260,9 +262,11 @@ class PoissonBoltzmann:
         """
         batches = self._batches(problems, rows)
 
-        def solved(own: slice) -> tuple[list[Solution], dict[str, float]]:
+        def solved(own: slice, command_queue: CommandQueue | None = None) -> tuple[list[Solution], dict[str, float]]:
             begun, seconds = time.perf_counter(), dict[str, float]()
-            geometries = [self._geometry() if geometry is None else geometry for _ in problems[own]]
+            geometries = [
+                self._geometry(command_queue=command_queue) if geometry is None else geometry for _ in problems[own]
+            ]
             try:
                 found = solve_together(geometries, problems[own], self._choice, seconds, False)
             except StoppedError as error:
@@ -271,8 +275,12 @@ class PoissonBoltzmann:
             seconds["total"] = time.perf_counter() - begun
             return found, {name: value / len(found) for name, value in seconds.items()}
 
+        def solved_beside(own: slice) -> tuple[list[Solution], dict[str, float]]:
+            with self.device.lend_queue() as command_queue:
+                return solved(own, command_queue)
+
         one_by_one = geometry is not None or self._geometry().launching.is_cpu or len(batches) == 1
-        for found, seconds in map(solved, batches) if one_by_one else _two_at_a_time(solved, batches):
+        for found, seconds in map(solved, batches) if one_by_one else _two_at_a_time(solved_beside, batches):
             for each in found:
                 yield each, seconds
 
