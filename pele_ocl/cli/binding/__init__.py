@@ -15,13 +15,13 @@ from ...atoms import Atoms
 from ...binding import Binding, BindingEnergies
 from ...binding.amber import interaction
 from ...binding.comparing import compare, read_report
+from ...binding.decomposition_files import write_decomposition
 from ...binding.entropy import entropy_of
 from ...binding.grid_errors import grid_errors
 from ...binding.parts import Chosen, Parts
 from ...binding.pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from ...binding.scan import AlanineScan, alanine_scan
 from ...binding.separate import SeparateEnergies
-from ...binding.tables import write_decomposition
 from ...energy import VARIANTS
 from ...formats import is_pqr
 from ...inputfile import InputFile, read_file
