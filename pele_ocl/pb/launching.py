@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -59,11 +59,14 @@ class Launching:
     """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it.
 
     rows : problems with grids of one shape that launches over all nodes do, and launches over vectors
+    keeps : if arrays of launches live as long as this: NVIDIA's runtime waits for all kernels where one is freed
     """
 
     queue: Queue
     rows: int = 1
-    _vectors: dict[tuple[float, ...], Buffer] = field(default_factory=dict, init=False)
+    keeps: bool = False
+    _shared: dict[Hashable, Buffer] = field(default_factory=dict, init=False)
+    _kept: list[BoundLaunch] = field(default_factory=list, init=False)
 
     @cached_property
     def wide(self) -> np.dtype[np.floating]:
@@ -99,6 +102,8 @@ class Launching:
         (x, y, z), (across, along) = (*shape, 1, 1)[:3], (*group, 1)[:2]
         arguments = {key: packed(value) for key, value in values.items()}
         launch = self.queue.bind_kernel(kernel, (x, y), (across, along), arguments)
+        if self.keeps:
+            self._kept.append(launch)
         return Launch(self.queue, (launch,), z)
 
     def over_nodes(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
@@ -135,12 +140,15 @@ class Launching:
         """Make a launch over the elements of a list."""
         return self.prepare(file, name, (count,), (LIST_GROUP,), defines, **values)
 
+    def shared(self, key: Hashable, make: Callable[[], Buffer]) -> Buffer:
+        """Give what many launches read alone, which `make` uploads for the first."""
+        if key not in self._shared:
+            self._shared[key] = make()
+        return self._shared[key]
+
     def vector(self, values: NDArray[np.floating]) -> Buffer:
         """Upload three numbers that many launches take as one wide vector, once."""
-        key = tuple(values.tolist())
-        if key not in self._vectors:
-            self._vectors[key] = self.vectors(values[None])
-        return self._vectors[key]
+        return self.shared(tuple(values.tolist()), lambda: self.vectors(values[None]))
 
     def vectors(self, values: Any) -> Buffer:
         """Upload (n, 3) or (n, 4) numbers as wide vectors of four."""

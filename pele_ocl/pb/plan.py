@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,9 +30,6 @@ from .solvers import SOLVERS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.memory import CommandQueue
-
-T = TypeVar("T")
 
 COARSE, SAFETY_IF_COARSE = 0.5, 3  # A: with twice a larger spacing atoms are not resolved
 FINEST = {True: 1e-14, False: 1e-6}  # tolerances of devices with and without float64
@@ -237,11 +232,10 @@ class PoissonBoltzmann:
         found["charge"] = Map(grid, charges.on_grid(grid.shape), "e", "charges of nodes")
         return found
 
-    def _geometry(self, is_kept: bool = False, command_queue: CommandQueue | None = None) -> Geometry:
+    def _geometry(self, is_kept: bool = False) -> Geometry:
         from ..opencl.queue import Queue
 
-        queue = Queue(self.device, "float32", profile=False)
-        return Geometry(Launching(queue if command_queue is None else queue.with_command_queue(command_queue)), is_kept)
+        return Geometry(Launching(Queue(self.device, "float32", profile=False)), is_kept)
 
     @property
     def _choice(self) -> SolverChoice:
@@ -257,29 +251,24 @@ class PoissonBoltzmann:
 
         Raises StoppedError with the number of the problem.
         """
-        batches = self._batches(problems, rows)
-
-        def solved(own: slice, command_queue: CommandQueue | None = None) -> tuple[list[Solution], dict[str, float]]:
+        for own in self._batches(problems, rows):
             begun, seconds = time.perf_counter(), dict[str, float]()
-            geometries = [
-                self._geometry(command_queue=command_queue) if geometry is None else geometry for _ in problems[own]
-            ]
+            if geometry is None:
+                launching = self._geometry().launching
+                launching.keeps = not launching.is_cpu
+                geometries = [Geometry(launching) for _ in problems[own]]
+                del launching
+            else:
+                geometries = [geometry] * len(problems[own])
             try:
                 found = solve_together(geometries, problems[own], self._choice, seconds, False)
             except StoppedError as error:
                 error.row += own.start
                 raise
+            del geometries  # and so their memory, before the next ones
             seconds["total"] = time.perf_counter() - begun
-            return found, {name: value / len(found) for name, value in seconds.items()}
-
-        def solved_beside(own: slice) -> tuple[list[Solution], dict[str, float]]:
-            with self.device.lend_queue() as command_queue:
-                return solved(own, command_queue)
-
-        one_by_one = geometry is not None or self._geometry().launching.is_cpu or len(batches) == 1
-        for found, seconds in map(solved, batches) if one_by_one else _two_at_a_time(solved_beside, batches):
             for each in found:
-                yield each, seconds
+                yield each, {name: value / len(found) for name, value in seconds.items()}
 
     def _batches(self, problems: Sequence[PBProblem], rows: int | None) -> list[slice]:
         """Cut problems into as many as are solved at once. rows : how many at most"""
@@ -365,18 +354,6 @@ class PoissonBoltzmann:
             spread = float(np.std(energies, ddof=1)) / shifts**0.5 if shifts > 1 else None
             errors = replace(errors, shifted=float(np.mean(energies)), shifts=spread)
         return errors
-
-
-def _two_at_a_time(work: Callable[[slice], T], items: Sequence[slice]) -> Iterator[T]:
-    """Do work in two threads: one's host part goes on while the other waits for a GPU. Results are in order."""
-    with ThreadPoolExecutor(2) as pool:
-        started = deque[Future[T]]()
-        for item in items:
-            started.append(pool.submit(work, item))
-            if len(started) == 2:
-                yield started.popleft().result()
-        for each in started:
-            yield each.result()
 
 
 @contextmanager

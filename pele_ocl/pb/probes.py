@@ -42,12 +42,14 @@ class Probes:
 
     count : of all; radius : A
     centres : (count) vectors of centre and radius, A
+    cells : of all atoms, with the probe's radius; None if there are no probes
     """
 
     launching: Launching
     count: int
     radius: float
     centres: Buffer
+    cells: Cells | None = None
 
     def on_host(self) -> Floats:
         """Read the centres, (count, 3) A."""
@@ -62,12 +64,14 @@ def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Prob
     if model.probe < SMALL or model.has_splines or model.is_uniform:
         return Probes(launching, 0, model.probe, launching.vectors(np.zeros((1, 4))))
     reach = solute.radii.max() + max(model.probe, model.ion_radius) + 0.5
-    sphere = sphere_of_points(math.ceil(4 * math.pi * reach**2 * model.density))
+    wanted = math.ceil(4 * math.pi * reach**2 * model.density)
+    sphere = sphere_of_points(wanted)
     points, chunks = len(sphere), -(-len(sphere) // POINTS[launching.is_cpu])
+    cells = Cells.of(launching, solute.positions, solute.radii + model.probe)
     exposed, counts = queue.empty(count * points, np.uint8), queue.empty(count * chunks, np.int32)
     common: dict[str, Any] = {
-        "n_points": points, "n_chunks": chunks, **Cells.of(launching, solute.positions, solute.radii + model.probe)
-        .arguments, "sphere": launching.vectors(sphere), "exposed": exposed,
+        "n_points": points, "n_chunks": chunks, **cells.arguments, "exposed": exposed,
+        "sphere": launching.shared(("sphere", wanted), lambda: launching.vectors(sphere)),
     }  # fmt: skip
 
     def over(kernel: str, **values: Any) -> None:
@@ -78,4 +82,4 @@ def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Prob
     starts, found = add_up(launching, counts, count * chunks)
     centres = queue.empty(4 * max(1, found), launching.wide)
     over("list_exposed", starts=starts, probe=model.probe, probes=centres)
-    return Probes(launching, found, model.probe, centres)
+    return Probes(launching, found, model.probe, centres, cells)

@@ -80,9 +80,11 @@ class SingularPart:
 
         Else ions there would meet the reaction alone.
         """
-        colours = self._colours
-        inner = ((around.nodes > 0) & (around.nodes < np.array(colours.shape) - 1)).all(axis=-1)
-        places = colours.index(around.nodes[inner & (around.weights != 0)])
+        colours, chosen = self._colours, around.weights != 0
+        last = np.array(colours.shape) - 1
+        if around.nodes.size and (around.nodes.min() < 1 or (around.nodes.max(axis=(0, 1)) >= last).any()):
+            chosen &= ((around.nodes > 0) & (around.nodes < last)).all(axis=-1)
+        places = colours.index(around.nodes)[chosen]
         self._over_list(
             "include_nodes", len(places), n_places=len(places), places=self._launching.queue.upload(places, np.uint32),
             region=self.region, accesses=self._coefficients.accesses,

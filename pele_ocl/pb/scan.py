@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,19 +11,24 @@ from .launching import Launching
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-GROUP = 1024
+GROUP, EACH = 64, 16  # work-items of a group; counts of each: cl/pb/scan.cl
 
 
 def add_up(launching: Launching, counts: Buffer, count: int) -> tuple[Buffer, int]:
     """Find where each list begins among all, (count + 1) integers, and the length of all.
 
-    counts : (count,) lengths; if all are longer than 32 bits count, the places mean nothing
+    counts : (count,) lengths, count >= 1; if all are longer than 32 bits count, the places mean nothing
     """
     queue = launching.queue
-    group = 1 if launching.is_cpu else min(GROUP, queue.device.largest_group)
-    starts, total = queue.empty(count + 1, np.int32), queue.empty(1, np.int64)
-    launching.prepare(
-        "pb/scan.cl", "add_up", (group,), (group,), {"GROUP": group}, n=count, counts=counts, starts=starts,
-        total=total,
-    )()  # fmt: skip
+    n_tiles = -(-count // (GROUP * EACH))
+    tiles, starts, total = queue.empty(n_tiles, np.int64), queue.empty(count + 1, np.int32), queue.empty(1, np.int64)
+
+    def over(kernel: str, **values: Any) -> None:
+        launching.prepare(
+            "pb/scan.cl", kernel, (n_tiles * GROUP,), (GROUP,), {"GROUP": GROUP}, n=count, counts=counts, tiles=tiles,
+            **values,
+        )()  # fmt: skip
+
+    over("sum_tiles")
+    over("add_up", starts=starts, total=total)
     return starts, int(queue.download(total, 1, np.int64)[0])

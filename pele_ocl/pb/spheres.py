@@ -32,15 +32,17 @@ class SpheresOfBlocks:
 
     @classmethod
     def of(
-        cls, launching: Launching, grid: Grid, centres: Floats, radii: Floats, reach: float = 0.0
-    ) -> SpheresOfBlocks:
+        cls, launching: Launching, grid: Grid, centres: Floats, radii: Floats, reach: float = 0.0,
+        cells: Cells | None = None,
+    ) -> SpheresOfBlocks:  # fmt: skip
         """Spheres that touch a block of nodes or an edge that leads from it, by cells.
 
         centres : (n, 3) A; radii : (n,) A; reach : A, how much farther a sphere counts
+        cells : of these spheres, if they are there already
         """
         if not len(centres):
             return cls.none(launching, grid)
-        cells, blocks = Cells.of(launching, centres, radii), _blocks(launching, grid)
+        cells, blocks = cells or Cells.of(launching, centres, radii), _blocks(launching, grid)
         common = {**blocks, "reach": reach + _slack(launching), **cells.arguments}
         return cls(*_listed(launching, "spheres", blocks["n_blocks"], blocks["n_blocks"], common), cells.spheres)
 

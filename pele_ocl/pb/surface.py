@@ -156,7 +156,10 @@ def _find_codes(
     solute, model = problem.solute, problem.model
     cuts = model.way == "cuts"
     taken = solute.radii > SMALL if cuts else _is_strictly_inside(problem, grid)
-    atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], solute.radii[taken] + model.probe)
+    atoms = SpheresOfBlocks.of(
+        launching, grid, solute.positions[taken], solute.radii[taken] + model.probe,
+        cells=probes.cells if taken.all() else None,
+    )  # fmt: skip
     covering = SpheresOfBlocks.of_probes(launching, grid, probes, atoms)
     over = launching.over_whole_blocks if launching.is_cpu and not cuts else launching.over_blocks
     over(

@@ -274,7 +274,7 @@ def frames(device: Device, name: str, count: int, most: int | None) -> None:
     for stage, spent in seconds.items():
         if stage != "total":
             row(f"of the equation: {stage}", f"{1e3 * spent / count:.2f}")
-    row("equation, stages of two batches at once on GPUs", f"{1e3 * alone / count:.2f}")
+    row("equation", f"{1e3 * alone / count:.2f}")
     row("binding energies, all terms", f"{1e3 * all_seconds / count:.2f}")
     row("mean of the reaction field's part, kcal/mol", f"{found.delta.pb.mean():.4f}")
 
