@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
-GROUP = (32, 4, 1)  # nodes that a group of a GPU does
+GROUP = (32, 4, 1)  # work-items of a group of a GPU
+EACH = 2  # rows along x that a work-item of a GPU does: cl/pb/nodes.clh
 BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
 LIST_GROUP = 64  # work-items of groups over lists
 # Program that has the kernels of a file: each program is built by itself, so that few take less time.
@@ -108,12 +109,12 @@ class Launching:
 
     def over_nodes(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over all nodes of one colour of a grid."""
-        return self._over(file, name, (colours.row, *colours.shape[1:]), defines, values)
+        return self._over(file, name, _items(colours), defines, values)
 
     def groups_over(self, colours: Colours) -> int:
         """Count the groups of a launch over all nodes of one colour of a grid, on GPUs."""
-        shape = (colours.row, *colours.shape[1:])
-        return self.rows * int(np.prod([-(-n // group) for n, group in zip(shape, GROUP, strict=True)]))
+        groups = [-(-n // group) for n, group in zip(_items(colours), GROUP, strict=True)]
+        return self.rows * int(np.prod(groups))
 
     def over_all_nodes(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over all nodes of a grid."""
@@ -155,6 +156,11 @@ class Launching:
         found = np.zeros((max(1, len(values)), 4))
         found[: len(values), : values.shape[1]] = values
         return self.queue.upload(found, self.wide)
+
+
+def _items(colours: Colours) -> tuple[int, int, int]:
+    """Work-items of a GPU over the nodes of a colour."""
+    return colours.row, -(-colours.shape[1] // EACH), colours.shape[2]
 
 
 def _blocks(colours: Colours) -> int:
