@@ -23,6 +23,7 @@ from pele_ocl.pb import (
     NodeValues,
     PBMaps,
     add_at,
+    add_up,
     centre_of,
     find_coefficients,
     focusing_grids,
@@ -637,6 +638,17 @@ def test_a_conformation_has_the_same_bits_alone_and_in_company(surface, reaction
         replace(atoms, positions=frames[2]), run.model, grids=grids[2], reaction=reaction, tolerance=run.tolerance
     )
     assert itself.solve(keep_map=False, grid_error=False).energy_kt == alone[2].energy_kt
+
+
+@pytest.mark.parametrize("count", [1, 1024, 2500])
+def test_running_sums(count):
+    """One tile, a full one, and three; sums beyond 32 bits are told."""
+    launching, counts = Launching(Queue(get_device(), "float32")), np.random.default_rng(count).integers(0, 9, count)
+    starts, length = add_up(launching, launching.queue.upload(counts, np.int32), count)
+    assert length == counts.sum()
+    assert np.array_equal(launching.queue.download(starts, count + 1, np.int32), [0, *np.cumsum(counts)])
+    large = launching.queue.upload(np.full(count, 2**30), np.int32)
+    assert add_up(launching, large, count)[1] == count * 2**30
 
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")

@@ -45,6 +45,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "launching": "Launching NodeValues add_at",
             "levels": "solve_together",
             "probes": "probe_points",
+            "scan": "add_up",
             "surface": "find_coefficients",
         },
     )
