@@ -690,7 +690,7 @@ def test_charge_states_in_company(monkeypatch):
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
 def test_rows_by_the_launches_of_gpus(monkeypatch):
-    """A work-item for a node in groups of 128, alone and in company: the energy of a work-item for a plane."""
+    """Work-items of a few nodes, alone and in company: the energy of work-items of a plane."""
     atoms = random_molecule()
     run = PoissonBoltzmann(atoms, PBModel(ions=SALT), spacing=1.0)
     frames = np.array([1, 0.9, 0.95])[:, None, None] * atoms.positions

@@ -1,5 +1,5 @@
 // Singular potential that is taken out of the solution near the atoms, and the equation that is left. A work-item does
-// a plane of nodes or one node.
+// a plane of nodes or a few nodes.
 #include "common/real.clh"
 #include "common/total.clh"
 #define WIDE_NUMBERS

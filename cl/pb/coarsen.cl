@@ -1,4 +1,4 @@
-// Coefficients of a coarse grid from the fine grid's. A work-item does a plane of nodes or one node.
+// Coefficients of a coarse grid from the fine grid's. A work-item does a plane or a few nodes.
 #include "common/real.clh"
 #include "pb/operator.clh"
 

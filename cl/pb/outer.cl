@@ -1,5 +1,5 @@
 // Equation in wide numbers: its residuals, from which float32 makes corrections. A work-item does a plane of nodes or
-// one node.
+// a few nodes.
 #include "common/real.clh"
 #include "common/total.clh"
 #define WIDE_NUMBERS

@@ -1,5 +1,5 @@
 // Relaxation of a grid: Jacobi's method, Gauss and Seidel's by colours, overrelaxation; and the operator's product. A
-// work-item does a plane of nodes or one node.
+// work-item does a plane of nodes or a few nodes.
 #include "common/real.clh"
 #include "pb/smooth.clh"
 

@@ -64,7 +64,7 @@ kernel void mark_access(
 }
 
 // Counts the nine middles within a step of each middle of the inner nodes' edges: 90, and how many are in solvent. A
-// work-item does a plane of nodes or one node.
+// work-item does a plane of nodes or a few nodes.
 kernel void count_middles(
     const ColourGrid grid, global const uchar *restrict x_codes, global const uchar *restrict y_codes,
     global const uchar *restrict z_codes, global uchar *restrict x_counts, global uchar *restrict y_counts,
