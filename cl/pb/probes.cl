@@ -33,8 +33,8 @@ INLINE int holder_of(total4 point, int own, CELLS_TAKEN) {
     return -1;
 }
 
-// Marks the points that no other atom holds, and counts them. A work-item does some points of the sphere around an atom;
-// the atom that holds one holds its neighbours, too, as a rule. Atoms have radii with the probe's.
+// Marks the points that no other atom holds, and counts them. A work-item does some points of the sphere around an
+// atom; the atom that holds one holds its neighbours, too, as a rule. Atoms have radii with the probe's.
 kernel void find_exposed(
     const int n_points,
     const int n_chunks,  // of the points of an atom
