@@ -439,6 +439,11 @@ class PBProblem:
             if (child.origin < parent.origin - 1e-9).any() or (child.last > parent.last + 1e-9).any():
                 raise InputError("a grid does not lie inside the grid before it; give grids from coarse to fine")
 
+    def require_atoms_on_grid(self) -> None:
+        """Raise InputError if no atom lies inside the outermost grid."""
+        if self.atoms_off(self.grids[0]) == len(self.solute.positions):
+            raise InputError("no atom lies inside the outermost grid; give a grid around the molecule")
+
     def atoms_off(self, grid: Grid) -> int:
         """Count the atoms that do not lie strictly inside a grid."""
         positions = self.solute.positions

@@ -475,7 +475,7 @@ def pb_cases(device: Device) -> None:
     grid, small = Grid((-8, -8, -8), 2.0, (9, 9, 9)), Grid((-6, -6, -6), 1.5, (9, 9, 9))
     for is_cpu in (False, True):
         with (
-            patch.object(Launching, "is_cpu", is_cpu), patch.object(multigrid, "MOST_IN_TAIL", 200),
+            patch.object(Launching, "is_cpu", is_cpu), patch.dict(multigrid.MOST_IN_TAIL, {False: 200, True: 200}),
             patch.object(multigrid, "TAIL_GROUP", 32), patch.object(vectors, "GROUP", 32),
             patch.object(multigrid, "LEAST_SOLVING", 1),
         ):  # fmt: skip
@@ -483,7 +483,7 @@ def pb_cases(device: Device) -> None:
             model = PBModel(ions=salt, equation="nonlinear", surface="edges", density=0.5)
             PoissonBoltzmann(atoms, model, grids=grid, **options).solve(grid_error=False)
             for surface in ("smol", "spl2", "spl4"):
-                model = PBModel(ions=salt, surface=surface, charges="spl2", density=0.5)
+                model = PBModel(ions=salt, surface=surface, charges="spl2", boundary="sdh", density=0.5)
                 PoissonBoltzmann(atoms, model, grids=small, reaction=False, **options).solve()
             two = np.array([atoms.positions, 0.9 * atoms.positions])
             PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, **options).solve_frames(two, rows=2)

@@ -78,6 +78,7 @@ end
 print elecEnergy solv - ref end
 quit
 """
+REF = "gcent mol 1\n    mol 1\n    lpbe\n    bcfl zero"  # of the second calculation
 LEVELS = (3.614655363551e02, 6.967346170785e02)
 ATOMS = (7.683122314115e02, 5.898511950516e01)
 POTENTIALS = (6.198637e02, -1.189709e02)
@@ -227,9 +228,55 @@ def test_maps_are_read_as_apbs_reads_them(folder, with_maps):
     assert ours == pytest.approx(theirs, rel=1e-10)
 
 
+def values_of(path: Path) -> np.ndarray:
+    """Values of a map of 33 points along each axis, no numbers among them."""
+    words = path.read_text().partition("data follows\n")[2].split()
+    return np.array(words[: 33**3], float).reshape(33, 33, 33)
+
+
+WRITTEN = ("pot", "smol", "sspl", "vdw", "ivdw", "lap", "edens", "ndens", "qdens")
+
+
+@pytest.mark.skipif(shutil.which("apbs") is None, reason="apbs is not installed")
+@pytest.mark.parametrize(("equation", "surface"), [("npbe", "mol"), ("lpbe", "spl2")])
+def test_written_quantities_are_those_of_apbs(folder, equation, surface):
+    wanted = [name for name in WRITTEN if (name, surface) != ("edens", "spl2")]
+    more = f"srfm {surface} " + " ".join(f"write {name} dx ours_{name}" for name in wanted)
+    mapped(folder, equation, more=more)
+    mapped(folder, equation, more=more.replace("ours", "theirs"), program="apbs")
+    for name in wanted:
+        theirs = next(folder.glob(f"theirs_{name}*.dx"))
+        inner = (slice(1, -1),) * 3  # at the border APBS 3.4.1 leaves numbers of edens as memory had them
+        ours, peer = (values_of(path)[inner] for path in (folder / f"ours_{name}.dx", theirs))
+        assert np.abs(ours - peer).max() < 1e-6 * np.abs(peer).max(), name
+        title = theirs.read_text().splitlines()[2]
+        assert (folder / f"ours_{name}.dx").read_text().splitlines()[0] == title, name
+
+
+def test_written_quantities_are_what_they_say(folder):
+    """Access from distances, densities by their formulas, of the nonlinear equation."""
+    mapped(folder, "npbe", more=" ".join(f"write {name} dx {name}" for name in WRITTEN))
+    found = {name: read_map(folder / f"{name}.dx") for name in WRITTEN}
+    grid, values = found["pot"].grid, {name: np.asarray(map_.values, float) for name, map_ in found.items()}
+    z, y, x = np.meshgrid(*grid.axes()[::-1], indexing="ij")
+    far = [np.sqrt((x - a) ** 2 + (y - b) ** 2 + (z - c) ** 2) for a, b, c in ((0, 0, 0), (1, 0.5, 0.3))]
+    vdw, ivdw = ((far[0] >= 3 + more) & (far[1] >= 1.5 + more) for more in (0, 2))
+    assert np.array_equal(values["vdw"], vdw)
+    assert np.array_equal(values["ivdw"], ivdw)
+    assert (values["smol"] <= vdw).all()
+    assert (values["smol"][(far[0] > 5.8) & (far[1] > 4.3)] == 1).all()
+    u = values["pot"]
+    expected = ivdw * 0.2 * (np.exp(-u) - np.exp(u))
+    assert np.abs(values["qdens"] - expected).max() < 1e-5 * np.abs(expected).max()
+    squares = sum(np.gradient(u, h, axis=2 - axis) ** 2 for axis, h in enumerate(grid.spacing))
+    expected = (2 + 76.54 * values["smol"]) * squares
+    assert np.abs(values["edens"] - expected).max() < 1e-5 * expected.max()
+
+
 @pytest.mark.parametrize(
     ("read", "more", "sentence"),
     [
+        (READ, "srfm spl2 write edens dx e", "line 6: write edens goes with srfm mol and smol here, not with spl2"),
         (READ, "usemap pot 1", "line 26: usemap pot is not done here; choose diel, kappa, charge"),
         (READ, "usemap kappa 2", "line 26: usemap kappa 2: READ has 1 of `kappa`"),
         ("kappa uhbd k.dx", "usemap kappa 1", "line 4: maps are not read as uhbd; choose dx or gz"),
@@ -311,7 +358,8 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
         ("chgm spl2", "chgm spl3", "line 19: chgm spl3 is not done here"),
         ("bcfl sdh", "bcfl mem", "line 14: bcfl mem is not done here"),
         ("calcforce no", "calcforce total", "line 27: calcforce total is not done here; forces are not done here"),
-        ("write kappa dx kappa", "write lap dx x", "line 29: `write lap` is not done here; choose pot, charge"),
+        ("write kappa dx kappa", "write force dx x", "line 29: `write force` is not done here; choose pot, charge"),
+        (REF, REF.replace("gcent mol 1", "gcent 90 0 0"), "line 33: no atom lies inside"),
         ("write kappa dx kappa", "write kappa uhbd x", "line 29: maps are not written as uhbd"),
         ("pdie 2.0", "pdie two", "line 17: 'two' is not a number, as pdie needs it"),
         ("pdie 2.0", "", "line 5: pdie is missing in ELEC solv"),

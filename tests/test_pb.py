@@ -17,9 +17,13 @@ from pele_ocl import Atoms, DeviceError, Grid, InputError, ParameterError, PBIon
 from pele_ocl.opencl import Device, Queue, get_device
 from pele_ocl.pb import (
     SOLVERS,
+    Colours,
     Equation,
     Launching,
+    NodeValues,
     PBMaps,
+    add_at,
+    add_up,
     centre_of,
     find_coefficients,
     focusing_grids,
@@ -27,6 +31,7 @@ from pele_ocl.pb import (
     lowered_shape,
     probe_points,
     solve,
+    solve_together,
 )
 from pele_ocl.pb_model import PBProblem, PBSolute, Surface, grid_around
 from pele_ocl.reference import pb as reference
@@ -376,17 +381,11 @@ def test_nonlinear_equation_has_the_potential_of_gouy_and_chapman():
         launching = Launching(Queue(get_device(), "float32"))
         problem = PBProblem(nobody, model, (grid,))
         coefficients = find_coefficients(launching, problem, grid, probe_points(launching, nobody, model))
-        volume = float(np.prod(grid.spacing))
         at = np.argwhere(reference.border(grid))
-        equation = Equation(
-            launching,
-            model,
-            coefficients,
-            volume,
-            at[:, ::-1],
-            known[tuple(at.T)],
-            np.empty((0, 3), np.int32),
-            np.empty(0),
+        nothing = NodeValues.of(launching, np.empty((0, 3), np.int32), np.empty(0))
+        equation = Equation(launching, model, coefficients, float(np.prod(grid.spacing)), nothing)
+        add_at(
+            launching, coefficients.colours, coefficients.macros, at[:, ::-1], known[tuple(at.T)], equation.potential
         )
         solve(equation, equation.multigrid(), "mgcg", 1e-8, 1000)
         errors.append(np.abs(equation.on_host() - exact).max())
@@ -639,6 +638,39 @@ def test_a_conformation_has_the_same_bits_alone_and_in_company(surface, reaction
     assert itself.solve(keep_map=False, grid_error=False).energy_kt == alone[2].energy_kt
 
 
+@pytest.mark.parametrize("count", [1, 1024, 2500])
+def test_running_sums(count):
+    """One tile, a full one, and three; sums beyond 32 bits are told."""
+    launching, counts = Launching(Queue(get_device(), "float32")), np.random.default_rng(count).integers(0, 9, count)
+    starts, length = add_up(launching, launching.queue.upload(counts, np.int32), count)
+    assert length == counts.sum()
+    assert np.array_equal(launching.queue.download(starts, count + 1, np.int32), [0, *np.cumsum(counts)])
+    large = launching.queue.upload(np.full(count, 2**30), np.int32)
+    assert add_up(launching, large, count)[1] == count * 2**30
+
+
+@pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
+def test_a_row_that_stops_early_is_named(monkeypatch):
+    """The second conformation needs more iterations than the others: alone, in company, and beyond what fits."""
+    atoms = random_molecule()
+    frames = np.array([0.5, 1.2, 1])[:, None, None] * atoms.positions
+    grid = grid_at([0, 0, 0], [1.3, 1.2, 1.25], [25, 33, 25])
+    run = PoissonBoltzmann(atoms, PBModel(ions=SALT), grids=grid, tolerance=1e-9)
+    needed = [each.iterations for each in run.solve_frames(frames)]
+    assert needed[1] > needed[0]
+    short = PoissonBoltzmann(atoms, run.model, grids=grid, tolerance=1e-9, max_iterations=needed[0])
+    for rows in (1, 3):
+        with pytest.raises(PeleError, match=r"^conformation 2 of 3: the solver mgcg stopped after"):
+            short.solve_frames(frames, rows=rows)
+    counts, own = list[int](), solve_together
+    monkeypatch.setattr("pele_ocl.pb.rows.MOST_NUMBERS", 2 * Colours(grid.shape).size)
+    monkeypatch.setattr(
+        "pele_ocl.pb.plan.solve_together", lambda rows, *others: counts.append(len(rows)) or own(rows, *others)
+    )
+    assert [each.iterations for each in run.solve_frames(frames, rows=3)] == needed
+    assert counts == [2, 1]
+
+
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
 def test_charge_states_in_company(monkeypatch):
     """Two states are rows of one geometry, one of them without a charge; the third takes what they kept."""
@@ -656,7 +688,7 @@ def test_charge_states_in_company(monkeypatch):
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
 def test_rows_by_the_launches_of_gpus(monkeypatch):
-    """A work-item for a node in groups of 128, alone and in company: the energy of a work-item for a plane."""
+    """Work-items of a few nodes, alone and in company: the energy of work-items of a plane."""
     atoms = random_molecule()
     run = PoissonBoltzmann(atoms, PBModel(ions=SALT), spacing=1.5)
     frames = np.array([1, 0.9, 0.95])[:, None, None] * atoms.positions

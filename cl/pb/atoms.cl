@@ -1,5 +1,5 @@
 // Singular potential that is taken out of the solution near the atoms, and the equation that is left. A work-item does
-// a plane of nodes or one node.
+// a plane of nodes or a few nodes.
 #include "common/real.clh"
 #include "common/total.clh"
 #define WIDE_NUMBERS
@@ -13,7 +13,7 @@ typedef total access;
 
 // Coefficients of the six edges of a node by number: right, left, far, near, above, below; e is along axis e / 2.
 INLINE total edge_of(ColourGrid grid, Row row, int m, int e, EDGES_TAKEN) {
-    const size_t own = row.own + m, other = row.other + m, line = grid.row, plane = (size_t)grid.row * grid.ny;
+    const NodeIndex own = row.own + m, other = row.other + m, line = grid.row, plane = (NodeIndex)grid.row * grid.ny;
     if (e == 0) return COEFFICIENT(x_edges, 0, own);
     if (e == 1) return COEFFICIENT(x_edges, 0, other - 1 + row.odd);
     if (e == 2) return COEFFICIENT(y_edges, 1, own);
@@ -22,8 +22,8 @@ INLINE total edge_of(ColourGrid grid, Row row, int m, int e, EDGES_TAKEN) {
     return COEFFICIENT(z_edges, 2, other - plane);
 }
 
-INLINE size_t neighbour_of(ColourGrid grid, Row row, int m, int which) {
-    const size_t other = row.other + m, line = grid.row, plane = (size_t)grid.row * grid.ny;
+INLINE NodeIndex neighbour_of(ColourGrid grid, Row row, int m, int which) {
+    const NodeIndex other = row.other + m, line = grid.row, plane = (NodeIndex)grid.row * grid.ny;
     return which == 0 ? other + row.odd : which == 1 ? other + row.odd - 1 : which == 2 ? other + line
          : which == 3 ? other - line : which == 4 ? other + plane : other - plane;
 }
@@ -50,6 +50,20 @@ kernel void find_region(
     }
 }
 
+// Puts nodes into the region, which no ion may reach then. places : (n_places) indices of nodes, some more than once. A
+// work-item a place.
+kernel void include_nodes(
+    const int n_places, global const uint *restrict places, global uchar *restrict region,
+    global access *restrict accesses)
+{
+    const int t = get_global_id(0);
+    if (t >= n_places) return;
+    region[places[t]] = 1;
+#if SALTED
+    accesses[places[t]] = 0;
+#endif
+}
+
 // Finds the nodes whose equation has a part of the singular potential: with neighbours on the region's other side, or
 // in the region with an edge that leaves the molecule.
 kernel void find_jumps(
@@ -73,6 +87,41 @@ kernel void find_jumps(
     }
 }
 
+// Marked nodes of a row along x; as i, j, k they are written to nodes[3 * at] and on where `writes`. Returns how many.
+INLINE int marked_in_row(
+    ColourGrid grid, int j, int k, global const uchar *marks, global int *nodes, NodeIndex at, int writes)
+{
+    int count = 0;
+    for (int colour = 0; colour < 2; ++colour) {
+        const Row row = row_at(grid, colour, j, k);
+        for (int m = 0; 2 * m + row.odd < grid.nx; ++m) {
+            if (!marks[row.own + m]) continue;
+            if (writes) {
+                nodes[3 * (at + count)] = 2 * m + row.odd;
+                nodes[3 * (at + count) + 1] = j;
+                nodes[3 * (at + count) + 2] = k;
+            }
+            ++count;
+        }
+    }
+    return count;
+}
+
+// Counts the marked nodes of each row. A work-item a row.
+kernel void count_marked(const ColourGrid grid, global const uchar *restrict marks, global int *restrict counts) {
+    const int row = get_global_id(0);
+    if (row < grid.ny * grid.nz) counts[row] = marked_in_row(grid, row % grid.ny, row / grid.ny, marks, 0, 0, 0);
+}
+
+// Lists them. starts : (rows + 1) of a row's nodes
+kernel void list_marked(
+    const ColourGrid grid, global const uchar *restrict marks, global const int *restrict starts,
+    global int *restrict nodes)
+{
+    const int row = get_global_id(0);
+    if (row < grid.ny * grid.nz) marked_in_row(grid, row % grid.ny, row / grid.ny, marks, nodes, starts[row], 1);
+}
+
 // Finds the equation's right side at these nodes. A work-item a node.
 kernel void singular_charges(
     const ColourGrid grid, EDGES, global const total *restrict solutes, global const uchar *restrict region,
@@ -89,7 +138,7 @@ kernel void singular_charges(
     const total here = singular[row.own + m];
     total sum = 0;
     for (int e = 0; e < 6; ++e) {
-        const size_t at = neighbour_of(grid, row, m, e);
+        const NodeIndex at = neighbour_of(grid, row, m, e);
         const total coefficient = edge_of(grid, row, m, e, EDGES_PASSED);
         if (own && coefficient != solutes[e / 2]) sum += (coefficient - solutes[e / 2]) * (singular[at] - here);
         if (own != region[at]) sum += (own ? -1 : 1) * coefficient * singular[at];

@@ -1,15 +1,15 @@
-// Coefficients of a coarse grid from the fine grid's. A work-item does a plane of nodes or one node.
+// Coefficients of a coarse grid from the fine grid's. A work-item does a plane or a few nodes.
 #include "common/real.clh"
 #include "pb/operator.clh"
 
 // Index of the fine node (a, b, c) steps, -1 to 1, from node `at`, which has even i, j, k.
-INLINE size_t beside(ColourGrid fine, size_t at, int a, int b, int c) {
+INLINE NodeIndex beside(ColourGrid fine, NodeIndex at, int a, int b, int c) {
     return at + ((a + b + c) & 1) * nodes_of_a_colour(fine) + ((long)c * fine.ny + b) * fine.row - (a < 0);
 }
 
 // Two fine edges in series make a coarse one. Nine lines beside it are summed with the weights 1/2, 1, 1/2.
 INLINE real coarse_edge(
-    ColourGrid fine, int axis, size_t at, global const edge *edges, global const real *table)
+    ColourGrid fine, int axis, NodeIndex at, global const edge *edges, global const real *table)
 {
     real sum = 0;
 #pragma unroll
@@ -46,7 +46,7 @@ kernel void coarsen_edges(
     const int i = get_global_id(0), j = get_global_id(1);
     if (i < own.nx - 1 && j < own.ny - 1) {
 #endif
-        const size_t at = node_at(own, i, j, k), of_fine = node_at(own_fine, 2 * i, 2 * j, 2 * k);
+        const NodeIndex at = node_at(own, i, j, k), of_fine = node_at(own_fine, 2 * i, 2 * j, 2 * k);
         if (j && k) coarse_x[at] = coarse_edge(own_fine, 0, of_fine, x_edges, table);
         if (i && k) coarse_y[at] = coarse_edge(own_fine, 1, of_fine, y_edges, table);
         if (i && j) coarse_z[at] = coarse_edge(own_fine, 2, of_fine, z_edges, table);
@@ -68,7 +68,7 @@ kernel void coarsen_salt(
         FOR_ROWS(j, own) {
             const Row row = row_at(own, colour, j, PLANE);
             FOR_NODES(m, own, row) {
-                const size_t at = node_at(own_fine, 2 * (2 * m + row.odd), 2 * j, 2 * PLANE);
+                const NodeIndex at = node_at(own_fine, 2 * (2 * m + row.odd), 2 * j, 2 * PLANE);
                 real sum = 0;
 #pragma unroll
                 for (int c = -1; c < 2; ++c)

@@ -1,5 +1,5 @@
 // Equation in wide numbers: its residuals, from which float32 makes corrections. A work-item does a plane of nodes or
-// one node.
+// a few nodes.
 #include "common/real.clh"
 #include "common/total.clh"
 #define WIDE_NUMBERS
@@ -23,7 +23,7 @@ typedef total access;
 typedef struct { total charge, slope; } Salt;
 
 // Charge of ions at a node, in the equation's unit, and its slope. ions : (N_IONS, 2) charge and share
-INLINE Salt salt_at(size_t at, total potential, SALT_TAKEN) {
+INLINE Salt salt_at(NodeIndex at, total potential, SALT_TAKEN) {
     Salt salt = {0, 0};
 #if SALTED
     const total factor = salt_factor * accesses[at];

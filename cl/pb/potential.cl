@@ -1,9 +1,30 @@
-// Potential of charged spheres at points: at the border of a grid, and near the atoms. A work-item does WIDTH points.
+// Potential of charged spheres at nodes: at the border of a grid, and near the atoms.
 #include "common/real.clh"
+#include "common/total.clh"
+#include "pb/cells.clh"
+#include "pb/nodes.clh"
 
 #define NEAREST (real)0.01  // [A] the potential is taken no closer to an atom
 
-kernel void add_spheres(
+// Places nodes as points from the middle of the grid. A work-item a point.
+kernel void place_nodes(
+    const int n_points, const int n_nodes,
+    global const int *restrict nodes,      // (n_nodes, 3) i, j, k; points beyond them are 0
+    global const total4 *restrict place,   // (2) first node from the middle, spacing [A]
+    global real *restrict points_x,        // (n_points) [A]
+    global real *restrict points_y,
+    global real *restrict points_z)
+{
+    const int t = get_global_id(0);
+    if (t >= n_points) return;
+    const int is_node = t < n_nodes, at = is_node ? 3 * t : 0;
+    points_x[t] = is_node ? (real)(place[0].x + nodes[at] * place[1].x) : 0;
+    points_y[t] = is_node ? (real)(place[0].y + nodes[at + 1] * place[1].y) : 0;
+    points_z[t] = is_node ? (real)(place[0].z + nodes[at + 2] * place[1].z) : 0;
+}
+
+// Sums the potential over atoms. A work-item does WIDTH points.
+kernel void sum_spheres(
     const int n_vectors,                   // of points
     global const real *restrict points_x,  // (n_vectors * WIDTH) from the middle of the grid [A]
     global const real *restrict points_y,
@@ -26,4 +47,13 @@ kernel void add_spheres(
         sum += kappa > 0 ? bare * exp2(kappa * LOG2_E * (atom.w - sqrt(r2))) * ((real)1 / (1 + kappa * atom.w)) : bare;
     }
     STORE(sum, WIDTH * p, potential);
+}
+
+// Adds values at nodes, each once, to an array. A work-item a node.
+kernel void add_to_nodes(
+    const ColourGrid grid, const int n_nodes, global const int *restrict nodes, global const real *restrict values,
+    global total *restrict array)
+{
+    const int t = get_global_id(0);
+    if (t < n_nodes) array[node_at(grid, nodes[3 * t], nodes[3 * t + 1], nodes[3 * t + 2])] += values[t];
 }

@@ -33,50 +33,49 @@ INLINE int holder_of(total4 point, int own, CELLS_TAKEN) {
     return -1;
 }
 
-// Marks the points that no other atom holds. A work-item does some points of the sphere around an atom; the atom that
-// holds one holds its neighbours, too, as a rule. Atoms have radii with the probe's.
+// Marks the points that no other atom holds, and counts them. A work-item does some points of the sphere around an
+// atom; the atom that holds one holds its neighbours, too, as a rule. Atoms have radii with the probe's.
 kernel void find_exposed(
     const int n_points,
+    const int n_chunks,  // of the points of an atom
     CELLS,
-    global const total4 *restrict sphere,  // (n_points) of radius 1
-    global uchar *restrict exposed)        // (atoms, n_points)
+    global const total4 *restrict sphere,      // (n_points) of radius 1
+    global const uchar *restrict has_points,   // (atoms)
+    global uchar *restrict exposed,            // (atoms, n_points)
+    global int *restrict counts)               // (atoms, n_chunks)
 {
-    const int first = POINTS * get_global_id(0), a = get_global_id(1);
-    if (first >= n_points || a >= cells.w) return;
-    int holder = -1;
-    for (int p = first; p < min(first + POINTS, n_points); ++p) {
-        const total4 point = point_of(cell_spheres[a], sphere[p]);
-        if (holder < 0 || !holds(cell_spheres[holder], point)) holder = holder_of(point, a, CELLS_PASSED);
-        exposed[(size_t)a * n_points + p] = holder < 0;
-    }
-}
-
-// Counts the exposed points of each atom that has any. A work-item an atom.
-kernel void count_exposed(
-    const int n_atoms, const int n_points, global const uchar *restrict has_points, global const uchar *restrict exposed,
-    global int *restrict counts)
-{
-    const int a = get_global_id(0);
-    if (a >= n_atoms) return;
-    int count = 0;
+    const int chunk = get_global_id(0), first = POINTS * chunk, a = get_global_id(1);
+    if (chunk >= n_chunks || a >= cells.w) return;
+    int holder = -1, count = 0;
     if (has_points[a]) {
-        for (int p = 0; p < n_points; ++p) count += exposed[(size_t)a * n_points + p];
+        for (int p = first; p < min(first + POINTS, n_points); ++p) {
+            const total4 point = point_of(cell_spheres[a], sphere[p]);
+            if (holder < 0 || !holds(cell_spheres[holder], point)) holder = holder_of(point, a, CELLS_PASSED);
+            exposed[(size_t)a * n_points + p] = holder < 0;
+            count += holder < 0;
+        }
     }
-    counts[a] = count;
+    counts[(size_t)a * n_chunks + chunk] = count;
 }
 
-// Writes the probes of each atom, which begin at starts[a], in the order of the points.
+// Writes the probes, in the order of the atoms and of the points. A work-item does as many points.
 kernel void list_exposed(
-    const int n_atoms, const int n_points, global const total4 *restrict atoms, global const total4 *restrict sphere,
-    global const uchar *restrict exposed, global const int *restrict starts, const total probe,
+    const int n_points,
+    const int n_chunks,
+    CELLS,
+    global const total4 *restrict sphere,
+    global const uchar *restrict exposed,
+    global const int *restrict starts,  // (atoms * n_chunks + 1) of each work-item's among the probes
+    const total probe,
     global total4 *restrict probes)
 {
-    const int a = get_global_id(0);
-    if (a >= n_atoms || starts[a] == starts[a + 1]) return;
-    int at = starts[a];
-    for (int p = 0; p < n_points; ++p) {
+    const int chunk = get_global_id(0), first = POINTS * chunk, a = get_global_id(1);
+    if (chunk >= n_chunks || a >= cells.w) return;
+    int at = starts[(size_t)a * n_chunks + chunk];
+    if (at == starts[(size_t)a * n_chunks + chunk + 1]) return;
+    for (int p = first; p < min(first + POINTS, n_points); ++p) {
         if (!exposed[(size_t)a * n_points + p]) continue;
-        total4 point = point_of(atoms[a], sphere[p]);
+        total4 point = point_of(cell_spheres[a], sphere[p]);
         point.w = probe;
         probes[at++] = point;
     }

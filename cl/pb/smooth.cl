@@ -1,7 +1,41 @@
 // Relaxation of a grid: Jacobi's method, Gauss and Seidel's by colours, overrelaxation; and the operator's product. A
-// work-item does a plane of nodes or one node.
+// work-item does a plane of nodes or a few nodes.
 #include "common/real.clh"
 #include "pb/smooth.clh"
+
+#if CODED && SALTED != 1 && !PLANES
+// Marks the groups whose nodes, of both colours, have edges of one code alone and access for ions. A group as of the
+// kernels that look there.
+kernel void mark_plain(
+    const ColourGrid grid, EDGES, global const salts *restrict salt, const int solvent, global uchar *restrict marks)
+{
+    TAKE_ROW(own, grid, ROW_OF(grid));
+    local int n_mixed;
+    if (get_local_id(0) == 0 && get_local_id(1) == 0) n_mixed = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (IS_INNER_PLANE(own)) {
+        for (int colour = 0; colour < 2; ++colour) {
+            FOR_ROWS(j, own) {
+                const Row row = row_at(own, colour, j, PLANE);
+                FOR_NODES(m, own, row) {
+                    const NodeIndex at = row.own + m, other = row.other + m, plane = (NodeIndex)own.row * own.ny;
+                    int is_plain = x_edges[at] == solvent && x_edges[other - 1 + row.odd] == solvent
+                                && y_edges[at] == solvent && y_edges[other - own.row] == solvent
+                                && z_edges[at] == solvent && z_edges[other - plane] == solvent;
+#if SALTED
+                    is_plain &= salt[at];
+#endif
+                    if (!is_plain) atomic_inc(&n_mixed);
+                }
+            }
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (get_local_id(0) == 0 && get_local_id(1) == 0) {
+        marks[(get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0)] = !n_mixed;
+    }
+}
+#endif
 
 // Relaxes the nodes of a colour. share : 1, or more to overshoot
 kernel void smooth(
@@ -14,12 +48,26 @@ kernel void smooth(
 {
     TAKE_ROW(own, grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(own)) return;
+#if PLANES
     FOR_ROWS(j, own) {
         const Row row = row_at(own, colour, j, PLANE);
         FOR_NODES(m, own, row) {
             values[row.own + m] = relaxed(own, row, m, PROBLEM_PASSED, values, right[row.own + m], share);
         }
     }
+#else  // nothing is written before all is read, or the loads would wait for each other
+    real found[EACH];
+    FOR_ROWS(j, own) {
+        const Row row = row_at(own, colour, j, PLANE);
+        FOR_NODES(m, own, row) {
+            found[j % EACH] = relaxed(own, row, m, PROBLEM_PASSED, values, right[row.own + m], share);
+        }
+    }
+    FOR_ROWS(j, own) {
+        const Row row = row_at(own, colour, j, PLANE);
+        FOR_NODES(m, own, row) values[row.own + m] = found[j % EACH];
+    }
+#endif
 }
 
 // Relaxes the red nodes where all values are 0: nothing is read of them.

@@ -27,7 +27,7 @@ kernel void mark_middles(
     }
 #else
     if (!own_node(grid, &i, &j, &k)) return;
-    const size_t at = node_at(grid, i, j, k);
+    const NodeIndex at = node_at(grid, i, j, k);
     for (int axis = 0; axis < 3; ++axis) {
         const int is_solute = is_covered(i, j, k, origins[axis], spacing[0], SPHERES_PASSED(atom))
                            && !is_covered(i, j, k, origins[axis], spacing[0], SPHERES_PASSED(probe));
@@ -43,7 +43,7 @@ kernel void cut_edges(
 {
     int i, j, k;
     if (!own_node(grid, &i, &j, &k)) return;
-    const size_t at = node_at(grid, i, j, k);
+    const NodeIndex at = node_at(grid, i, j, k);
     for (int axis = 0; axis < 3; ++axis) {
         ulong solvent = ~covered_pieces(axis, i, j, k, origins[0], spacing[0], SPHERES_PASSED(atom));
         if (solvent != ULONG_MAX) {
@@ -64,21 +64,21 @@ kernel void mark_access(
 }
 
 // Counts the nine middles within a step of each middle of the inner nodes' edges: 90, and how many are in solvent. A
-// work-item does a plane of nodes or one node.
+// work-item does a plane of nodes or a few nodes.
 kernel void count_middles(
     const ColourGrid grid, global const uchar *restrict x_codes, global const uchar *restrict y_codes,
     global const uchar *restrict z_codes, global uchar *restrict x_counts, global uchar *restrict y_counts,
     global uchar *restrict z_counts)
 {
     if (!IS_INNER_PLANE(grid)) return;
-    const size_t line = grid.row, plane = (size_t)grid.row * grid.ny;
+    const NodeIndex line = grid.row, plane = (NodeIndex)grid.row * grid.ny;
     for (int colour = 0; colour < 2; ++colour) {
         FOR_ROWS(j, grid) {
             const Row row = row_at(grid, colour, j, PLANE);
             FOR_NODES(m, grid, row) {
-                const size_t own = row.own + m, right = row.other + m + row.odd, left = right - 1;
-                const size_t behind = row.other + m - line, ahead = row.other + m + line;
-                const size_t below = row.other + m - plane, above = row.other + m + plane;
+                const NodeIndex own = row.own + m, right = row.other + m + row.odd, left = right - 1;
+                const NodeIndex behind = row.other + m - line, ahead = row.other + m + line;
+                const NodeIndex below = row.other + m - plane, above = row.other + m + plane;
                 x_counts[own] = 90 + x_codes[own] + y_codes[own] + y_codes[behind] + y_codes[right]
                               + y_codes[own - line + row.odd] + z_codes[own] + z_codes[below] + z_codes[right]
                               + z_codes[own - plane + row.odd];
@@ -121,7 +121,7 @@ kernel void count_border_middles(
                             node[other] -= back;
                             node[axis] += ahead;
                             if (node[other] < 0 || node[axis] >= ends[axis]) continue;
-                            const size_t at = node_at(grid, node[0], node[1], node[2]);
+                            const NodeIndex at = node_at(grid, node[0], node[1], node[2]);
                             ++count;
                             solvent += (other == 0 ? x_codes : other == 1 ? y_codes : z_codes)[at];
                         }
@@ -143,7 +143,7 @@ kernel void spline_edges(
 {
     int i, j, k;
     if (!own_node(grid, &i, &j, &k)) return;
-    const size_t at = node_at(grid, i, j, k);
+    const NodeIndex at = node_at(grid, i, j, k);
     for (int axis = 0; axis < 3; ++axis) {
         const total share =
             spline_product(i, j, k, axis, origins[0], spacing[0], degree, windows[0], SPHERES_PASSED(atom));

@@ -35,7 +35,7 @@ INLINE void relax_colour(
 }
 
 // Finds corrections of the grids from `first` on. Arrays have all grids; the coarsest is relaxed until it is solved.
-kernel void solve_coarse(
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void solve_coarse(
     global const ColourGrid *restrict grids,
     const int first,
     const int n_grids,

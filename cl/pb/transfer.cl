@@ -1,4 +1,4 @@
-// Residuals go to the next coarser grid, corrections come back. A work-item does a plane of nodes or one node.
+// Residuals go to the next coarser grid, corrections come back. A work-item does a plane or a few nodes.
 #include "common/real.clh"
 #include "pb/transfer.clh"
 

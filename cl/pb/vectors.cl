@@ -19,7 +19,7 @@ typedef total solved;
 typedef real solved;
 #endif
 
-enum { RZ, ALPHA, BETA, SQUARE, GOAL, N_SCALARS };   // places of a row's scalars; GOAL : square that is small enough
+enum { RZ, ALPHA, BETA, SQUARE, N_SCALARS };          // places of a row's scalars
 enum { FOR_START, FOR_ALPHA, FOR_SQUARE, FOR_BETA };  // what a sum is for
 
 #define FOR_CHUNK(t, chunk, n)                                                                     \
@@ -87,8 +87,10 @@ kernel void turn(
 }
 
 // Adds the groups' sums up and computes the scalars that follow. One group a row, which takes no step from its goal on.
+// goals : squares that are small enough, of the rows
 kernel void conclude(
-    const int n_sums, const int what, global const total *restrict sums, global total *restrict scalars)
+    const int n_sums, const int what, global const total *restrict sums, global const total *restrict goals,
+    global total *restrict scalars)
 {
     local total scratch[GROUP];
     const int item = get_local_id(0);
@@ -103,7 +105,7 @@ kernel void conclude(
     if (item > 0) return;
     const total all = scratch[0];
     global total *own = scalars + OF_ROW(0);
-    if (what == FOR_ALPHA) own[ALPHA] = all > 0 && own[SQUARE] > own[GOAL] ? own[RZ] / all : 0;
+    if (what == FOR_ALPHA) own[ALPHA] = all > 0 && own[SQUARE] > goals[get_global_id(1)] ? own[RZ] / all : 0;
     if (what == FOR_SQUARE) own[SQUARE] = all;
     if (what == FOR_BETA) {
         own[BETA] = own[RZ] > 0 ? all / own[RZ] : 0;

@@ -34,7 +34,7 @@ from .decomposing import Decomposer
 from .energies import PARTS, TOO_LARGE, BindingEnergies, is_large
 from .frames import energies_over
 from .parts import Chosen, Parts, run_of
-from .poisson_boltzmann import PBEnergy, PBSolvent, default_model, plan_in
+from .poisson_boltzmann import PBEnergy, PBSolvent, default_model, evaluate_together, plan_in
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -248,14 +248,9 @@ class Binding:
         self, whole: PBEnergy, chosen: Mapping[str, Positions], progress: Progress | None,
         errors: Literal["raise", "record"],
     ) -> dict[str, EnergyBatch]:  # fmt: skip
-        """Evaluate each part with its equation on the complex's grid, one after the other: a grid is large."""
-        grids, found = whole.grids(chosen["complex"]), dict[str, EnergyBatch]()
-        for done, name in enumerate(PARTS):
-            plan = self.plans[name]
-            assert isinstance(plan, PBEnergy)
-            tell = None if progress is None else lambda share, done=done: progress((done + share) / len(PARTS))
-            found[name] = plan.evaluate_batch(chosen[name], tell, errors=errors, grids=grids)
-        return found
+        """Evaluate all parts with their equations on the complex's grid."""
+        plans = {name: plan for name, plan in self.plans.items() if isinstance(plan, PBEnergy)}
+        return evaluate_together(plans, chosen, progress, errors=errors, grids=whole.grids(chosen["complex"]))
 
     def _precise(
         self, batches: Mapping[str, EnergyBatch], positions: Positions, errors: Literal["raise", "record"] = "raise"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,9 +14,11 @@ from ..atoms import Atoms, Floats
 from ..atoms.tan_luo import tan_luo_radii
 from ..energy import Energy, EnergyBatch
 from ..energy.term_set import terms_there
-from ..errors import InputError
+from ..errors import InputError, PeleError
 from ..grid import Grid
-from ..pb import SOLVERS, PBIon, PBModel, PoissonBoltzmann
+from ..pb import SOLVERS, PBIon, PBModel, PBResult, PoissonBoltzmann
+from ..pb.equation import StoppedError
+from ..pb.systems import Conformation, solve_systems
 from ..pb_model import EQUATIONS, SURFACES, PBSolute, grid_around
 from ..results import Terms
 from ..solvent_model import SolventModel
@@ -104,6 +106,7 @@ class PBEnergy(Energy):
         place = self.names.index("nonpolar") if "nonpolar" in self.names else len(self.names)
         self.names = (*self.names[:place], TERM, *self.names[place:])
         self._place = place
+        self._reaction: PoissonBoltzmann | None = None  # made for the first conformation that fits its grid
 
     def _described(self) -> dict[str, Any]:
         return {**self._pb_choices, "solvent": self.solvent, "model": self.model}
@@ -124,24 +127,25 @@ class PBEnergy(Energy):
 
         grids : of the conformations; by default each around its own
         """
-        batch = super().evaluate_batch(conformations, profile=profile, errors=errors)
-        positions, failed = np.asarray(batch.positions, np.float64), dict(batch.errors)
-        grids = self.grids(positions) if grids is None else grids
-        energies = np.full(len(positions), np.nan)
-        of_atoms = np.full(positions.shape[:2], np.nan)
-        plans = dict[int, PoissonBoltzmann]()
-        for k, (own, grid) in enumerate(zip(positions, grids, strict=True)):
-            if k not in failed:
-                try:
-                    plans[k] = self._plan(own, grid)
-                except InputError as error:
-                    if errors == "raise":
-                        raise InputError(f"conformation {k + 1} of {len(positions)}: {error}") from None
-                    failed[k] = str(error)
-        if plans:
-            good = list(plans)
-            found = plans[good[0]].solve_frames(positions[good], [grids[k] for k in good], progress=progress)
-            energies[good], of_atoms[good] = [each.energy for each in found], [each.per_atom for each in found]
+        return evaluate_together(
+            {"": self}, {"": conformations}, progress, profile=profile, errors=errors, grids=grids
+        )[""]
+
+    def without_pb(
+        self, conformations: ArrayLike, *, profile: bool = False, errors: Literal["raise", "record"] = "raise"
+    ) -> EnergyBatch:
+        """Evaluate all other terms of conformations (m, n, 3) A, as Energy does."""
+        return super().evaluate_batch(conformations, profile=profile, errors=errors)
+
+    def with_pb(self, batch: EnergyBatch, found: Mapping[int, PBResult], refused: Mapping[int, str]) -> EnergyBatch:
+        """Put the reaction field's energies among the terms of a batch.
+
+        found : by conformation; refused : sentences of the ones that did not fit their grids
+        """
+        energies, of_atoms = np.full(len(batch), np.nan), np.full(batch.positions.shape[:2], np.nan)
+        for k, result in found.items():
+            energies[k], of_atoms[k] = result.energy, result.per_atom
+        failed = {**batch.errors, **refused}
         values = np.insert(batch.terms.values, self._place, energies, axis=-1)
         values[list(failed)] = np.nan
         per_atom = batch.per_atom
@@ -154,15 +158,62 @@ class PBEnergy(Energy):
     def energy_on_coarse_grid(self, grid: Grid) -> float:
         """Energy of the reaction field at the atoms' own positions with twice a grid's spacing, kcal/mol."""
         shape = [(n - 1) // 2 + 1 for n in grid.shape]
-        plan = self._plan(self.atoms.positions, Grid(grid.origin, 2 * grid.spacing, shape))
+        plan = self.plan_on(self.atoms.positions, Grid(grid.origin, 2 * grid.spacing, shape))
         return plan.solve(keep_map=False, grid_error=False).energy
 
-    def _plan(self, positions: Floats, grid: Grid) -> PoissonBoltzmann:
+    def conformation(self, positions: Floats, grid: Grid) -> Conformation:
+        """Put a conformation, (n, 3) A, on a grid. Raises InputError if it does not fit."""
+        if self._reaction is None:
+            self._reaction = self.plan_on(positions, grid)
+        return Conformation.of(self._reaction, positions, grid)
+
+    def plan_on(self, positions: Floats, grid: Grid) -> PoissonBoltzmann:
         """Plan the reaction field of a conformation."""
         return PoissonBoltzmann(
             self.atoms.moved(positions), self._pb_model, grids=grid, radii=self._sphere_radii,
             solver=self.solvent.solver, tolerance=self.solvent.tolerance, device=self.device,
         )  # fmt: skip
+
+
+def evaluate_together(
+    plans: Mapping[str, PBEnergy], conformations: Mapping[str, ArrayLike], progress: Progress | None = None, *,
+    profile: bool = False, errors: Literal["raise", "record"] = "raise", grids: Sequence[Grid] | None = None,
+) -> dict[str, EnergyBatch]:  # fmt: skip
+    """Evaluate conformations of several systems. On a GPU all systems of a conformation share launches.
+
+    plans : of one solvent, by the systems' names; conformations : (m, n, 3) A of each, as many of all
+    grids : of the conformations, of all systems; by default each around the system's own
+    """
+    batches = {
+        name: plan.without_pb(conformations[name], profile=profile, errors=errors) for name, plan in plans.items()
+    }
+    count = len(next(iter(batches.values())))
+    of_systems = {
+        name: plan.grids(batches[name].positions) if grids is None else list(grids) for name, plan in plans.items()
+    }
+    wanted, refused = dict[tuple[int, str], Conformation](), {name: dict[int, str]() for name in plans}
+    for k in range(count):
+        for name, plan in plans.items():
+            if k in batches[name].errors:
+                continue
+            positions, grid = np.asarray(batches[name].positions[k], np.float64), of_systems[name][k]
+            try:
+                wanted[k, name] = plan.conformation(positions, grid)
+            except InputError as error:
+                if errors == "raise":
+                    raise InputError(f"conformation {k + 1} of {count}: {error}") from None
+                refused[name][k] = str(error)
+    try:
+        found = dict(zip(wanted, solve_systems(list(wanted.values()), progress=progress), strict=True))
+    except StoppedError as error:
+        k, name = list(wanted)[error.row]
+        raise PeleError(f"conformation {k + 1} of {count}{name and f', {name}'}: {error}") from None
+    return {
+        name: plan.with_pb(
+            batches[name], {k: result for (k, of), result in found.items() if of == name}, refused[name]
+        )
+        for name, plan in plans.items()
+    }  # fmt: skip
 
 
 def plan_in(pb: PBSolvent | None, atoms: Atoms, model: SolventModel, **choices: Any) -> Energy:

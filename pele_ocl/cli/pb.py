@@ -15,12 +15,13 @@ from ..atoms import Atoms
 from ..errors import FormatError, InputError
 from ..formats import refuse_target, replacing, require_map_suffix, write_map, write_pqr
 from ..gb_models import radii_words
-from ..grid import Grid, Map
+from ..grid import Grid
 from ..inputfile import InputFile, read_file
 from ..jobs.checks import Checks
 from ..jobs.facts import notes_of, residue_names
 from ..pb import SOLVERS, PBIon, PBModel, PBResult, PoissonBoltzmann
-from ..pb.apbs import WRITTEN, ApbsCalculation, ApbsInput, read_apbs
+from ..pb.apbs import NEED_POTENTIAL, WRITTEN, ApbsCalculation, ApbsInput, read_apbs
+from ..pb.apbs_maps import ACCESS, OF_POTENTIAL, access_maps, maps_of_potential
 from ..pb_model import BOUNDARIES, LIKE_APBS, SPREADINGS, SURFACES
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
@@ -381,7 +382,7 @@ def _calculate(
     if calculation.solves:
         with ProgressLine(f"ELEC {calculation.name}") as progress:
             written = {each.quantity for each in calculation.writes}
-            needs_map = calculation.prints_atoms or bool(written & {"pot", "atompot"})
+            needs_map = calculation.prints_atoms or bool(written & NEED_POTENTIAL)
             result = plan.solve(keep_map=needs_map, progress=progress)
         for level in result.levels[calculation.n_before :]:
             _print_level(level.grid, print_line)
@@ -432,12 +433,15 @@ def _write(
     calculation: ApbsCalculation, plan: PoissonBoltzmann, result: PBResult | None, print_line: Callable[[str], None]
 ) -> None:
     """Write the files of an ELEC block."""
-    made: dict[str, Map] = {}
-    if any(each.quantity not in ("pot", "atompot") for each in calculation.writes):
-        made = plan.maps()
+    wanted, model = {each.quantity for each in calculation.writes}, calculation.model
+    made = access_maps(plan, wanted & ACCESS)
+    if wanted & {"kappa", "charge", "dielx", "diely", "dielz"}:
+        made |= plan.maps()
         made["kappa"] = made["access"]  # as APBS writes it: 1 if ions can be there
         charge, volume = made["charge"], float(np.prod(plan.grids[-1].spacing))
         made["charge"] = replace(charge, values=charge.values / volume)
+    if result is not None and result.map is not None:
+        made |= {"pot": result.map, **maps_of_potential(plan, result.map, wanted & OF_POTENTIAL)}
     for each in calculation.writes:
         print_line(f"  Writing {each.quantity} to {each.path}")
         if each.quantity == "atompot":
@@ -445,9 +449,10 @@ def _write(
             with replacing(each.path) as temporary, open(temporary, "w", encoding="utf-8") as file:
                 file.write(f"# {WRITTEN[each.quantity]}\n" + "".join(f"{value:.6e}\n" for value in _at_atoms(result)))
             continue
-        map_ = result.map if each.quantity == "pot" and result is not None else made.get(each.quantity)
-        assert map_ is not None
-        write_map(each.path, replace(map_, title=WRITTEN[each.quantity]))
+        title = WRITTEN[each.quantity].format(
+            probe=model.probe, window=model.window, ion_radius=model.ion_radius
+        )  # fmt: skip
+        write_map(each.path, replace(made[each.quantity], title=title))
 
 
 def _printed(wanted: ApbsInput, energies: Sequence[float], print_line: Callable[[str], None]) -> list[float]:

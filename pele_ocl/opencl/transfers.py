@@ -75,7 +75,7 @@ class Transfers:
         kind = np.dtype(dtype or self.dtype)
         size = max(1, n) * kind.itemsize
         buffer = self._buffer(size, kind)
-        if self.device.kind == "CPU" and size >= LARGE:
+        if size >= LARGE and self.device.kind == "CPU":
             with device_errors(self.device):
                 ask_for_large_pages(self.command_queue, buffer)
         return buffer
@@ -89,9 +89,10 @@ class Transfers:
     def clear(self, buffer: Buffer, first: int = 0, size: int | None = None) -> None:
         """Fill a buffer with zeros, from its byte `first` on, to its end or so many bytes."""
         end = buffer.size if size is None else first + size
+        zero = np.zeros(16 if first % 16 == end % 16 == 0 else 1, np.uint8)  # GPUs are faster with 16 bytes at a time
         with device_errors(self.device):
             filled = min(FILLED, end - first)
-            cl.enqueue_fill_buffer(self.command_queue, buffer, np.zeros(1, np.uint8), first, filled)
+            cl.enqueue_fill_buffer(self.command_queue, buffer, zero, first, filled)
             for begin in range(first + filled, end, FILLED):
                 part = min(FILLED, end - begin)
                 cl.enqueue_copy(self.command_queue, buffer, buffer, src_offset=first, dst_offset=begin, byte_count=part)

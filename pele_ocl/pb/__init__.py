@@ -40,9 +40,12 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
+            "colours": "Colours",
             "equation": "Equation solve",
-            "launching": "Launching",
+            "launching": "Launching NodeValues add_at",
+            "levels": "solve_together",
             "probes": "probe_points",
+            "scan": "add_up",
             "surface": "find_coefficients",
         },
     )

@@ -29,6 +29,7 @@ from ..pb_model import (
     lowered_shape,
 )
 from ..textfiles import lines
+from .apbs_maps import OF_POTENTIAL
 
 T = TypeVar("T")
 
@@ -39,7 +40,12 @@ WRITTEN = {
     "pot": "POTENTIAL (kT/e)", "charge": "CHARGE DISTRIBUTION (e/A^3)", "kappa": "KAPPA MAP",
     "dielx": "X-SHIFTED DIELECTRIC MAP",
     "diely": "Y-SHIFTED DIELECTRIC MAP", "dielz": "Z-SHIFTED DIELECTRIC MAP", "atompot": "ATOM POTENTIALS",
+    "smol": "SOLVENT ACCESSIBILITY -- MOLECULAR ({probe:.3f} PROBE)",
+    "sspl": "SOLVENT ACCESSIBILITY -- SPLINE ({window:.3f} WINDOW)", "vdw": "SOLVENT ACCESSIBILITY -- VAN DER WAALS",
+    "ivdw": "ION ACCESSIBILITY -- SPLINE ({ion_radius:.3f} RADIUS)", "lap": "POTENTIAL LAPLACIAN (kT/e/A^2)",
+    "edens": "ENERGY DENSITY (kT/e/A)^2", "ndens": "ION NUMBER DENSITY (M)", "qdens": "ION CHARGE DENSITY (e_c * M)",
 }  # fmt: skip
+NEED_POTENTIAL = {"pot", "atompot", *OF_POTENTIAL}
 MAPS = {"diel": 3, "kappa": 1, "charge": 1}  # that are read, with how many files they have
 _SOLVERS = {"mg-manual", "mg-auto", "mg-dummy", "mg-para"}
 _OTHER_SOLVERS = {
@@ -378,8 +384,10 @@ class _Reader:
             before = before if solves else None
         else:
             before = None
-        if block.solver == "mg-dummy" and any(each.quantity in ("pot", "atompot") for each in block.writes):
+        if block.solver == "mg-dummy" and any(each.quantity in NEED_POTENTIAL for each in block.writes):
             self._fail(block.line, f"ELEC {block.name} is mg-dummy, which has no potential to write")
+        if surface.startswith("spl") and any(each.quantity == "edens" for each in block.writes):
+            self._fail(block.line, f"write edens goes with srfm mol and smol here, not with {surface}; leave it out")
         molecule = self._molecule_of(*values["mol"])
         probe = self._one(values, "srad", 1.4)
         model = self._checked(
@@ -412,7 +420,9 @@ class _Reader:
     def _problem(self, molecule: int, model: PBModel, grids: tuple[Grid, ...]) -> PBProblem:
         """Make the problem of a calculation, which raises InputError for grids that do not fit."""
         solute = PBSolute.of(self._molecules[molecule], needs_spheres=model.has_border)
-        return PBProblem(solute, model, grids)
+        problem = PBProblem(solute, model, grids)
+        problem.require_atoms_on_grid()
+        return problem
 
     def _boundary_before(self, block: _Block, before: ApbsCalculation | None) -> str:
         """Take the outermost boundary of the calculation that bcfl focus continues."""

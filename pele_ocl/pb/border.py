@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import SMALL, PBModel, PBProblem, PBSolute
-from .launching import Launching
+from .colours import Colours
+from .launching import Launching, add_at
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
 
 
+@lru_cache(maxsize=4)
 def border_of(shape: tuple[int, int, int]) -> NDArray[np.int32]:
     """Find the nodes of a grid's six faces, (m, 3) i, j, k, each once."""
     found, (nx, ny, nz) = [], shape
@@ -24,24 +32,27 @@ def border_of(shape: tuple[int, int, int]) -> NDArray[np.int32]:
     return np.concatenate(found)
 
 
-def border_values(
-    launching: Launching, problem: PBProblem, grid: Grid, parent: tuple[Grid, Floats] | None, precise: bool = True
-) -> tuple[NDArray[np.int32], Floats]:
-    """Find the nodes of the border, (m, 3) i, j, k, and the potential that is known there, (m,) kT/e.
+def add_border(
+    launching: Launching, problem: PBProblem, grid: Grid, parent: tuple[Grid, Floats] | None, colours: Colours,
+    defines: dict[str, int], array: Buffer, precise: bool = True,
+) -> None:  # fmt: skip
+    """Add the potential that is known at the border, kT/e, to an array of wide numbers.
 
     parent : the grid around this one, and the potential on it; None for the outermost
+    defines : macros of Coefficients
     precise : whether to sum in float64
     """
-    nodes, model = border_of(grid.shape), problem.model
-    points = grid.origin + nodes * grid.spacing
-    if parent is not None:
-        return nodes, interpolated(parent[1], parent[0], points)
-    if model.boundary == "sdh":
-        return nodes, of_molecule(problem.solute, model, points)
-    if model.boundary == "mdh":
+    model, nodes = problem.model, border_of(grid.shape)
+    if parent is None and model.boundary == "mdh":
         factor, kappa = model.boundary_factor / model.solvent_dielectric, model.kappa if model.kappa > SMALL else 0.0
-        return nodes, of_spheres(launching, points, problem.solute, factor, kappa, precise)
-    return nodes[:0], np.zeros(0)
+        own = launching.shared(("border", grid.shape), lambda: launching.queue.upload(nodes, np.int32))
+        add_spheres(launching, problem.solute, grid, colours, len(nodes), own, factor, array, kappa, precise)
+    elif parent is not None or model.boundary == "sdh":
+        points = grid.origin + nodes * grid.spacing
+        known = of_molecule(problem.solute, model, points) if parent is None else interpolated(
+            parent[1], parent[0], points
+        )  # fmt: skip
+        add_at(launching, colours, defines, nodes, known, array)
 
 
 def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:
@@ -59,30 +70,38 @@ def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:
     return found
 
 
-def of_spheres(
-    launching: Launching, points: Floats, solute: PBSolute, factor: float, kappa: float = 0.0, precise: bool = True
-) -> Floats:
-    """Potential of every atom as a sphere in salt water, (m,) kT/e.
+def add_spheres(
+    launching: Launching, solute: PBSolute, grid: Grid, colours: Colours, count: int, nodes: Buffer, factor: float,
+    array: Buffer, kappa: float = 0.0, precise: bool = True,
+) -> None:  # fmt: skip
+    """Add the potential of atoms as spheres in salt water, kT/e, at nodes to an array of wide numbers.
 
-    points : (m, 3) A; factor : of a charge over its distance, kT/e A; kappa : inverse Debye length, 1/A
+    count : of the nodes; nodes : (count, 3) i, j, k, each once
+    factor : of a charge over its distance, kT/e A; kappa : inverse Debye length, 1/A
     precise : in float64 where the device has it, else in float32
     """
+    if not count:
+        return
     queue, wide = launching.queue, launching.wide if precise else launching.queue.dtype
-    width, count = queue.device.vector_width(str(wide)), len(points)
-    n_vectors = max(1, -(-count // width))
-    middle = points.mean(axis=0) if count else np.zeros(3)
-    padded = np.zeros((n_vectors * width, 3))
-    padded[:count] = points - middle
+    width, middle = queue.device.vector_width(str(wide)), (grid.origin + grid.last) / 2
+    n_vectors = -(-count // width)
     charged = solute.charges != 0
     atoms = np.column_stack([solute.positions - middle, solute.radii])[charged]
-    found = queue.empty(len(padded), wide)
-    launching.over_list(
-        "pb/potential.cl", "add_spheres", n_vectors, {}, precision=str(wide), width=width, n_vectors=n_vectors,
-        points_x=queue.upload(padded[:, 0], wide), points_y=queue.upload(padded[:, 1], wide),
-        points_z=queue.upload(padded[:, 2], wide), n_atoms=len(atoms), atoms=queue.upload(atoms, wide),
+    x, y, z, found = (queue.empty(n_vectors * width, wide) for _ in range(4))
+    points = {"points_x": x, "points_y": y, "points_z": z}
+
+    def over(kernel: str, items: int, **values: Any) -> None:
+        launching.over_list("pb/potential.cl", kernel, items, {}, precision=str(wide), width=width, **values)()
+
+    over(
+        "place_nodes", n_vectors * width, n_points=n_vectors * width, n_nodes=count, nodes=nodes,
+        place=launching.vectors(np.array([grid.origin - middle, grid.spacing])), **points,
+    )  # fmt: skip
+    over(
+        "sum_spheres", n_vectors, n_vectors=n_vectors, **points, n_atoms=len(atoms), atoms=queue.upload(atoms, wide),
         charges=queue.upload(factor * solute.charges[charged], wide), kappa=kappa, potential=found,
-    )()  # fmt: skip
-    return queue.download(found, count, wide).astype(np.float64)
+    )  # fmt: skip
+    over("add_to_nodes", count, grid=colours, n_nodes=count, nodes=nodes, values=found, array=array)
 
 
 def of_molecule(solute: PBSolute, model: PBModel, points: Floats) -> Floats:

@@ -87,6 +87,11 @@ class NodeCharges:
     charges: Floats
 
     @classmethod
+    def none(cls) -> NodeCharges:
+        """No charges."""
+        return cls(np.zeros((0, 3), np.int64), np.zeros(0))
+
+    @classmethod
     def of(cls, problem: PBProblem, grid: Grid, spread: NodeWeights) -> NodeCharges:
         """Spread charges of atoms on the nodes around them, summed in the order of the atoms."""
         nx, ny, _ = grid.shape

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..errors import PeleError
 from ..pb_model import PBModel
-from .launching import Launching, add_at
+from .launching import Launch, Launching, NodeValues
 from .multigrid import Multigrid
 from .solvers import SOLVERS, Solver
 from .surface import Coefficients
@@ -28,20 +28,17 @@ LEAST_STEP = 1e-3  # of Newton's step
 
 
 class Equation:
-    """Equation that a potential must fulfil on a grid.
+    """Equation that a potential must fulfil on a grid; it begins with 0, and stays as it is at the border.
 
-    border, known : (b, 3) nodes i, j, k whose potential, (b,) kT/e, stays; it begins with 0 elsewhere
-    nodes, charges : (m, 3) inner nodes i, j, k, each once, and their charges (m,) times the model's charge factor
+    charges : of inner nodes, times the model's charge factor
     """
 
     def __init__(
-        self, launching: Launching, model: PBModel, coefficients: Coefficients, volume: float,
-        border: NDArray[np.integer], known: Floats, nodes: NDArray[np.integer], charges: Floats,
-    ) -> None:  # fmt: skip
+        self, launching: Launching, model: PBModel, coefficients: Coefficients, volume: float, charges: NodeValues
+    ) -> None:
         queue, colours = launching.queue, coefficients.colours
         self.launching, self.model, self.coefficients, self.colours = launching, model, coefficients, colours
         self.potential = queue.zeros(colours.size, launching.wide)
-        add_at(launching, colours, coefficients.macros, border, known, self.potential)
         # Salt of the linear equation is where ions can be, times one number: its codes are enough.
         self.is_salt_coded = coefficients.is_coded and not model.is_nonlinear
         self.salt_factor = model.screening * volume
@@ -53,8 +50,7 @@ class Equation:
             "ions": queue.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
         }  # fmt: skip
         self.charged: dict[str, Any] = {
-            "n_charged": len(charges), "charged": queue.upload(nodes, np.int32),
-            "charges": queue.upload(charges, launching.wide),
+            "n_charged": charges.count, "charged": charges.nodes, "charges": charges.values
         }  # fmt: skip
         self._corrections: dict[float, Callable[[], None]] = {}
 
@@ -63,7 +59,7 @@ class Equation:
         nonlinear = self.model.is_nonlinear and not is_linear
         return {**self.coefficients.macros, "N_IONS": len(self.model.ions) if nonlinear else 0}
 
-    def find_residual(self, residual: Buffer, is_linear: bool) -> list[Callable[[], None]]:
+    def find_residual(self, residual: Buffer, is_linear: bool) -> list[Launch]:
         """Launches that find what the equation lacks."""
         macros = self.macros(is_linear)
         common = {
@@ -78,7 +74,7 @@ class Equation:
             )
         return launches
 
-    def linearise(self, is_linear: bool) -> Callable[[], None]:
+    def linearise(self, is_linear: bool) -> Launch:
         """Make a launch that finds the operator's salt at the potential."""
         return self.launching.over_nodes(
             "pb/outer.cl", "linearise", self.colours, self.macros(is_linear), grid=self.colours,
@@ -162,7 +158,7 @@ def solve(
     measure = solver.vectors.square(solver.residual)
     queue.clear(solver.residual)
 
-    def norm(launches: list[Callable[[], None]]) -> float:
+    def norm(launches: list[Launch]) -> float:
         for launch in [*launches, *measure]:
             launch()
         return solver.vectors.norm()
@@ -202,9 +198,17 @@ def _take(equation: Equation, solver: Solver, norm: Callable[[], float], before:
     return left
 
 
-def stopped(solver: str, done: Convergence, reached: float, tolerance: float) -> PeleError:
+class StoppedError(PeleError):
+    """Error of a solver that did not get there. row : of the problem among the ones that are solved at once"""
+
+    row = 0
+
+
+def stopped(solver: str, done: Convergence, reached: float, tolerance: float, row: int = 0) -> StoppedError:
     """Make the error of a solver that did not get there."""
-    return PeleError(
+    error = StoppedError(
         f"the solver {solver} stopped after {done.iterations:,} iterations with a relative residual of {reached:.1e}, "
         f"and {tolerance:.1e} is wanted; choose a larger tolerance, more iterations or the solver mgcg"
     )
+    error.row = row
+    return error

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +14,12 @@ from ..opencl.interface import COLOUR_GRID
 from .colours import Colours
 
 if TYPE_CHECKING:
+    from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
-GROUP = (32, 4, 1)  # nodes that a group of a GPU does
+GROUP = (32, 4, 1)  # work-items of a group of a GPU
+EACH = 2  # rows along x that a work-item of a GPU does: cl/pb/nodes.clh
 BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
 LIST_GROUP = 64  # work-items of groups over lists
 # Program that has the kernels of a file: each program is built by itself, so that few take less time.
@@ -27,35 +30,65 @@ PROGRAMS = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """Launches to be made one after the other. depth : work-items along the third dimension of all"""
+
+    queue: Queue
+    launches: tuple[BoundLaunch, ...]
+    depth: int
+
+    def __call__(self) -> None:
+        """Launch them."""
+        self.queue.launch_bound(self.launches, self.depth)
+
+
+def joined(launches: Iterable[Callable[[], None]]) -> list[Callable[[], None]]:
+    """Join neighbours of one depth, as the host's part of a launch takes long."""
+    found: list[Callable[[], None]] = []
+    for each in launches:
+        last = found[-1] if found else None
+        if isinstance(each, Launch) and isinstance(last, Launch) and last.depth == each.depth:
+            found[-1] = replace(last, launches=(*last.launches, *each.launches))
+        else:
+            found.append(each)
+    return found
+
+
 @dataclass(eq=False)
 class Launching:
     """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it.
 
     rows : problems with grids of one shape that launches over all nodes do, and launches over vectors
+    keeps : if arrays of launches live as long as this: NVIDIA's runtime waits for all kernels where one is freed
     """
 
     queue: Queue
     rows: int = 1
+    keeps: bool = False
+    _shared: dict[Hashable, Buffer] = field(default_factory=dict, init=False)
+    _kept: list[BoundLaunch] = field(default_factory=list, init=False)
 
-    @property
+    @cached_property
     def wide(self) -> np.dtype[np.floating]:
         """Type of wide numbers."""
         return np.dtype("float64" if self.queue.device.has_float64 else "float32")
 
-    @property
+    @cached_property
     def is_cpu(self) -> bool:
         """True on CPUs, where a work-item does a plane of nodes."""
         return self.queue.device.kind == "CPU"
 
-    @property
+    @cached_property
     def macros(self) -> dict[str, int]:
         """Macros of kernels over nodes."""
-        return {"PLANES": int(self.is_cpu), "DOUBLES": int(self.queue.device.has_float64)}
+        has_float64, is_alone = self.queue.device.has_float64, self.rows == 1 and not self.is_cpu
+        return {"PLANES": int(self.is_cpu), "ALONE": int(is_alone), "DOUBLES": int(has_float64)}
 
     def prepare(
         self, file: str, name: str, shape: tuple[int, ...], group: tuple[int, ...], defines: dict[str, int],
         precision: str | None = None, width: int = 1, **values: Any,
-    ) -> Callable[[], None]:  # fmt: skip
+    ) -> Launch:  # fmt: skip
         """Make a launch that is called once or more later.
 
         file : of the kernel, whose program may have others
@@ -70,42 +103,53 @@ class Launching:
         (x, y, z), (across, along) = (*shape, 1, 1)[:3], (*group, 1)[:2]
         arguments = {key: packed(value) for key, value in values.items()}
         launch = self.queue.bind_kernel(kernel, (x, y), (across, along), arguments)
-        return lambda: self.queue.launch_bound([launch], z)
+        if self.keeps:
+            self._kept.append(launch)
+        return Launch(self.queue, (launch,), z)
 
-    def over_nodes(
-        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
-    ) -> Callable[[], None]:
+    def over_nodes(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over all nodes of one colour of a grid."""
-        return self._over(file, name, (colours.row, *colours.shape[1:]), defines, values)
+        return self._over(file, name, _items(colours), defines, values)
 
-    def over_all_nodes(
-        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
-    ) -> Callable[[], None]:
+    def groups_over(self, colours: Colours) -> int:
+        """Count the groups of a launch over all nodes of one colour of a grid, on GPUs."""
+        groups = [-(-n // group) for n, group in zip(_items(colours), GROUP, strict=True)]
+        return self.rows * int(np.prod(groups))
+
+    def over_all_nodes(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over all nodes of a grid."""
         return self._over(file, name, colours.shape, defines, values)
 
     def _over(
         self, file: str, name: str, shape: tuple[int, int, int], defines: dict[str, int], values: dict[str, Any]
-    ) -> Callable[[], None]:
+    ) -> Launch:
         if self.is_cpu:
             return self.prepare(file, name, (1, 1, shape[2] * self.rows), (1, 1, 1), defines, **values)
         return self.prepare(file, name, (*shape[:2], shape[2] * self.rows), GROUP, defines, **values)
 
-    def over_blocks(
-        self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
-    ) -> Callable[[], None]:
+    def over_blocks(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over all nodes of a grid in blocks, a group a block."""
         return self.prepare(file, name, (_blocks(colours) * BLOCK**3,), (BLOCK**3,), defines, **values)
 
     def over_whole_blocks(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
-    ) -> Callable[[], None]:
+    ) -> Launch:
         """Make a launch over the blocks of a grid, a work-item a block."""
         return self.prepare(file, name, (_blocks(colours),), (1,), defines, **values)
 
-    def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Callable[[], None]:
+    def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over the elements of a list."""
         return self.prepare(file, name, (count,), (LIST_GROUP,), defines, **values)
+
+    def shared(self, key: Hashable, make: Callable[[], Buffer]) -> Buffer:
+        """Give what many launches read alone, which `make` uploads for the first."""
+        if key not in self._shared:
+            self._shared[key] = make()
+        return self._shared[key]
+
+    def vector(self, values: NDArray[np.floating]) -> Buffer:
+        """Upload three numbers that many launches take as one wide vector, once."""
+        return self.shared(tuple(values.tolist()), lambda: self.vectors(values[None]))
 
     def vectors(self, values: Any) -> Buffer:
         """Upload (n, 3) or (n, 4) numbers as wide vectors of four."""
@@ -114,8 +158,31 @@ class Launching:
         return self.queue.upload(found, self.wide)
 
 
+def _items(colours: Colours) -> tuple[int, int, int]:
+    """Work-items of a GPU over the nodes of a colour."""
+    return colours.row, -(-colours.shape[1] // EACH), colours.shape[2]
+
+
 def _blocks(colours: Colours) -> int:
     return int(np.prod([-(-n // BLOCK) for n in colours.shape]))
+
+
+@dataclass(frozen=True, eq=False)
+class NodeValues:
+    """Nodes of a grid on a device, each once, with values.
+
+    count : of the nodes; nodes : (count, 3) i, j, k; values : (count,) wide numbers
+    """
+
+    count: int
+    nodes: Buffer
+    values: Buffer
+
+    @classmethod
+    def of(cls, launching: Launching, nodes: NDArray[np.integer], values: NDArray[np.floating]) -> NodeValues:
+        """Upload nodes (m, 3) with values (m,)."""
+        queue = launching.queue
+        return cls(len(nodes), queue.upload(nodes, np.int32), queue.upload(values, launching.wide))
 
 
 def add_at(
@@ -127,13 +194,18 @@ def add_at(
     defines : macros of Coefficients
     """
     if len(nodes):
+        given = NodeValues.of(launching, nodes, values)
         launching.over_list(
-            "pb/weights.cl", "add_at", len(nodes), {**defines, "N_IONS": 0}, grid=colours, n_nodes=len(nodes),
-            nodes=launching.queue.upload(nodes, np.int32), values=launching.queue.upload(values, launching.wide),
-            array=array,
+            "pb/weights.cl", "add_at", given.count, {**defines, "N_IONS": 0}, grid=colours, n_nodes=given.count,
+            nodes=given.nodes, values=given.values, array=array,
         )()  # fmt: skip
 
 
 def packed(value: object) -> object:
     """Give an argument as kernels take it: grids as structs."""
-    return COLOUR_GRID.pack("float32", **value.fields) if isinstance(value, Colours) else value
+    return _packed_grid(value) if isinstance(value, Colours) else value
+
+
+@lru_cache(maxsize=256)
+def _packed_grid(grid: Colours) -> object:
+    return COLOUR_GRID.pack("float32", **grid.fields)

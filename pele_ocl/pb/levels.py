@@ -12,12 +12,12 @@ import numpy as np
 from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import PBProblem
-from .border import border_values
-from .charges import NodeWeights
+from .border import add_border
+from .charges import NodeCharges, NodeWeights
 from .energies import energy_terms, ions_in_potential, pressure, total_energy
 from .equation import Convergence, Equation, WeightedPotentials, solve
 from .given_maps import charges_on, coefficients_on
-from .launching import Launching
+from .launching import Launching, NodeValues
 from .multigrid import Multigrid
 from .probes import Probes, probe_points
 from .reaction import SingularPart
@@ -156,20 +156,26 @@ class Level:
         kept = geometry.coefficients.get(number)
         self.coefficients = coefficients_on(launching, problem, grid, geometry.probes) if kept is None else kept
         inside = NodeWeights.of(problem, grid)  # while a device may still be at the surface
-        self.charges = charges_on(problem, grid, inside)
-        launching.queue.finish()
+        # A reaction has the singular part's charges in place of these.
+        self.charges = NodeCharges.none() if reaction else charges_on(problem, grid, inside)
+        if launching.is_cpu:  # GPUs go on with the surface meanwhile
+            launching.queue.finish()
         surface = time.perf_counter()
-        border, known = border_values(launching, problem, grid, parent, precise=not reaction)
         self.singular: SingularPart | None = None
         if reaction:
             self.singular = SingularPart(launching, problem, grid, self.coefficients, inside)
-            nodes, right = self.singular.nodes, self.singular.charges
+            charges = self.singular.charges
         else:
             inner = self.charges.inner(grid.shape)
-            nodes, right = self.charges.nodes[inner], self.charges.charges[inner] * self.model.charge_factor
-        volume = float(np.prod(grid.spacing))
-        self.equation = Equation(launching, self.model, self.coefficients, volume, border, known, nodes, right)
-        self._weights = NodeWeights.of(problem, grid, "on")
+            charges = NodeValues.of(
+                launching, self.charges.nodes[inner], self.charges.charges[inner] * self.model.charge_factor
+            )
+        self.equation = Equation(launching, self.model, self.coefficients, float(np.prod(grid.spacing)), charges)
+        add_border(
+            launching, problem, grid, parent, self.equation.colours, self.coefficients.macros, self.equation.potential,
+            precise=not reaction,
+        )  # fmt: skip
+        self._weights = inside if reaction else NodeWeights.of(problem, grid, "on")  # all atoms are inside, too
         self._at_atoms = WeightedPotentials(self.equation, self._weights.nodes, self._weights.weights)
         self._done, self._history = Convergence(), list[float]()
         self._read: Floats | None = None

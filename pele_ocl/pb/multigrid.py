@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .launching import Launching, packed
+from .launching import Launch, Launching, packed
 from .surface import Coefficients
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-MOST_IN_TAIL = 17**3  # nodes of the finest grid that one work-group does
-TAIL_GROUP = 256
+MOST_IN_TAIL = {True: 16**3, False: 17**3}  # nodes of the finest grid that one work-group does, on CPUs and else
+TAIL_GROUP = 512
 SMOOTHINGS = 2  # relaxations before, and after, the coarser grid's correction
 LEAST_SOLVING = 8  # relaxations of the coarsest grid
-
-Launch = Callable[[], None]
 
 
 class Multigrid:
@@ -35,8 +32,9 @@ class Multigrid:
         self, launching: Launching, coefficients: Coefficients, salt: Buffer, unit: float | None = None
     ) -> None:  # fmt: skip
         self.launching, self.coefficients = launching, coefficients
-        self._finest_salt = {"salt": salt, "salt_unit": 1.0 if unit is None else unit}
-        self._salt_kind = 1 if unit is None else 2
+        self._finest_salt: dict[str, Any] = {"salt": salt, "salt_unit": 1.0 if unit is None else unit}
+        self._salt_kind = 0 if not coefficients.has_salt else 1 if unit is None else 2
+        self._is_plain = coefficients.is_coded and self._salt_kind != 1 and not launching.is_cpu
         self.grids = [coefficients.colours]
         first = 0
         while self.grids[-1].can_be_halved:
@@ -51,7 +49,8 @@ class Multigrid:
         self._right, self._values, self._residual = (queue.zeros(self.size) for _ in range(3))
         self._no_table = queue.zeros(1)
         self._group = 1 if launching.is_cpu else min(TAIL_GROUP, queue.device.largest_group)
-        self._coarse_macros = {"CODED": 0, "SALTED": int(has_salt), "GROUP": self._group}
+        self._coarse_macros = {"CODED": 0, "SALTED": int(has_salt), "PLAIN": 0, "GROUP": self._group}
+        self._plain = self._mark_plain() if self._is_plain else {}
         for level in range(len(self.grids) - 1):
             self._coarsen_edges(level)
         self._salt_launches = [self._coarsen_salt(level) for level in range(len(self.grids) - 1)] if has_salt else []
@@ -65,20 +64,30 @@ class Multigrid:
     def _problem(self, level: int) -> dict[str, Any]:
         """Arguments of kernels for the operator of a grid."""
         if level == 0:
-            return {**self.coefficients.narrow_arguments, **self._finest_salt}
+            return {**self.coefficients.narrow_arguments, **self._finest_salt, **self._plain}
         x, y, z = self._edges
         return {"x_edges": x, "y_edges": y, "z_edges": z, "table": self._no_table, "salt": self._salt, "salt_unit": 1.0}
 
     def _macros(self, level: int) -> dict[str, int]:
         if level:
             return self._coarse_macros
-        salted = self._salt_kind if self.coefficients.has_salt else 0
-        return {**self.coefficients.macros, "SALTED": salted, "GROUP": self._group}
+        own = {"SALTED": self._salt_kind, "PLAIN": int(self._is_plain), "GROUP": self._group}
+        return {**self.coefficients.macros, **own}
+
+    def _mark_plain(self) -> dict[str, Any]:
+        """Mark the groups of launches over the finest grid that are in solvent alone: arguments of kernels."""
+        finest, solvent = self.grids[0], self.coefficients.solvent_code
+        marks = self.launching.queue.zeros(self.launching.groups_over(finest), np.uint8)
+        self.launching.over_nodes(
+            "pb/smooth.cl", "mark_plain", finest, self._macros(0), grid=finest, **self.coefficients.narrow_arguments,
+            salt=self._finest_salt["salt"], solvent=solvent, marks=marks,
+        )()  # fmt: skip
+        return {"plain": marks, "solvent": solvent}
 
     def _coarsen_edges(self, level: int) -> None:
         fine, coarse = self.grids[level : level + 2]
         x, y, z = self._edges
-        edges = {key: value for key, value in self._problem(level).items() if not key.startswith("salt")}
+        edges = {key: self._problem(level)[key] for key in ("x_edges", "y_edges", "z_edges", "table")}
         self.launching.over_all_nodes(
             "pb/coarsen.cl", "coarsen_edges", coarse, self._macros(level), fine=fine,
             grid=coarse, **edges, coarse_x=x, coarse_y=y, coarse_z=z,
@@ -95,11 +104,14 @@ class Multigrid:
     def cycle(self, right: Buffer, values: Buffer, residual: Buffer) -> list[Launch]:
         """Launches that find a correction `values` for a right side; residual : of the finest grid's red nodes."""
         launches: list[Launch] = []
-        n_grids = len(self.grids)
-        tail = next((k for k in range(1, n_grids) if 2 * self.grids[k].half <= MOST_IN_TAIL), n_grids)
+        n_grids, most = len(self.grids), MOST_IN_TAIL[self.launching.is_cpu]
+        tail = next((k for k in range(1, n_grids) if np.prod(self.grids[k].shape) <= most), n_grids)
         arrays = [(right, values, residual)] + [(self._right, self._values, self._residual)] * (n_grids - 1)
+        relax = [
+            [self.smooth(level, colour, *arrays[level][:2]) for colour in (0, 1)] for level in range(tail)
+        ]  # fmt: skip
         for level in range(tail):
-            launches += self._down(level, *arrays[level], last=level == n_grids - 1)
+            launches += self._down(level, *arrays[level], relax[level], last=level == n_grids - 1)
             if level < n_grids - 1:
                 launches.append(
                     self.launching.over_nodes(
@@ -119,10 +131,7 @@ class Multigrid:
                         grid=self.grids[level], correction=self._values, values=arrays[level][1],
                     )
                 )  # fmt: skip
-            launches += [
-                self.smooth(level, colour, arrays[level][0], arrays[level][1])
-                for _ in range(SMOOTHINGS) for colour in (1, 0)
-            ]  # fmt: skip
+            launches += relax[level][::-1] * SMOOTHINGS
         return launches
 
     def smooth(self, level: int, colour: int, right: Buffer, values: Buffer, share: float = 1.0) -> Launch:
@@ -153,15 +162,17 @@ class Multigrid:
             direction=direction, product=product,
         )  # fmt: skip
 
-    def _down(self, level: int, right: Buffer, values: Buffer, residual: Buffer, last: bool) -> list[Launch]:
+    def _down(
+        self, level: int, right: Buffer, values: Buffer, residual: Buffer, relax: list[Launch], last: bool
+    ) -> list[Launch]:
+        """Launches on the way to coarser grids. relax : the red nodes, the black ones"""
         launches = [
             self.launching.over_nodes(
                 "pb/smooth.cl", "begin_smoothing", self.grids[level], self._macros(level), grid=self.grids[level],
                 **self._problem(level), right=right, values=values,
             )
         ]  # fmt: skip
-        colours = [0, 1] * SMOOTHINGS
-        launches += [self.smooth(level, colour, right, values) for colour in colours[1:]]
+        launches += (relax * SMOOTHINGS)[1:]
         return launches if last else [*launches, self.find_residual(level, 0, right, values, residual)]
 
     def _solve_coarse(self, first: int) -> Launch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,18 +13,19 @@ from numpy.typing import ArrayLike
 
 from .. import arguments
 from ..atoms import Atoms, Floats
-from ..errors import DeviceError, InputError
+from ..errors import DeviceError, InputError, PeleError
 from ..grid import Grid, Map
 from ..pb_model import SMALL, SURFACES, PBMaps, PBModel, PBProblem, PBSolute, grid_around
 from ..variant import Progress
 from .charges import NodeWeights
+from .equation import StoppedError
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching
 from .levels import Geometry, Solution, SolverChoice, can_be_rows, solve_grids, solve_together
 from .probes import probe_points
 from .reaction import require_room
 from .result import PBErrors, PBResult
-from .rows import rows_at_once
+from .rows import most_rows, rows_at_once
 from .solvers import SOLVERS
 
 if TYPE_CHECKING:
@@ -158,11 +160,12 @@ class PoissonBoltzmann:
         problem = self._problem(moved)
         own = [replace(problem, solute=replace(problem.solute, charges=of_state)) for of_state in states]
         geometry, results = self._geometry(is_kept=True), list[PBResult]()
-        for solved, seconds in self._in_rows(own, [geometry] * len(own), None):
-            atoms = replace(self.atoms, positions=moved, charges=states[len(results)])
-            results.append(self._without_map(atoms, solved, seconds))
-            if progress is not None:
-                progress(len(results) / len(states))
+        with naming("state", len(states)):
+            for solved, seconds in self._in_rows(own, geometry):
+                atoms = replace(self.atoms, positions=moved, charges=states[len(results)])
+                results.append(self._without_map(atoms, solved, seconds))
+                if progress is not None:
+                    progress(len(results) / len(states))
         return results
 
     def solve_frames(
@@ -178,7 +181,8 @@ class PoissonBoltzmann:
         rows : how many at most in one set of launches; by default 1 on CPUs, else what fits the device's memory
         progress : called with the share done, 0 to 1
 
-        Returns m results of PBResult. Raises InputError for a conformation, which it names, that does not fit its grid.
+        Returns m results of PBResult. Raises InputError for a conformation that does not fit its grid, and PeleError
+        for one whose solver stops early; both name it.
         """
         arguments.callback("progress", progress)
         if rows is not None:
@@ -196,13 +200,12 @@ class PoissonBoltzmann:
                 problems.append(self._problem(frame, None if grids is None else (grids[number],)))
             except InputError as error:
                 raise InputError(f"conformation {number + 1} of {len(frames)}: {error}") from None
-        geometries = [self._geometry() for _ in problems]
-        for solved, seconds in self._in_rows(problems, geometries, rows):
-            atoms = replace(self.atoms, positions=frames[len(results)])
-            geometries[len(results)] = self._geometry()  # its memory goes
-            results.append(self._without_map(atoms, solved, seconds))
-            if progress is not None:
-                progress(len(results) / len(frames))
+        with naming("conformation", len(frames)):
+            for solved, seconds in self._in_rows(problems, rows=rows):
+                atoms = replace(self.atoms, positions=frames[len(results)])
+                results.append(self._without_map(atoms, solved, seconds))
+                if progress is not None:
+                    progress(len(results) / len(frames))
         return results
 
     def maps(self, positions: ArrayLike | None = None) -> dict[str, Map]:
@@ -239,26 +242,46 @@ class PoissonBoltzmann:
         return SolverChoice(self.reaction, self.solver, self.tolerance, self.max_iterations)
 
     def _in_rows(
-        self, problems: Sequence[PBProblem], geometries: Sequence[Geometry], rows: int | None
+        self, problems: Sequence[PBProblem], geometry: Geometry | None = None, rows: int | None = None
     ) -> Iterator[tuple[Solution, dict[str, float]]]:
         """Solve problems, as many as are alike and fit the device in one set of launches; seconds are shared out.
 
+        geometry : of all, if they differ in charges alone; by default each has its own, which goes with its solution
         rows : how many at most; by default as rows_at_once tells
+
+        Raises StoppedError with the number of the problem.
         """
-        done = 0
-        while done < len(problems):
-            nodes = max(len(grid) for grid in problems[done].grids)
-            most, count = rows or rows_at_once(self.device, nodes), 1
+        for own in self._batches(problems, rows):
+            begun, seconds = time.perf_counter(), dict[str, float]()
+            if geometry is None:
+                launching = self._geometry().launching
+                launching.keeps = not launching.is_cpu
+                geometries = [Geometry(launching) for _ in problems[own]]
+                del launching
+            else:
+                geometries = [geometry] * len(problems[own])
+            try:
+                found = solve_together(geometries, problems[own], self._choice, seconds, False)
+            except StoppedError as error:
+                error.row += own.start
+                raise
+            del geometries  # and so their memory, before the next ones
+            seconds["total"] = time.perf_counter() - begun
+            for each in found:
+                yield each, {name: value / len(found) for name, value in seconds.items()}
+
+    def _batches(self, problems: Sequence[PBProblem], rows: int | None) -> list[slice]:
+        """Cut problems into as many as are solved at once. rows : how many at most"""
+        found: list[slice] = []
+        while (done := found[-1].stop if found else 0) < len(problems):
+            largest = max(problems[done].grids, key=len)
+            most, count = min(rows or rows_at_once(self.device, len(largest)), most_rows(largest)), 1
             while count < min(most, len(problems) - done) and can_be_rows(
                 [problems[done], problems[done + count]], self._choice, self.device
             ):
                 count += 1
-            begun, seconds, own = time.perf_counter(), dict[str, float](), slice(done, done + count)
-            found = solve_together(geometries[own], problems[own], self._choice, seconds, False)
-            seconds["total"] = time.perf_counter() - begun
-            for solved in found:
-                yield solved, {name: value / count for name, value in seconds.items()}
-            done += count
+            found.append(slice(done, done + count))
+        return found
 
     def _without_map(self, atoms: Atoms, solved: Solution, seconds: dict[str, float]) -> PBResult:
         """Make a result without a map, and without an error of the grid."""
@@ -290,8 +313,8 @@ class PoissonBoltzmann:
         problem = PBProblem(replace(self.solute, positions=positions), self.model, grids, self.given)
         if self.reaction:
             require_room(problem)
-        elif problem.atoms_off(grids[0]) == len(positions):
-            raise InputError("no atom lies inside the outermost grid; give a grid around the molecule")
+        else:
+            problem.require_atoms_on_grid()
         return problem
 
     def _solved(
@@ -331,6 +354,15 @@ class PoissonBoltzmann:
             spread = float(np.std(energies, ddof=1)) / shifts**0.5 if shifts > 1 else None
             errors = replace(errors, shifted=float(np.mean(energies)), shifts=spread)
         return errors
+
+
+@contextmanager
+def naming(what: str, count: int) -> Iterator[None]:
+    """Name the one of `count` whose solver stopped."""
+    try:
+        yield
+    except StoppedError as error:
+        raise PeleError(f"{what} {error.row + 1} of {count}: {error}") from None
 
 
 def safety_of(surface: str, grid: Grid) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,16 @@ from ..atoms import Floats
 from ..pb_model import SMALL, PBModel, PBSolute
 from .cells import Cells
 from .launching import Launching
+from .scan import add_up
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
+GROUP = 64  # work-items of a group
 POINTS = {True: 256, False: 16}  # of a sphere that a work-item does, on CPUs and else: cl/pb/probes.cl
 
 
+@lru_cache(maxsize=8)
 def sphere_of_points(wanted: float) -> Floats:
     """Points of a unit sphere in rings, (m, 3); m is near `wanted`."""
     n_rings = math.floor(math.sqrt(math.pi * wanted / 4) + 0.5)
@@ -36,17 +40,16 @@ def sphere_of_points(wanted: float) -> Floats:
 class Probes:
     """Probes on a device that touch an atom and overlap none, in the order of the atoms.
 
-    count : of all; radius : A; positions, radii : (n, 3) and (n,) A of the atoms, radii with the probe's
-    centres : (count) vectors of centre and radius, A; starts : (n + 1) of each atom's among them
+    count : of all; radius : A
+    centres : (count) vectors of centre and radius, A
+    cells : of all atoms, with the probe's radius; None if there are no probes
     """
 
     launching: Launching
     count: int
     radius: float
-    positions: Floats
-    radii: Floats
     centres: Buffer
-    starts: Buffer
+    cells: Cells | None = None
 
     def on_host(self) -> Floats:
         """Read the centres, (count, 3) A."""
@@ -58,27 +61,25 @@ class Probes:
 def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Probes:
     """Find the probes that touch an atom and overlap none."""
     queue, count = launching.queue, len(solute.radii)
-    radii = solute.radii + model.probe
     if model.probe < SMALL or model.has_splines or model.is_uniform:
-        nothing = launching.vectors(np.zeros((1, 4)))
-        return Probes(launching, 0, model.probe, solute.positions, radii, nothing, queue.zeros(count + 1, np.int32))
+        return Probes(launching, 0, model.probe, launching.vectors(np.zeros((1, 4))))
     reach = solute.radii.max() + max(model.probe, model.ion_radius) + 0.5
-    sphere = sphere_of_points(math.ceil(4 * math.pi * reach**2 * model.density))
-    cells, points = Cells.of(launching, solute.positions, radii), launching.vectors(sphere)
-    exposed = queue.empty(count * len(sphere), np.uint8)
-    group = 1 if launching.is_cpu else 16
-    launching.prepare(
-        "pb/probes.cl", "find_exposed", (-(-len(sphere) // POINTS[launching.is_cpu]), count), (group, 1), {},
-        n_points=len(sphere), **cells.arguments, sphere=points, exposed=exposed,
-    )()  # fmt: skip
-    common: dict[str, Any] = {"n_atoms": count, "n_points": len(sphere), "exposed": exposed}
-    counts, has_points = queue.empty(count, np.int32), queue.upload(solute.radii >= SMALL, np.uint8)
-    launching.over_list("pb/probes.cl", "count_exposed", count, {}, **common, has_points=has_points, counts=counts)()
-    ends = np.cumsum(queue.download(counts, count, np.int32), dtype=np.int64)
-    starts = queue.upload(np.concatenate([[0], ends]), np.int32)
-    centres = queue.empty(4 * max(1, int(ends[-1])), launching.wide)
-    launching.over_list(
-        "pb/probes.cl", "list_exposed", count, {}, **common, atoms=cells.spheres, sphere=points, starts=starts,
-        probe=model.probe, probes=centres,
-    )()  # fmt: skip
-    return Probes(launching, int(ends[-1]), model.probe, solute.positions, radii, centres, starts)
+    wanted = math.ceil(4 * math.pi * reach**2 * model.density)
+    sphere = sphere_of_points(wanted)
+    points, chunks = len(sphere), -(-len(sphere) // POINTS[launching.is_cpu])
+    cells = Cells.of(launching, solute.positions, solute.radii + model.probe)
+    exposed, counts = queue.empty(count * points, np.uint8), queue.empty(count * chunks, np.int32)
+    common: dict[str, Any] = {
+        "n_points": points, "n_chunks": chunks, **cells.arguments, "exposed": exposed,
+        "sphere": launching.shared(("sphere", wanted), lambda: launching.vectors(sphere)),
+    }  # fmt: skip
+
+    def over(kernel: str, **values: Any) -> None:
+        group = 1 if launching.is_cpu else GROUP
+        launching.prepare("pb/probes.cl", kernel, (chunks, count), (group, 1), {}, **common, **values)()
+
+    over("find_exposed", has_points=queue.upload(solute.radii >= SMALL, np.uint8), counts=counts)
+    starts, found = add_up(launching, counts, count * chunks)
+    centres = queue.empty(4 * max(1, found), launching.wide)
+    over("list_exposed", starts=starts, probe=model.probe, probes=centres)
+    return Probes(launching, found, model.probe, centres, cells)

@@ -5,18 +5,17 @@ docs/theory/poisson-boltzmann.md, section 4, has the equation that is left.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..atoms import Floats
 from ..errors import InputError
 from ..grid import Grid
 from ..pb_model import PBProblem
-from .border import of_spheres
+from .border import add_spheres
 from .charges import NodeWeights, reach_of
-from .launching import Launching, add_at
+from .launching import Launching, NodeValues
+from .scan import add_up
 from .surface import Coefficients
 
 if TYPE_CHECKING:
@@ -41,78 +40,80 @@ def require_room(problem: PBProblem) -> None:
 class SingularPart:
     """Region around the atoms where the solution is the reaction potential alone, and the charges this leaves.
 
-    nodes, charges : (m, 3) i, j, k and (m,) of the equation that is left, times the model's charge factor
+    charges : of the equation that is left, times the model's charge factor
     """
 
     def __init__(
         self, launching: Launching, problem: PBProblem, grid: Grid, coefficients: Coefficients, around: NodeWeights
     ) -> None:
-        solute, model, queue = problem.solute, problem.model, launching.queue
-        colours = coefficients.colours
-        self._launching, self._colours = launching, colours
+        model, queue = problem.model, launching.queue
+        self._launching, self._colours = launching, coefficients.colours
         self._coefficients, self._macros = coefficients, coefficients.macros
         self._edges = coefficients.wide_arguments | {"solutes": queue.upload(coefficients.solutes, launching.wide)}
-        self.region = queue.zeros(colours.size, np.uint8)
-        launching.over_nodes(
-            "pb/atoms.cl", "find_region", colours, self._macros, grid=colours, **self._edges,
-            accesses=coefficients.accesses, region=self.region,
-        )()  # fmt: skip
-        self._include(around)
         self._factor = model.charge_factor / (4 * np.pi * model.solute_dielectric)
-        self._solute, self._grid = solute, grid
-        self.nodes = self._jumps()
+        self._solute, self._grid = problem.solute, grid
+        self.region = queue.zeros(self._colours.size, np.uint8)
+        self._over_nodes("find_region", accesses=coefficients.accesses, region=self.region)
+        self._include(around)
         self.charges = self._charges()
 
     def add_to(self, equation: Equation) -> None:
         """Add the singular potential to the solution, so that it is the whole potential."""
-        values = self._launching.queue.download(self.region, self._colours.size, np.uint8)
-        z, y, x = np.nonzero(self._colours.merge(values))
-        self._add_singular(np.stack([x, y, z], axis=1), equation.potential)
+        self._add_singular(*self._marked(self.region), equation.potential)
 
-    def _add_singular(self, nodes: NDArray[np.integer], array: Buffer) -> None:
+    def _over_nodes(self, kernel: str, **values: Any) -> None:
+        self._launching.over_nodes(
+            "pb/atoms.cl", kernel, self._colours, self._macros, grid=self._colours, **self._edges, **values
+        )()
+
+    def _over_list(self, kernel: str, count: int, **values: Any) -> None:
+        self._launching.over_list("pb/atoms.cl", kernel, count, self._macros, **values)()
+
+    def _add_singular(self, count: int, nodes: Buffer, array: Buffer) -> None:
         """Add the singular potential at nodes to an array."""
-        if len(nodes):
-            points = self._grid.origin + nodes * self._grid.spacing
-            values = of_spheres(self._launching, points, self._solute, self._factor, precise=False)
-            add_at(self._launching, self._colours, self._macros, nodes, values, array)
+        add_spheres(
+            self._launching, self._solute, self._grid, self._colours, count, nodes, self._factor, array, precise=False
+        )
 
     def _include(self, around: NodeWeights) -> None:
         """Let the region have the nodes that charges are spread on, whatever their edges, and keep ions from them.
 
         Else ions there would meet the reaction alone.
         """
-        queue, colours, accesses = self._launching.queue, self._colours, self._coefficients.accesses
-        inner = ((around.nodes > 0) & (around.nodes < np.array(colours.shape) - 1)).all(axis=-1)
-        places = colours.index(around.nodes[inner & (around.weights != 0)])
-        values = queue.download(self.region, colours.size, np.uint8)
-        values[places] = 1
-        queue.write(self.region, values)
-        if self._coefficients.has_salt:
-            reached = queue.download(accesses, colours.size, accesses.dtype)
-            if reached[places].any():
-                reached[places] = 0
-                queue.write(accesses, reached)
+        colours, chosen = self._colours, around.weights != 0
+        last = np.array(colours.shape) - 1
+        if around.nodes.size and (around.nodes.min() < 1 or (around.nodes.max(axis=(0, 1)) >= last).any()):
+            chosen &= ((around.nodes > 0) & (around.nodes < last)).all(axis=-1)
+        places = colours.index(around.nodes)[chosen]
+        self._over_list(
+            "include_nodes", len(places), n_places=len(places), places=self._launching.queue.upload(places, np.uint32),
+            region=self.region, accesses=self._coefficients.accesses,
+        )  # fmt: skip
 
-    def _jumps(self) -> NDArray[np.integer]:
+    def _marked(self, marks: Buffer) -> tuple[int, Buffer]:
+        """Nodes that are marked: how many, and (count, 3) i, j, k."""
         queue, colours = self._launching.queue, self._colours
-        jumps: Buffer = queue.zeros(colours.size, np.uint8)
-        self._launching.over_nodes(
-            "pb/atoms.cl", "find_jumps", colours, self._macros, grid=colours, **self._edges, region=self.region,
-            jumps=jumps,
-        )()  # fmt: skip
-        z, y, x = np.nonzero(colours.merge(queue.download(jumps, colours.size, np.uint8)))
-        return np.stack([x, y, z], axis=1)
+        rows = colours.shape[1] * colours.shape[2]
+        counts = queue.empty(rows, np.int32)
+        self._over_list("count_marked", rows, grid=colours, marks=marks, counts=counts)
+        starts, count = add_up(self._launching, counts, rows)
+        nodes = queue.empty(3 * count, np.int32)
+        self._over_list("list_marked", rows, grid=colours, marks=marks, starts=starts, nodes=nodes)
+        return count, nodes
 
-    def _charges(self) -> Floats:
-        launching, count = self._launching, len(self.nodes)
+    def _charges(self) -> NodeValues:
+        """Charges of the nodes whose equation has a part of the singular potential."""
+        launching, size = self._launching, self._colours.size
         queue = launching.queue
-        if not count:
-            return np.zeros(0)
-        singular = queue.zeros(self._colours.size, launching.wide)
-        self._add_singular(self.nodes, singular)
+        jumps = queue.zeros(size, np.uint8)
+        self._over_nodes("find_jumps", region=self.region, jumps=jumps)
+        count, nodes = self._marked(jumps)
         right = queue.empty(count, launching.wide)
-        launching.over_list(
-            "pb/atoms.cl", "singular_charges", count, self._macros, grid=self._colours, **self._edges,
-            region=self.region, n_nodes=count, nodes=queue.upload(self.nodes, np.int32), singular=singular, right=right,
-        )()  # fmt: skip
-        return queue.download(right, count, launching.wide).astype(np.float64)
+        if count:
+            singular = queue.zeros(size, launching.wide)
+            self._add_singular(count, nodes, singular)
+            self._over_list(
+                "singular_charges", count, grid=self._colours, **self._edges, region=self.region, n_nodes=count,
+                nodes=nodes, singular=singular, right=right,
+            )  # fmt: skip
+        return NodeValues(count, nodes, right)

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Floats
+from ..grid import Grid
+from .colours import Colours
 from .equation import ENOUGH, MOST_CORRECTIONS, REDUCTION, Convergence, Equation, stopped
-from .launching import Launching
+from .launching import Launch, Launching
 from .multigrid import Multigrid
 from .solvers import MultigridGradients
 from .surface import Coefficients
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
 SOLVER = "mgcg"  # that does rows
+MOST_NUMBERS = 2**31 - 1  # of an array of all rows: kernels count them in 32 bits
 MOST_NODES = 1 << 26  # of the rows together: larger launches gain nothing
 BYTES = 160  # that a node of a row needs at most, together with its equation
 MEMORY_SHARE = 2  # part of a device's memory that rows take at most
@@ -33,6 +36,11 @@ def rows_at_once(device: Device, n_nodes: int) -> int:
     if device.kind == "CPU":
         return 1
     return max(1, min(MOST_NODES // n_nodes, device.memory // MEMORY_SHARE // (BYTES * n_nodes)))
+
+
+def most_rows(grid: Grid) -> int:
+    """Count the problems on a grid whose arrays can be numbered together."""
+    return max(1, MOST_NUMBERS // Colours(grid.shape).size)
 
 
 class Rows:
@@ -75,7 +83,7 @@ class Rows:
                 each.linearise(True)()
         return Multigrid(self.launching, self.coefficients, self._joined([each.salt for each in self.equations]))
 
-    def find_residual(self, residual: Buffer) -> list[Callable[[], None]]:
+    def find_residual(self, residual: Buffer) -> list[Launch]:
         """Launches that find what the equations lack."""
         first = self.equations[0]
         common = {
@@ -131,7 +139,7 @@ def solve_rows(
         for number in going:
             each = done[number]
             if each.corrections == MOST_CORRECTIONS or each.iterations >= most_iterations:
-                raise stopped(SOLVER, each, float(left[number] / first[number]), tolerance)
+                raise stopped(SOLVER, each, float(left[number] / first[number]), tolerance, number)
         goals = np.where(is_going, np.maximum(REDUCTION * left, ENOUGH * tolerance * first), np.inf)
         taken = solver.solve_rows(goals, most_iterations - max(done[number].iterations for number in going))
         found = norms()

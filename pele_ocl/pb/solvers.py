@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from .launching import Launching
+from .launching import Launching, joined
 from .multigrid import Multigrid
 from .vectors import Vectors
 
@@ -88,7 +88,7 @@ class Correcting(Solver):
         ]  # fmt: skip
 
     @abstractmethod
-    def correct(self, residual: Buffer, correction: Buffer, scratch: Buffer) -> list[Callable[[], None]]:
+    def correct(self, residual: Buffer, correction: Buffer, scratch: Buffer) -> Sequence[Callable[[], None]]:
         """Launches that make the correction."""
 
 
@@ -97,14 +97,14 @@ class Jacobi(Correcting):
 
     looks = 50
 
-    def correct(self, residual: Buffer, correction: Buffer, scratch: Buffer) -> list[Callable[[], None]]:
+    def correct(self, residual: Buffer, correction: Buffer, scratch: Buffer) -> Sequence[Callable[[], None]]:
         return diagonal(self, residual, correction, JACOBI_SHARE)
 
 
 class MultigridCycles(Correcting):
     """V-cycles alone."""
 
-    def correct(self, residual: Buffer, correction: Buffer, scratch: Buffer) -> list[Callable[[], None]]:
+    def correct(self, residual: Buffer, correction: Buffer, scratch: Buffer) -> Sequence[Callable[[], None]]:
         return self.multigrid.cycle(residual, correction, scratch)
 
 
@@ -149,15 +149,15 @@ class ConjugateGradients(Solver):
         preconditioned, direction = self.further
         product, vectors = preconditioned, self.vectors
         precondition = self.precondition(self.residual, preconditioned)
-        self.begin = [*precondition, *vectors.start(self.residual, preconditioned, direction)]
-        self.iteration = [
+        self.begin = joined([*precondition, *vectors.start(self.residual, preconditioned, direction)])
+        self.iteration = joined([
             self.multigrid.apply(direction, product),
             *vectors.step(direction, product),
             *vectors.advance(direction, product, self.solution, self.residual),
-        ]
-        self.next = [*precondition, *vectors.turn(self.residual, preconditioned, direction)]
+        ])  # fmt: skip
+        self.next = joined([*precondition, *vectors.turn(self.residual, preconditioned, direction)])
 
-    def precondition(self, residual: Buffer, values: Buffer) -> list[Callable[[], None]]:
+    def precondition(self, residual: Buffer, values: Buffer) -> Sequence[Callable[[], None]]:
         """Launches that make a direction of the residual."""
         return diagonal(self, residual, values, 1.0)
 
@@ -195,13 +195,13 @@ class MultigridGradients(ConjugateGradients):
 
     looks = 1
 
-    def precondition(self, residual: Buffer, values: Buffer) -> list[Callable[[], None]]:
+    def precondition(self, residual: Buffer, values: Buffer) -> Sequence[Callable[[], None]]:
         finest, rows = self.multigrid.grids[0], self.vectors.launching.rows
         reds = self.queue.zeros((rows - 1) * finest.size + finest.half)
         return self.multigrid.cycle(residual, values, reds)
 
 
-def diagonal(solver: Solver, residual: Buffer, values: Buffer, share: float) -> list[Callable[[], None]]:
+def diagonal(solver: Solver, residual: Buffer, values: Buffer, share: float) -> Sequence[Callable[[], None]]:
     """Launches that set values to a share of the residual over the operator's diagonal."""
     relax = [solver.multigrid.relax_by_residual(colour, share, residual, values) for colour in (0, 1)]
     return [lambda: solver.queue.clear(values), *relax]

@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..grid import Grid
 from .cells import Cells
 from .launching import BLOCK, Launching
+from .scan import add_up
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
@@ -31,15 +32,17 @@ class SpheresOfBlocks:
 
     @classmethod
     def of(
-        cls, launching: Launching, grid: Grid, centres: Floats, radii: Floats, reach: float = 0.0
-    ) -> SpheresOfBlocks:
+        cls, launching: Launching, grid: Grid, centres: Floats, radii: Floats, reach: float = 0.0,
+        cells: Cells | None = None,
+    ) -> SpheresOfBlocks:  # fmt: skip
         """Spheres that touch a block of nodes or an edge that leads from it, by cells.
 
         centres : (n, 3) A; radii : (n,) A; reach : A, how much farther a sphere counts
+        cells : of these spheres, if they are there already
         """
         if not len(centres):
             return cls.none(launching, grid)
-        cells, blocks = Cells.of(launching, centres, radii), _blocks(launching, grid)
+        cells, blocks = cells or Cells.of(launching, centres, radii), _blocks(launching, grid)
         common = {**blocks, "reach": reach + _slack(launching), **cells.arguments}
         return cls(*_listed(launching, "spheres", blocks["n_blocks"], blocks["n_blocks"], common), cells.spheres)
 
@@ -78,7 +81,7 @@ def _blocks(launching: Launching, grid: Grid) -> dict[str, Any]:
     blocks = [-(-n // BLOCK) for n in grid.shape]
     return {
         "n_blocks": int(np.prod(blocks)), "blocks": launching.queue.int4(*blocks),
-        "origin": launching.vectors(grid.origin[None]), "spacing": launching.vectors(grid.spacing[None]),
+        "origin": launching.vector(grid.origin), "spacing": launching.vector(grid.spacing),
     }  # fmt: skip
 
 
@@ -95,10 +98,9 @@ def _listed(
         return launching.over_list("pb/near.cl", f"{kernel}_{what}", n_items, {}, **common, **values)
 
     over("count", counts=counts)()
-    ends = np.cumsum(queue.download(counts, n_blocks, np.int32), dtype=np.int64)
-    if ends[-1] > MOST_LISTED:
+    starts, length = add_up(launching, counts, n_blocks)
+    if length > MOST_LISTED:
         raise InputError(f"{what} near nodes are too many; choose a larger spacing or a smaller density of the surface")
-    starts = queue.upload(np.concatenate([[0], ends]), np.int32)
-    listed = queue.empty(max(1, int(ends[-1])), np.int32)
+    listed = queue.empty(max(1, length), np.int32)
     over("list", list_starts=starts, listed=listed, **({"counts": counts} if what == "probes" else {}))()
     return starts, listed

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_CODES = 256  # in the table of an axis: cl/pb/operator.clh
 PIECES = 64  # of an edge: cl/pb/spheres.clh
+_SOLVENTS = {"cuts": PIECES, "middles": 1, "smoothed": 99}  # codes of edges in the solvent
 
 
 @dataclass(eq=False)
@@ -32,6 +33,7 @@ class Coefficients:
     edges : three arrays of codes or wide numbers; narrow : of codes or reals
     accesses : of ions; a byte, or a wide number
     solutes : (3,) coefficients of edges in the molecule
+    solvent_code : of edges in the solvent
     """
 
     launching: Launching
@@ -43,6 +45,7 @@ class Coefficients:
     accesses: Buffer
     solutes: Floats
     has_salt: bool
+    solvent_code: int = 0
     wide_table: Buffer = field(init=False)
     narrow_table: Buffer = field(init=False)
 
@@ -110,7 +113,7 @@ def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, prob
     model, queue, colours = problem.model, launching.queue, Colours(grid.shape)
     factors = float(np.prod(grid.spacing)) / grid.spacing**2
     is_coded = not model.has_splines or model.is_uniform
-    accesses = _accesses(launching, problem, grid, colours) if model.has_salt else queue.zeros(1, launching.wide)
+    accesses = _accesses(launching, problem, grid) if model.has_salt else queue.zeros(1, launching.wide)
     table = codes_table(model) * factors[:, None]
     if not is_coded:
         edges = _spline_edges(launching, problem, grid, colours, factors)
@@ -127,7 +130,8 @@ def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, prob
         launching.over_nodes("pb/surface.cl", "count_middles", colours, {}, **counted)()
         launching.over_all_nodes("pb/surface.cl", "count_border_middles", colours, {}, **counted)()
     solutes = codes_table(model)[0] * factors
-    return Coefficients(launching, colours, True, table, codes, codes, accesses, solutes, model.has_salt)
+    solvent = 0 if model.is_uniform else _SOLVENTS[model.way]
+    return Coefficients(launching, colours, True, table, codes, codes, accesses, solutes, model.has_salt, solvent)
 
 
 def _by_axis(name: str, buffers: tuple[Buffer, ...]) -> dict[str, Any]:
@@ -152,13 +156,16 @@ def _find_codes(
     solute, model = problem.solute, problem.model
     cuts = model.way == "cuts"
     taken = solute.radii > SMALL if cuts else _is_strictly_inside(problem, grid)
-    atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], solute.radii[taken] + model.probe)
+    atoms = SpheresOfBlocks.of(
+        launching, grid, solute.positions[taken], solute.radii[taken] + model.probe,
+        cells=probes.cells if taken.all() else None,
+    )  # fmt: skip
     covering = SpheresOfBlocks.of_probes(launching, grid, probes, atoms)
     over = launching.over_whole_blocks if launching.is_cpu and not cuts else launching.over_blocks
     over(
         "pb/surface.cl", "cut_edges" if cuts else "mark_middles", colours, {}, grid=colours,
-        origins=launching.vectors(grid.origin[None] if cuts else _origins(grid)),
-        spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
+        origins=launching.vector(grid.origin) if cuts else launching.vectors(_origins(grid)),
+        spacing=launching.vector(grid.spacing), **atoms.arguments("atom"),
         **covering.arguments("probe"), **_by_axis("codes", codes),
     )()  # fmt: skip
 
@@ -176,37 +183,54 @@ def _spline_edges(
     edges = tuple(queue.zeros(colours.size, launching.wide) for _ in range(3))
     constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
     launching.over_blocks(
-        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vectors(grid.origin[None]),
-        spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
+        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vector(grid.origin),
+        spacing=launching.vector(grid.spacing), **atoms.arguments("atom"),
         degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)),
         constants=queue.upload(constants, launching.wide), **_by_axis("edges", edges),
     )()  # fmt: skip
     return edges
 
 
-def _accesses(launching: Launching, problem: PBProblem, grid: Grid, colours: Colours) -> Buffer:
-    """Find the nodes that ions reach: one radius for all species, the largest."""
-    solute, model, queue = problem.solute, problem.model, launching.queue
-    reach = solute.radii + model.ion_radius
-    place = dict(origins=launching.vectors(grid.origin[None]), spacing=launching.vectors(grid.spacing[None]))
-    if model.has_splines:
-        taken = _is_strictly_inside(problem, grid)
-        atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken], model.window)
-        accesses = queue.zeros(colours.size, launching.wide)
-        launching.over_blocks(
-            "pb/surface.cl", "spline_access", colours, {}, grid=colours, **place, **atoms.arguments("atom"),
-            degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)), accesses=accesses,
-        )()  # fmt: skip
-        return accesses
-    near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
-    taken = (solute.radii > SMALL) & near.all(axis=1)
-    atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken])
-    accesses = queue.zeros(colours.size, np.uint8)
+def access_by_spheres(launching: Launching, grid: Grid, spheres: SpheresOfBlocks) -> Buffer:
+    """Mark the nodes outside of all spheres: bytes, 1 or 0."""
+    colours = Colours(grid.shape)
+    accesses = launching.queue.zeros(colours.size, np.uint8)
     launching.over_blocks(
-        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **place, **atoms.arguments("atom"),
+        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **_place(launching, grid),
+        **spheres.arguments("atom"), accesses=accesses,
+    )()  # fmt: skip
+    return accesses
+
+
+def access_by_splines(launching: Launching, grid: Grid, spheres: SpheresOfBlocks, model: PBModel) -> Buffer:
+    """Multiply steps at the spheres' surfaces, from 0 within to 1 without: wide numbers at nodes."""
+    colours = Colours(grid.shape)
+    accesses = launching.queue.zeros(colours.size, launching.wide)
+    launching.over_blocks(
+        "pb/surface.cl", "spline_access", colours, {}, grid=colours, **_place(launching, grid),
+        **spheres.arguments("atom"), degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)),
         accesses=accesses,
     )()  # fmt: skip
     return accesses
+
+
+def _place(launching: Launching, grid: Grid) -> dict[str, Any]:
+    return dict(origins=launching.vector(grid.origin), spacing=launching.vector(grid.spacing))
+
+
+def _accesses(launching: Launching, problem: PBProblem, grid: Grid) -> Buffer:
+    """Find the nodes that ions reach: one radius for all species, the largest."""
+    solute, model = problem.solute, problem.model
+    reach = solute.radii + model.ion_radius
+    if model.has_splines:
+        taken = _is_strictly_inside(problem, grid)
+        atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken], model.window)
+        return access_by_splines(launching, grid, atoms, model)
+    near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
+    taken = (solute.radii > SMALL) & near.all(axis=1)
+    return access_by_spheres(
+        launching, grid, SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken])
+    )
 
 
 def _narrowed(launching: Launching, wide: Buffer, size: int) -> Buffer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .colours import LANES
-from .launching import Launching
+from .launching import Launch, Launching
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
 GROUPS = {"CPU": 64}  # that share an array; of other devices MOST_GROUPS
 MOST_GROUPS = 1024
-GROUP = 128
-
-Launch = Callable[[], None]
+GROUP = 256
 
 
 class Scalar(IntEnum):
@@ -30,7 +27,6 @@ class Scalar(IntEnum):
     ALPHA = 1
     BETA = 2
     SQUARE = 3
-    GOAL = 4
 
 
 class Sum(IntEnum):
@@ -59,6 +55,7 @@ class Vectors:
         self.n_groups = -(-size // self.chunk)
         self.sums = queue.zeros(self.n_groups * launching.rows, launching.wide)
         self.scalars = queue.zeros(len(Scalar) * launching.rows, launching.wide)
+        self._goals = queue.zeros(launching.rows, launching.wide)
 
     def norm(self) -> float:
         """Root of the sum of squares that was found last, once everything before is done."""
@@ -76,9 +73,7 @@ class Vectors:
 
     def take_goals(self, squares: NDArray[np.floating]) -> None:
         """Let rows take no step once their sum of squares is as small as `squares`, (rows,)."""
-        scalars = self._read()
-        scalars[:, Scalar.GOAL] = squares
-        self.launching.queue.write(self.scalars, scalars)
+        self.launching.queue.write(self._goals, squares)
 
     def _read(self) -> NDArray[np.floating]:
         """Read the scalars, (rows, len(Scalar))."""
@@ -134,5 +129,5 @@ class Vectors:
         shape, group = (self.group, self.launching.rows), (self.group, 1)
         return self.launching.prepare(
             "pb/vectors.cl", "conclude", shape, group, self.macros, n_sums=self.n_groups, what=what, sums=self.sums,
-            scalars=self.scalars,
+            goals=self._goals, scalars=self.scalars,
         )  # fmt: skip

@@ -6,6 +6,7 @@ python tests/benchmarks/pb.py fasciculin [SPACING ...]               fasciculin 
 python tests/benchmarks/pb.py errors                                 against closed forms, by spacing
 python tests/benchmarks/pb.py limits [STRUCTURE ...]                 told errors against limits of fine grids
 python tests/benchmarks/pb.py states [STRUCTURE]                     two charge states together and one by one
+python tests/benchmarks/pb.py frames [STRUCTURE] [--frames N]        a complex, its receptor and its ligand in N frames
 python tests/benchmarks/pb.py peer [STRUCTURE] [--points N]          `apbs`, if it is installed, on the same problem
 
 Each prints a Markdown table. --device D chooses the device. Seconds on CPUs are of all cores together, and of the
@@ -20,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,16 +33,20 @@ import numpy as np
 from harness.charts import new_figure, save
 
 import pele_ocl
-from pele_ocl import Atoms, PBIon, PBModel, PoissonBoltzmann
+from pele_ocl import Atoms, Binding, PBIon, PBModel, PBSolvent, PoissonBoltzmann, SolventModel
 from pele_ocl.bench.pb import grid_for, write_input
 from pele_ocl.bench.systems import SYSTEMS, load
+from pele_ocl.binding.poisson_boltzmann import PBEnergy
 from pele_ocl.inputfile import read_file
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.pb import SOLVERS, PBResult, centre_of, grid_at, levels
 from pele_ocl.pb.apbs import read_apbs
 from pele_ocl.pb.plan import safety_of
+from pele_ocl.pb.systems import solve_systems
 
 SALT = (PBIon(1, 0.15), PBIon(-1, 0.15))
+SALTY = SolventModel(surface="lcpo", ionic_strength=0.15)
+RESIDUES_OF_LIGAND, NOISE = 4, 0.05  # NOISE : A, of every coordinate
 RESIDUALS = tuple(10.0**-k for k in range(1, 7))
 COMMAND = [sys.executable, "-c", "from pele_ocl.cli import main; main()", "pb"]
 
@@ -232,6 +238,47 @@ def states(device: Device, name: str) -> None:
     row(Path(name).stem, f"{len(atoms):,}", points, f"{together:.2f}", f"{apart:.2f}")
 
 
+def frames(device: Device, name: str, count: int, most: int | None) -> None:
+    """Milliseconds a frame of MM/PBSA, three systems each: the last residues are the ligand; frames differ by noise."""
+    atoms = structure(name)
+    assert atoms.labels is not None
+    if most is not None:
+        starts = np.append(atoms.labels.residue_starts, len(atoms))
+        atoms = atoms[np.arange(starts[starts <= most][-1])]
+        assert atoms.labels is not None
+    first = atoms.labels.residue_starts[-RESIDUES_OF_LIGAND]
+    binding = Binding(atoms, np.arange(first, len(atoms)), model=SALTY, pb=PBSolvent(), device=device)
+    noise = np.random.default_rng(1).normal(0, NOISE, (count, len(atoms), 3))
+    moved = atoms.positions + noise
+    binding.evaluate_batch(moved[:2])  # builds the kernels
+    begun = seconds_of(device)
+    found = binding.evaluate_batch(moved)
+    all_seconds = seconds_of(device) - begun
+    whole = binding.plans["complex"]
+    assert isinstance(whole, PBEnergy)
+    grids = whole.grids(moved)
+    conformations = [
+        plan.conformation(of_system, grid)
+        for of_frame, grid in zip(moved, grids, strict=True)
+        for plan, of_system in zip(
+            binding.plans.values(), (of_frame, of_frame[:first], of_frame[first:]), strict=True
+        ) if isinstance(plan, PBEnergy)
+    ]  # fmt: skip
+    seconds, begun = Counter[str](), seconds_of(device)
+    for result in solve_systems(conformations):
+        seconds.update(result.seconds)
+    alone = seconds_of(device) - begun
+    points = " x ".join(map(str, grids[0].shape))
+    print(f"{len(atoms):,} atoms, {len(atoms) - first} of them the ligand, {points} points, {count} frames, {device}\n")
+    head("stage", "ms a frame")
+    for stage, spent in seconds.items():
+        if stage != "total":
+            row(f"of the equation: {stage}", f"{1e3 * spent / count:.2f}")
+    row("equation", f"{1e3 * alone / count:.2f}")
+    row("binding energies, all terms", f"{1e3 * all_seconds / count:.2f}")
+    row("mean of the reaction field's part, kcal/mol", f"{found.delta.pb.mean():.4f}")
+
+
 def peer(name: str, points: int, device: Device) -> None:
     """Seconds of `apbs` and of ours on one input file: the solver's own, and of the whole command."""
     if shutil.which("apbs") is None:
@@ -280,11 +327,15 @@ def _energy(printed: str) -> str:
 def main() -> None:
     """Print the table that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["ladder", "sizes", "fasciculin", "errors", "limits", "states", "peer"])
     parser.add_argument(
-        "what", nargs="*", help="points of sizes, spacings of fasciculin, structures of limits, states and peer"
+        "table", choices=["ladder", "sizes", "fasciculin", "errors", "limits", "states", "frames", "peer"]
+    )
+    parser.add_argument(
+        "what", nargs="*", help="points of sizes, spacings of fasciculin, structures of limits, states, frames and peer"
     )
     parser.add_argument("--points", type=int, help="along an edge of the grid; by default 65 of ladder, 161 of peer")
+    parser.add_argument("--frames", type=int, default=200)
+    parser.add_argument("--atoms", type=int, help="of frames: the first residues with so many at most")
     parser.add_argument("--picture", type=Path, help="of ladder: draw the residual against the seconds")
     parser.add_argument("--device")
     options = parser.parse_args()
@@ -301,6 +352,8 @@ def main() -> None:
         limits(device, options.what or ["hexapeptide"])
     elif options.table == "states":
         states(device, (options.what or ["ubiquitin"])[0])
+    elif options.table == "frames":
+        frames(device, (options.what or ["src3"])[0], options.frames, options.atoms)
     else:
         peer((options.what or ["src3"])[0], options.points or 161, device)
 

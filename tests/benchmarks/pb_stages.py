@@ -25,7 +25,7 @@ STAGED = (
     ("pele_ocl.opencl.building", "_build", "kernels loaded"),
     ("pele_ocl.pb.levels", "probe_points", "probes"),
     ("pele_ocl.pb.given_maps", "find_coefficients", "molecule on the grid"),
-    ("pele_ocl.pb.levels", "border_values", "border"),
+    ("pele_ocl.pb.levels", "add_border", "border"),
     ("pele_ocl.pb.levels.Level", "__init__", "charges, equation"),
     ("pele_ocl.pb.levels.Level", "prepare", "coarser grids"),
     ("pele_ocl.pb.levels.Level", "solve", "solver"),

@@ -1,0 +1,49 @@
+"""Frames of several molecules, each frame on one grid, solved in one set of launches: a complex and its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..atoms import Floats
+from ..grid import Grid
+from ..pb_model import PBProblem
+from ..variant import Progress
+from .plan import PoissonBoltzmann
+from .result import PBResult
+
+
+@dataclass(frozen=True, eq=False)
+class Conformation:
+    """Conformation of a molecule on a grid. plan : PoissonBoltzmann of the molecule; problem : of the conformation"""
+
+    plan: PoissonBoltzmann
+    problem: PBProblem
+
+    @classmethod
+    def of(cls, plan: PoissonBoltzmann, positions: Floats, grid: Grid) -> Conformation:
+        """Put positions, (n, 3) A, on a grid. Raises InputError if they do not fit it."""
+        return cls(plan, plan._problem(positions, (grid,)))
+
+
+def solve_systems(
+    conformations: Sequence[Conformation], *, rows: int | None = None, progress: Progress | None = None
+) -> list[PBResult]:
+    """Solve conformations of molecules, whose plans differ in their atoms alone; neighbours share launches.
+
+    rows : how many at most in one set of launches; by default 1 on CPUs, else what fits the device's memory
+    progress : called with the share done, 0 to 1
+
+    Returns a PBResult of each, as PoissonBoltzmann.solve_frames does. Raises StoppedError with the number of one whose
+    solver stops early.
+    """
+    if not conformations:
+        return []
+    problems, results = [each.problem for each in conformations], list[PBResult]()
+    for solved, seconds in conformations[0].plan._in_rows(problems, rows=rows):
+        own = conformations[len(results)]
+        atoms = own.plan.atoms.moved(own.problem.solute.positions)
+        results.append(own.plan._without_map(atoms, solved, seconds))
+        if progress is not None:
+            progress(len(results) / len(problems))
+    return results
