@@ -83,7 +83,7 @@ INLINE void move_cluster(
 }
 
 #if FUSED
-// Leave a group's sums, and by the last group of the row what follows from all of them, in the order of the groups.
+// Leave a group's sums. The last group of the row adds all up in their order, and keeps what follows.
 INLINE void leave_sums(
     int row, int n_groups, RowSums *own, local SumsMemory *memory, global fine *parts, global int *faults,
     global int *arrivals, int most_groups, KEPT_ARGUMENTS) {
