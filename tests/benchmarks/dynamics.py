@@ -9,7 +9,8 @@ python tests/benchmarks/dynamics.py dipeptide [--device D] [--platform CPU] [--n
     [--discard 100] [--openmm 1]
 
 All use Amber99SB with OBC2, all pairs, bonds to hydrogen held in `speed` and `dipeptide`. `speed` prints steps a second
-of one replica of OpenMM's and of all of ours, by the wall's clock and by the processor's, in turns, the best of each.
+of one replica of OpenMM's and of all of ours, by the wall's clock and by the processor's, in turns, the best of each,
+and the memory that rows take.
 On a machine that does other work, too, the processor's is the one to compare. `drift` prints the slopes of lines
 through the total energy of several runs, with the error of their mean, and the deviations from them; cases are
 structure:runs:picoseconds, and --figure draws them for light and for dark pages. OpenMM's CUDA platform computes in
@@ -140,7 +141,11 @@ def speed(options: argparse.Namespace) -> None:
 
         own, other = rate(ours.run) * int(count), rate(waited)
         own, other = np.maximum(own, rate(ours.run) * int(count)), np.maximum(other, rate(waited))
-        print(f"{name}, {len(atoms):,} atoms x {count}, on {ours.ensemble.device}, beside OpenMM's {options.platform}:")
+        taken = ours.ensemble._resident.bytes_on_device.size / 2**20
+        print(
+            f"{name}, {len(atoms):,} atoms x {count}, {taken:,.0f} MiB of rows, on {ours.ensemble.device}, beside "
+            f"OpenMM's {options.platform}:"
+        )
         for what, mine, its in zip(("second", "second of processor time"), own, other, strict=True):
             print(f"  {mine:,.0f} steps a {what} in all, OpenMM {its:,.0f}: {mine / its:.1f} times", flush=True)
 
