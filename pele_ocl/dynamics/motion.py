@@ -30,6 +30,7 @@ class Motion:
     """Rows of an ensemble that move: velocities and counters on the device, and the launches that change them.
 
     arrays : by name; the next step depends on the ones of STATE and on the positions alone
+    moves : launches that move rows and leave their sums
     """
 
     def __init__(

@@ -10,15 +10,17 @@ python tests/benchmarks/dynamics.py dipeptide [--device D] [--platform CPU] [--n
 
 All use Amber99SB with OBC2, all pairs, bonds to hydrogen held in `speed` and `dipeptide`. `speed` prints steps a second
 of one replica of OpenMM's and of all of ours, by the wall's clock and by the processor's, in turns, the best of each,
-and the memory that rows take.
-On a machine that does other work, too, the processor's is the one to compare. `drift` prints the slopes of lines
-through the total energy of several runs, with the error of their mean, and the deviations from them; cases are
-structure:runs:picoseconds, and --figure draws them for light and for dark pages. OpenMM's CUDA platform computes in
-mixed precision there, in single precision elsewhere. `temperature` prints the kinetic
-temperature of a peptide of 96 atoms, of all atoms and the one farthest off, with errors from replicas; velocities are
-those after friction and noise, half a kick before the positions'. `dipeptide` prints the shares of the basins of phi
-and psi, with errors from replicas, from ladders and from 20 blocks of OpenMM's; the first picoseconds of each replica
-do not count. There are as many ladders as replicas, and nanoseconds are at 300 K. 0 nanoseconds leave one of them out.
+and the memory that rows take. On a machine that does other work, too, the processor's is the one to compare.
+
+`drift` prints the slopes of lines through the total energy of several runs, with the error of their mean, and the
+deviations from them; cases are structure:runs:picoseconds, and --figure draws them for light and for dark pages.
+OpenMM's CUDA platform computes in mixed precision there, in single precision elsewhere. `temperature` prints the
+kinetic temperature of a peptide of 96 atoms, of all atoms and the one farthest off, with errors from replicas;
+velocities are those after friction and noise, half a kick before the positions'.
+
+`dipeptide` prints the shares of the basins of phi and psi, with errors from replicas, from ladders and from 20 blocks
+of OpenMM's; the first picoseconds of each replica do not count. There are as many ladders as replicas, and nanoseconds
+are at 300 K. 0 nanoseconds leave one of them out.
 """
 
 from __future__ import annotations
@@ -143,7 +145,7 @@ def speed(options: argparse.Namespace) -> None:
         own, other = np.maximum(own, rate(ours.run) * int(count)), np.maximum(other, rate(waited))
         taken = ours.ensemble._resident.bytes_on_device.size / 2**20
         print(
-            f"{name}, {len(atoms):,} atoms x {count}, {taken:,.0f} MiB of rows, on {ours.ensemble.device}, beside "
+            f"{name}, {len(atoms):,} atoms x {count}, {taken:,.1f} MiB of rows, on {ours.ensemble.device}, beside "
             f"OpenMM's {options.platform}:"
         )
         for what, mine, its in zip(("second", "second of processor time"), own, other, strict=True):
