@@ -38,7 +38,8 @@ INLINE fine temperature_of(
 INLINE void move_cluster(
     Vector *v, const Structure *own, const Cluster *cluster, const Step *step, fine dt, global fine *velocities) {
     Vector moves[MOST_MEMBERS];
-    for (int k = 0; k < cluster->count; ++k) {
+    #pragma unroll
+    EACH_MEMBER(k, 0, cluster) {
         const fine inverse_mass = cluster->inverse_masses[k];
         v[k] = vector_at(velocities, own->first_atom + cluster->atoms[k]);
         if (step->removes && inverse_mass > 0) v[k] = combined(1, v[k], -1, step->center);
@@ -49,7 +50,8 @@ INLINE void move_cluster(
     find_bonds(bonds, own, cluster);
     hold_velocities(v, bonds, cluster);
 #endif
-    for (int k = 0; k < cluster->count; ++k) {
+    #pragma unroll
+    EACH_MEMBER(k, 0, cluster) {
         moves[k] = combined((fine)0.5 * dt, v[k], 0, v[k]);
         if (step->noise > 0) {
             const fine thermal = step->noise * sqrt(step->kt * cluster->inverse_masses[k]);
@@ -60,17 +62,20 @@ INLINE void move_cluster(
     }
     // A cluster that cannot be moved stays, and its velocities say why: NaN for forces, infinity for bonds.
     fine sum = 0, sign = 0;
-    for (int k = 0; k < cluster->count; ++k) sum += fabs(moves[k].x) + fabs(moves[k].y) + fabs(moves[k].z);
+    #pragma unroll
+    EACH_MEMBER(k, 0, cluster) sum += fabs(moves[k].x) + fabs(moves[k].y) + fabs(moves[k].z);
     if (!isfinite(sum)) sign = NAN;
 #if MOST_MEMBERS > 1
     if (isfinite(sum)) {
         if (!hold_steps(moves, v, bonds, cluster, (fine)1 / dt)) sign = INFINITY;
-        for (int k = 1; k < cluster->count; ++k)
+        #pragma unroll
+        EACH_MEMBER(k, 1, cluster)
             bonds[k] = combined(1, bonds[k], 1, combined(1, moves[k], -1, moves[0]));
         hold_velocities(v, bonds, cluster);
     }
 #endif
-    for (int k = 0; k < cluster->count; ++k) {
+    #pragma unroll
+    EACH_MEMBER(k, 0, cluster) {
         const int atom = cluster->atoms[k];
         if (sign != 0) v[k] = (Vector){sign, sign, sign};
         put_vector(velocities, own->first_atom + atom, v[k]);
@@ -151,7 +156,8 @@ void advance(
     if (cluster.count) move_cluster(v, &own, &cluster, &step, dt, velocities);
 #if FUSED
     RowSums sums = NO_SUMS;
-    for (int k = 0; k < cluster.count; ++k) add_atom(&sums, cluster.atoms[k], cluster.inverse_masses[k], v[k], dt);
+    #pragma unroll
+    EACH_MEMBER(k, 0, &cluster) add_atom(&sums, cluster.atoms[k], cluster.inverse_masses[k], v[k], dt);
     leave_sums(own.number, n_groups, &sums, &memory, parts, faults, arrivals, most_groups, KEPT);
 #endif
 }
