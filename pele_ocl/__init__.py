@@ -86,6 +86,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .pb import PBModel as PBModel
     from .pb import PBResult as PBResult
     from .pb import PoissonBoltzmann as PoissonBoltzmann
+    from .pb import pb as pb
     from .potmap import Potmap as Potmap
     from .potmap import PotmapResult as PotmapResult
     from .potmap import potmap as potmap
@@ -151,7 +152,7 @@ _HOMES = {
     "view": ("draw_surface", "write_page"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
-_CALLED = ("energy", "minimize", "nonbond", "potmap", "relax", "solvent")  # packages that are functions, too
+_CALLED = ("energy", "minimize", "nonbond", "pb", "potmap", "relax", "solvent")  # packages that are functions, too
 
 __all__ = sorted([*_MODULES, *_CALLED])
 

@@ -151,6 +151,15 @@ def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
     return found
 
 
+def atoms_chosen(name: str, values: object) -> NDArray[Any]:
+    """Return indices of atoms or a mask, unchecked otherwise, or raise InputError."""
+    if isinstance(values, str):
+        raise InputError(
+            f"{name} are {described(values)}; indices or booleans are needed: pele_ocl.selection(atoms, {values!r})"
+        )
+    return array(name, values, "iub", "indices or booleans")
+
+
 def as_array(values: object) -> NDArray[Any]:
     """Return the values as an array, which shares their memory if they allow it: by NumPy's protocol, or by DLPack."""
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):

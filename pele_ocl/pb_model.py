@@ -24,7 +24,41 @@ CHARGE_CGS, BOLTZMANN_CGS, AVOGADRO_CGS = 4.803242384e-10, 1.380662e-16, 6.02204
 CHARGE_SI, BOLTZMANN_SI, PERMITTIVITY_SI, AVOGADRO_SI = 1.6021773e-19, 1.3806581e-23, 8.8541878e-12, 6.0221367e23
 KJ_PER_KCAL = 4.184
 
-SURFACES = ("edges", "mol", "smol", "spl2", "spl4")
+# Ways in which edges of the grid get coefficients, with the degrees of their splines: by the share of an edge that lies
+# in solvent; by where its middle lies; by middles averaged with their neighbours; by splines of the distance.
+WAYS = {"cuts": (0,), "middles": (0,), "smoothed": (0,), "splines": (3, 7)}
+
+
+@dataclass(frozen=True)
+class Surface:
+    """Border of solute and solvent on a grid; pele_ocl/pb/surface.py computes the ways.
+
+    way : key of WAYS
+    order : of the energy's error in the spacing
+    safety : factor of |E(h) - E(2h)| that covers the error of E(h): docs/theory/poisson-boltzmann.md, section 7
+    degree : of splines
+
+    Raises InputError for a way or a degree that no code computes.
+    """
+
+    way: str
+    order: int
+    safety: int
+    degree: int = 0
+
+    def __post_init__(self) -> None:
+        arguments.choice("the way of a surface", self.way, tuple(WAYS))
+        if self.degree not in WAYS[self.way]:
+            raise InputError(f"a surface by {self.way} of degree {self.degree} is computed by no code")
+
+
+SURFACES = {
+    "edges": Surface("cuts", order=2, safety=1),
+    "mol": Surface("middles", order=1, safety=3),
+    "smol": Surface("smoothed", order=1, safety=1),
+    "spl2": Surface("splines", order=1, safety=3, degree=3),
+    "spl4": Surface("splines", order=1, safety=3, degree=7),
+}
 SPREADINGS = ("spl0", "spl2", "spl4")
 BOUNDARIES = ("mdh", "sdh", "zero")
 EQUATIONS = ("linear", "nonlinear")
@@ -107,7 +141,7 @@ class PBModel:
         arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000,", least=0.1, most=1000)
         arguments.number("window", self.window, "a number of A, 0.01 to 10,", least=0.01, most=10)
         for name, choices in (
-            ("equation", EQUATIONS), ("surface", SURFACES), ("charges", SPREADINGS), ("boundary", BOUNDARIES),
+            ("equation", EQUATIONS), ("surface", tuple(SURFACES)), ("charges", SPREADINGS), ("boundary", BOUNDARIES),
         ):  # fmt: skip
             arguments.choice(name, getattr(self, name), choices)
         if len(self.ions) > MOST_IONS:
@@ -145,9 +179,14 @@ class PBModel:
         return abs(self.solute_dielectric - self.solvent_dielectric) >= 1e-12
 
     @property
+    def way(self) -> str:
+        """Way in which the surface gives edges their coefficients."""
+        return SURFACES[self.surface].way
+
+    @property
     def has_splines(self) -> bool:
         """True if the surface is a product of splines, without probes."""
-        return self.surface in ("spl2", "spl4")
+        return self.way == "splines"
 
     @property
     def ion_radius(self) -> float:

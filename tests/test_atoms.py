@@ -156,7 +156,7 @@ def test_some_of_the_atoms(which, indices):
         ([True, False], r"the atoms to take have shape \(2,\); \(3,\) booleans or \(k,\) indices"),
         (1, r"the atoms to take have shape \(\)"),
         ([0.5], "the atoms to take are not an array of indices or booleans: could not convert float64 values"),
-        ("CA", "the atoms to take are not an array of indices or booleans: could not convert 'CA'"),
+        ("CA", "the atoms to take are 'CA'; indices or booleans are needed: pele_ocl.selection"),
         (slice("CA"), "is no slice of atoms"),
     ],
 )

@@ -149,7 +149,7 @@ def test_energies_per_residue_add_up():
 
 def test_verbose_says_more():
     text = run("energy", HEXAPEPTIDE, "-v").stdout
-    for part in ("Solvent model: forcefield amber99sb, solute_dielectric 1,", "Kernel: cl/energy/pair_"):
+    for part in ("Solvent model: forcefield amber99sb, solute_dielectric 1,", "Kernel: cl/energy/"):
         assert part in text
 
 

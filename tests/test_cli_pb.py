@@ -99,7 +99,8 @@ def numbers_after(text: str, begin: str) -> list[float]:
 def test_a_structure_has_an_energy_and_its_error():
     lines = run("pb", HEXAPEPTIDE, *COARSE).stdout.splitlines()
     assert lines[0].startswith("hexapeptide.pdb: 96 atoms")
-    assert "surface edges, dielectrics 2 and 78.54, no salt, linear equation" in lines[1]
+    assert lines[1] == "Force field   amber99sb"
+    assert "surface edges, radii openmm-obc, dielectrics 2 and 78.54, no salt, linear equation" in lines[2]
     assert any(line.startswith("Energy of solvation") and line.endswith("kcal/mol") for line in lines)
     assert any("grid" in line and "an upper estimate" in line for line in lines)
 
@@ -112,6 +113,7 @@ def test_json_holds_what_the_class_gives():
     assert found["errors"]["grid"] == pytest.approx(expected.errors.grid, rel=1e-4)
     assert sum(row["total"] for row in found["residues"]) == pytest.approx(expected.energy, rel=1e-5)
     assert found["shape"] == list(expected.levels[-1].grid.shape)
+    assert (found["settings"]["forcefield"], found["settings"]["radii_set"]) == ("amber99sb", "openmm-obc")
     assert found["settings"]["ions"][0] == {"charge": 1, "concentration": 0.1, "radius": 2.0}
 
 

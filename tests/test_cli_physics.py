@@ -192,3 +192,6 @@ def test_radii_of_no_named_set_are_those_of_the_file():
 def test_names_of_other_programs_suggest_ours():
     done = run("energy", HEXAPEPTIDE, "--salt", "0.1", code=2)
     assert "No such option '--salt'. (Did you mean '--ionic-strength'?)" in done.stderr
+    for given, model in ((["--igb", "5"], " obc2"), (["--igb=8"], " gbn2"), (["--igb", "99"], "")):
+        done = run("energy", HEXAPEPTIDE, *given, code=2)
+        assert f"No such option '--igb'. (Did you mean '--gb{model}'?)" in done.stderr

@@ -253,19 +253,20 @@ def test_a_structure_is_not_written_over(tmp_path):
 
 
 def test_a_run_gets_longer(tmp_path):
-    short = [40 if word == 60 else word for word in SHORT]
+    short = [30 if word == 60 else word for word in SHORT]  # its last report is not due
     for form in ("nc", "h5"):
         words = [HEXAPEPTIDE, "--trajectory", form, "-o", tmp_path / form]
         run("simulate", *words, *short)
+    assert [row["step"] for row in rows_of(tmp_path / "nc")] == ["0", "20", "30"]
     said = run("simulate", *words, *SHORT, "--resume", code=1)
-    assert "was a run of 40 steps, 40 of them made, and cannot become one of 60; it can get longer if" in said.stderr
+    assert "is a run of 30 steps and cannot become one of 60; 30 are made; trajectories in .h5" in said.stderr
     run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "whole")
     run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "nc", "--resume")
     assert contents(tmp_path / "nc") == contents(tmp_path / "whole")
     said = run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "nc", "--resume")
     assert "no steps were left to make" in said.stdout
     said = run("simulate", HEXAPEPTIDE, *short, "-o", tmp_path / "nc", "--resume", code=1)
-    assert "was a run of 60 steps, 60 of them made, and cannot become one of 40" in said.stderr
+    assert "is a run of 60 steps and cannot become one of 30; 60 are made already" in said.stderr
 
 
 @pytest.mark.slow
@@ -328,6 +329,7 @@ def test_several_structures_and_holding(tmp_path):
         (["--steps", 5, "--gb", "sgbnp"], "--gb sgbnp has no gradient of all its energy", 2),
         (["--steps", 5, "--temperatures", "warm"], "numbers with commas", 1),
         (["--steps", 5, "--anneal", "0:300,5"], "points PS:K", 1),
+        (["--steps", 5, "--integrator", "verlet", "--friction", 2], "'verlet' has none, so leave it out", 1),
         (["--steps", 5, "--trajectory-of", "temperature"], "give --exchange-every", 2),
         (["--steps", 5, "--constraints", "hbonds-present"], "'hbonds-present' is not 'hbonds'", 2),
         (["--steps", 5, "--shard", "1/2"], "No such option", 2),

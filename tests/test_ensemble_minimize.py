@@ -196,8 +196,9 @@ def test_values_that_rows_have_of_their_own(device):
         lambda: ensemble.targets("restraint"), lambda: ensemble.references("distance_restraint"),
         lambda: ensemble.force_constants("none"),
     ):  # fmt: skip
-        with pytest.raises(InputError, match="no restraint of the ensemble"):
+        with pytest.raises(InputError, match="no restraint of the ensemble") as refused:
             wrong()
+        assert "ensemble.targets('distance_restraint')" in str(refused.value)
 
 
 def test_time_ends_rows_where_they_are(device):

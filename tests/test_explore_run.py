@@ -188,6 +188,14 @@ def test_a_seed_of_the_clock_goes_on(tmp_path, monkeypatch):
     assert "is no journal of explorers; name another folder" in error_of(*words[:-1])
 
 
+def test_a_structure_is_no_control_file(tmp_path):
+    path = tmp_path / "complex.pdb"
+    path.write_text("ATOM\n")
+    shown = run("explore", path, "-o", tmp_path / "out", code=1).stderr
+    assert "complex.pdb: is a structure, and explore takes a control file of PELE" in shown
+    assert not (tmp_path / "out").exists()
+
+
 def test_other_settings_do_not_go_on(control):
     folder = control.parent / "other"
     first = exploration(control, folder).run(state_seconds=0)

@@ -75,6 +75,18 @@ def test_radii_of_a_force_field(app):
     assert "radii mbondi3" in run("energy", HEXAPEPTIDE, "--forcefield", "ff14SB", "--gb-radii", "mbondi3").stdout
 
 
+def test_a_residue_that_is_known_by_its_atoms_alone_is_named(app, tmp_path):
+    lines = STRUCTURES.joinpath("trialanine.pdb").read_text().splitlines(keepends=True)
+    other = tmp_path / "other.pdb"
+    other.write_text("".join(line.replace("ALA", "LIG") if line[22:26] == "   2" else line for line in lines))
+    assert read(other, "amber14").notes == ("A:LIG2 was taken as ALA by its atoms and bonds, not by its name",)
+    (note,) = read(other, "charmm36").notes
+    assert note == "A:LIG2 was taken as another residue by its atoms and bonds, not by its name"
+    assert read(STRUCTURES / "trialanine.pdb", "charmm36").notes == read(HEXAPEPTIDE, "amber14").notes == ()
+    with pytest.raises(ParameterError, match="no template for the residue LIG"):
+        read(other)
+
+
 def test_a_ligand_of_an_xml_file(app, tmp_path):
     (tmp_path / "ligand.xml").write_text(ETHANOL)
     rows = [

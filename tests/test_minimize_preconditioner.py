@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 import pele_ocl
 from pele_ocl import Atoms, Minimizer, PositionalRestraint, SolventModel
 from pele_ocl.atoms import HarmonicImpropers, UreyBradley, elements_of
+from pele_ocl.energy.bonded import Tasks
 from pele_ocl.minimize import BLOCK, FIRST_STIFFNESS, HALF, REACH, REST, SIDE, PlanSeats, Seated, block_order
-from pele_ocl.opencl import StepState
+from pele_ocl.opencl import BondedKind, StepState
 from pele_ocl.paths import shipped
 from pele_ocl.reference.bonded import angle, distance, torsion
 from pele_ocl.units import KJ_PER_MOL_NM
@@ -198,3 +199,12 @@ def test_groups_of_gpus(device, monkeypatch):
     found = plan.minimize_batch(np.stack([START, PEPTIDE.positions]))
     assert found[0].energy_after.total == pytest.approx(expected.energy_after.total, abs=2)
     np.testing.assert_array_equal(found[0].positions, plan.minimize(START).positions)
+
+
+def test_kinds_that_springs_know_are_springs_alone():
+    """Refuse kinds without a branch in cl/minimize/springs.clh, also ones that are not made yet."""
+    later = max(BondedKind) + 1
+    parts = [Tasks.plain(kind, np.array([[0, 1, 2, 3]]), 0, np.ones((1, 4))) for kind in (*BondedKind, later)]
+    assert set(Tasks.joined(parts).springs.kinds.tolist()) == {
+        BondedKind.STRETCH, BondedKind.BEND, BondedKind.TWIST, BondedKind.HOLD
+    }  # fmt: skip

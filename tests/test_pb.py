@@ -28,7 +28,7 @@ from pele_ocl.pb import (
     probe_points,
     solve,
 )
-from pele_ocl.pb_model import PBProblem, PBSolute, grid_around
+from pele_ocl.pb_model import PBProblem, PBSolute, Surface, grid_around
 from pele_ocl.reference import pb as reference
 
 SALT = (PBIon(2, 0.1, 2.0), PBIon(-1, 0.2, 1.8))
@@ -556,6 +556,23 @@ def test_told_error_of_rough_surfaces_and_coarse_grids(surface, spacing, safety)
     result = fine.solve()
     change = abs(result.energy - coarse.solve(grid_error=False).energy)
     assert result.errors.grid == pytest.approx(safety * change, rel=1e-5)
+
+
+def test_one_call_gives_what_a_plan_gives():
+    model = PBModel(surface="mol")
+    result = pele_ocl.pb(ION, model, spacing=0.8, padding=5.0, keep_map=False, grid_error=False)
+    plan = PoissonBoltzmann(ION, model, spacing=0.8, padding=5.0)
+    assert result.energy == plan.solve(keep_map=False, grid_error=False).energy
+    assert result.map is None
+
+
+@pytest.mark.parametrize(
+    ("way", "degree", "sentence"),
+    [("balls", 0, "the way of a surface is 'balls'; choose"), ("splines", 5, "of degree 5 is computed by no code")],
+)
+def test_a_surface_that_no_code_computes_is_refused(way, degree, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Surface(way, order=1, safety=1, degree=degree)
 
 
 def test_same_bits_in_every_run():

@@ -47,7 +47,7 @@ def test_every_public_class_has_its_place_in_the_api_pages(of):
     assert re.search(rf"auto(class|exception):: pele_ocl\.{of.__name__}$", pages, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["energy", "minimize", "nonbond", "potmap", "relax", "solvent"])
+@pytest.mark.parametrize("name", ["energy", "minimize", "nonbond", "pb", "potmap", "relax", "solvent"])
 def test_help_of_a_callable_package_opens_with_its_function(name):
     package = getattr(pele_ocl, name)
     shown = pydoc.plain(pydoc.render_doc(package))

@@ -23,7 +23,7 @@ from conftest import DEVICES, random_atoms
 
 from pele_ocl import Energy, read, solvent
 from pele_ocl.errors import CacheWarning, DeviceError, KernelBuildError
-from pele_ocl.opencl import Device, Parameter, Queue, building, cache, get_device, handles
+from pele_ocl.opencl import Device, Parameter, Queue, building, cache, get_device, handles, transfers
 from pele_ocl.opencl.runtimes import platforms
 from pele_ocl.paths import shipped
 
@@ -261,3 +261,16 @@ def test_large_buffers_of_cpus_are_to_have_large_pages(device):
             flags = line
     mapped.base.release(queue.command_queue)
     assert not flags or " hg" in flags  # some systems have no flags
+
+
+def test_large_buffers_are_cleared_in_pieces(device, monkeypatch):
+    """The first piece is filled, the others are copies of it."""
+    monkeypatch.setattr(transfers, "FILLED", 100)
+    queue, expected = Queue(device, "float32"), np.arange(1000, dtype=np.uint8)
+    buffer = queue.empty(1000, np.uint8)
+    queue.write(buffer, expected)
+    queue.clear(buffer, 41, 537)
+    expected[41:578] = 0
+    np.testing.assert_array_equal(queue.download(buffer, 1000, np.uint8), expected)
+    queue.clear(buffer)
+    assert not queue.download(buffer, 1000, np.uint8).any()

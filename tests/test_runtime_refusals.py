@@ -269,5 +269,10 @@ print("as promised")
 def test_a_child_after_a_fork_is_told_at_once():
     """PoCL hung for ever. If the parent has not used OpenCL, a child may."""
     code = FORKS.format(tests=str(ROOT / "tests"), root=str(ROOT), device=DEVICES[0].index, limit=LIMIT)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
     assert done.stdout == "as promised\n", done.stderr

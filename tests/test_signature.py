@@ -25,7 +25,7 @@ def queue(device, precision):
 def arguments(queue: Queue) -> dict[str, object]:
     """What the kernel of a restraint takes."""
     return dict(
-        n_atoms=4, n_rows=4, term=0, step=1.0, positions=queue.zeros(12, np.float64),
+        n_atoms=4, n_energies=4, term=0, step=1.0, positions=queue.zeros(12, np.float64),
         references=queue.upload(np.zeros(12), np.float64), constants=queue.upload(np.ones(4)), flat=0.0,
         results=queue.zeros(100),
     )  # fmt: skip
@@ -41,7 +41,7 @@ WRONG = {
         lambda queue, of: {k: v for k, v in of.items() if k != "flat"},
         "kernel restrain lacks flat; it takes n_a",
     ),
-    "extra": (lambda queue, of: {**of, "sigma": 1.0}, "kernel restrain has no sigma; it takes n_atoms, n_rows"),
+    "extra": (lambda queue, of: {**of, "sigma": 1.0}, "kernel restrain has no sigma; it takes n_atoms, n_energies"),
     "another name": (
         lambda queue, of: {("reference" if k == "references" else k): v for k, v in of.items()},
         "lacks references and has no reference",
@@ -112,7 +112,7 @@ def test_numbers_are_of_the_types_that_the_kernel_takes(queue):
     signature = queue.kernel(*KERNEL, **MACROS).signature
     given = {**arguments(queue), "n_atoms": np.int64(4), "step": 1, "flat": np.float64(0.5)}
     by_name = dict(zip([of.name for of in signature.parameters], signature.arguments(given), strict=True))
-    assert by_name["n_atoms"].dtype == by_name["n_rows"].dtype == np.int32
+    assert by_name["n_atoms"].dtype == by_name["n_energies"].dtype == np.int32
     assert by_name["step"].dtype == by_name["flat"].dtype == queue.dtype
 
 
@@ -136,7 +136,7 @@ def test_cached_signatures_are_those_of_the_compiler(device, monkeypatch, tmp_pa
         programs = list(fresh.programs.values())
     assert programs[0].signatures is not None  # of the cache
     assert plain[0] == plain[1] == packed[0] == packed[1]
-    assert [of.name for of in plain[0]][:4] == ["n_atoms", "n_rows", "term", "step"]
+    assert [of.name for of in plain[0]][:4] == ["n_atoms", "n_energies", "term", "step"]
     assert {of.name for of in plain[0] if of.is_array and not of.is_const} == {"results"}
 
 

@@ -148,6 +148,8 @@ RIGHT: dict[str, Any] = {
     "PBModel.ions": (),
     "PoissonBoltzmann.solve_frames.conformations": [ATOMS.positions],
     "PoissonBoltzmann.solve_states.charges": [ATOMS.charges],
+    "pb.padding": 10.0,
+    "pb.max_iterations": 1000,
     "Refiner.complexes.poses": ATOMS.positions[None],
     "Refiner.refine.poses": ATOMS.positions[None],
     "PBSolvent.with_constants.model": pele_ocl.SolventModel(),

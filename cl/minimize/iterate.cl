@@ -15,7 +15,7 @@ typedef union {
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void iterate(
     const int n_atoms,                       // MEASURE_ARGUMENTS
-    const int n_rows,
+    const int n_energies,
     const int chunk_size,
     const int n_chunks,
     const int sharing,

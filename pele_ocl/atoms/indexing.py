@@ -21,7 +21,7 @@ def chosen_indices(n: int, which: slice | ArrayLike) -> NDArray[np.intp]:
             raise InputError(f"{which} is no slice of atoms; whole numbers, and a step other than 0, are needed")
         found: NDArray[np.intp] = everyone[which]
         return found
-    chosen = arguments.array("the atoms to take", which, "iub", "indices or booleans")
+    chosen = arguments.atoms_chosen("the atoms to take", which)
     is_mask = chosen.dtype.kind == "b"
     if chosen.ndim != 1 or (is_mask and len(chosen) != n):
         raise InputError(f"the atoms to take have shape {chosen.shape}; ({n},) booleans or (k,) indices")

@@ -19,6 +19,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "alanine": "CH alanines_of mutable_residues to_alanine unbonded",
             "amber": "amber_terms",
             "decomposition": "Decomposition GROUPS Shares",
+            "decomposition_files": "write_decomposition",
             "entropy": "MOST_SIGMA entropy_of interaction_entropy",
             "frames": "trajectory_for",
             "pictures": "draw_pairs draw_residues draw_running_mean write_coloured",
@@ -26,6 +27,5 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "poses": "evaluate_poses",
             "scan": "alanine_scan interface_residues",
             "separate": "separate_energies",
-            "tables": "write_decomposition",
         },
     )

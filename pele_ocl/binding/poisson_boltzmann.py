@@ -53,7 +53,8 @@ class PBSolvent:
 
     def __post_init__(self) -> None:
         for name, choices in (
-            ("equation", EQUATIONS), ("surface", SURFACES), ("solver", tuple(SOLVERS)), ("radii", ("own", "tan-luo")),
+            ("equation", EQUATIONS), ("surface", tuple(SURFACES)), ("solver", tuple(SOLVERS)),
+            ("radii", ("own", "tan-luo")),
         ):  # fmt: skip
             arguments.choice(name, getattr(self, name), choices)
         arguments.number("ion_radius", self.ion_radius, "a number of A, 0 to 100,", least=0, most=100)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,7 +91,7 @@ class EachOnce(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        with self._suggesting(ctx):
+        with self._suggesting(ctx, args):
             given = args = args if ctx.resilient_parsing else with_control_file(self, ctx, args)
             # First, so that --help and mistakes in single values are answered first.
             left = super().parse_args(ctx, list(args))
@@ -101,14 +101,16 @@ class EachOnce(click.Command):
         return left
 
     @contextmanager
-    def _suggesting(self, ctx: click.Context) -> Iterator[None]:
-        """Suggest our option for another program's name of it."""
+    def _suggesting(self, ctx: click.Context, args: Sequence[str]) -> Iterator[None]:
+        """Suggest our option for another program's name of it, for AMBER's igb with its value."""
         try:
             yield
         except click.NoSuchOption as error:
             ours = ALIASES.get(error.option_name)
             if ours is None or not any(ours in option.opts for option in self.params):
                 raise
+            if error.option_name == "--igb":
+                ours = f"{ours} {_model_of_igb(args)}".strip()
             raise click.UsageError(f"No such option {error.option_name!r}. (Did you mean {ours!r}?)", ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -164,3 +166,12 @@ class EachOnce(click.Command):
                 for path in value if isinstance(value, tuple) else (value,):
                     if path is not None:
                         yield name, path
+
+
+def _model_of_igb(args: Sequence[str]) -> str:
+    """Name the GB model that `--igb N` or `--igb=N` means, "" if there is none."""
+    from ..gb_models import GB_MODELS  # which brings NumPy
+
+    given = " ".join(args).replace("--igb=", "--igb ").split()
+    number = given[given.index("--igb") + 1 :][:1]
+    return next((name for name, model in GB_MODELS.items() if [str(model.igb)] == number), "")

@@ -15,9 +15,9 @@ from ..grid import Map
 from ..inputfile import read_file
 from ..units import POTENTIAL_UNITS
 from .command import INPUT, OUTPUT, EachOnce
+from .json_lines import say_map
 from .options import debug_option
 from .progress import ProgressLine
-from .records import say_map
 from .report import map_facts, map_lines, provenance
 from .terminal import note, one_line, say
 

@@ -21,6 +21,7 @@ from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
+from .json_lines import exit_for_models, failing_as_record, say_record
 from .options import (
     ReadAtoms,
     given_options,
@@ -45,7 +46,6 @@ from .plan_options import (
     variant_option,
 )
 from .progress import ProgressLine
-from .records import exit_for_models, failing_as_record, say_record
 from .report import (
     area_lines,
     choice_line,

@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import FormatError
 from ..explore.control import read_simulation
 from ..forcefield.control import filled
+from ..formats import is_structure
 from ..inputfile import read_file
 from ..jobs import Place, Record, Shard, shared
 from ..jobs.explore import Exploration, ExploreWork, ForceFieldFiles, Steps
@@ -23,11 +24,11 @@ from .clock import elapsed
 from .cluster import cluster_options_of, place_options
 from .command import INPUT, EachOnce
 from .explore_page import write_pages
+from .json_lines import NAMED, failing_as_record, say_records, timed
 from .launchers import device_of_rank, launched
 from .options import debug_option, run_options
 from .physics import physics_lines
 from .progress import ProgressLine
-from .records import NAMED, failing_as_record, say_records, timed
 from .report import counted, duration
 from .tables import table
 from .terminal import note, say
@@ -91,7 +92,7 @@ def explore(
     """Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, Metropolis.
 
     Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no
-    Boltzmann sample, and give no free energies.
+    Boltzmann sample, and give no free energies. A CONTROL file is shown in docs/explore.md.
     """
     rank, size = launched()
     if ranks > size:
@@ -105,6 +106,11 @@ def explore(
     if output is not None and output.exists() and not output.is_dir():
         raise FormatError(f"{output}: is no folder; name one for the reports")
     with failing_as_record(path, as_json):
+        if is_structure(path):
+            raise FormatError(
+                f"{path}: is a structure, and explore takes a control file of PELE, which names it; docs/explore.md "
+                "shows one"
+            )
         all_words = {**_known_words(output, seed, steps), **words}
         simulation = read_simulation(path, all_words)
         if resume and seed is None and simulation.seed is None:

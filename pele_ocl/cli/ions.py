@@ -20,10 +20,10 @@ from ..jobs.facts import notes_of
 from ..potmap import VARIANTS
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
+from .json_lines import failing_as_record, say_record
 from .options import ReadAtoms, report_options, run_options, structure_options
 from .physics import Facts, medium_facts, medium_lines
 from .progress import ProgressLine
-from .records import failing_as_record, say_record
 from .report import composition_as_json, counted, duration, headline, origin
 from .tables import table
 from .terminal import note, say

@@ -13,9 +13,9 @@ from ..grid import Map
 from ..inputfile import InputFile, read_file
 from ..mapmath import combine_maps
 from .command import INPUT, OUTPUT, EachOnce
+from .json_lines import say_map
 from .options import debug_option
 from .progress import ProgressLine
-from .records import say_map
 from .report import call_facts, map_facts, map_lines
 from .terminal import note, one_line, say
 

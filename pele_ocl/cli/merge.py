@@ -17,12 +17,12 @@ from ..trajectories.recording import RECORDERS, Settings, require_record_suffix
 from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
 from .command import INPUT, OUTPUT, EachOnce
 from .frames.tally import Tally
+from .json_lines import say_records, timed
 from .minimize.report import save as save_minimized
 from .minimize.work import MINIMIZED
 from .options import debug_option
 from .pele_run.evaluation import WalkerPoses
 from .pele_run.poses import POSES, Poses, attributes_in, save_poses
-from .records import say_records, timed
 from .report import counted
 from .several import STRUCTURES, report, save
 from .terminal import say

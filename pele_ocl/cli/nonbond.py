@@ -26,6 +26,7 @@ from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
 from .command import INPUT, OUTPUT, EachOnce
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
+from .json_lines import exit_for_models, failing_as_record, say_record
 from .options import (
     VACUUM,
     ReadAtoms,
@@ -39,7 +40,6 @@ from .options import (
 )
 from .physics import Facts, lines_of
 from .progress import ProgressLine
-from .records import exit_for_models, failing_as_record, say_record
 from .report import (
     choice_line,
     counted,

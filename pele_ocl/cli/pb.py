@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms
 from ..errors import FormatError, InputError
 from ..formats import refuse_target, replacing, require_map_suffix, write_map, write_pqr
+from ..gb_models import radii_words
 from ..grid import Grid, Map
 from ..inputfile import InputFile, read_file
 from ..jobs.checks import Checks
@@ -23,9 +24,10 @@ from ..pb.apbs import WRITTEN, ApbsCalculation, ApbsInput, read_apbs
 from ..pb_model import BOUNDARIES, LIKE_APBS, SPREADINGS, SURFACES
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
+from .json_lines import failing_as_record, say_record
 from .options import ReadAtoms, report_options, strict_option, structure_options
+from .physics import forcefield_line
 from .progress import ProgressLine
-from .records import failing_as_record, say_record
 from .report import composition_as_json, duration, headline, provenance
 from .tables import table
 from .terminal import note, say
@@ -95,7 +97,7 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
 @click.option("--nonlinear", is_flag=True, help="Solve the nonlinear equation, for highly charged molecules in salt.")
 @click.option(
     "--surface",
-    type=click.Choice(SURFACES),
+    type=click.Choice(list(SURFACES)),
     default=DEFAULTS.surface,
     show_default=True,
     help="Border of solute and solvent: edges (the share of each edge that is solvent), or one of APBS's.",
@@ -254,11 +256,11 @@ def _residues(result: PBResult, per_atom: NDArray[np.float64]) -> list[tuple[str
 
 
 def _as_json(result: PBResult, alone: PBResult | None, per_residue: bool) -> dict[str, Any]:
-    grid, model, errors = result.levels[-1].grid, result.model, result.errors
+    grid, model, errors, atoms = result.levels[-1].grid, result.model, result.errors, result.atoms
     energy, per_atom = _energies(result, alone)
     report = {
-        "n_atoms": len(result.atoms),
-        "composition": composition_as_json(result.atoms),
+        "n_atoms": len(atoms),
+        "composition": composition_as_json(atoms),
         "energy": {"solvation": energy, "total": energy},
         "errors": {name: value for name, value in vars(errors).items() if value is not None},
         "shape": list(grid.shape),
@@ -267,7 +269,7 @@ def _as_json(result: PBResult, alone: PBResult | None, per_residue: bool) -> dic
         "iterations": result.iterations,
         "residual": result.levels[-1].residual,
         "debye_length": model.debye_length if model.has_salt else None,
-        "settings": _settings(model),
+        "settings": _settings(model) | {"forcefield": atoms.forcefield, "radii_set": atoms.gb_radii_set},
         "device": result.device,
         "variant": result.solver,
         "seconds": dict(result.seconds),
@@ -295,7 +297,9 @@ def _as_text(source: InputFile, result: PBResult, alone: PBResult | None, per_re
     )
     lines = [
         headline(source, result.atoms),
-        f"Grid of {shape} points, {spacing} A; surface {model.surface}, dielectrics {model.solute_dielectric:g} and "
+        *([forcefield_line(result.atoms.forcefield)] if result.atoms.forcefield else []),
+        f"Grid of {shape} points, {spacing} A; surface {model.surface}, "
+        f"radii {radii_words(result.atoms.gb_radii_set)}, dielectrics {model.solute_dielectric:g} and "
         f"{model.solvent_dielectric:g}, {salt}, {'nonlinear' if model.is_nonlinear else 'linear'} equation",
         "",
         f"Energy of solvation {energy:14,.3f} kcal/mol",

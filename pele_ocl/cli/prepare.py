@@ -15,9 +15,9 @@ from ..interop.pka import SOURCES, USUAL
 from ..interop.preparation import Preparation
 from ..interop.preparing import prepare as prepared
 from .command import INPUT, OUTPUT, EachOnce
+from .json_lines import failing_as_record, say_record
 from .options import debug_option
 from .progress import ProgressLine
-from .records import failing_as_record, say_record
 from .report import counted
 from .terminal import one_line, say
 

@@ -20,12 +20,12 @@ from ..view.poses import Column, save_poses_page
 from .clock import elapsed
 from .cluster import ClusterOptions, cluster_options_of, place_options
 from .command import INPUT, EachOnce
+from .json_lines import exit_for_failed, failing_as_record, say_record
 from .minimize.report import column
 from .minimize.targets import TARGET, expanded
 from .options import ReadAtoms, model_options, report_options, run_options, strict_option, structure_options
 from .physics import lines_of
 from .progress import ProgressLine
-from .records import exit_for_failed, failing_as_record, say_record
 from .report import call_facts, counted, duration, headline
 from .tables import UNIT, table
 from .terminal import note, one_line, say

@@ -25,8 +25,8 @@ from ..grid import Map
 from ..inputfile import InputFile, read_file
 from ..sampling import sample as compute
 from .command import INPUT, OUTPUT, EachOnce
+from .json_lines import say_map
 from .options import debug_option
-from .records import say_map
 from .report import columns_of, counted, provenance
 from .tables import table
 from .terminal import one_line, say

@@ -22,9 +22,9 @@ from .clock import elapsed
 from .cluster import cluster_options_of
 from .command import INPUT
 from .frames.options import FrameOptions
+from .json_lines import exit_for_records, say_records
 from .physics import lines_of
 from .progress import ProgressLine
-from .records import exit_for_records, say_records
 from .report import call_facts, counted, duration
 from .tables import UNIT, table
 from .terminal import one_line, say

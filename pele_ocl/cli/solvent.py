@@ -21,6 +21,7 @@ from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
+from .json_lines import exit_for_models, failing_as_record, say_record
 from .options import (
     ReadAtoms,
     device_list,
@@ -35,7 +36,6 @@ from .options import (
 from .physics import physics_lines
 from .plan_options import accuracy_attributes, accuracy_lines, accuracy_option
 from .progress import ProgressLine
-from .records import exit_for_models, failing_as_record, say_record
 from .report import (
     area_lines,
     choice_line,

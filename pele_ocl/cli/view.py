@@ -34,10 +34,10 @@ from ..view import (
 from ..view.about import POISSON_BOLTZMANN
 from .command import INPUT, OUTPUT, EachOnce
 from .convert import with_unit
+from .json_lines import failing_as_record, say_record
 from .options import ReadAtoms, debug_option, given_options, range_option, structure_options
 from .physics import Facts, medium_facts, medium_lines, pb_facts
 from .progress import ProgressLine
-from .records import failing_as_record, say_record
 from .report import counted
 from .terminal import one_line, say
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..engine.rows import RowLaunches, Rows, joined
 from .bodies import MOST_MEMBERS, Body
+from .integrators import INTEGRATORS
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Motion:
             "dynamics/step.cl", "advance", {**drawn, **kept, **stepping}, FUSED=int(fused), GROUP=items
         )
         self.draw = self._of_clusters("dynamics/velocities.cl", "draw_velocities", drawn)
-        late = 0.5 * settings.dt if settings.integrator == "verlet" else 0.0
+        late = 0.5 * settings.dt if INTEGRATORS[settings.integrator].lags_half_a_step else 0.0
         self.present = self._of_clusters(
             "dynamics/velocities.cl", "present_velocities",
             dict(velocities=of("velocities"), begins=of("begins"), present=of("present"), late=late),

@@ -13,8 +13,9 @@ from ..arguments import choice, flag, number, numbers, whole_number
 from ..atoms import Floats
 from ..errors import InputError
 from .bodies import CONSTRAINTS
+from .integrators import INTEGRATORS
 
-INTEGRATORS = ("langevin", "verlet")
+FRICTION = 1.0  # 1/ps of a heat bath by default
 MOST_TEMPERATURE = 100_000.0  # K
 MOST_TIMESTEP = 20.0  # fs
 FS = 1e-3  # ps of a fs
@@ -26,7 +27,8 @@ class Settings:
     """Settings of a simulation, checked.
 
     temperatures : K; replica r has number r modulo their count
-    timestep : fs; friction : 1/ps, 0 of velocity Verlet
+    timestep : fs; friction : 1/ps, 0 without a heat bath
+    integrator : key of INTEGRATORS
     exchange_every : steps between exchanges, None for none
     anneal : points (step, temperature K), in order; empty if temperatures do not change
     remove_motion : if the centre of mass stays at rest; None to decide by what holds the atoms
@@ -46,27 +48,26 @@ class Settings:
 
     @classmethod
     def checked(
-        cls, *, temperature: float | Sequence[float], timestep: float, friction: float, seed: int, integrator: str,
-        constraints: str | None, hydrogen_mass: float | None, exchange_every: int | None, anneal: ArrayLike | None,
-        remove_motion: bool | None, first_replica: int,
+        cls, *, temperature: float | Sequence[float], timestep: float, friction: float | None, seed: int,
+        integrator: str, constraints: str | None, hydrogen_mass: float | None, exchange_every: int | None,
+        anneal: ArrayLike | None, remove_motion: bool | None, first_replica: int,
     ) -> Settings:  # fmt: skip
         """Check settings. anneal : (n, 2) ps and K. Raises InputError for what cannot be."""
-        choice("integrator", integrator, INTEGRATORS)
+        choice("integrator", integrator, tuple(INTEGRATORS))
         if constraints is not None:
             choice("constraints", constraints, CONSTRAINTS)
         step = number(
             "timestep", timestep, f"a time above 0 and up to {MOST_TIMESTEP:g} fs", above=0.0, most=MOST_TIMESTEP
         )
-        rate = number("friction", friction, "a rate of 0 to 10,000 1/ps", least=0.0, most=10_000.0)
         temperatures = _temperatures(temperature)
         if exchange_every is not None:
             whole_number("exchange_every", exchange_every, least=1)
             if len(temperatures) < 2 or min(temperatures) <= 0:
                 raise InputError("exchanges need two temperatures or more, all above 0 K")
-            if integrator == "verlet":
+            if not INTEGRATORS[integrator].is_thermostat:
                 raise InputError("exchanges need the integrator 'langevin', which keeps temperatures")
         return cls(
-            temperatures, step, rate if integrator == "langevin" else 0.0,
+            temperatures, step, _friction(friction, integrator),
             whole_number("seed", seed, most=2**32 - 1), integrator, constraints, hydrogen_mass, exchange_every,
             _schedule(anneal, step, len(temperatures), integrator),
             None if remove_motion is None else flag("remove_motion", remove_motion),
@@ -97,6 +98,19 @@ def _temperatures(given: float | Sequence[float]) -> tuple[float, ...]:
     return tuple(number("temperature", t, needed, least=0.0, most=MOST_TEMPERATURE) for t in values.ravel().tolist())
 
 
+def _friction(given: float | None, integrator: str) -> float:
+    """Check a friction, 1/ps. Raises InputError for one that the integrator has no use for."""
+    bath = INTEGRATORS[integrator].is_thermostat
+    if given is None:
+        return FRICTION if bath else 0.0
+    rate = number("friction", given, "a rate of 0 to 10,000 1/ps", least=0.0, most=10_000.0)
+    if rate and not bath:
+        raise InputError(
+            f"a friction of {rate:g} 1/ps needs the integrator 'langevin'; {integrator!r} has none, so leave it out"
+        )
+    return rate
+
+
 def _schedule(
     anneal: ArrayLike | None, timestep: float, n_temperatures: int, integrator: str
 ) -> tuple[tuple[float, float], ...]:
@@ -117,6 +131,6 @@ def _schedule(
         raise InputError(
             "a schedule of annealing gives all replicas one temperature; give one temperature, or no anneal"
         )
-    if integrator == "verlet":
+    if not INTEGRATORS[integrator].is_thermostat:
         raise InputError("annealing needs the integrator 'langevin', which follows temperatures")
     return tuple(zip((times / (FS * timestep)).tolist(), temperatures.tolist(), strict=True))

@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..opencl.interface import Halt
 from ..units import BOLTZMANN_KCAL
 from .bodies import Body, masses_of
+from .integrators import INTEGRATORS
 from .motion import Motion
 from .settings import MOST_STEPS, Settings
 
@@ -44,7 +45,7 @@ class Simulation:
     replicas : of each molecule, which begin at its positions
     temperature : K, of the heat bath and of the velocities drawn; of a list replica r takes number r modulo its length
     timestep : fs
-    friction : 1/ps, of the Langevin integrator
+    friction : 1/ps, of the Langevin integrator, by default 1; the other has none
     seed : of all random numbers
     integrator : "langevin" as OpenMM's LangevinMiddleIntegrator, or "verlet" at constant energy
     constraints : "hbonds" holds the bonds to hydrogen at the lengths of the force field
@@ -68,7 +69,7 @@ class Simulation:
         *,
         temperature: float | Sequence[float] = 300.0,
         timestep: float = 2.0,
-        friction: float = 1.0,
+        friction: float | None = None,
         seed: int = 0,
         integrator: str = "langevin",
         constraints: str | None = None,
@@ -214,7 +215,7 @@ class Simulation:
     def _begin(self) -> None:
         """Begin with the velocities on the device."""
         n = len(self)
-        self._motion.write("begins", np.full(n, int(self.settings.integrator == "verlet"), np.int32))
+        self._motion.write("begins", np.full(n, int(INTEGRATORS[self.settings.integrator].lags_half_a_step), np.int32))
         self._motion.launch([self._motion.begin], self._rows)
         self._evaluate()
 
@@ -373,7 +374,7 @@ class Simulation:
         for k, values in zip(rows, velocities, strict=True):
             self._motion.arrays["velocities"].write(values, k)
         begins = self._motion.read("begins")
-        begins[rows] = int(self.settings.integrator == "verlet")
+        begins[rows] = int(INTEGRATORS[self.settings.integrator].lags_half_a_step)
         self._motion.write("begins", begins)
         self._motion.launch([self._motion.begin], self._rows)
 

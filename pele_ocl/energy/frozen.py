@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import array
+from ..arguments import atoms_chosen
 from ..atoms import Atoms, Floats
 from ..errors import InputError
 from ..plan.conformations import Encoding
@@ -63,7 +63,7 @@ def frozen_atoms(atoms: Atoms, frozen: ArrayLike | None) -> NDArray[np.bool_]:
     """
     chosen = np.zeros(len(atoms), np.bool_)
     if frozen is not None:
-        which = array("frozen atoms", frozen, "iub", "indices or booleans")
+        which = atoms_chosen("frozen atoms", frozen)
         try:
             chosen[which if which.size else []] = True
         except IndexError:

@@ -97,7 +97,10 @@ def _named(file: Path) -> str:
 def _words_of(source: object) -> str:
     """Read the text of a kernel, or of its file. Raises InputError for a file that cannot be read."""
     if not isinstance(source, Path):
-        return arguments.text("source", source)
+        words = arguments.text("source", source)
+        if words.endswith((".cl", ".clh")):
+            raise InputError(f"source is {arguments.described(source)}; a file's name is given as a Path")
+        return words
     try:
         return source.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:

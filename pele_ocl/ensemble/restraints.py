@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 class RowValues:
     """Values of one kind that a restraint has for each row: read from the device, and written there.
 
-    words : what they are, for messages
+    words : what they are, for messages; kinds : of restraints that have such values
     """
 
     words: ClassVar[str]
+    kinds: ClassVar[tuple[type[Term], ...]] = (PositionalRestraint, InternalRestraint, CenterRestraint)
 
     def __init__(self, ensemble: Ensemble, name: str) -> None:
         """name : of the restraint. Raises InputError if a molecule has no such values under it"""
@@ -33,7 +34,9 @@ class RowValues:
         for k in ensemble._resident.there.tolist():
             system = ensemble._resident.system(k)
             if self._term(system) is None:
-                raise InputError(f"no restraint of the ensemble that has {self.words} is named {described(name)}")
+                raise InputError(
+                    f"no restraint of the ensemble that has {self.words} is named {described(name)}; {_calls(system)}"
+                )
 
     def read(self, rows: Sequence[int]) -> list[Floats]:
         """Read the values of rows, failed ones too."""
@@ -75,11 +78,7 @@ class RowValues:
     def _term(self, system: System) -> Term | None:
         """Restraint of a molecule; None if it has none of the name."""
         terms = (term for term in system.energy.further_terms if term.name == self._name)
-        return next((term for term in terms if isinstance(term, self._kinds())), None)
-
-    def _kinds(self) -> tuple[type[Term], ...]:
-        """Restraints that have such values."""
-        return PositionalRestraint, InternalRestraint, CenterRestraint
+        return next((term for term in terms if isinstance(term, self.kinds)), None)
 
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
         """Name of the buffer that has the values, and its type."""
@@ -107,10 +106,7 @@ class RowValues:
 class References(RowValues):
     """Positions (n, 3) A that a positional restraint holds the atoms of a row to."""
 
-    words = "references"
-
-    def _kinds(self) -> tuple[type[Term], ...]:
-        return (PositionalRestraint,)
+    words, kinds = "references", (PositionalRestraint,)
 
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
         return f"reference of {self._name}", self._ensemble._resident.coordinate
@@ -149,10 +145,7 @@ class ForceConstants(RowValues):
 class Targets(RowValues):
     """Targets of a restraint in a row: of distances (m,) A, of torsions (m,) rad, of a centre of mass (3,) A."""
 
-    words = "targets"
-
-    def _kinds(self) -> tuple[type[Term], ...]:
-        return InternalRestraint, CenterRestraint
+    words, kinds = "targets", (InternalRestraint, CenterRestraint)
 
     def _shape(self, system: System) -> tuple[int, ...]:
         return self._restraint(system).target_shape
@@ -173,4 +166,13 @@ class Targets(RowValues):
 
 
 BUFFERS = "reference of ", "constants of ", "parameters of "  # how names of the buffers begin that have values
-KINDS = {"references": References, "force_constants": ForceConstants, "targets": Targets}
+KINDS: dict[str, type[RowValues]] = {"references": References, "force_constants": ForceConstants, "targets": Targets}
+
+
+def _calls(system: System) -> str:
+    """Name the calls that give values of a molecule's restraints, for a message."""
+    found = [
+        f"ensemble.{kind}({term.name!r})"
+        for term in system.energy.further_terms for kind, values in KINDS.items() if isinstance(term, values.kinds)
+    ]  # fmt: skip
+    return f"there are {', '.join(found)}" if found else "its molecules have no restraints"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import array, flag, instance, number, whole_number
+from ..arguments import atoms_chosen, flag, instance, number, whole_number
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..energy import Term
 from ..ensemble import Ensemble
@@ -277,7 +277,7 @@ class Walk:
 def atoms_among(name: str, values: ArrayLike, atoms: Atoms) -> NDArray[np.bool_]:
     """Give a mask (n,) of atoms for a mask or indices. Raises InputError for others."""
     mask = np.zeros(len(atoms), bool)
-    chosen = array(name, values, "iub", "indices or booleans")
+    chosen = atoms_chosen(name, values)
     try:
         mask[chosen if chosen.size else []] = True
     except (IndexError, TypeError, ValueError):

@@ -16,9 +16,10 @@ import numpy as np
 from ..atoms import Atoms, Floats
 from ..dynamics import Simulation
 from ..dynamics.checkpoint import restore, save
+from ..dynamics.integrators import INTEGRATORS
 from ..errors import FormatError, InputError
 from ..formats.conformation_files import INTERVAL, ConformationFile, ConformationFormat, Content, write_conformation
-from ..formats.trajectory_files import TRAJECTORY_FORMATS
+from ..formats.trajectory_writing import TRAJECTORY_FORMATS
 from ..formats.writing import appending, replacing
 from ..inputfile import InputFile
 from .journal import make_folder
@@ -73,6 +74,7 @@ class SimulationFiles:
         self._saved = -math.inf, 0.0  # when, and how long it took
         self.notes: list[tuple[str, str]] = []  # (structure, sentence); in checkpoints, too
         self._told = set[int]()  # rows whose end is in the table
+        self._due = [0] * len(TABLES), set[int]()  # sizes of tables and rows told, as of the last report that was due
 
     def _stems(self) -> list[str]:
         """Name the trajectories: of rows, or of the temperatures of ladders."""
@@ -112,9 +114,13 @@ class SimulationFiles:
         """Cut all files to where they were at the checkpoint."""
         self._require_same(json.loads(str(more["recorded"])))
         self._sizes = more["trajectory_sizes"].tolist()
-        self._told = set(more["told"].tolist())
+        # A report that ended a run early is cut off where the run gets longer; older checkpoints lack what is due.
+        ends_early = self._simulation.steps % self._every > 0 and self._grows(json.loads(str(more["recorded"])))
+        of = "due_" if ends_early and "due_told" in more else ""
+        self._told = set(more[f"{of}told"].tolist())
         self.notes = json.loads(str(more["notes"]))
-        self._table_sizes = more["table_sizes"].tolist()
+        self._table_sizes = more[f"{of}table_sizes"].tolist()
+        self._due = list(self._table_sizes), set(self._told)
         for name, size in zip(TABLES, self._table_sizes, strict=True):
             table = self.own / name
             if not table.is_file() or table.stat().st_size < size:
@@ -122,20 +128,23 @@ class SimulationFiles:
             with appending(table), open(table, "r+b") as stream:
                 stream.truncate(size)
 
+    def _grows(self, before: list[Any]) -> bool:
+        return bool(json.loads(self._what)[_STEPS] > before[_STEPS])
+
     def _require_same(self, before: list[Any]) -> None:
-        """Raise InputError for a run with other reports or files. One that ended with a report may be made longer."""
+        """Raise InputError for a run with other reports or files; it may become longer."""
         own, made = json.loads(self._what), self._simulation.steps
-        steps, form, every = own.pop(_STEPS), own[0], own[_STEPS - 1]
+        steps, form = own.pop(_STEPS), own[0]
         steps_before = before.pop(_STEPS)
         if own != before:
             raise InputError(
                 f"{self._folder}: the interrupted run was of other reports or trajectories; give the same options"
             )
-        grows = steps >= made and form != "h5" and steps_before % every == 0
-        if steps != steps_before and not grows:
+        if steps != steps_before and (steps < made or form == "h5"):
+            why = "made already" if steps < made else "made; trajectories in .h5 files cannot get longer"
             raise InputError(
-                f"{self._folder}: was a run of {steps_before:,} steps, {made:,} of them made, and cannot become one of "
-                f"{steps:,}; it can get longer if it ends with a report and has no .h5 files"
+                f"{self._folder}: is a run of {steps_before:,} steps and cannot become one of {steps:,}; {made:,} are "
+                f"{why}"
             )
 
     def write_structures(self) -> None:
@@ -171,15 +180,18 @@ class SimulationFiles:
                 stream.seek(self._table_sizes[k])
                 stream.write(data)
             self._table_sizes[k] += len(data)
+        if self._simulation.steps % self._every == 0:
+            self._due = list(self._table_sizes), set(self._told)
         when, took = self._saved
         if is_last or time.monotonic() - when > _SHARE * took:
             self._save()
 
     def _save(self) -> None:
-        begin = time.monotonic()
+        begin, (due_sizes, due_told) = time.monotonic(), self._due
         save(
             self._simulation, self.own / CHECKPOINT, trajectory_sizes=np.array(self._sizes, np.int64),
             table_sizes=np.array(self._table_sizes), told=np.array(sorted(self._told), np.int64),
+            due_table_sizes=np.array(due_sizes), due_told=np.array(sorted(due_told), np.int64),
             recorded=np.array(self._what), notes=np.array(json.dumps(self.notes)),
         )  # fmt: skip
         now = time.monotonic()
@@ -198,7 +210,7 @@ class SimulationFiles:
         temperatures, baths, rungs = simulation.kinetic_temperatures, simulation.temperatures, simulation.rungs
         errors = simulation.errors
         has_baths, has_rungs = (
-            simulation.settings.integrator != "verlet",
+            INTEGRATORS[simulation.settings.integrator].is_thermostat,
             simulation.settings.exchange_every is not None,
         )
         found = []

@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..opencl.interface import Role
 from .index import ITEMS, prefix_sum, segments_by_counting
+from .layout import layout_of
 from .task import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
-
-TILE = 8  # atoms, or a vector's lanes where these are fewer; wider vectors hold a tile several times
-ENTRIES = 4  # computed side by side
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +35,6 @@ class Entries:
     offsets: Buffer
     entries: Buffer
     own: tuple[Buffer, ...]
-
-
-def layout_of(width: int) -> dict[str, int]:
-    """Build definitions of the kernels that know tiles, for vectors of so many reals."""
-    return {"ENTRIES": ENTRIES, "TILE": min(TILE, width)}
 
 
 def entries_of(queue: Queue, task: PairListTask) -> Entries:

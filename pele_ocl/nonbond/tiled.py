@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .entries import Entries, entries_of, layout_of
+from .entries import Entries, entries_of
+from .layout import layout_of
 from .passes import ListPasses
 from .task import PairListTask
 

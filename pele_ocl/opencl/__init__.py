@@ -22,7 +22,7 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
             "building": "GroupTooLargeError Program is_about_the_group",
             "cache": "CHECKSUM_BYTES CachedProgram",
             "device": "Device get_cpu_device get_device install_hint",
-            "interface": "HEADERS MOMENTS ONE_FOUR PAIR_MODEL REACHES Role StepState Stop",
+            "interface": "BondedKind HEADERS MOMENTS ONE_FOUR PAIR_MODEL REACHES Role StepState Stop",
             "kernel": "get_kernel",
             "launch": "BoundLaunch",
             "queue": "Queue",

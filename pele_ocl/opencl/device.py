@@ -138,6 +138,14 @@ class Device:
         finally:
             self.spare.append(queue)
 
+    def require_same_process(self) -> None:
+        """Raise DeviceError after a fork, as NVIDIA's runtime then answers no question about a device."""
+        if _forks != self.forks:
+            raise DeviceError(
+                f"{self} was in use before this process was forked, and OpenCL does not survive a fork; start "
+                "processes with multiprocessing's method 'spawn', or use OpenCL in the forked processes alone"
+            )
+
     @property
     def queues(self) -> tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]:
         """Context, `queue` and `plain_queue`, made by the thread that first needs them.
@@ -145,11 +153,7 @@ class Device:
         Raises DeviceError after a fork.
         """
         global _in_use
-        if _forks != self.forks:
-            raise DeviceError(
-                f"{self} was in use before this process was forked, and OpenCL does not survive a fork; start "
-                "processes with multiprocessing's method 'spawn', or use OpenCL in the forked processes alone"
-            )
+        self.require_same_process()
         if not self._made:
             with self._making:
                 if not self._made:
@@ -355,13 +359,11 @@ def get_device(choice: Device | int | str | None = None) -> Device:
     choice : a Device, an index of `list_devices()`, part of a device's or platform's name in any case; or a title, such
         as `str(device)`, with the platform
 
-    Raises DeviceError where nothing fits the choice or there is no device.
+    Raises DeviceError where nothing fits the choice or there is no device; and after a fork.
     """
-    if isinstance(choice, Device):
-        return choice
-    if _fixed:
-        return _fixed[0]
-    return fitting_devices(choice)[0]
+    device = choice if isinstance(choice, Device) else _fixed[0] if _fixed else fitting_devices(choice)[0]
+    device.require_same_process()
+    return device
 
 
 def fitting_devices(choice: int | str | None = None) -> tuple[Device, ...]:

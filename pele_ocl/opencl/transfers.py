@@ -20,6 +20,8 @@ from .timing import Event
 MOST_CACHED = 2  # buffers that a device keeps
 CACHED_SHARE = 16  # the part of its memory that one of them takes at most
 
+FILLED = 1 << 28  # bytes that are filled, and then copied: NVIDIA's OpenCL hangs if it fills more than 2 GiB
+
 
 @dataclass(eq=False)
 class Transfers:
@@ -86,10 +88,13 @@ class Transfers:
 
     def clear(self, buffer: Buffer, first: int = 0, size: int | None = None) -> None:
         """Fill a buffer with zeros, from its byte `first` on, to its end or so many bytes."""
+        end = buffer.size if size is None else first + size
         with device_errors(self.device):
-            cl.enqueue_fill_buffer(
-                self.command_queue, buffer, np.zeros(1, np.uint8), first, buffer.size - first if size is None else size
-            )
+            filled = min(FILLED, end - first)
+            cl.enqueue_fill_buffer(self.command_queue, buffer, np.zeros(1, np.uint8), first, filled)
+            for begin in range(first + filled, end, FILLED):
+                part = min(FILLED, end - begin)
+                cl.enqueue_copy(self.command_queue, buffer, buffer, src_offset=first, dst_offset=begin, byte_count=part)
 
     def _buffer(self, size: int, dtype: np.dtype[Any], values: NDArray[Any] | None = None) -> Buffer:
         """Make a buffer of `size` bytes, for reading alone if it has values. Raises DeviceError if memory is short."""

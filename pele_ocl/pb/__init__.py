@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from numpy.typing import ArrayLike
+
+from ..atoms import Atoms
+from ..callable_module import make_callable
+from ..grid import Grid
 from ..lazy import lazy_names
 from ..pb_model import PBIon, PBMaps, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
+from ..variant import Progress
 from .plan import PoissonBoltzmann
 from .result import PBErrors, PBLevelResult, PBResult
 from .solvers import SOLVERS
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
 
 __all__ = [
     "SOLVERS",
@@ -23,6 +33,7 @@ __all__ = [
     "focusing_grids",
     "grid_at",
     "lowered_shape",
+    "pb",
 ]
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
@@ -35,3 +46,32 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "surface": "find_coefficients",
         },
     )
+
+
+def pb(
+    atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None, spacing: float = 0.5,
+    padding: float = 10.0, radii: ArrayLike | None = None, reaction: bool = True, solver: str = "mgcg",
+    tolerance: float = 1e-6, max_iterations: int = 100_000, given: PBMaps | None = None,
+    device: Device | int | str | None = None, keep_map: bool = True, grid_error: bool | None = None,
+    extrapolate: bool = False, shifts: int = 0, seed: int = 0, progress: Progress | None = None,
+) -> PBResult:  # fmt: skip
+    """Solve the Poisson-Boltzmann equation of a molecule once.
+
+    Use PoissonBoltzmann for many conformations of one molecule; docs/theory/poisson-boltzmann.md has the method.
+
+    atoms, model, grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as of
+        PoissonBoltzmann
+    keep_map, grid_error, extrapolate, shifts, seed, progress : as of PoissonBoltzmann.solve
+
+    Returns a PBResult, whose energy is in kcal/mol. Raises what these two raise.
+    """
+    plan = PoissonBoltzmann(
+        atoms, model, grids=grids, spacing=spacing, padding=padding, radii=radii, reaction=reaction, solver=solver,
+        tolerance=tolerance, max_iterations=max_iterations, given=given, device=device,
+    )  # fmt: skip
+    return plan.solve(
+        keep_map=keep_map, grid_error=grid_error, extrapolate=extrapolate, shifts=shifts, seed=seed, progress=progress
+    )
+
+
+make_callable(__name__)

@@ -14,7 +14,7 @@ from .. import arguments
 from ..atoms import Atoms, Floats
 from ..errors import DeviceError, InputError
 from ..grid import Grid, Map
-from ..pb_model import SMALL, PBMaps, PBModel, PBProblem, PBSolute, grid_around
+from ..pb_model import SMALL, SURFACES, PBMaps, PBModel, PBProblem, PBSolute, grid_around
 from ..variant import Progress
 from .charges import NodeWeights
 from .given_maps import charges_on, coefficients_on
@@ -29,9 +29,6 @@ from .solvers import SOLVERS
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-ORDERS = {"edges": 2, "mol": 1, "smol": 1, "spl2": 1, "spl4": 1}  # of the error in the spacing
-# Of |E(h) - E(2h)|, so that it covers the error of E(h): docs/theory/poisson-boltzmann.md, section 7.
-SAFETY = {"edges": 1, "mol": 3, "smol": 1, "spl2": 3, "spl4": 3}
 COARSE, SAFETY_IF_COARSE = 0.5, 3  # A: with twice a larger spacing atoms are not resolved
 FINEST = {True: 1e-14, False: 1e-6}  # tolerances of devices with and without float64
 MOST_SHIFTS = 1000
@@ -324,7 +321,7 @@ class PoissonBoltzmann:
             coarse = energy_on(_coarser(problem.grids, 2))
             errors = replace(errors, grid=safety_of(self.model.surface, problem.grids[-1]) * abs(fine - coarse))
             if extrapolate:
-                share = 1 / (2 ** ORDERS[self.model.surface] - 1)
+                share = 1 / (2 ** SURFACES[self.model.surface].order - 1)
                 extrapolated = fine + share * (fine - coarse)
                 before = coarse + share * (coarse - energy_on(_coarser(problem.grids, 4)))
                 errors = replace(errors, extrapolated=extrapolated, extrapolation=abs(extrapolated - before))
@@ -338,7 +335,7 @@ class PoissonBoltzmann:
 
 def safety_of(surface: str, grid: Grid) -> int:
     """Factor of the change that twice the spacing of a grid makes, for an upper estimate of the error."""
-    return SAFETY_IF_COARSE if (grid.spacing > COARSE + SMALL).any() else SAFETY[surface]
+    return SAFETY_IF_COARSE if (grid.spacing > COARSE + SMALL).any() else SURFACES[surface].safety
 
 
 def _moved(grid: Grid, share: Floats) -> Grid:

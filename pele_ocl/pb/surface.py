@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..grid import Grid
-from ..pb_model import SMALL, PBModel, PBProblem
+from ..pb_model import SMALL, SURFACES, PBModel, PBProblem
 from .colours import Colours
 from .launching import Launching
 from .probes import Probes
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 MOST_CODES = 256  # in the table of an axis: cl/pb/operator.clh
 PIECES = 64  # of an edge: cl/pb/spheres.clh
-_DEGREES = {"spl2": 3, "spl4": 7}  # of splines
 
 
 @dataclass(eq=False)
@@ -98,8 +97,8 @@ def codes_table(model: PBModel) -> Floats:
     codes = np.arange(MOST_CODES)
     if model.is_uniform:
         return np.full(MOST_CODES, model.solute_dielectric)
-    share = codes / PIECES if model.surface == "edges" else codes.astype(float)
-    if model.surface == "smol":
+    share = codes / PIECES if model.way == "cuts" else codes.astype(float)
+    if model.way == "smoothed":
         share = codes % 10 / np.maximum(codes // 10, 1)
     share = np.minimum(share, 1)
     constants: Floats = 1 / ((1 - share) / model.solute_dielectric + share / model.solvent_dielectric)
@@ -122,7 +121,7 @@ def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, prob
     codes = tuple(queue.zeros(colours.size, np.uint8) for _ in range(3))
     if not model.is_uniform:
         _find_codes(launching, problem, grid, colours, probes, codes)
-    if model.surface == "smol" and not model.is_uniform:
+    if model.way == "smoothed" and not model.is_uniform:
         middles, codes = codes, tuple(queue.zeros(colours.size, np.uint8) for _ in range(3))
         counted = {"grid": colours, **_by_axis("codes", middles), **_by_axis("counts", codes)}
         launching.over_nodes("pb/surface.cl", "count_middles", colours, {}, **counted)()
@@ -151,7 +150,7 @@ def _find_codes(
 ) -> None:
     """Codes of edges by their middles, or by how many of their pieces lie in solvent."""
     solute, model = problem.solute, problem.model
-    cuts = model.surface == "edges"
+    cuts = model.way == "cuts"
     taken = solute.radii > SMALL if cuts else _is_strictly_inside(problem, grid)
     atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], solute.radii[taken] + model.probe)
     covering = SpheresOfBlocks.of_probes(launching, grid, probes, atoms)
@@ -179,7 +178,7 @@ def _spline_edges(
     launching.over_blocks(
         "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vectors(grid.origin[None]),
         spacing=launching.vectors(grid.spacing[None]), **atoms.arguments("atom"),
-        degree=_DEGREES[model.surface], windows=launching.vectors(_windows(model)),
+        degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)),
         constants=queue.upload(constants, launching.wide), **_by_axis("edges", edges),
     )()  # fmt: skip
     return edges
@@ -196,7 +195,7 @@ def _accesses(launching: Launching, problem: PBProblem, grid: Grid, colours: Col
         accesses = queue.zeros(colours.size, launching.wide)
         launching.over_blocks(
             "pb/surface.cl", "spline_access", colours, {}, grid=colours, **place, **atoms.arguments("atom"),
-            degree=_DEGREES[model.surface], windows=launching.vectors(_windows(model)), accesses=accesses,
+            degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)), accesses=accesses,
         )()  # fmt: skip
         return accesses
     near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])

@@ -256,8 +256,8 @@ class Pipeline(Evaluator):
 
     def _reason(self, positions: NDArray[Any], found: Outputs, k: int) -> InputError:
         """Explain a conformation that overflowed or never had a value."""
-        atoms = self.atoms.moved(positions)
         try:
+            atoms = self.atoms.moved(positions)
             atoms.require_apart()
         except InputError as error:
             return error

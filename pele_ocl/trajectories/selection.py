@@ -7,7 +7,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import array, described
+from ..arguments import atoms_chosen, described
 from ..atoms import Atoms, Structure
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
@@ -37,7 +37,7 @@ def selected_atoms(select: Selection, n_atoms: int, names: SelectableAtoms | Non
     elif isinstance(select, slice):
         chosen = everyone[select]
     else:
-        given = array("the selected atoms", select, "iub", "indices or booleans")
+        given = atoms_chosen("the selected atoms", select)
         try:
             chosen = everyone[given]
         except IndexError:

@@ -15,13 +15,13 @@ from ...atoms import Atoms
 from ...binding import Binding, BindingEnergies
 from ...binding.amber import interaction
 from ...binding.comparing import compare, read_report
+from ...binding.decomposition_files import write_decomposition
 from ...binding.entropy import entropy_of
 from ...binding.grid_errors import grid_errors
 from ...binding.parts import Chosen, Parts
 from ...binding.pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from ...binding.scan import AlanineScan, alanine_scan
 from ...binding.separate import SeparateEnergies
-from ...binding.tables import write_decomposition
 from ...energy import VARIANTS
 from ...formats import is_pqr
 from ...inputfile import InputFile, read_file
@@ -33,6 +33,7 @@ from ...solvent_model import SolventModel
 from ..cluster import cluster_options, cluster_options_of
 from ..command import OUTPUT, EachOnce
 from ..frames import FrameOptions, OpenedFrames, trajectory_options
+from ..json_lines import failing_as_record, say_record
 from ..mmpbsa import MMPBSA, mmpbsa
 from ..options import (
     ReadAtoms,
@@ -47,7 +48,6 @@ from ..options import (
 )
 from ..pele_run import PELE, pele_run
 from ..progress import ProgressLine
-from ..records import failing_as_record, say_record
 from ..report import counted, provenance
 from ..several import Several, only_one, structures_argument
 from ..terminal import note, say

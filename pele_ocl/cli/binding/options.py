@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from ...binding.decomposition_files import require_decomposition_suffix
 from ...binding.poisson_boltzmann import PBSolvent
-from ...binding.tables import require_decomposition_suffix
 from ...errors import InputError
 from ...formats.maps.pictures import require_png
 from ...pb_model import SURFACES as PB_SURFACES
@@ -213,7 +213,7 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     ),
     click.option("--nonlinear", is_flag=True, help="With --pb: solve the nonlinear equation."),
     click.option(
-        "--pb-surface", type=click.Choice(PB_SURFACES), default=PBSolvent.surface, show_default=True,
+        "--pb-surface", type=click.Choice(list(PB_SURFACES)), default=PBSolvent.surface, show_default=True,
         help="With --pb: border of solute and solvent, as --surface of pele-ocl pb.",
     ),
     click.option(

@@ -18,11 +18,11 @@ from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
 from ...trajectories.fingerprints import settings_of
 from ...trajectories.streaming import Evaluate, FrameResults
+from ..json_lines import failing_as_record, say_record
 from ..physics import lines_of
 from ..plan_options import accuracy_text
 from ..progress import ProgressLine
 from ..reader import Bools
-from ..records import failing_as_record, say_record
 from ..report import composition_as_json, counted, duration, headline, settings, software
 from ..terminal import note, one_line, say
 from .options import FrameOptions

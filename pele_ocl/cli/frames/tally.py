@@ -14,7 +14,7 @@ from ...jobs.records import entries
 from ...trajectories.statistics import Statistics
 from ...trajectories.streaming import SURFACE_AREA, FrameResults, PieceResults
 from ..clock import elapsed
-from ..records import NAMED, exit_for_failed
+from ..json_lines import NAMED, exit_for_failed
 from ..report import counted, duration
 from ..tables import residue_table, residues_as_json, table
 

@@ -30,8 +30,8 @@ from ...trajectories.fingerprints import fingerprint, sha256_of
 from ...trajectories.reading import PIECE_ATOMS
 from ..cluster import cluster_options_of
 from ..frames import FrameOptions
+from ..json_lines import timed
 from ..options import ReadAtoms
-from ..records import timed
 from .progress import StructureLine
 from .work import MinimizeRequest, device_of
 

@@ -18,8 +18,8 @@ from ...jobs import Record
 from ...jobs.journal import make_folder
 from ...minimize.result import CONVERGED
 from ..clock import elapsed
+from ..json_lines import say_records
 from ..physics import Facts, lines_of
-from ..records import say_records
 from ..report import call_facts, counted, duration
 from ..tables import UNIT, table
 from ..terminal import note, one_line, say

@@ -22,7 +22,7 @@ from ...binding.mmpbsa.runs import Results
 from ...binding.mmpbsa.tables import Heading, difference, results_text, scan_change, wild_of
 from ...formats import replacing
 from ...inputfile import InputFile
-from ..records import say_record
+from ..json_lines import say_record
 from ..terminal import say
 
 

@@ -21,10 +21,10 @@ from ..clock import elapsed
 from ..cluster import cluster_options, cluster_options_of
 from ..command import INPUT, OUTPUT, EachOnce, _File
 from ..control_file import OPTION
+from ..json_lines import say_record
 from ..options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from ..physics import physics_lines
 from ..progress import ProgressLine
-from ..records import say_record
 from ..report import counted, duration, headline, model_line, provenance, settings
 from ..several import journal_of
 from ..terminal import note, say

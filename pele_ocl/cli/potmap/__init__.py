@@ -13,9 +13,9 @@ from ...view import PB_SURFACE_END
 from ..cluster import cluster_options, cluster_options_of
 from ..command import OUTPUT, EachOnce
 from ..frames import FrameOptions, frame_options
+from ..json_lines import exit_for_failed, failing_as_record, say_record
 from ..options import ReadAtoms, device_list, report_options, run_options, structure_options
 from ..physics import medium_facts
-from ..records import exit_for_failed, failing_as_record, say_record
 from ..report import Call
 from ..several import structures_argument
 from ..terminal import say

@@ -16,8 +16,8 @@ from ...jobs.records import entries
 from ...trajectories import FramePotentials, Trajectory, potentials_over
 from ..clock import elapsed
 from ..frames.run import FrameLine
+from ..json_lines import exit_for_failed, say_record
 from ..physics import Facts, medium_facts, medium_lines
-from ..records import exit_for_failed, say_record
 from ..report import call_facts, composition_as_json, counted, duration, headline
 from ..tables import table
 from ..terminal import say

@@ -18,10 +18,10 @@ from ...jobs.running import run_with
 from ...jobs.spec import StructurePath, StructureSpec
 from ..clock import elapsed
 from ..cluster import cluster_options_of
+from ..json_lines import exit_for_records, say_records
 from ..options import ReadAtoms
 from ..physics import medium_facts, medium_lines
 from ..progress import ProgressLine
-from ..records import exit_for_records, say_records
 from ..report import Call, counted, duration
 from ..tables import table
 from ..terminal import note, one_line, say

@@ -11,13 +11,15 @@ from click.core import ParameterSource
 
 from ...contract import of_structure
 from ...dynamics.bodies import CONSTRAINTS
-from ...dynamics.settings import INTEGRATORS
-from ...formats.trajectory_files import TRAJECTORY_FORMATS
+from ...dynamics.integrators import INTEGRATORS
+from ...dynamics.settings import FRICTION
+from ...formats.trajectory_writing import TRAJECTORY_FORMATS
 from ...jobs import SimulateSpec
 from ...jobs.checks import Checks
 from ...solvent_model import SolventModel
 from ..cluster import cluster_options_of, place_options
 from ..command import EachOnce
+from ..json_lines import failing_as_record
 from ..minimize.restraints import RestraintOptions, restraint_options
 from ..minimize.targets import TARGET, expanded
 from ..options import (
@@ -30,7 +32,6 @@ from ..options import (
     surface_options,
 )
 from ..plan_options import listed, pair_options, require_near, variant_option
-from ..records import failing_as_record
 from .amounts import annealing_of, steps_of, temperatures_of, together_of
 from .report import SimulatedStructure, report
 from .running import run
@@ -58,10 +59,12 @@ __all__ = ["simulate"]
     help="Temperatures of the heat bath, K; replicas take them by turns. By default --temperature if given, else 300.",
 )  # fmt: skip
 @click.option("--timestep", type=float, default=2.0, show_default=True, help="Time step, fs.")
-@click.option("--friction", type=float, default=1.0, show_default=True, help="Friction of the heat bath, 1/ps.")
+@click.option(
+    "--friction", type=float, show_default=f"{FRICTION}; none of verlet", help="Friction of the heat bath, 1/ps."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of all random numbers.")
 @click.option(
-    "--integrator", type=click.Choice(INTEGRATORS), default="langevin", show_default=True,
+    "--integrator", type=click.Choice(list(INTEGRATORS)), default="langevin", show_default=True,
     help="Langevin dynamics, as OpenMM's LangevinMiddleIntegrator, or velocity Verlet at constant energy.",
 )  # fmt: skip
 @click.option(
@@ -113,7 +116,7 @@ __all__ = ["simulate"]
 @report_options
 def simulate(
     paths: tuple[Path, ...], output: Path, replicas: int, first_replica: int, steps: int | None, length: str | None,
-    temperatures: str | None, timestep: float, friction: float, seed: int, integrator: str,
+    temperatures: str | None, timestep: float, friction: float | None, seed: int, integrator: str,
     hydrogen_mass: float | None, exchange_every: int | None, anneal: str | None, minimizes: int, keep_motion: bool,
     report_every: int, form: str, of: str, resume: bool, together: int | None, held: RestraintOptions,
     fixed_radii: bool, cutoff: float | None, one_four: Literal["scale", "exclude"], terms: str | None, variant: str,

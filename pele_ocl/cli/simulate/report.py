@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from ...atoms import Atoms
+from ...dynamics.integrators import INTEGRATORS
 from ...inputfile import InputFile
 from ...jobs import Record, SimulateSpec
 from ...jobs.facts import composition_as_json, settings
 from ...jobs.simulation_files import names_of
 from ...solvent_model import SolventModel
+from ..json_lines import say_records, timed
 from ..physics import physics_lines
-from ..records import say_records, timed
 from ..report import counted, duration, headline
 from ..terminal import note, one_line, say
 from .running import SimulationOutcome
@@ -87,9 +88,9 @@ def _lines(
     shared, own = outcome.shared, outcome.shared["dynamics"]
     lines = [headline(of.source, of.atoms) for of in molecules]
     lines += physics_lines(constants, molecules[0].atoms, cutoff=spec.options["cutoff"])
-    is_langevin = own["integrator"] == "langevin"
-    parts = [f"{'Langevin' if is_langevin else 'velocity Verlet'} in steps of {own['timestep']:g} fs"]
-    parts += [f"friction {own['friction']:g} 1/ps"] if is_langevin else []
+    integrator = INTEGRATORS[own["integrator"]]
+    parts = [f"{integrator.title} in steps of {own['timestep']:g} fs"]
+    parts += [f"friction {own['friction']:g} 1/ps"] if integrator.is_thermostat else []
     parts += [f"bonds held: {own['constraints']}"] if own["constraints"] else []
     parts += [f"seed {own['seed']}"]
     lines.append(f"Dynamics      {', '.join(parts)}")

@@ -13,6 +13,6 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "tasks": "stable_order",
+            "tasks": "Tasks stable_order",
         },
     )

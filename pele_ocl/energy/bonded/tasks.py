@@ -20,6 +20,8 @@ HARMONIC = (  # table, its term, its kind of tasks
     ("angles", "angle", BondedKind.BEND),
     ("harmonic_impropers", "improper", BondedKind.HOLD),
 )
+# Kinds that cl/minimize/springs.clh has a branch for: one coordinate, pulled to its best value.
+SPRINGS = (BondedKind.STRETCH, BondedKind.BEND, BondedKind.TWIST, BondedKind.HOLD)
 WITHIN = {BondedKind.BEND: (0.0, np.pi), BondedKind.HOLD: (-np.inf, np.inf)}  # where an angle of the kind can be
 
 _Indices = NDArray[np.int64]
@@ -68,8 +70,8 @@ class Tasks:
 
     @property
     def springs(self) -> Tasks:
-        """Tasks of one coordinate each, which pull it to its best value."""
-        return self._those((self.kinds != BondedKind.CROSS_TWISTS) & (self.kinds != BondedKind.MEET))
+        """Tasks of one coordinate each, which pull it to its best value: the kinds of SPRINGS, and no others."""
+        return self._those(np.isin(self.kinds, SPRINGS))
 
     def _those(self, chosen: NDArray[np.bool_]) -> Tasks:
         return replace(

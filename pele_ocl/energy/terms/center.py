@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import array, number, numbers
+from ...arguments import atoms_chosen, number, numbers
 from ...atoms import Atoms, Floats, Ints, require_atoms
 from ...errors import InputError
 from ...readonly import read_only
@@ -42,7 +42,7 @@ class CenterRestraint(Term):
     def __post_init__(self) -> None:
         number("force_constant", self.force_constant, "a number of kcal/mol/A^2, 0 or more,", least=0)
         number("flat", self.flat, "a number of Angstrom, 0 or more,", least=0)
-        chosen = array("atoms to restrain", self.atoms, "iub", "indices or booleans")
+        chosen = atoms_chosen("atoms to restrain", self.atoms)
         object.__setattr__(self, "atoms", read_only(chosen, chosen.dtype))
         for name, shape in (("target", (3,)), ("weights", None)):
             if getattr(self, name) is None:

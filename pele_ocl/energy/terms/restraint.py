@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import array, number, positions_of
+from ...arguments import atoms_chosen, number, positions_of
 from ...atoms import Atoms, Floats, require_atoms
 from ...errors import InputError
 from ...readonly import read_only
@@ -44,7 +44,7 @@ class PositionalRestraint(Term):
         if self.reference is not None:
             object.__setattr__(self, "reference", read_only(positions_of(self.reference, "reference"), np.float64))
         if self.atoms is not None:
-            chosen = array("atoms to restrain", self.atoms, "iub", "indices or booleans")
+            chosen = atoms_chosen("atoms to restrain", self.atoms)
             object.__setattr__(self, "atoms", read_only(chosen, chosen.dtype))
 
     def check(self, atoms: Atoms) -> None:

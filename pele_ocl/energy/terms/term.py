@@ -54,10 +54,10 @@ class TermContext:
         """Bind a kernel of a work-item an atom.
 
         index : of its first term, as `TermKernels.launches` has it
-        arguments : all but n_atoms, n_rows, term, step, positions and results
+        arguments : all but n_atoms, n_energies, term, step, positions and results
         """
         n = len(self.atoms)
-        common = dict(n_atoms=n, n_rows=self.n_energies, term=index, step=self.encoding.step)
+        common = dict(n_atoms=n, n_energies=self.n_energies, term=index, step=self.encoding.step)
         buffers = {of: self.buffers[of] for of in ("positions", "results")}
         return self.queue.bind(
             file, name, (n, 1), (ITEMS, 1), dict(**common, **buffers, **arguments), **self.macros, **defines

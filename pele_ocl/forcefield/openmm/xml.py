@@ -12,11 +12,13 @@ from xml.etree import ElementTree
 from ... import arguments
 from ...atoms import Atoms, Structure
 from ...atoms.radii import RADII_SETS, tidy_set
+from ...chemistry import is_water
 from ...errors import InputError, ParameterError
 from ...extras import extra
 from ...textfiles import quoted
 from ..field import ForceField
 from ..matching import has_hydrogens, without_hydrogens
+from ..names import residue_names
 from .names import files_of, names
 from .system import from_openmm
 from .topologies import topology_of
@@ -24,6 +26,7 @@ from .topologies import topology_of
 if TYPE_CHECKING:
     from openmm import System
     from openmm.app import ForceField as OpenMMForceField
+    from openmm.app import Topology
 
 _SCRIPTS = ("Script", "InitializationScript")
 
@@ -61,15 +64,16 @@ class XmlForceField(ForceField):
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure, which needs all its hydrogens.
 
-        Residues are matched by their elements and bonds, which follow from distances. Raises ParameterError for
-        residues without a template.
+        Residues are matched by their elements and bonds, which follow from distances; a note names each that has the
+        template of another name. Raises ParameterError for residues without a template.
         """
         if len(structure.labels) == 0:
             raise InputError(f"{structure.source} has no atoms; give a structure that has some")
         topology = topology_of(structure)
         system = self._system(structure, self._loaded, topology)
         atoms = from_openmm(topology, system, structure.positions / 10, self.set_of_radii)
-        return replace(atoms, labels=structure.labels, notes=structure.notes + atoms.notes, forcefield=self.name)
+        notes = (*structure.notes, *atoms.notes, *self._renamed(structure, self._loaded, topology))
+        return replace(atoms, labels=structure.labels, notes=notes, forcefield=self.name)
 
     @cached_property
     def _loaded(self) -> OpenMMForceField:
@@ -86,6 +90,26 @@ class XmlForceField(ForceField):
         except ValueError as error:
             unmatched = [residue.index for residue in field.getUnmatchedResidues(topology)]
             raise ParameterError(self._sentence(structure, unmatched, str(error))) from error
+
+    def _renamed(self, structure: Structure, field: OpenMMForceField, topology: Topology) -> list[str]:
+        """Write a sentence for each name of residues that got the template of another one."""
+        residues = list(topology.residues())
+        try:
+            taken = [template.name for template in field.getMatchingTemplates(topology)]
+        except ValueError:  # of templates with patches, as CHARMM's are, whose names OpenMM does not tell
+            known = {other for name in field._templates for other in residue_names(name)}
+            taken = [residue.name if known & set(residue_names(residue.name)) else "" for residue in residues]
+        found: dict[tuple[str, str], list[int]] = {}
+        for residue, name in zip(residues, taken, strict=True):
+            is_plain = len(list(residue.atoms())) == 1 or is_water(residue.name)  # known by its elements
+            if not is_plain and not set(residue_names(residue.name)) & set(residue_names(name)):
+                found.setdefault((residue.name, name), []).append(residue.index)
+        starts = structure.labels.residue_starts
+        return [
+            f"{structure.labels.residue(int(starts[places[0]]))} was taken as {template or 'another residue'} by its "
+            f"atoms and bonds, not by its name{f' ({len(places) - 1:,} more of this name, too)' if places[1:] else ''}"
+            for (_, template), places in found.items()
+        ]
 
     def _sentence(self, structure: Structure, unmatched: list[int], problem: str) -> str:
         """OpenMM's error as one sentence with the residue in the file."""
