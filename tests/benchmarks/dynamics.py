@@ -4,7 +4,7 @@ python tests/benchmarks/dynamics.py speed [--device D] [--platform CPU] [--cases
 python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases hexapeptide:8:5,ubiquitin:2:2]
     [--openmm-runs 4] [--sampled 0.02] [--precisions float32,float64] [--figure docs/figures/dynamics-drift]
 python tests/benchmarks/dynamics.py temperature [--device D] [--replicas 128] [--picoseconds 40] [--friction 1]
-    [--timestep 4]
+    [--timestep 4] [--openmm 0]
 python tests/benchmarks/dynamics.py dipeptide [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 16]
     [--discard 100] [--openmm 1]
 
@@ -72,14 +72,17 @@ class OpenMM:
     """A context of OpenMM's with the file's molecule, minimised."""
 
     def __init__(
-        self, text: str, platform: str, constraints: bool, integrator: Callable[[Any], Any], precision: str = "single"
-    ) -> None:
+        self, text: str, platform: str, constraints: bool, integrator: Callable[[Any], Any], precision: str = "single",
+        hydrogen_mass: float | None = None,
+    ) -> None:  # fmt: skip
         import openmm
         from openmm import app
 
         file = app.PDBFile(io.StringIO(text))
         field = app.ForceField("amber99sb.xml", "amber99_obc.xml")
-        self.system = field.createSystem(file.topology, constraints=app.HBonds if constraints else None)
+        self.system = field.createSystem(
+            file.topology, constraints=app.HBonds if constraints else None, hydrogenMass=hydrogen_mass
+        )
         self.integrator = integrator(openmm)
         properties = {"Precision": precision} if platform in ("CUDA", "OpenCL") else {}
         found = openmm.Platform.getPlatformByName(platform)
@@ -250,23 +253,54 @@ def temperature(options: argparse.Namespace) -> None:
             if k % 10 == 0:
                 freedom.append(freedom_of_atoms(simulation, np.stack(simulation.positions[list(turned)])).mean(axis=0))
         found = kinetic / np.mean(freedom, axis=0) / BOLTZMANN  # (n_replicas, n_atoms) K
-        hydrogens = atoms.labels.elements == "H"
-        print(
-            f"{timestep:g} fs, hydrogens of {mass or 1.008:g} Da, {options.replicas} replicas of "
-            f"{options.picoseconds:g} ps, friction {options.friction:g}/ps, on {simulation.ensemble.device}"
-        )
-        told_temperature("all atoms", found.mean(axis=1))
-        told_temperature("heavy atoms", found[:, ~hydrogens].mean(axis=1))
-        told_temperature("hydrogens", found[:, hydrogens].mean(axis=1))
-        errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
-        apart = found.mean(axis=0) / 300 - 1
-        worst = int(np.argmax(np.abs(apart)))
-        print(
-            f"  single atoms: errors {100 * errors.mean() / 300:.2f} %; {100 * apart[worst]:+.2f} % of "
-            f"{atoms.describe(worst)} is the farthest; rms deviation {np.sqrt((apart**2).mean()) * 100:.2f} %, "
-            f"{np.sqrt(((300 * apart / errors) ** 2).mean()):.2f} of the errors; {time.perf_counter() - begin:.0f} s",
-            flush=True,
-        )
+        runs = {f"{options.replicas} replicas of {options.picoseconds:g} ps on {simulation.ensemble.device}": found}
+        if options.openmm:
+            theirs = kinetic_of_openmm(options, simulation, timestep, mass) / np.mean(freedom, axis=0) / BOLTZMANN
+            runs[f"{options.openmm:g} ns of OpenMM's {options.platform}"] = theirs
+        held = np.isin(np.arange(len(atoms)), simulation._bodies[0].constraints.heavy)
+        for who, kelvin in runs.items():
+            print(f"{timestep:g} fs, hydrogens of {mass or 1.008:g} Da, friction {options.friction:g}/ps, {who}")
+            told_temperatures(atoms, held, kelvin)
+        print(f"  {time.perf_counter() - begin:.0f} s", flush=True)
+
+
+def kinetic_of_openmm(
+    options: argparse.Namespace, begun: pele_ocl.Simulation, timestep: float, mass: float | None
+) -> np.ndarray:
+    """Run OpenMM from where the first replica is, and give m v^2 of its atoms, (BLOCKS, n_atoms) Da A^2/ps^2."""
+    theirs = OpenMM(
+        structure("hexapeptide"), options.platform, True,
+        lambda openmm: openmm.LangevinMiddleIntegrator(300, options.friction, timestep / 1000), hydrogen_mass=mass,
+    )  # fmt: skip
+    theirs.context.setPositions(begun.positions[0] / 10)
+    theirs.context.setVelocitiesToTemperature(300)
+    theirs.integrator.step(round(5000 / timestep))
+    n = round(1000 * options.openmm / 0.04 / BLOCKS)
+    found = np.zeros((BLOCKS, begun.masses[0].size))
+    for block in found:
+        for _ in range(n):
+            theirs.integrator.step(round(40 / timestep))
+            v = 10 * theirs.context.getState(velocities=True).getVelocities(asNumpy=True)._value
+            block += begun.masses[0] * (v**2).sum(axis=1) / n
+    return found
+
+
+def told_temperatures(atoms: pele_ocl.Atoms, held: np.ndarray, found: np.ndarray) -> None:
+    """Print temperatures (n_runs, n_atoms) K. held : (n_atoms,) atoms with hydrogens"""
+    hydrogens = atoms.labels.elements == "H"
+    told_temperature("all atoms", found.mean(axis=1))
+    told_temperature("heavy atoms", found[:, ~hydrogens].mean(axis=1))
+    told_temperature("heavy atoms without hydrogens", found[:, ~hydrogens & ~held].mean(axis=1))
+    told_temperature("hydrogens", found[:, hydrogens].mean(axis=1))
+    errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    apart = found.mean(axis=0) / 300 - 1
+    worst = np.argsort(-np.abs(apart))[:4]
+    print(
+        f"  single atoms: errors {100 * errors.mean() / 300:.2f} %; rms deviation "
+        f"{np.sqrt((apart**2).mean()) * 100:.2f} %, {np.sqrt(((300 * apart / errors) ** 2).mean()):.2f} of the errors; "
+        f"farthest: {', '.join(f'{100 * apart[k]:+.2f} % {atoms.describe(int(k))}' for k in worst)}",
+        flush=True,
+    )
 
 
 def told_temperature(who: str, of_replicas: np.ndarray) -> None:
@@ -395,12 +429,14 @@ def main() -> None:
     parser.add_argument("--friction", type=float, default=1.0, help="1/ps, of `temperature`")
     parser.add_argument("--nanoseconds", type=float, default=4.0)
     parser.add_argument("--discard", type=float, default=100.0, help="ps of each replica's begin, of `dipeptide`")
-    parser.add_argument("--openmm", type=float, default=1.0, help="nanoseconds of OpenMM's")
+    parser.add_argument("--openmm", type=float, help="nanoseconds of OpenMM's, 1 of `dipeptide` if not told otherwise")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replicas", type=int, default=16)
     options = parser.parse_args()
     defaults = {"speed": "ubiquitin:1,hexapeptide:64", "drift": "hexapeptide:8:5,ubiquitin:2:2"}
     options.cases = options.cases or defaults.get(options.what)
+    if options.openmm is None:
+        options.openmm = 1.0 if options.what == "dipeptide" else 0.0
     {"speed": speed, "drift": drift, "temperature": temperature, "dipeptide": dipeptide}[options.what](options)
 
 
