@@ -6,7 +6,7 @@ python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases
 python tests/benchmarks/dynamics.py temperature [--device D] [--replicas 128] [--picoseconds 40] [--friction 1]
     [--timestep 4] [--openmm 0]
 python tests/benchmarks/dynamics.py dipeptide [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 16]
-    [--discard 100] [--openmm 1]
+    [--discard 100] [--plain] [--openmm 1]
 
 All use Amber99SB with OBC2, all pairs, bonds to hydrogen held in `speed` and `dipeptide`. `speed` prints steps a second
 of one replica of OpenMM's and of all of ours, by the wall's clock and by the processor's, in turns, the best of each,
@@ -370,6 +370,8 @@ def dipeptide(options: argparse.Namespace) -> None:
     steps = round(options.nanoseconds * 1e6 / 2 / n)
     ladder = [300.0, 358.0, 427.0, 510.0]
     ways = {"ours, 300 K": {}, "ours, exchange 300 to 510 K": {"temperature": ladder, "exchange_every": 100}}
+    if options.plain:
+        del ways["ours, exchange 300 to 510 K"]
     for who, more in ways.items() if steps else ():
         begin = time.perf_counter()
         replicas = n * (len(ladder) if more else 1)
@@ -428,6 +430,7 @@ def main() -> None:
     parser.add_argument("--timestep", type=float, help="fs, of `temperature`: 2 or 4 alone")
     parser.add_argument("--friction", type=float, default=1.0, help="1/ps, of `temperature`")
     parser.add_argument("--nanoseconds", type=float, default=4.0)
+    parser.add_argument("--plain", action="store_true", help="no exchange, of `dipeptide`")
     parser.add_argument("--discard", type=float, default=100.0, help="ps of each replica's begin, of `dipeptide`")
     parser.add_argument("--openmm", type=float, help="nanoseconds of OpenMM's, 1 of `dipeptide` if not told otherwise")
     parser.add_argument("--seed", type=int, default=0)
