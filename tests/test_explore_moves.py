@@ -220,7 +220,10 @@ def clashes(walk, x: np.ndarray) -> np.ndarray:
     return (r < least).any(axis=1)
 
 
-def test_atoms_near_points_are_numpys():
+@pytest.mark.parametrize("most", [100, 1_000_000])
+def test_atoms_near_points_are_numpys(monkeypatch, most):
+    """Points are asked some at a time if they are many."""
+    monkeypatch.setattr("pele_ocl.explore.walk._MOST_PAIRS", most)
     rng = np.random.default_rng(3)
     x, points = 20 * rng.random((400, 3)), 5 + 8 * rng.random((12, 3))
     r = np.linalg.norm(x[:, None] - points, axis=2).min(axis=1)
@@ -229,7 +232,9 @@ def test_atoms_near_points_are_numpys():
     assert 0 < is_close(x, points, 3.0).sum() < is_close(x, points, 6.0).sum() < 400
 
 
-def test_the_nearest_receptor_atom_is_numpys(device):
+@pytest.mark.parametrize("most", [100, 1_000_000])
+def test_the_nearest_receptor_atom_is_numpys(device, monkeypatch, most):
+    monkeypatch.setattr("pele_ocl.explore.walk._MOST_PAIRS", most)
     walk = walk_of(device)
     for x in (walk.atoms.positions, put_inside(walk), walk.atoms.positions * (1, 1, 3)):
         r = np.linalg.norm(x[walk.receptor][:, None] - x[walk.ligand], axis=2).min()

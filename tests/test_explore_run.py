@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,9 +24,9 @@ from test_records import CHECK
 import pele_ocl
 from pele_ocl.__main__ import run_as_explore
 from pele_ocl.binding.pele import find_run, read_report
-from pele_ocl.cli.explore import ExploreLine
+from pele_ocl.cli.explore import ExploreLine, PartsLine
 from pele_ocl.cli.explore_page import write_pages
-from pele_ocl.cli.launchers import device_of_rank, launched, local_rank
+from pele_ocl.cli.launchers import device_of_rank, launched, local_rank, local_size
 from pele_ocl.errors import FormatError, InputError
 from pele_ocl.explore import PelePdb, numbered, report_head, report_row
 from pele_ocl.explore.control import read_simulation
@@ -447,6 +448,7 @@ def test_processes_of_a_launcher_share_explorers(tmp_path, monkeypatch):
     words = ("explore", "pele.conf", "-n", "4", "--steps", "0", "--precision", "float64", "--ranks", "2", "-o", "out")
     assert "--ranks 2 needs as many processes, by mpirun or srun; there are 1" in run(*words, code=2).output
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    monkeypatch.setattr("os.cpu_count", lambda: 1 << 16)  # so that this process keeps its cores
     for rank in ("0", "1", "2"):
         monkeypatch.setenv("OMPI_COMM_WORLD_RANK", rank)
         monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", rank)
@@ -511,18 +513,39 @@ def test_workers_write_the_same(tmp_path, monkeypatch):
 def test_launchers_tell_the_number_on_a_host():
     assert local_rank({}) == 0
     assert local_rank({"SLURM_LOCALID": "3"}) == 3
+    assert local_size({}) == 1
+    assert local_size({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "5"}) == 1  # perhaps over several hosts
+    assert local_size({"SLURM_STEP_TASKS_PER_NODE": "4(x2),3"}) == 4
 
 
 def test_processes_of_a_host_take_equal_devices_by_turns(monkeypatch):
     class Listed(str):
         index: int
+        kind = "GPU"
 
     devices = [Listed(title) for title in ("GPU", "GPU", "CPU")]
     for index, device in enumerate(devices):
         device.index = index
     monkeypatch.setattr("pele_ocl.opencl.device.fitting_devices", lambda choice: tuple(devices))
     monkeypatch.setattr("pele_ocl.cli.launchers.local_rank", iter((0, 1, 2)).__next__)
-    assert [device_of_rank(None) for _ in range(3)] == ["0", "1", "0"]
+    assert [device_of_rank(None, 1) for _ in range(3)] == ["0", "1", "0"]
+
+
+def test_processes_of_a_host_share_its_cores(monkeypatch):
+    """Layouts go by all cores; what a launcher has bound stays, and so does a single process."""
+    kept, fixed = [], []
+    monkeypatch.setattr("pele_ocl.cli.launchers.stay_on", kept.append)
+    monkeypatch.setattr("pele_ocl.opencl.device.fix_device", lambda device, units: fixed.append(units))
+    monkeypatch.setattr("pele_ocl.cli.launchers.own_cores", lambda: tuple(range(10)))
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "5")
+    cpu = SimpleNamespace(index=0, kind="CPU")
+    monkeypatch.setattr("pele_ocl.opencl.device.fitting_devices", lambda choice: (cpu,))
+    for of_host, rank, ranks in ((10, 0, 4), (10, 3, 4), (10, 3, 8), (16, 0, 4), (10, 0, 1)):
+        monkeypatch.setattr("os.cpu_count", lambda n=of_host: n)
+        monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", str(rank))
+        device_of_rank(None, ranks)
+    assert kept == [(0, 1), (6, 7), (6, 7)]
+    assert fixed == [10, 10, 10]
 
 
 # Tasks
@@ -750,6 +773,22 @@ def test_progress_tells_what_matters(monkeypatch):
         line.told(0.25, 36.0)
         == "step 2 of 8, 400 steps/h, 75% accepted, best energy -7.5, best binding -1, 108.00 s left"
     )
+
+
+def test_progress_of_workers_counts_steps(tmp_path):
+    """A part of five steps wrote the head, the initial states and two steps; the other one begins anew."""
+    first, second = (tmp_path / f"explore.{k}of2.jsonl" for k in (1, 2))
+    line = PartsLine([first, second], 5, 8)
+    assert line.share_done() == 0
+    first.write_text("head\ninitial\none\ntwo\ncut o")
+    second.write_text("head\ninitial\none\n")
+    assert line.share_done() == 0.3
+    assert line.share_done() == 0.3
+    first.write_text("head\ninitial\none\ntwo\ncut off\n")
+    second.write_text("head\n")
+    assert line.share_done() == 0.3
+    line._first = 0.2
+    assert line.told(0.5, 36.0) == "step 3 of 5, 1,600 steps/h, 36.00 s left"
 
 
 def test_names_of_files():

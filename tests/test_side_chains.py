@@ -128,7 +128,7 @@ def candidate_energies(ensemble: Ensemble, atoms: Atoms, chains: list[RotamerCha
     alive = queue.download(work.alive, count, np.int32)
     energies = queue.download(work.least, work.n_candidates, queue.dtype)[alive]
     return (
-        predictor.candidates(number, atoms.positions)[alive],
+        predictor.candidates([number], atoms.positions)[0][alive],
         energies,
         queue.download(work.best, work.n_candidates, np.int32)[alive],
     )

@@ -17,6 +17,8 @@ def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
     candidates = np.arange(len(positions))
     for line in LINES:
         candidates = candidates[_neighboured(np.take(positions, candidates, axis=0) @ line, distance)]
+    if not len(candidates):
+        return None
     # Two points that close share a cell of twice that edge in one of the eight grids half a cell apart.
     points = positions[candidates]
     for shift in np.ndindex(2, 2, 2):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread
+from types import TracebackType
 from typing import Any
 
 import click
@@ -34,6 +38,7 @@ from .tables import table
 from .terminal import note, say
 
 _SHOWN = 12  # explorers in the table
+FOLLOW_SECONDS = 1.0  # between looks at the journals of workers
 
 
 def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
@@ -118,7 +123,7 @@ def explore(
         options: dict[str, Any] = {
             "folder": output, "seed": seed, "steps": steps, "complexes": complexes, "precision": precision,
             "parameters": ForceFieldFiles(templates, obc, pele_data, fallback), "text": filled(path, all_words),
-            "device": device if ranks == 1 else device_of_rank(device),
+            "device": device if ranks == 1 else device_of_rank(device, ranks),
         }  # fmt: skip
         if cluster.is_remote:
             run = Exploration(simulation, n, **options, here=False)
@@ -186,6 +191,57 @@ class ExploreLine(ProgressLine):
         return f"{begin}{best}, {left} left"
 
 
+class PartsLine(ProgressLine):
+    """Progress line of workers: how many steps their journals have.
+
+    journals : of the parts; steps : of each explorer; explorers, molecules : of all parts
+    """
+
+    def __init__(self, journals: Sequence[Path], steps: int, explorers: int, molecules: int = 1) -> None:
+        super().__init__("Exploring")
+        self._read, self._steps, self._explorers = dict.fromkeys(journals, 0), steps, explorers
+        self._lines, self._molecules = dict.fromkeys(journals, 0), molecules
+        self._first = -1.0  # share that there was at first
+        self._is_over = Event()
+        self._thread = Thread(target=self._follow, daemon=True)
+
+    def __enter__(self) -> PartsLine:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_over.set()
+        self._thread.join()
+        super().__exit__(kind, error, trace)
+
+    def share_done(self) -> float:
+        """Read what was added to the journals; give the share of all steps that they have."""
+        for path, place in self._read.items():
+            with suppress(OSError), path.open("rb") as file:  # it may not be there yet
+                if os.fstat(file.fileno()).st_size < place:  # it was begun anew
+                    place = self._lines[path] = 0
+                file.seek(place)
+                added = file.read()
+                self._read[path], self._lines[path] = place + len(added), self._lines[path] + added.count(b"\n")
+        done = (max(0, lines - 2) for lines in self._lines.values())  # less the head and the initial states
+        return min(1.0, sum(done) / (len(self._read) * max(1, self._steps * self._molecules)))
+
+    def _follow(self) -> None:
+        while not self._is_over.wait(FOLLOW_SECONDS):
+            share = self.share_done()
+            self._first = share if self._first < 0 else self._first
+            if self._first < share < 1:
+                self((share - self._first) / (1 - self._first))
+
+    def told(self, share: float, seconds: float) -> str:
+        done = self._steps * (self._first + share * (1 - self._first))
+        rate = 3600 * self._explorers * self._steps * share * (1 - self._first) / seconds
+        left = duration(seconds * (1 - share) / share)
+        return f"step {done:.0f} of {self._steps}, {rate:,.0f} steps/h, {left} left"
+
+
 def _column(steps: Steps, name: str) -> np.ndarray[Any, Any] | None:
     return steps.values[:, steps.columns.index(name)] if name in steps.columns else None
 
@@ -206,13 +262,13 @@ def _run(run: Exploration, resume: bool) -> None:
 
 def _run_by_workers(run: Exploration, work: ExploreWork, place: Place, resume: bool) -> list[Files]:
     """Have each worker run a part of the explorers; give the files of the parts. run : whose notes become the parts'"""
-    with shared(work, place) as done, ProgressLine("Exploring") as progress:
+    with shared(work, place) as done:
         files = run.files.parts(min(done.n_workers, len(run.numbers)))
         if not resume:
             run.begin_anew(files)
-        parts = [own.part for own in files]
-        for notes in progress.counting(done.results(parts), parts):
-            run.notes = tuple(dict.fromkeys((*run.notes, *notes)))
+        with PartsLine([own.journal for own in files], run.n_steps, len(run.numbers), len(run.groups)):
+            for notes in done.results([own.part for own in files]):
+                run.notes = tuple(dict.fromkeys((*run.notes, *notes)))
     for sentence in run.notes:
         note(f"Note: {sentence}")
     return files

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
+
+from ..jobs.places import core_groups, own_cores, stay_on
 
 # Where launchers tell a process its number, from 0, and how many processes there are.
 _NAMES = (
@@ -14,6 +17,9 @@ _NAMES = (
 # Where they tell the number of a process among those of its host.
 _LOCAL = "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"
 
+# Where they tell how many processes its host has; srun writes `4`, or `4(x2),3` of several hosts.
+_LOCAL_SIZE = "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_TASKS_PER_NODE"
+
 
 def launched(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
     """Give the number of this process, from 0, and how many a launcher started; 0 and 1 without one."""
@@ -23,12 +29,38 @@ def launched(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
     return 0, 1
 
 
-def device_of_rank(choice: str | None) -> str:
-    """Give the number of the device of this process: of equal ones that fit a choice, each has the next."""
-    from ..opencl.device import equal_devices
+def device_of_rank(choice: str | None, ranks: int) -> str:
+    """Give the number of the device of this process: of equal ones that fit a choice, each has the next.
+
+    ranks : processes that work, which share the cores of their host
+    """
+    cores = _take_cores(ranks)  # before any runtime is loaded, which makes threads
+    from ..opencl.device import equal_devices, fix_device
 
     equal = equal_devices(choice)
-    return str(equal[local_rank() % len(equal)].index)
+    own = equal[local_rank() % len(equal)]
+    if cores and own.kind == "CPU":
+        fix_device(own, cores)  # layouts, and so results, go by all cores
+    return str(own.index)
+
+
+def _take_cores(ranks: int) -> int:
+    """Keep this process on its part of the cores of the host; give their number, 0 if it may use them all.
+
+    A process that its launcher keeps on some of them stays there.
+    """
+    cores, n = own_cores(), min(ranks, local_size())
+    if n < 2 or len(cores) < (os.cpu_count() or 1):
+        return 0
+    groups = core_groups(cores, len(cores) // n)
+    stay_on(groups[local_rank() % len(groups)])
+    return len(cores)
+
+
+def local_size(environment: Mapping[str, str] = os.environ) -> int:
+    """Give the number of processes on this host; 1 without a launcher that tells."""
+    found = (re.match(r"\d+", environment.get(name, "")) for name in _LOCAL_SIZE)
+    return next((int(number[0]) for number in found if number), 1)
 
 
 def local_rank(environment: Mapping[str, str] = os.environ) -> int:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-
-import numpy as np
 
 from .. import arguments
 from ..errors import InputError
@@ -19,12 +17,17 @@ if TYPE_CHECKING:
     from .ensemble import Ensemble
 
 
+_OWN = "energies", "are_numbers", "free"  # parameters that the ensemble gives
+
+
 class DriverKernel:
     """A kernel that runs over the rows of an ensemble; made by `Ensemble.kernel`.
 
     A call launches it for all atoms of some rows. Its parameters after ENSEMBLE are given by name: numbers, and arrays
     of `Ensemble.array`. The ensemble gives `energies` and `are_numbers` (a number for each row), `free` (a number for
     each atom), where the kernel has a parameter of that name.
+
+    parameters : names of the parameters after ENSEMBLE
     """
 
     def __init__(
@@ -40,17 +43,21 @@ class DriverKernel:
         macros = {**resident.macros, **defines}
         self._ensemble, self.name = ensemble, name
         self._kernel = resident.queue.kernel(file, name, width, **macros)
-        names = [parameter.name for parameter in self._kernel.signature.parameters[:4]]
-        if names != ["rows", "steps", "listed", "bytes"]:
+        names = [parameter.name for parameter in self._kernel.signature.parameters]
+        self.parameters = names[4:]
+        self._owned = [name for name in names if name in _OWN]
+        if names[:4] != ["rows", "steps", "listed", "bytes"]:
             raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
+
+    def _own(self, name: str) -> Buffer:
+        """Give what the ensemble has, by the name of a parameter."""
+        resident = self._ensemble._resident
+        if name == "free":
+            return self._ensemble._free_on_device
+        return resident.energies_on_device if name == "energies" else resident.numbers_on_device
 
     def __repr__(self) -> str:
         return f"DriverKernel({self.name}: {', '.join(self.parameters)})"
-
-    @property
-    def parameters(self) -> list[str]:
-        """Names of the parameters after ENSEMBLE."""
-        return [parameter.name for parameter in self._kernel.signature.parameters[4:]]
 
     def __call__(
         self, rows: RowsLike = None, *, per: Literal["atom", "row"] | int = "atom", moves: bool = False,
@@ -64,18 +71,13 @@ class DriverKernel:
         Raises InputError that names a missing or unknown parameter, or one of another type.
         """
         ensemble, resident = self._ensemble, self._ensemble._resident
-        chosen = np.array([k for k in ensemble._chosen(rows).tolist() if k not in ensemble._failed], np.int64)
+        chosen = ensemble._there(rows)
         if not len(chosen):
             return
         given: dict[str, object] = {
             name: value.buffer if isinstance(value, DeviceArray) else value for name, value in values.items()
         }
-        own: dict[str, Callable[[], Buffer]] = {
-            "energies": lambda: resident.energies_on_device,
-            "are_numbers": lambda: resident.numbers_on_device,
-            "free": lambda: ensemble._free_on_device,
-        }
-        given |= {name: own[name]() for name in self.parameters if name in own and name not in given}
+        given |= {name: self._own(name) for name in self._owned if name not in given}
         arguments = {**resident.arguments, **given}
         resident.list(chosen)
         n_items = int(resident.n_atoms[chosen].max()) if per == "atom" else 1 if per == "row" else per

@@ -162,7 +162,7 @@ class Ensemble:
         chosen = self._chosen(rows)
         if flag("keep_radii", keep_radii) and not self._options["fixed_radii"]:
             raise InputError("radii are kept by ensembles with fixed_radii=True alone")
-        good = np.array([k for k in chosen.tolist() if k not in self._failed], np.int64)
+        good = self._there(chosen)
         if keep_radii and (new := good[~self._has_radii[good]]).size:
             raise InputError(f"row {new[0]} was never evaluated, and has no radii to be kept")
         self._resident.evaluate(good, keep_radii)
@@ -381,6 +381,11 @@ class Ensemble:
                 if chosen.ndim == 1:
                     return chosen
         raise InputError(f"there are {len(self)} rows; {described(rows)} is none of them")
+
+    def _there(self, rows: RowsLike) -> Rows:
+        """Give the numbers of rows that did not fail. Raises InputError as `_chosen` does."""
+        chosen = self._chosen(rows)
+        return chosen[~np.isin(chosen, list(self._failed))] if self._failed else chosen
 
     def _require(self, rows: Rows) -> None:
         """Raise InputError for rows that were not evaluated since their positions were written."""

@@ -15,14 +15,15 @@ from .regions import Region
 from .rot_assign import read_rot_assign
 from .rotamers import RotamerLibrary, read_side_file
 from .side_chains import SideChainPredictor, SideChains, predict_side_chains
+from .spawning import Cluster, Clusters
 from .torsions import Flexible, flexible_ligand, flexible_residues
 from .walk import Move, Settings, Stage, Walk
 
 __all__ = [
-    "ANM", "Box", "Cylinder", "Explorer", "Flexible", "Minimization", "Modes", "Move", "Perturbation", "Prism",
-    "Region", "RotamerLibrary", "Settings", "Shell", "SideChainPredictor", "SideChains", "Sphere", "Spheres", "Stage",
-    "Step", "Walk", "flexible_ligand", "flexible_residues", "network_modes", "predict_side_chains", "read_nmd",
-    "read_rot_assign", "read_side_file", "write_nmd",
+    "ANM", "Box", "Cluster", "Clusters", "Cylinder", "Explorer", "Flexible", "Minimization", "Modes", "Move",
+    "Perturbation", "Prism", "Region", "RotamerLibrary", "Settings", "Shell", "SideChainPredictor", "SideChains",
+    "Sphere", "Spheres", "Stage", "Step", "Walk", "flexible_ligand", "flexible_residues", "network_modes",
+    "predict_side_chains", "read_nmd", "read_rot_assign", "read_side_file", "write_nmd",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
@@ -41,6 +42,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "rotations": "RotamerChain side_chains_of torsions_at",
             "sensors": "Sensor Sensors changed changing_blocks",
             "side_chains": "PredictionArrays",
+            "spawning": "shares",
             "trajectory": "PelePdb",
         },
     )

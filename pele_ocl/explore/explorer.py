@@ -199,7 +199,11 @@ class Explorer:
         walk = self.walk
         due = [row for row in rows if row not in walk.failures and move.is_due(walk, row)]
         if move.needs_near:
-            due = [row for row in due if not walk.settings[row].near_only or walk.is_near(row)]
+            asked = [row for row in due if walk.settings[row].near_only]
+            far = {
+                row for row, is_near in zip(asked, walk.are_near(asked) if asked else (), strict=True) if not is_near
+            }
+            due = [row for row in due if row not in far]
         if not due:
             return
         for row in due:
@@ -225,8 +229,9 @@ class Explorer:
         positions = ensemble.positions[moved]
         drifting = [k for k, row in enumerate(moved) if walk.made[row] - {Perturbation.name}]
         if self._superposed and drifting:
-            for k in drifting:
-                positions[[k]] = self._superposed[moved[k]](positions[[k]])[0]
+            for of in dict.fromkeys(self._superposed[moved[k]] for k in drifting):  # rows that began alike share one
+                own = [k for k in drifting if self._superposed[moved[k]] is of]
+                positions[own] = of(positions[own])[0]
             ensemble.positions[[moved[k] for k in drifting]] = list(positions[drifting])
         ensemble.evaluate(moved)
         boxes = [walk.settings[row].box for row in moved]

@@ -151,19 +151,19 @@ class Sasa(Metric):
         near = self._others[is_close(positions[self._others], own, widest)]
         alone = seen = 0.0
         for k, (center, radius) in enumerate(zip(own, radii, strict=True)):
-            free = self._free(center, radius, np.delete(own, k, axis=0), np.delete(radii, k))
-            exposed = free & self._free(center, radius, positions[near], self._radii[near])
+            free = self._free(self._points, center, radius, np.delete(own, k, axis=0), np.delete(radii, k))
+            exposed = self._free(self._points[free], center, radius, positions[near], self._radii[near])
             alone += radius**2 * free.sum()
             seen += radius**2 * exposed.sum()
         return float(seen / alone) if alone else 0.0
 
-    def _free(self, center: Floats, radius: float, around: Floats, radii: Floats) -> Bools:
-        """Mark the points of an atom's sphere that lie in none of the spheres around, (n_points,)."""
+    def _free(self, points: Floats, center: Floats, radius: float, around: Floats, radii: Floats) -> Bools:
+        """Mark points (n_points, 3), of the unit sphere, that lie in none of the spheres around an atom."""
         away = center - around  # the point u is in a sphere if |away + radius u|^2 is less than its radius squared
         squares = (away**2).sum(axis=1)
         meets = squares < (radius + radii) ** 2
         most = (radii[meets] ** 2 - radius**2 - squares[meets]) / (2 * radius)
-        free: Bools = ~(self._points @ away[meets].T < most).any(axis=1)
+        free: Bools = ~(points @ away[meets].T < most).any(axis=1)
         return free
 
 

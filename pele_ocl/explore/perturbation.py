@@ -113,8 +113,10 @@ class Perturbation(Move):
         A ligand far from the receptor is not steered, and its next cycle begins anew.
         """
         memory, frequency = walk.memory[row], walk.settings[row].steering_update_frequency
-        far = walk.settings[row].near_only and walk.nearest(x) > walk.settings[row].proximity_distance
-        if self.direction == "random" or frequency == 0 or far:
+        is_steered = self.direction == "steered" and frequency > 0
+        if is_steered and walk.settings[row].near_only:
+            is_steered = walk.nearest(x) <= walk.settings[row].proximity_distance
+        if not is_steered:
             memory.pop("steering", None)
             return None
         vector, since, of = memory.get("steering", (None, 0, 0))

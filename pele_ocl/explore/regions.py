@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Floats, Ints
-from .walk import Walk, atoms_among
+from .walk import Walk, atoms_among, in_parts
 
 Mask = NDArray[np.bool_]
 
@@ -31,7 +31,9 @@ class Region:
         labels = walk.atoms.labels
         assert labels is not None
         near = is_close(x, x[walk.ligand], walk.settings[row].minimization_radius)
-        free: Mask = np.isin(labels.residue_index, labels.residue_index[near])
+        residues = np.zeros(len(labels.residue_starts), bool)
+        residues[labels.residue_index[near]] = True
+        free: Mask = residues[labels.residue_index]
         if further is not None:
             free[further] = True
         if self.include is not None:
@@ -44,14 +46,17 @@ class Region:
 def is_close(x: Floats, points: Floats, radius: float) -> Mask:
     """Tell of positions x (n, 3) A, (n,), if any of some points (m, 3) A is within a radius.
 
-    Atoms that one point finds are not asked of the next: with a wide radius one pass is all.
+    All points are asked only where the distance from the first one, or from the farthest, leaves it open.
     """
-    close = np.zeros(len(x), bool)
-    left = np.flatnonzero(((x >= points.min(axis=0) - radius) & (x <= points.max(axis=0) + radius)).all(axis=1))
-    for point in points:
-        found = ((x[left] - point) ** 2).sum(axis=1) <= radius**2
-        close[left[found]] = True
-        left = left[~found]
-        if not len(left):
-            break
+    away, reach = _lengths(x - points[0]), _lengths(points - points[0]).max()
+    close: Mask = away <= radius
+    left = np.flatnonzero(~close & (away <= radius + reach))
+    for part in in_parts(points, len(left)):
+        close[left] |= (_lengths(x[left, np.newaxis] - part) <= radius).any(axis=1)
     return close
+
+
+def _lengths(vectors: Floats) -> Floats:
+    """Give the lengths of vectors (..., 3) A."""
+    found: Floats = np.sqrt(np.einsum("...k,...k->...", vectors, vectors))
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -59,6 +60,7 @@ class RotamerLibrary:
 
     def __init__(self, tables: Mapping[str, Rotamers], starts: Mapping[str, NDArray[np.int64]]) -> None:
         self._tables, self._starts = dict(tables), dict(starts)
+        self._spread: dict[tuple[str, int], Floats] = {}  # chi of bins that were asked for
 
     def __repr__(self) -> str:
         return f"RotamerLibrary({', '.join(sorted(self._tables))})"
@@ -73,11 +75,19 @@ class RotamerLibrary:
         """
         if name not in self._tables:
             return Rotamers(np.zeros((0, 0)), np.zeros(0), np.zeros((0, 2)))
-        table, starts = self._tables[name], self._starts[name]
-        angles = (-60.0 if np.isnan(phi) else np.rad2deg(phi)), (60.0 if np.isnan(psi) else np.rad2deg(psi))
-        row, column = (int(np.floor((angle + 185) / 10)) % BINS for angle in angles)
-        rows = slice(*starts[BINS * row + column : BINS * row + column + 2].tolist())
+        table, starts, k = self._tables[name], self._starts[name], _bin(phi, psi)
+        rows = slice(*starts[k : k + 2].tolist())
         return Rotamers(table.chi[rows], table.probabilities[rows], table.sigmas[rows])
+
+    def spread_chi(self, name: str, phi: float, psi: float) -> Floats:
+        """Give chi of rotamers after `Rotamers.spread`, (k, n_chi) rad, which are kept for the next time.
+
+        name, phi, psi : as of `rotamers`
+        """
+        key = name, _bin(phi, psi)
+        if key not in self._spread:
+            self._spread[key] = self.rotamers(name, phi, psi).spread().chi
+        return self._spread[key]
 
     @staticmethod
     @lru_cache(maxsize=1)
@@ -129,6 +139,13 @@ def _repeated(table: Rotamers) -> tuple[Rotamers, NDArray[np.int64]]:
         np.tile(a, (BINS * BINS, *[1] * (a.ndim - 1))) for a in (table.chi, table.probabilities, table.sigmas)
     )
     return Rotamers(chi, shares.ravel(), sigmas), np.arange(BINS * BINS + 1) * count
+
+
+def _bin(phi: float, psi: float) -> int:
+    """Give the number of a bin of phi and psi, rad; NaN stands for -60 and 60 degrees."""
+    angles = -60.0 if math.isnan(phi) else math.degrees(phi), 60.0 if math.isnan(psi) else math.degrees(psi)
+    row, column = (math.floor((angle + 185) / 10) % BINS for angle in angles)
+    return BINS * row + column
 
 
 def read_side_file(path: str | Path) -> Floats:

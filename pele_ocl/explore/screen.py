@@ -36,6 +36,8 @@ class Screen:
         self._walk, self._residues = walk, residues
         self._radii = radii_of(walk)
         self._residue = residue_numbers(walk)
+        self._turning = np.concatenate([np.zeros(0, np.int32), *(of.moved for of in residues)]).astype(np.int32)
+        self._first_turning = np.cumsum([0, *(len(of.moved) for of in residues)])[:-1]
         self._most = self._trials = 0
         upload, array = walk.upload, walk.ensemble.array
         self._values: dict[str, Any] = {
@@ -57,7 +59,7 @@ class Screen:
         positions : (n_rows, n, 3) A; reach : (n_rows,) A that ligand atoms go from the ligand's centre, at most
         """
         walk = self._walk
-        found = [self._members(x, far, walk, row) for row, x, far in zip(rows, positions, reach, strict=True)]
+        found = [self._members(x, far, row) for row, x, far in zip(rows, positions, reach, strict=True)]
         self._allocate(max(len(members) for members, _, _ in found), max(walk.settings[row].trials for row in rows))
         array = self._new_values()
         for row, x, (members, groups, group_of) in zip(rows, positions, found, strict=True):
@@ -107,18 +109,22 @@ class Screen:
         own: dict[str, Any] = {name: values[name] for name in kernel.parameters}
         kernel(list(rows), moves=moves, **own)
 
-    def _members(self, x: Floats, reach: float, walk: Walk, row: int) -> tuple[Ints, Ints, list[int]]:
+    def _members(self, x: Floats, reach: float, row: int) -> tuple[Ints, Ints, list[int]]:
         """Find the members of a row, their groups, and the group of each bit."""
-        receptor = walk.receptor
-        away = np.linalg.norm(x[receptor] - walk.center(x), axis=1)
+        walk = self._walk
+        apart = x - walk.center(x)
+        distance = np.sqrt(np.einsum("ij,ij->i", apart, apart))
+        distance[walk.ligand] = np.inf
         touch = 2 * walk.settings[row].overlap_factor * float(self._radii.max())
-        near = receptor[away <= reach + touch + (TURN_REACH if self._residues else 0)]
-        near = receptor[np.isin(self._residue[receptor], self._residue[near])]
+        is_near = np.zeros(len(distance), bool)  # of residues, by their numbers
+        is_near[self._residue[distance <= reach + touch + (TURN_REACH if self._residues else 0)]] = True
+        near = walk.receptor[is_near[self._residue[walk.receptor]]]
         members = np.concatenate([walk.ligand, near])
-        distance = np.full(len(walk.atoms), np.inf)
-        distance[receptor] = away
-        in_reach = [(distance[of.moved].min(), k) for k, of in enumerate(self._residues)]
-        taken = [k for r, k in sorted(in_reach) if r <= reach + touch][: MOST_GROUPS - 1]
+        taken = list[int]()
+        if self._residues:
+            nearest = np.minimum.reduceat(distance[self._turning], self._first_turning)
+            in_reach = np.flatnonzero(nearest <= reach + touch)
+            taken = in_reach[np.argsort(nearest[in_reach], kind="stable")][: MOST_GROUPS - 1].tolist()
         group = np.full(len(walk.atoms), RIGID, np.int32)
         group[walk.ligand] = 0
         for bit, k in enumerate(taken, 1):

@@ -31,6 +31,7 @@ ALIKE = np.deg2rad(30)  # difference of chi in a group
 OVERLAP, LEAST_OVERLAP = 0.75, 0.70  # of half the sum of two sigmas, below which atoms clash
 MOST_SWEEPS = 10
 _KERNELS = "spread", "screen", "survive", "settled", "met", "choose", "settle"
+_MOST_CHI = 4
 _N_COLUMNS, _N_MOVER_COLUMNS, _BORN = 9, 8, 3  # of columns and movers in the kernels
 
 
@@ -70,7 +71,7 @@ class SideChainPredictor:
         ]
         self.tables = SideChainTables(ensemble, atoms, chains)
         self.chains = self.tables.chains
-        self._backbones = _backbones(atoms, self.chains)
+        self._torsions, self._has_torsion = _measured_torsions(atoms, self.chains)
         path = shipped("cl") / "explore/side_chains.cl"
         self._kernels = {
             name: ensemble.kernel(path, name, self.tables.width, **self.tables.macros) for name in _KERNELS
@@ -103,26 +104,22 @@ class SideChainPredictor:
         clashing = work.clashing()
         return {k: Prediction(done[k], clashing.get(k, ())) for k in rows}
 
-    def candidates(self, number: int, positions: Floats) -> Floats:
-        """Turns of a side chain from where it is, (k, 4) rad of chi1 to chi4; the first one is none.
+    def candidates(self, numbers: Sequence[int], positions: Floats) -> list[Floats]:
+        """Turns of side chains from where they are, of each (k, 4) rad of chi1 to chi4; the first one is none.
 
         positions : (n, 3) A of the molecule
         """
-        chain = self.chains[number]
-        phi, psi = self._dihedrals(number, positions)
-        there = self.library.rotamers(chain.name, phi, psi).spread()
-        by = np.zeros((1 + len(there), 4))
-        n = min(chain.n_chi, there.chi.shape[1])
-        by[1:, :n] = there.chi[:, :n] - chain.angles(positions)[:n]
-        return np.remainder(by + np.pi, 2 * np.pi) - np.pi
-
-    def _dihedrals(self, number: int, positions: Floats) -> tuple[float, float]:
-        """Measure phi and psi of a residue, rad; NaN at the ends of a chain."""
-        phi, psi = (
-            float(torsions_at(positions, np.array([torsion]))[0]) if torsion else np.nan
-            for torsion in self._backbones[number]
-        )
-        return phi, psi
+        own = list(numbers)
+        measured = torsions_at(positions, self._torsions[own].reshape(-1, 4)).reshape(-1, 2 + _MOST_CHI)
+        measured[~self._has_torsion[own]] = np.nan
+        found = []
+        for chain, angles in zip((self.chains[k] for k in own), measured, strict=True):
+            there = self.library.spread_chi(chain.name, *angles[:2].tolist())
+            by = np.zeros((1 + len(there), _MOST_CHI))
+            n = min(chain.n_chi, there.shape[1])
+            by[1:, :n] = there[:, :n] - angles[2 : 2 + n]
+            found.append(np.remainder(by + np.pi, 2 * np.pi) - np.pi)
+        return found
 
 
 class PredictionArrays:
@@ -130,6 +127,7 @@ class PredictionArrays:
 
     def __init__(self, predictor: SideChainPredictor, rows: list[int], orders: list[list[int]]) -> None:
         self.predictor, self.rows, self.orders = predictor, rows, orders
+        self._given: dict[str, dict[str, Any]] = {}  # arguments of each kernel that stay
         ensemble, tables = predictor.ensemble, predictor.tables
         queue, n = ensemble._resident.queue, len(rows)
         self.n_slots = max(map(len, orders))
@@ -138,7 +136,7 @@ class PredictionArrays:
         movers = np.zeros((n, self.n_slots + 1), np.int32)
         moves = np.zeros((n, tables.n_columns), np.uint8)
         for place, (order, positions) in enumerate(zip(orders, ensemble._read_positions(rows), strict=True)):
-            own = [predictor.candidates(k, positions) for k in order]
+            own = predictor.candidates(order, positions)
             turns.append(np.concatenate(own))
             slots[place, : len(order)] = order
             sizes = np.zeros((2, self.n_slots), np.int32)
@@ -149,7 +147,7 @@ class PredictionArrays:
                 moves[place, predictor.chains[k].moved] = 1
         self.n_candidates, self.n_movers = max(map(len, turns)), int(movers.max())
         self.most = np.diff(firsts, axis=1).max(axis=0)  # candidates of each slot
-        by = np.zeros((n, self.n_candidates, 4))
+        by = np.zeros((n, self.n_candidates, _MOST_CHI))
         for place, of in enumerate(turns):
             by[place, : len(of)] = of
         places = np.full(len(ensemble), -1, np.int32)
@@ -186,14 +184,15 @@ class PredictionArrays:
     def _launch(self, name: str, rows: list[int], items: int, moves: bool = False, **arguments: object) -> None:
         """Launch a kernel for so many work-items of each row."""
         kernel = self.predictor._kernels[name]
-        known = {**self.predictor.tables.buffers, **self.slots}
-        given = {key: value for key, value in known.items() if key in kernel.parameters}
-        kernel(rows, per=items, moves=moves, **{**given, **arguments})
+        if name not in self._given:
+            known = {**self.predictor.tables.buffers, **self.slots}
+            self._given[name] = {key: known[key] for key in kernel.parameters if key in known}
+        kernel(rows, per=items, moves=moves, **self._given[name], **arguments)
 
     def begin(self, rebuild: bool) -> None:
         """Screen all candidates, compute what does not change, and put side chains where they are."""
         tables, rows = self.predictor.tables, self.rows
-        self._launch("spread", rows, tables.n_columns, movable=self.moves, columns=self.columns)
+        self._launch("spread", rows, tables.n_columns, movable=self.moves)
         kept: dict[str, Any] = dict(alive=self.alive, counts=self.counts)
         factor, least = self.predictor.overlaps
         self._launch(
@@ -247,6 +246,16 @@ class PredictionArrays:
         self._launch("settle", self.rows, self.n_slots, moves=True, chosen=self.chosen, angles=self.angles)
 
 
+def _measured_torsions(atoms: Atoms, chains: Sequence[RotamerChain]) -> tuple[Ints, NDArray[np.bool_]]:
+    """List the atoms of phi, psi and chi of each side chain, (m, 6, 4), and tell which torsions there are, (m, 6)."""
+    torsions, there = np.zeros((len(chains), 2 + _MOST_CHI, 4), np.int32), np.zeros((len(chains), 2 + _MOST_CHI), bool)
+    for k, (chain, (phi, psi)) in enumerate(zip(chains, _backbones(atoms, chains), strict=True)):
+        for place, torsion in enumerate([phi, psi, *chain.torsions[: chain.n_chi].tolist()]):
+            if torsion:
+                torsions[k, place], there[k, place] = torsion, True
+    return torsions, there
+
+
 def _backbones(atoms: Atoms, chains: Sequence[RotamerChain]) -> list[tuple[list[int], list[int]]]:
     """Atoms of phi and psi of each residue; none at the ends of a chain."""
     assert atoms.labels is not None
@@ -297,8 +306,7 @@ class SideChains(Move):
         always = set() if self.select is None else set(residues[atoms.selected(self.select)].tolist())
         self._always = np.array([of.residue in always for of in chains], bool)
         self._predictor = SideChainPredictor(walk.ensemble, atoms, chains, **self.options)
-        starts = [*atoms.labels.residue_starts.tolist(), len(atoms)]
-        self._members = [np.arange(starts[of.residue], starts[of.residue + 1]) for of in chains]
+        self._residues = np.array([of.residue for of in chains], np.int64)
 
     def is_due(self, walk: Walk, row: int) -> bool:
         return walk.is_multiple(row, walk.settings[row].side_chain_frequency)
@@ -306,10 +314,10 @@ class SideChains(Move):
     def apply(self, walk: Walk, rows: Sequence[int]) -> None:
         if self._predictor.tables.has_gb:
             walk.ensemble.evaluate(list(rows))
-        draws = walk.random(rows, Stage.SIDE_CHAINS, 0, np.array([of.residue for of in self._predictor.chains]))
+        draws = walk.random(rows, Stage.SIDE_CHAINS, 0, self._residues)
         orders = []
-        for place, k in enumerate(rows):
-            near = self._near(walk, k)
+        for place, (k, positions) in enumerate(zip(rows, walk.ensemble.positions[list(rows)], strict=True)):
+            near = self._near(walk, k, positions)
             orders.append(near[np.argsort(draws[place, near, 0], kind="stable")].tolist())
             if not len(near):
                 walk.made[k].discard(self.name)
@@ -317,7 +325,7 @@ class SideChains(Move):
         assert labels is not None
         for k, predicted in self._predictor.predict(list(rows), orders).items():
             for chain in predicted.clashing:
-                residue = labels.residue(int(self._members[chain][0]))
+                residue = labels.residue(int(labels.residue_starts[self._residues[chain]]))
                 walk.note(k, f"the side chain of {residue} clashes, whatever it turns to")
         if self.minimizer is not None:
             self._minimize(walk, {k: order for k, order in zip(rows, orders, strict=True) if order})
@@ -335,12 +343,13 @@ class SideChains(Move):
             elif not result.converged:
                 walk.note(row, f"the minimisation of side chains did not converge ({result.stopped_by})")
 
-    def _near(self, walk: Walk, row: int) -> NDArray[np.int64]:
+    def _near(self, walk: Walk, row: int, positions: Floats) -> NDArray[np.int64]:
         """Numbers of the side chains whose residue is near the ligand, or that are always predicted."""
-        positions, radius = walk.ensemble.positions[row], walk.settings[row].side_chain_radius
-        close = is_close(positions, positions[walk.ligand], radius)
-        near = np.array([bool(close[members].any()) for members in self._members], bool)
-        return np.flatnonzero(near | self._always)
+        assert walk.atoms.labels is not None
+        close = is_close(positions, positions[walk.ligand], walk.settings[row].side_chain_radius)
+        is_near = np.zeros(len(walk.atoms.labels.residue_starts), bool)
+        is_near[walk.atoms.labels.residue_index[close]] = True
+        return np.flatnonzero(is_near[self._residues] | self._always)
 
 
 def predict_side_chains(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
 MOST_SEED = (1 << 32) - 1
+_MOST_PAIRS = 1_000_000  # whose differences are in memory at once
 MOST_TRIES = (1 << 16) - 1  # of a trial, so that each try has random numbers of its own
 
 
@@ -214,20 +215,23 @@ class Walk:
     def nearest(self, x: Floats) -> float:
         """Give the distance of the ligand to the nearest receptor atom, A, of positions x (n, 3) A."""
         receptor, ligand = x[self.receptor], x[self.ligand]
-        center = ligand.mean(axis=0)
-        away = np.sqrt(((receptor - center) ** 2).sum(axis=1))
-        widest = float(np.sqrt(((ligand - center) ** 2).sum(axis=1).max()))
-        there = receptor[away <= away.min() + 2 * widest + 1e-6]  # no other atom can be the nearest
-        return float(np.sqrt(min(((there - atom) ** 2).sum(axis=1).min() for atom in ligand)))
+        apart, own = receptor - ligand[0], ligand - ligand[0]
+        away, widest = np.einsum("ij,ij->i", apart, apart) ** 0.5, np.einsum("ij,ij->i", own, own).max() ** 0.5
+        there = receptor[away <= away.min() + widest + 1e-6]  # no other atom can be the nearest
+        between = (there[:, np.newaxis] - part for part in in_parts(ligand, len(there)))
+        return float(min(np.einsum("ijk,ijk->ij", of, of).min() for of in between) ** 0.5)
 
     @property
     def holds_radii(self) -> bool:
         """Tell if the ensemble's gradients are at Born radii that stay as they are."""
         return bool(self.ensemble._options["fixed_radii"])
 
-    def is_near(self, row: int) -> bool:
-        """Tell if the ligand of a row is as near to the receptor as `Settings.proximity_distance`."""
-        return self.nearest(self.ensemble.positions[row]) <= self.settings[row].proximity_distance
+    def are_near(self, rows: Sequence[int]) -> list[bool]:
+        """Tell of rows if their ligands are as near to the receptor as `Settings.proximity_distance`."""
+        positions = self.ensemble.positions[list(rows)]
+        return [
+            self.nearest(x) <= self.settings[row].proximity_distance for row, x in zip(rows, positions, strict=True)
+        ]
 
     def is_multiple(self, row: int, frequency: int) -> bool:
         """Tell if the step under way of a row is a multiple of a frequency; 0 has none."""
@@ -249,6 +253,15 @@ class Walk:
         """Keep the state of rows as accepted."""
         if len(rows):
             self.ensemble.copy(list(rows), self.kept(rows))
+
+    def place(self, rows: Sequence[int], positions: Sequence[Floats] | Floats) -> None:
+        """Put rows at positions, (n, 3) A of each, which are kept as their last accepted states.
+
+        What moves remember of a row in `memory`, a steering direction say, stays.
+        """
+        self.ensemble.positions[list(rows)] = list(positions)
+        self.ensemble.evaluate(list(rows))
+        self.keep(rows)
 
     def restore(self, rows: Sequence[int]) -> None:
         """Put rows back to their last accepted states."""
@@ -272,6 +285,11 @@ class Walk:
     def uniform(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Floats:
         """Give four numbers in (0, 1) for each row, as `random`."""
         return uniform(self.random(rows, stage, draw, index))
+
+
+def in_parts(points: Floats, n: int) -> list[Floats]:
+    """Divide points (m, 3) into parts whose differences from n others do not take much memory."""
+    return np.array_split(points, 1 + n * len(points) // _MOST_PAIRS)
 
 
 def atoms_among(name: str, values: ArrayLike, atoms: Atoms) -> NDArray[np.bool_]:

@@ -26,7 +26,6 @@ from ..explore.control.explorers import (
     explorer_of,
     files_of_moves,
     moves_of,
-    place,
     restore_explorer,
     settings_of,
     state_of,
@@ -364,7 +363,7 @@ class ExplorerGroup:
         positions = explorers.walk.ensemble.positions[explorers.walk.kept(rows)]
         self._tried += explorers.walk.steps
         self._begin(self._number + 1)
-        place(self.explorers.walk, positions)
+        self.explorers.walk.place(rows, positions)
         self._now.go_on(before, self.explorers.energies)
         self._now.measure(rows, self._states(rows))
 
@@ -455,7 +454,7 @@ class ExplorerGroup:
     def _set(self) -> list[int]:
         """Change the settings of each explorer by the conditions of the control file, or end it; give who ended now."""
         rows, task, coming = list(range(len(self.numbers))), self._task, (self._steps_made + 1).tolist()
-        self._now.draw(self._states(rows))
+        self._now.draw(replace(self._states([]), explorers=np.array(self.numbers), steps=self._steps_made + 1))
         before = set(self._ended)
         for k in rows:
             values = self._now.of(k, coming[k])
@@ -468,7 +467,7 @@ class ExplorerGroup:
     def _states(self, rows: Sequence[int]) -> States:
         """Give the states of rows, before their next steps."""
         ensemble = self.explorers.walk.ensemble
-        positions = np.stack([ensemble.positions[k] for k in rows]) if len(rows) else np.empty((0, len(self.atoms), 3))
+        positions = ensemble.positions[list(rows)] if len(rows) else np.empty((0, len(self.atoms), 3))
         numbers = np.array([self.numbers[k] for k in rows], np.int64)
         return States(positions, numbers, (self._steps_made + 1)[list(rows)], self._of.seed)
 
@@ -508,12 +507,13 @@ class ExplorerGroup:
     def _write(self, rows: Sequence[int]) -> None:
         """Write rows of reports, and models, of explorers that accepted a step."""
         now, every = self._now, self._of.simulation.output.saving_frequency
-        for k in rows:
+        positions = self._states(rows).positions
+        for k, x in zip(rows, positions, strict=True):
             accepted = int(now.accepted[k])
             task, step = self._number + 1, int(self._steps_made[k])
             self._reports[k].append(report_row(task, step, accepted, float(now.energies[k]), self._row(k)))
             if accepted % every == 0:
-                self._trajectories[k].append(accepted // every + 1, self.explorers.walk.ensemble.positions[k])
+                self._trajectories[k].append(accepted // every + 1, x)
 
     def _log(self, made: Sequence[Step]) -> None:
         """Write what became of a step."""

@@ -66,6 +66,6 @@ class BondLengths:
     def _bonds(self, positions: Floats) -> tuple[Floats, Floats, Floats]:
         """Vector from the first atom to the second of each bond at positions (n, 3) A, its length, and its excess."""
         i, j = self.bonds.T
-        bonds = positions[j] - positions[i]
-        lengths = np.sqrt((bonds * bonds).sum(axis=1))
+        bonds = np.take(positions, j, axis=0) - np.take(positions, i, axis=0)
+        lengths = np.sqrt(np.einsum("ij,ij->i", bonds, bonds))
         return bonds, lengths, lengths - self.lengths

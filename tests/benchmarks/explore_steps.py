@@ -117,7 +117,9 @@ def main() -> None:
         clock.stop("rest")
     profiler.disable()
     made = options.steps * options.explorers
-    print(f"{explorer} on {explorer.walk.ensemble.device}: {made} steps, {accepted} accepted")
+    ensemble = explorer.walk.ensemble
+    row = ensemble._resident.bytes_on_device.size / len(ensemble) / 2**20
+    print(f"{explorer} on {ensemble.device}: {made} steps, {accepted} accepted; {row:.1f} MiB a row of {len(ensemble)}")
     for name, (seconds, cores, thread) in clock.seconds.items():
         times = f"{seconds / made:8.2f} s a step  {cores / made:8.2f} s of cores  {thread / made:8.3f} s of Python"
         print(f"{name:14} {counts[name]:4} rows  {times}")

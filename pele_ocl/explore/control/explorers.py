@@ -252,15 +252,7 @@ def restore_explorer(explorer: Explorer, state: Mapping[str, Any]) -> None:
     walk = explorer.walk
     walk.steps[:] = state["steps"]
     walk.memory[:] = state["memory"]
-    place(walk, state["positions"])
-
-
-def place(walk: Walk, positions: Floats) -> None:
-    """Put all explorers at positions (n, n_atoms, 3) A, which are kept as their last accepted states."""
-    rows = list(range(len(walk)))
-    walk.ensemble.positions[rows] = list(positions)
-    walk.ensemble.evaluate(rows)
-    walk.keep(rows)
+    walk.place(range(len(walk)), state["positions"])
 
 
 def _hold_where_they_began(
@@ -273,4 +265,4 @@ def _hold_where_they_began(
         explorer.walk.ensemble.references(term.name)[list(range(len(starts)))] = [
             np.where(has_point[:, np.newaxis], given, start) for start in starts
         ]
-    place(explorer.walk, starts)
+    explorer.walk.place(range(len(starts)), starts)

@@ -1,0 +1,144 @@
+"""Spawning: explorers of an epoch begin in the least explored clusters of the epochs before.
+
+It follows AdaptivePELE (Lecina, Gilabert and Guallar, Sci. Rep. 7, 8466, 2017). Clusters are made by leaders, and are
+narrower where the ligand is buried. Explorers are given by the inverse of a cluster's population.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import number, whole_number
+from ..atoms import Floats, Ints
+from ..errors import InputError
+
+CONTACT = 8.0  # A between an alpha carbon and a ligand atom
+BEST = 5  # clusters that a share epsilon of the explorers begins in
+
+
+@dataclass(eq=False)
+class Cluster:
+    """States whose ligands lie within a threshold of the first one's.
+
+    leader : (k, 3) A of its ligand; threshold : A
+    ratio : alpha carbons near the leader over its heavy atoms
+    size : states; metric, state : the lowest of all, and the positions (n, 3) A that have it
+    """
+
+    leader: Floats
+    threshold: float
+    ratio: float
+    size: int
+    metric: float
+    state: Floats
+
+    @property
+    def density(self) -> float:
+        """Population that the cluster should have, relative to others: 8 where the ligand is buried, 0.3 outside."""
+        return 8.0 if self.ratio > 1 else 64.0 / (6.0 - 4.0 * self.ratio) ** 3
+
+
+class Clusters:
+    """Clusters of the states of explorers, by the positions of the ligand's heavy atoms.
+
+    ligand : (k,) its heavy atoms; alpha : (m,) alpha carbons of the receptor; indices, or masks over all atoms
+    symmetric : (s, k) orders of the ligand's atoms that are as good, None for the one order
+    thresholds : A, of clusters whose ratio of contacts is above each of `ratios`, and one more below all of them
+    """
+
+    def __init__(
+        self, ligand: ArrayLike, alpha: ArrayLike, *, symmetric: ArrayLike | None = None,
+        thresholds: ArrayLike = (2.0, 3.0, 4.0, 5.0), ratios: ArrayLike = (1.0, 0.75, 0.5),
+    ) -> None:  # fmt: skip
+        """Raises InputError without ligand atoms, and for as many thresholds as ratios, or fewer."""
+        self._ligand, self._alpha = _indices("ligand", ligand), _indices("alpha", alpha)
+        if not len(self._ligand):
+            raise InputError("ligand has no atom; its heavy atoms are needed")
+        self._orders = np.arange(len(self._ligand))[np.newaxis] if symmetric is None else np.asarray(symmetric)
+        self._thresholds, self._ratios = np.asarray(thresholds, np.float64), np.asarray(ratios, np.float64)
+        if len(self._thresholds) != len(self._ratios) + 1:
+            raise InputError(f"{len(self._ratios)} ratios need {len(self._ratios) + 1} thresholds")
+        self.found: list[Cluster] = []
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def add(self, state: Floats, metric: float) -> Cluster:
+        """Put a state, positions (n, 3) A, into the nearest cluster that it lies in, or make it a new one.
+
+        metric : the lower the better, a binding energy say
+
+        Raises InputError for a state or a metric that is not finite.
+        """
+        lowest = number("metric", metric, "a finite number")
+        if not np.isfinite(state).all():
+            raise InputError("a state has positions that are not finite; leave it out")
+        own = state[self._ligand]
+        distances = [rmsd(own, cluster.leader, self._orders) for cluster in self.found]
+        within = [k for k, (d, of) in enumerate(zip(distances, self.found, strict=True)) if d < of.threshold]
+        if not within:
+            ratio = self._contacts(state) / len(own)
+            threshold = self._thresholds[int((ratio <= self._ratios).sum())]
+            self.found.append(Cluster(own.copy(), float(threshold), ratio, 1, lowest, state.copy()))
+            return self.found[-1]
+        cluster = self.found[min(within, key=lambda k: distances[k])]
+        cluster.size += 1
+        if lowest < cluster.metric:
+            cluster.metric, cluster.state = lowest, state.copy()
+        return cluster
+
+    def spawn(self, explorers: int, epsilon: float = 0.0) -> list[Cluster]:
+        """Choose the cluster that each explorer of the next epoch begins in, (explorers,).
+
+        epsilon : share of the explorers that begin in the clusters of the lowest metrics; the others begin by the
+            inverse of the clusters' sizes
+
+        Raises InputError if there is no cluster yet.
+        """
+        n = whole_number("explorers", explorers, least=1)
+        if not self.found:
+            raise InputError("no state was added; add some before explorers are spawned")
+        greedy = int(number("epsilon", epsilon, "a share from 0 to 1", least=0, most=1) * n)
+        chosen = np.zeros(len(self.found), np.int64)
+        if greedy:
+            metrics = np.array([cluster.metric for cluster in self.found])
+            best = np.argsort(metrics, kind="stable")[:BEST]
+            chosen[best] += shares(metrics[best].max() - metrics[best], greedy)
+        if n > greedy:
+            weights = np.array([cluster.density / cluster.size for cluster in self.found])
+            least = np.argsort(-weights, kind="stable")[: n - greedy]
+            chosen[least] += shares(weights[least], n - greedy)
+        return [self.found[k] for k in np.repeat(np.arange(len(chosen)), chosen)]
+
+    def _contacts(self, state: Floats) -> int:
+        """Count the alpha carbons that are near any ligand atom."""
+        apart = state[self._alpha, np.newaxis] - state[self._ligand]
+        return int(((apart**2).sum(axis=2) <= CONTACT**2).any(axis=1).sum())
+
+
+def _indices(name: str, chosen: ArrayLike) -> NDArray[np.int64]:
+    """Give indices of atoms from indices or a mask. Raises InputError for anything else."""
+    found = np.asarray(chosen)
+    if found.dtype == bool and found.ndim == 1:
+        return np.flatnonzero(found).astype(np.int64)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise InputError(f"{name} is an array of shape {found.shape}; indices of atoms, or a mask, are needed")
+    return found.astype(np.int64)
+
+
+def rmsd(own: Floats, other: Floats, orders: NDArray[np.integer]) -> float:
+    """Give the least root mean square distance, A, of points (k, 3) from others, over orders (s, k) of the first."""
+    return float(np.sqrt(((own[orders] - other) ** 2).sum(axis=2).mean(axis=1).min()))
+
+
+def shares(weights: Floats, n: int) -> Ints:
+    """Share n out by weights (m,): whole parts first, then the largest remainders; equally if all weights are 0."""
+    total = weights.sum()
+    exact = n * (weights / total if total > 0 else np.full(len(weights), 1 / len(weights)))
+    found: Ints = np.floor(exact).astype(np.int64)
+    rest = np.argsort(found - exact, kind="stable")[: n - int(found.sum())]
+    found[rest] += 1
+    return found

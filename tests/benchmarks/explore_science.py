@@ -1,0 +1,321 @@
+"""Ligands that find their pockets: how many seeds of an adaptive search reach the native pose, in how many epochs.
+
+python tests/benchmarks/explore_science.py CONTROL COMPLEX.pdb NATIVE.pdb [--templates PATH]... [--obc FILE]...
+    [--gb obc2] [--data DIR] [--device D] [--seeds 10] [--first-seed 1] [--explorers 15] [--epochs 50] [--steps 10]
+    [--tolerance T] [--epsilon 0] [--until 2.0] [--after 3] [--processes 1] [--seconds S] [--out FILE.jsonl]
+python tests/benchmarks/explore_science.py --draw FILE.jsonl PICTURE.png
+
+CONTROL is PELE's control file, whose moves, box, constraints and changes of parameters are followed; its native
+structure is not needed; --tolerance is of all minimisations in place of its own, kcal/mol/A. The structure is minimised
+first, which counts as no step. In each epoch the explorers of a seed make so many steps, then their accepted states are
+clustered, and the next epoch begins in them as AdaptivePELE has it, by the inverse of the clusters' sizes, a share
+epsilon by the binding energy. A seed that has reached RMSD --until goes on for --after epochs. NATIVE needs the heavy
+atoms of the ligand, by the names of COMPLEX; the RMSD is of them, in the frame of the file, the least over the orders
+of equivalent atoms. Seeds are shared out to --processes, all on one device; --seconds ends them, by the clock. --out
+has a line for each seed and epoch: accepted states as epoch, RMSD, binding energy and energy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import multiprocessing
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pele_ocl import ForceField, SolventModel, minimize
+from pele_ocl.explore import Clusters
+from pele_ocl.explore.control import read_simulation
+from pele_ocl.explore.control.building import MetricMaker, box_of, ligand_of
+from pele_ocl.explore.control.explorers import explorer_of, minimizer_options, settings_of
+from pele_ocl.explore.metrics import BindingEnergy, States
+from pele_ocl.explore.sensors import Sensor, Sensors, changed, changing_blocks
+from pele_ocl.explore.spawning import rmsd
+from pele_ocl.formats import read_structure
+from pele_ocl.gb_models.radii import default_radii
+
+
+@dataclass
+class Seed:
+    """A seed under way.
+
+    reached : epoch in which the RMSD was first below the bar, None if never
+    least : RMSD so far, A
+    """
+
+    seed: int
+    clusters: Clusters
+    reached: int | None = None
+    least: float = np.inf
+
+
+class Search:
+    """Explorers of some seeds in one process, all in one batch."""
+
+    def __init__(self, options: argparse.Namespace, seeds: list[int]) -> None:
+        words = {"OUTPUT_PATH": ".", "SEED": "1", "PELE_STEPS": str(options.steps), "COMPLEXES": "{}"}
+        self.simulation = read_simulation(options.control, words)
+        self.simulation.require_done()
+        task = self.simulation.tasks[0]
+        if options.tolerance is not None:
+            own = {name: getattr(task, name) for name in ("minimizer", "anm_minimizer")}
+            own = {name: replace(block, minimum_rms=options.tolerance) for name, block in own.items()}
+            task = replace(task, **own)
+        self.task = task
+        solvent = self.simulation.energies
+        gb = options.gb or solvent.gb
+        model = SolventModel.like("pele", gb=gb, ionic_strength=solvent.ionic_strength)
+        forces = ForceField.load(
+            solvent.forcefield, default_radii(gb, "pele"), options.templates, options.obc, fallback=True,
+            allow_missing_terminals=solvent.allow_missing_terminals,
+        )  # fmt: skip
+        atoms = forces.assign(read_structure(options.complex))
+        newton = minimizer_options(task.minimizer)
+        atoms = minimize(atoms, fixed_radii=True, model=model, device=options.device, **newton).atoms
+        mask = ligand_of(self.simulation, atoms)
+        self.numbers = [number for seed in seeds for number in range(seed << 10, (seed << 10) + options.explorers)]
+        n = len(self.numbers)
+        self.box = box_of(self.simulation.path, self.task.box, atoms)
+        self.explorer = explorer_of(
+            self.simulation, self.task, atoms, mask, self.numbers, np.stack([atoms.positions] * n), seed=1,
+            box=self.box, folders=options.data, model=model, device=options.device,
+        )  # fmt: skip
+        maker = MetricMaker(self.simulation.path, atoms, model, device=options.device)
+        asked = [Sensor(block, maker.make(block)) for block in self.task.metrics if block.kind not in OWN]
+        self.sensors = Sensors(asked, self.explorer.energies)
+        self.blocks = [changing_blocks(self.task) for _ in self.numbers]
+        self.binding = BindingEnergy(atoms, mask, model, device=options.device)
+        self.heavy = np.flatnonzero(mask & (atoms.labels.elements != "H"))
+        self.orders = equivalent_orders(atoms, self.heavy)
+        self.native = native_positions(options.native, atoms.labels.names[self.heavy])
+        alpha = np.flatnonzero((atoms.labels.names == "CA") & (atoms.labels.elements == "C") & ~mask)
+        self.seeds = [Seed(seed, Clusters(self.heavy, alpha, symmetric=self.orders)) for seed in seeds]
+        self.options = options
+        self.rows = {seed: list(range(n))[k * options.explorers :][: options.explorers] for k, seed in enumerate(seeds)}
+        self.sensors.measure(range(n), self.states(range(n)))
+        start = self.kept(range(n))[:1]
+        energy = float(self.binding.evaluate(self.states_at(start))[0])
+        for seed in self.seeds:
+            seed.clusters.add(start[0], energy)
+
+    def kept(self, rows: Any) -> np.ndarray:
+        """Give the accepted positions of rows."""
+        walk = self.explorer.walk
+        return walk.ensemble.positions[walk.kept(list(rows))]
+
+    def states_at(self, positions: np.ndarray) -> States:
+        """Give states that belong to no explorer."""
+        zeros = np.zeros(len(positions), np.int64)
+        return States(positions, zeros, zeros, 1)
+
+    def states(self, rows: Any) -> States:
+        """Give the accepted states of rows before their next steps."""
+        rows = list(rows)
+        steps = (self.explorer.walk.steps + 1)[rows]
+        return States(self.kept(rows), np.array(self.numbers, np.int64)[rows], steps, 1)
+
+    def step(self, rows: list[int]) -> list[int]:
+        """Make a step of rows with the settings that the control file has for it; give the rows that accepted it."""
+        walk = self.explorer.walk
+        nowhere = np.zeros((len(self.numbers), 0, 3))
+        self.sensors.draw(States(nowhere, np.array(self.numbers, np.int64), walk.steps + 1, 1))
+        for k in rows:
+            values = self.sensors.of(k, int(walk.steps[k]) + 1)
+            self.blocks[k] = changed(self.blocks[k], self.task.changes, values)
+            walk.settings[k] = settings_of(self.task, self.blocks[k], self.box)
+        made = self.explorer.step(rows)
+        accepted = np.zeros(len(self.numbers), bool)
+        accepted[[own.row for own in made]] = [own.accepted for own in made]
+        self.sensors.count(rows, accepted, self.explorer.energies)
+        new = np.flatnonzero(accepted).tolist()
+        if new:
+            self.sensors.measure(new, self.states(new))
+        return new
+
+    def epoch(self, number: int, active: list[Seed]) -> None:
+        """Make the steps of an epoch of some seeds, and begin the next one in their clusters."""
+        rows = [k for seed in active for k in self.rows[seed.seed]]
+        owner = {k: seed for seed in active for k in self.rows[seed.seed]}
+        found: list[tuple[int, np.ndarray, float]] = []
+        for _ in range(self.options.steps):
+            new = self.step(rows)
+            if new:
+                energies = self.explorer.energies
+                found += [(k, x, float(energies[k])) for k, x in zip(new, self.kept(new), strict=True)]
+            if time.time() > self.options.deadline:
+                break
+        told: dict[int, list[list[float]]] = {seed.seed: [] for seed in active}
+        binding = self.binding.evaluate(self.states_at(np.stack([x for _, x, _ in found]))) if found else []
+        for (k, x, energy), bound in zip(found, binding, strict=True):
+            seed, away = owner[k], rmsd(x[self.heavy], self.native, self.orders)
+            told[seed.seed].append([number, round(away, 2), round(float(bound), 2), round(energy, 2)])
+            seed.least = min(seed.least, away)
+            seed.clusters.add(x, float(bound))
+            if away < self.options.until and seed.reached is None:
+                seed.reached = number
+        for seed in active:
+            self.spawn(seed)
+            self.write(seed, number, told[seed.seed])
+
+    def spawn(self, seed: Seed) -> None:
+        """Put the explorers of a seed into its clusters."""
+        rows = self.rows[seed.seed]
+        chosen = seed.clusters.spawn(len(rows), self.options.epsilon)
+        walk = self.explorer.walk
+        walk.place(rows, [cluster.state for cluster in chosen])
+        self.sensors.measure(rows, self.states(rows))
+        for k in rows:
+            walk.memory[k].pop("steering", None)
+
+    def write(self, seed: Seed, number: int, points: list[list[float]]) -> None:
+        """Write down the epoch of a seed."""
+        made, seconds = int(self.explorer.walk.steps[self.rows[seed.seed]].sum()), round(time.time() - self.begin, 1)
+        line = {"seed": seed.seed, "epoch": number, "steps": made, "seconds": seconds, "points": points}
+        with self.options.out.open("a") as file:
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+    def run(self) -> None:
+        """Run all epochs."""
+        options, self.begin = self.options, time.time()
+        for number in range(1, options.epochs + 1):
+            active = [s for s in self.seeds if s.reached is None or number <= s.reached + options.after]
+            if not active or time.time() > options.deadline:
+                break
+            self.epoch(number, active)
+            lowest = [min(cluster.metric for cluster in seed.clusters.found) for seed in active]
+            told = ", ".join(
+                f"{s.seed}: {s.least:.1f} A, {len(s.clusters)} clusters, {low:.1f}"
+                for s, low in zip(active, lowest, strict=True)
+            )
+            print(f"{time.time() - self.begin:6.0f} s epoch {number}: {told}", flush=True)
+
+
+OWN = ("rmsd", "bindingEnergy")  # metrics that the search computes itself
+
+
+def native_positions(path: Path, names: np.ndarray) -> np.ndarray:
+    """Read the ligand's heavy atoms (k, 3) in the order of names; the only residue that has all of them."""
+    structure = read_structure(path)
+    labels = structure.labels
+    for residue in np.unique(labels.residue_index)[::-1]:
+        of = np.flatnonzero(labels.residue_index == residue)
+        place = {name: i for name, i in zip(labels.names[of].tolist(), of.tolist(), strict=True)}
+        if all(name in place for name in names.tolist()):
+            return structure.positions[[place[name] for name in names.tolist()]]
+    sys.exit(f"{path}: no residue has the atoms {' '.join(names.tolist())}")
+
+
+def equivalent_orders(atoms: Any, heavy: np.ndarray) -> np.ndarray:
+    """Give the orders (s, k) of heavy atoms that keep elements and bonds: automorphisms of a small graph."""
+    place = {int(i): k for k, i in enumerate(heavy)}
+    near: list[set[int]] = [set() for _ in heavy]
+    for i, j in atoms.bond_pairs.tolist():
+        if i in place and j in place:
+            near[place[i]].add(place[j])
+            near[place[j]].add(place[i])
+    kinds = [(element, len(own)) for element, own in zip(atoms.labels.elements[heavy].tolist(), near, strict=True)]
+    orders: list[list[int]] = [[]]
+    for k in range(len(heavy)):
+        orders = [
+            [*order, c]
+            for order, c in itertools.product(orders, range(len(heavy)))
+            if c not in order
+            and kinds[c] == kinds[k]
+            and all((order[j] in near[c]) == (j in near[k]) for j in range(k))
+        ]
+    return np.array(orders)
+
+
+def searched(options: argparse.Namespace, seeds: list[int]) -> None:
+    """Run some seeds."""
+    Search(options, seeds).run()
+
+
+def tell(results: Path, until: float) -> list[np.ndarray]:
+    """Print what became of the seeds of a run; give their points (n, 4): epoch, RMSD, binding energy, energy."""
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    lines = [line for line in lines if line["points"]]  # a seed may accept nothing
+    if not lines:
+        print("no accepted state")
+        return []
+    points, hits, there, made = list[np.ndarray](), 0, 0, 0
+    print(f"{'seed':>4} {'epochs':>6} {'steps':>6} {'reached':>7} {'least RMSD':>10}   lowest binding energy, its RMSD")
+    for seed in sorted({line["seed"] for line in lines}):
+        own = [line for line in lines if line["seed"] == seed]
+        points.append(np.array([point for line in own for point in line["points"]]))
+        epochs, away, binding, _ = points[-1].T
+        reached, lowest = epochs[away < until], binding.argmin()
+        hits, there, made = hits + bool(len(reached)), there + (away[lowest] < until), made + own[-1]["steps"]
+        when = f"{int(reached[0])}" if len(reached) else "-"
+        least = f"{away.min():10.2f}   {binding[lowest]:.2f} at {away[lowest]:.2f}"
+        print(f"{seed:4} {own[-1]['epoch']:6} {own[-1]['steps']:6} {when:>7} {least}")
+    wall = max(line["seconds"] for line in lines)
+    print(
+        f"{hits} of {len(points)} reach {until:g} A, {there} have their lowest binding energy there; {made:,} steps in "
+        f"{wall:.0f} s, {3600 * made / wall:,.0f} an hour"
+    )
+    return points
+
+
+def picture(results: Path, path: Path) -> None:
+    """Draw binding energies against RMSD of the results of a run, a colour a seed."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    lowest = 0.0
+    for number, points in enumerate(tell(results, 2.0), 1):
+        axes.plot(points[:, 1], points[:, 2], ".", markersize=2, label=str(number))
+        lowest = min(lowest, points[:, 2].min())
+    axes.axvline(2, color="grey", linewidth=0.8)
+    axes.set(xlabel="RMSD of the ligand (A)", ylabel="binding energy (kcal/mol)", ylim=(lowest - 2, 5))
+    axes.legend(title="seed", fontsize=7, markerscale=4, ncols=2)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """Run all seeds and print what became of them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("control", "complex", "native"):
+        parser.add_argument(name, type=Path)
+    for name in ("templates", "obc", "data"):
+        parser.add_argument(f"--{name}", action="append", default=[], type=Path)
+    parser.add_argument("--gb")
+    parser.add_argument("--device")
+    for name, default in {"seeds": 10, "first-seed": 1, "explorers": 15, "epochs": 50, "steps": 10, "after": 3}.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--tolerance", type=float)
+    parser.add_argument("--epsilon", type=float, default=0.0)
+    parser.add_argument("--until", type=float, default=2.0)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=np.inf)
+    parser.add_argument("--out", type=Path, default=Path("explore_science.jsonl"))
+    if sys.argv[1:2] == ["--draw"]:
+        picture(*map(Path, sys.argv[2:]))
+        return
+    options = parser.parse_args()
+    options.deadline = time.time() + options.seconds
+    options.out.write_text("")
+    numbers = range(options.first_seed, options.first_seed + options.seeds)
+    n = min(options.processes, options.seeds)
+    parts = [list(numbers[k::n]) for k in range(n)]
+    try:
+        if n == 1:
+            searched(options, parts[0])
+        else:
+            with multiprocessing.get_context("spawn").Pool(n) as pool:
+                pool.starmap(searched, [(options, part) for part in parts])
+    finally:
+        tell(options.out, options.until)
+
+
+if __name__ == "__main__":
+    main()
