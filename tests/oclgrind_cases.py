@@ -38,6 +38,7 @@ from pele_ocl import (
 )
 from pele_ocl.atoms import Bonded, Bonds, LennardJonesPairs
 from pele_ocl.binding.pele import PoseEvaluator
+from pele_ocl.dynamics import motion
 from pele_ocl.energy import (
     BlocksLayout,
     CenterRestraint,
@@ -366,6 +367,13 @@ def joined_cases(device: Device) -> None:
         assert len(energy_plan._idle[-1].passes.launches) == 4
         np.testing.assert_array_equal(one.energies, several.energies[0])
         np.testing.assert_array_equal(one.gradient, several.gradients[0])
+        row = Ensemble(atoms, device=device).evaluate()
+        assert len(row._resident.groups[0].launches) == 1
+        np.testing.assert_array_equal(row.gradients[0], one.gradient)
+        wells = replace(atoms, labels=labels_of_elements(["C"] * 70))
+        with patch.object(motion, "ITEMS", 16):  # so that a row has several groups, the last of which adds up
+            simulation = Simulation(wells, timestep=0.1, model=SolventModel(gb="none"), variant="blocks", device=device)
+            assert simulation.run(1).steps_made == [1]
 
 
 # How an OpenCL C 3.0 device is told to hand over, which the simulator's compiler does not know.

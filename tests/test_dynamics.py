@@ -11,6 +11,7 @@ from conftest import labels_of_elements, require
 from test_minimize import PEPTIDE, VACUUM
 
 from pele_ocl import Atoms, Ensemble, FormatError, InputError, PositionalRestraint, Simulation, minimize
+from pele_ocl.dynamics import motion
 from pele_ocl.opencl import Device
 from pele_ocl.units import BOLTZMANN_KCAL
 
@@ -229,6 +230,33 @@ def test_a_replica_has_the_same_bits_alone_and_in_company(device):
     other = Simulation(PEPTIDE[:30], first_replica=1, **options).run(30)
     np.testing.assert_array_equal(other.positions[0], many.positions[6])
     assert np.abs(many.positions[0] - many.positions[2]).max() > 0.01
+
+
+def test_the_last_group_of_a_row_adds_up_what_all_left(device, monkeypatch):
+    """Steps of GPUs leave kinetic energies and rest the centre of mass in their own launch; a replica has its bits."""
+    if not device.has_device_fence:
+        pytest.skip("no fence over the device")
+    monkeypatch.setattr(type(device), "kind", "GPU")
+    monkeypatch.setattr(motion, "ITEMS", 16)  # so that each row has three groups
+    atoms, options = wells(40, 5.0)
+    options |= {"variant": "blocks", "remove_motion": True, "device": device}
+    simulations = [Simulation(atoms, n, **options).run(9) for n in (3, 1)]
+    assert [len(each._motion.moves) for each in simulations] == [1, 1]
+    several, alone = simulations
+    left = several._motion.read("kinetic"), several._motion.read("center_velocities")
+    velocities, masses = several.velocities[:], atoms.masses[:, None]
+    centers = [(masses * v).sum(axis=0) / masses.sum() for v in velocities]
+    kinetic = [
+        0.5 * (masses * (v**2)).sum() / 418.4 - 0.5 * masses.sum() * (c @ c) / 418.4
+        for v, c in zip(velocities, centers, strict=True)
+    ]
+    np.testing.assert_allclose(left[0], kinetic, rtol=1e-5)
+    np.testing.assert_allclose(left[1], centers, rtol=1e-4)
+    np.testing.assert_array_equal(several.positions[0], alone.positions[0])
+    assert several.steps_made.tolist() == [9, 9, 9]
+    velocities[1][39] = 1e4
+    several.velocities[1] = velocities[1]
+    assert "goes more than 1 A in a step" in several.run(1).errors[1]
 
 
 def test_a_checkpoint_goes_on_with_the_same_bits(device, tmp_path):

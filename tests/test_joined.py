@@ -6,7 +6,7 @@ from bonded_helpers import of_every_kind
 from conftest import random_atoms, random_pairs
 from test_reference_energy import bonded
 
-from pele_ocl import Nonbond, PositionalRestraint, Solvent, SolventModel
+from pele_ocl import Ensemble, Nonbond, PositionalRestraint, Solvent, SolventModel
 from pele_ocl.energy import Energy, SquaresLayout, squares
 from pele_ocl.nonbond import rows
 from pele_ocl.solvent import SolventLayout, passes
@@ -56,6 +56,23 @@ def test_energy_in_one_launch(device, case, with_bonds, monkeypatch):
     assert len(several) > len(one) + 1
     batch = plan.evaluate_batch(conformations(atoms))
     np.testing.assert_array_equal(batch.energies, [found[k][0].energies for k in range(3)])
+
+
+def test_a_row_alone_takes_one_launch(device, monkeypatch):
+    """An ensemble of one row has the launches of a plan for one conformation, and the bits of rows in company."""
+    if device.kind != "GPU" or not device.has_device_fence:
+        pytest.skip("no GPU with a fence over the device")
+    monkeypatch.setattr(SquaresLayout, "of", lambda *_: JOINED)
+    atoms = of_every_kind(100)
+    alone, two = (Ensemble(atoms, n, device=device) for n in (1, 2))
+    assert [len(rows._resident.groups[0].launches) for rows in (alone, two)] == [1, 4]
+    for there in conformations(atoms):
+        two.positions[1] = there
+        two.evaluate()
+        for _ in range(TURNS):
+            alone.positions[0] = there
+            assert alone.evaluate().energies[0] == two.energies[1]
+            np.testing.assert_array_equal(alone.gradients[0], two.gradients[1])
 
 
 @pytest.mark.parametrize("model", [SolventModel(), SolventModel(ionic_strength=0.1)], ids=["water", "salt"])

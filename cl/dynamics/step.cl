@@ -1,7 +1,25 @@
 // A step of Langevin dynamics in the order kick, half a drift, friction and noise, half a drift (Zhang et al. 2019,
 // "LF-middle"); without friction it is velocity Verlet whose velocities are half a step late. A work-item a cluster.
+// FUSED: on GPUs with a fence the last group of a row also leaves the row's sums.
 #include "common/real.clh"
 #include "dynamics/constraints.clh"
+#include "dynamics/sums.clh"
+
+#ifndef FUSED
+#error "FUSED: 1 if the last group of a row adds up what all left, 0 if row_motion follows"
+#endif
+#if FUSED
+#include "common/hand_over.clh"
+#endif
+
+typedef struct {
+    fine kick;         // time of the kick [ps]
+    fine kept, noise;  // shares, as of `advance`
+    fine kt;           // [Da A^2/ps^2]
+    int removes;
+    Vector center;     // velocity of the row's centre of mass, taken off if it `removes` [A/ps]
+    Stream stream;
+} Step;
 
 // Temperature of a row at its step: of a schedule, linear between its points and constant beyond them, or else its own
 // [K].
@@ -16,81 +34,130 @@ INLINE fine temperature_of(
     return from + share * (schedule[2 * k + 1] - from);
 }
 
-kernel void advance(
-    ENSEMBLE,
-    BODIES(restrict),
-    global fine *restrict velocities,           // (n_atoms, 3) [A/ps]
-    global const fine *restrict center_velocities,  // (n_rows, 3) [A/ps]
-    global const int *restrict stopped,         // (n_rows) 0, or why a row stopped
-    global const uint *restrict done,           // (n_rows) steps made
-    global const int *restrict begins,          // (n_rows) if velocities are of the positions, so that half a kick is due
-    global const uint *restrict replicas,       // (n_rows) by which random numbers are drawn
-    global const uint *restrict molecules,      // (n_rows) the same of different molecules
-    global const real *restrict temperatures,   // (n_rows) [K]
-    global const fine *restrict schedule,       // (n_points, 2) step, temperature [K]
-    const int n_points,
-    const int removes,                          // if the centre of mass stays at rest
-    const uint seed,
-    const fine dt,                              // [ps]
-    const fine kept,                            // share of a velocity that friction leaves in a step
-    const fine noise)                           // share of a thermal velocity that takes its place
-{
-    const Structure own = row_here(ENSEMBLE_PASSED);
-    if (stopped[own.number]) return;
-    Cluster cluster;
-    find_cluster(&cluster, own.number, BODIES_PASSED);
-    if (!cluster.count) return;
-    const uint steps_done = done[own.number];
-    const Stream stream = {seed, replicas[own.number], molecules[own.number], steps_done};
-    const fine kick = begins[own.number] ? (fine)0.5 * dt : dt;
-    const fine kt = KCAL * BOLTZMANN * temperature_of(own.number, steps_done, temperatures, schedule, n_points);
-    const Vector center = vector_at(center_velocities, own.number);
-
-    Vector v[MOST_MEMBERS], moves[MOST_MEMBERS];
-    for (int k = 0; k < cluster.count; ++k) {
-        const fine inverse_mass = cluster.inverse_masses[k];
-        v[k] = vector_at(velocities, own.first_atom + cluster.atoms[k]);
-        if (removes && inverse_mass > 0) v[k] = combined(1, v[k], -1, center);
-        v[k] = combined(1, v[k], kick, acceleration(&own, cluster.atoms[k], inverse_mass));
+// Move a cluster by a step. v: gets its velocities then
+INLINE void move_cluster(
+    Vector *v, const Structure *own, const Cluster *cluster, const Step *step, fine dt, global fine *velocities) {
+    Vector moves[MOST_MEMBERS];
+    #pragma unroll
+    EACH_MEMBER(k, 0, cluster) {
+        const fine inverse_mass = cluster->inverse_masses[k];
+        v[k] = vector_at(velocities, own->first_atom + cluster->atoms[k]);
+        if (step->removes && inverse_mass > 0) v[k] = combined(1, v[k], -1, step->center);
+        v[k] = combined(1, v[k], step->kick, acceleration(own, cluster->atoms[k], inverse_mass));
     }
 #if MOST_MEMBERS > 1
     Vector bonds[MOST_MEMBERS];
-    find_bonds(bonds, &own, &cluster);
-    hold_velocities(v, bonds, &cluster);
+    find_bonds(bonds, own, cluster);
+    hold_velocities(v, bonds, cluster);
 #endif
-    for (int k = 0; k < cluster.count; ++k) {
+    #pragma unroll
+    EACH_MEMBER(k, 0, cluster) {
         moves[k] = combined((fine)0.5 * dt, v[k], 0, v[k]);
-        if (noise > 0) {
-            const fine thermal = noise * sqrt(kt * cluster.inverse_masses[k]);
+        if (step->noise > 0) {
+            const fine thermal = step->noise * sqrt(step->kt * cluster->inverse_masses[k]);
             v[k] = combined(
-                kept, v[k], 1, normal_vector(stream, cluster.atoms[k], NOISE, thermal));
+                step->kept, v[k], 1, normal_vector(step->stream, cluster->atoms[k], NOISE, thermal));
         }
         moves[k] = combined(1, moves[k], (fine)0.5 * dt, v[k]);
     }
     // A cluster that cannot be moved stays, and its velocities say why: NaN for forces, infinity for bonds.
     fine sum = 0, sign = 0;
-    for (int k = 0; k < cluster.count; ++k) sum += fabs(moves[k].x) + fabs(moves[k].y) + fabs(moves[k].z);
+    #pragma unroll
+    EACH_MEMBER(k, 0, cluster) sum += fabs(moves[k].x) + fabs(moves[k].y) + fabs(moves[k].z);
     if (!isfinite(sum)) sign = NAN;
 #if MOST_MEMBERS > 1
     if (isfinite(sum)) {
-        if (!hold_steps(moves, v, bonds, &cluster, (fine)1 / dt)) sign = INFINITY;
-        for (int k = 1; k < cluster.count; ++k)
+        if (!hold_steps(moves, v, bonds, cluster, (fine)1 / dt)) sign = INFINITY;
+        #pragma unroll
+        EACH_MEMBER(k, 1, cluster)
             bonds[k] = combined(1, bonds[k], 1, combined(1, moves[k], -1, moves[0]));
-        hold_velocities(v, bonds, &cluster);
+        hold_velocities(v, bonds, cluster);
     }
 #endif
-    for (int k = 0; k < cluster.count; ++k) {
-        const int atom = cluster.atoms[k];
-        if (sign != 0) {
-            const Vector bad = {sign, sign, sign};
-            put_vector(velocities, own.first_atom + atom, bad);
-            continue;
-        }
-        put_vector(velocities, own.first_atom + atom, v[k]);
-        if (!(cluster.inverse_masses[k] > 0)) continue;
-        global coordinate *at = own.positions + 3 * (size_t)atom;
-        at[0] = shifted(at[0], moves[k].x, own.step);
-        at[1] = shifted(at[1], moves[k].y, own.step);
-        at[2] = shifted(at[2], moves[k].z, own.step);
+    #pragma unroll
+    EACH_MEMBER(k, 0, cluster) {
+        const int atom = cluster->atoms[k];
+        if (sign != 0) v[k] = (Vector){sign, sign, sign};
+        put_vector(velocities, own->first_atom + atom, v[k]);
+        if (sign != 0 || !(cluster->inverse_masses[k] > 0)) continue;
+        global coordinate *at = own->positions + 3 * (size_t)atom;
+        at[0] = shifted(at[0], moves[k].x, own->step);
+        at[1] = shifted(at[1], moves[k].y, own->step);
+        at[2] = shifted(at[2], moves[k].z, own->step);
     }
+}
+
+#if FUSED
+// Leave a group's sums. The last group of the row adds all up in their order, and keeps what follows.
+INLINE void leave_sums(
+    int row, int n_groups, RowSums *own, local SumsMemory *memory, global fine *parts, global int *faults,
+    global int *arrivals, int most_groups, KEPT_ARGUMENTS) {
+    const int item = get_local_id(0), group = get_group_id(0);
+    add_up_group(own, memory);
+    parts += (size_t)row * most_groups * SUMS;
+    faults += (size_t)row * most_groups;
+    if (item < SUMS) parts[group * SUMS + item] = memory->sums[item][0];
+    if (item == 0) faults[group] = own->fault;
+    if (!group_arrives_last(arrivals + row, n_groups, &memory->is_last) || item > 0) return;
+    RowSums sums = NO_SUMS;
+    #pragma unroll 8
+    for (int k = 0; k < n_groups; ++k) {
+        for (int of = 0; of < SUMS; ++of) sums.of[of] += parts[k * SUMS + of];
+        sums.fault = min(sums.fault, faults[k]);
+    }
+    keep_row(row, &sums, 1, KEPT);
+}
+#endif
+
+#if FUSED
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+#else
+kernel
+#endif
+void advance(
+    ENSEMBLE,
+    BODIES(restrict),
+    global fine *restrict velocities,           // (n_atoms, 3) [A/ps]
+    global const uint *restrict replicas,       // (n_rows) by which random numbers are drawn
+    global const uint *restrict molecules,      // (n_rows) the same of different molecules
+    global const real *restrict temperatures,   // (n_rows) [K]
+    global const fine *restrict schedule,       // (n_points, 2) step, temperature [K]
+    const int n_points,
+    const uint seed,
+    const fine kept,                            // share of a velocity that friction leaves in a step
+    const fine noise,                           // share of a thermal velocity that takes its place
+#if FUSED
+    global fine *parts,                         // (n_rows, most_groups, SUMS) of groups
+    global int *faults,                         // (n_rows, most_groups) the least of a group
+    global int *arrivals,                       // (n_rows) 0
+    const int most_groups,                      // of a row
+#endif
+    KEPT_ARGUMENTS)
+{
+    const Structure own = row_here(ENSEMBLE_PASSED);
+    if (stopped[own.number]) return;
+#if FUSED
+    const int n_groups = (bodies[own.number].y + GROUP - 1) / GROUP;
+    if ((int)get_group_id(0) >= n_groups) return;
+    local SumsMemory memory;
+#endif
+    Cluster cluster;
+    find_cluster(&cluster, own.number, BODIES_PASSED);
+    const uint steps_done = done[own.number];
+    Step step;
+    step.kick = begins[own.number] ? (fine)0.5 * dt : dt;
+    step.kept = kept;
+    step.noise = noise;
+    step.kt = KCAL * BOLTZMANN * temperature_of(own.number, steps_done, temperatures, schedule, n_points);
+    step.removes = removes;
+    step.center = vector_at(center_velocities, own.number);
+    step.stream = (Stream){seed, replicas[own.number], molecules[own.number], steps_done};
+    Vector v[MOST_MEMBERS];
+    if (cluster.count) move_cluster(v, &own, &cluster, &step, dt, velocities);
+#if FUSED
+    RowSums sums = NO_SUMS;
+    #pragma unroll
+    EACH_MEMBER(k, 0, &cluster) add_atom(&sums, cluster.atoms[k], cluster.inverse_masses[k], v[k], dt);
+    leave_sums(own.number, n_groups, &sums, &memory, parts, faults, arrivals, most_groups, KEPT);
+#endif
 }

@@ -20,7 +20,8 @@ kernel void draw_velocities(
     const fine kt = KCAL * BOLTZMANN * temperatures[own.number];
     const Stream stream = {seed, replicas[own.number], molecules[own.number], done[own.number]};
     Vector v[MOST_MEMBERS];
-    for (int k = 0; k < cluster.count; ++k) {
+    #pragma unroll
+    EACH_MEMBER(k, 0, &cluster) {
         const fine thermal = sqrt(kt * cluster.inverse_masses[k]);
         v[k] = normal_vector(stream, cluster.atoms[k], VELOCITIES, thermal);
     }
@@ -29,7 +30,8 @@ kernel void draw_velocities(
     find_bonds(bonds, &own, &cluster);
     hold_velocities(v, bonds, &cluster);
 #endif
-    for (int k = 0; k < cluster.count; ++k) put_vector(velocities, own.first_atom + cluster.atoms[k], v[k]);
+    #pragma unroll
+    EACH_MEMBER(k, 0, &cluster) put_vector(velocities, own.first_atom + cluster.atoms[k], v[k]);
 }
 
 // Find the velocities at the positions if the arrays' are half a step late.
@@ -47,7 +49,8 @@ kernel void present_velocities(
     if (!cluster.count) return;
     const fine kick = begins[own.number] ? 0 : late;
     Vector v[MOST_MEMBERS];
-    for (int k = 0; k < cluster.count; ++k) {
+    #pragma unroll
+    EACH_MEMBER(k, 0, &cluster) {
         v[k] = vector_at(velocities, own.first_atom + cluster.atoms[k]);
         if (kick > 0) v[k] = combined(1, v[k], kick, acceleration(&own, cluster.atoms[k], cluster.inverse_masses[k]));
     }
@@ -56,7 +59,8 @@ kernel void present_velocities(
     find_bonds(bonds, &own, &cluster);
     hold_velocities(v, bonds, &cluster);
 #endif
-    for (int k = 0; k < cluster.count; ++k) put_vector(present, own.first_atom + cluster.atoms[k], v[k]);
+    #pragma unroll
+    EACH_MEMBER(k, 0, &cluster) put_vector(present, own.first_atom + cluster.atoms[k], v[k]);
 }
 
 // Bring velocities to the temperature that a row was given.
@@ -75,7 +79,8 @@ kernel void rescale(
         const Vector center = vector_at(center_velocities, own.number);
         put_vector(center_velocities, own.number, combined(scale, center, 0, center));
     }
-    for (int k = 0; k < cluster.count; ++k) {
+    #pragma unroll
+    EACH_MEMBER(k, 0, &cluster) {
         const size_t atom = own.first_atom + cluster.atoms[k];
         const Vector v = vector_at(velocities, atom);
         put_vector(velocities, atom, combined(scale, v, 0, v));

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..engine.rows import Rows
+from ..engine.rows import RowLaunches, Rows, joined
 from .bodies import MOST_MEMBERS, Body
 from .integrators import INTEGRATORS
 from .settings import Settings
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from ..ensemble import DeviceArray, Ensemble
     from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
+    from ..opencl.signature import Arguments
 
 ITEMS = 64  # of a work-group
+SUMS = 5  # of cl/dynamics/sums.clh
 STATE = ("velocities", "center_velocities", "stopped", "culprits", "done", "begins", "temperatures")  # of checkpoints
 LADDER_STATE = ("row_of", "rung_of", "tried", "accepted")
 
@@ -29,6 +31,7 @@ class Motion:
     """Rows of an ensemble that move: velocities and counters on the device, and the launches that change them.
 
     arrays : by name; the next step depends on the ones of STATE and on the positions alone
+    moves : launches that move rows and leave their sums
     """
 
     def __init__(
@@ -77,40 +80,51 @@ class Motion:
         """Bind the launches of rows."""
         settings, queue, of = self._settings, self._resident.queue, self._buffer
         schedule = queue.upload(np.array(settings.anneal), self._ensemble.energy_dtype)
-        drawn = dict(
-            replicas=of("replicas"), molecules=of("molecules"), done=of("done"), temperatures=of("temperatures"),
-            seed=settings.seed,
+        drawn: Arguments = dict(
+            velocities=of("velocities"), replicas=of("replicas"), molecules=of("molecules"), done=of("done"),
+            temperatures=of("temperatures"), seed=settings.seed,
         )  # fmt: skip
-        self.advance = self._of_clusters(
-            "dynamics/step.cl", "advance", velocities=of("velocities"), center_velocities=of("center_velocities"),
-            stopped=of("stopped"), begins=of("begins"), schedule=schedule,
-            n_points=len(settings.anneal), removes=removes, dt=settings.dt, kept=settings.kept, noise=settings.noise,
-            **drawn,
-        )  # fmt: skip
-        self.draw = self._of_clusters("dynamics/velocities.cl", "draw_velocities", velocities=of("velocities"), **drawn)
-        late = 0.5 * settings.dt if INTEGRATORS[settings.integrator].lags_half_a_step else 0.0
-        self.present = self._of_clusters(
-            "dynamics/velocities.cl", "present_velocities", velocities=of("velocities"), begins=of("begins"),
-            present=of("present"), late=late,
-        )  # fmt: skip
-        self.rescale = self._of_clusters(
-            "dynamics/velocities.cl", "rescale", velocities=of("velocities"), center_velocities=of("center_velocities"),
-            scales=of("scales"),
+        kept: Arguments = dict(
+            kinetic=of("kinetic"), stopped=of("stopped"), culprits=of("culprits"), done=of("done"),
+            begins=of("begins"), removes=removes, dt=settings.dt,
         )  # fmt: skip
         items = ITEMS if queue.device.kind == "GPU" else 1
-        common = dict(
-            kinetic=of("kinetic"), stopped=of("stopped"), culprits=of("culprits"), done=of("done"),
-            begins=of("begins"), removes=removes, dt=settings.dt, **self._common,
+        fused = queue.device.kind == "GPU" and queue.device.has_device_fence
+        stepping = dict(
+            center_velocities=of("center_velocities"), schedule=schedule, n_points=len(settings.anneal),
+            kept=settings.kept, noise=settings.noise, **(self._parts_of_sums() if fused else {}),
         )  # fmt: skip
-        self.measure, self.measure_present, self.begin = (
+        advance = self._of_clusters(
+            "dynamics/step.cl", "advance", {**drawn, **kept, **stepping}, FUSED=int(fused), GROUP=items
+        )
+        self.draw = self._of_clusters("dynamics/velocities.cl", "draw_velocities", drawn)
+        late = 0.5 * settings.dt if INTEGRATORS[settings.integrator].lags_half_a_step else 0.0
+        self.present = self._of_clusters(
+            "dynamics/velocities.cl", "present_velocities",
+            dict(velocities=of("velocities"), begins=of("begins"), present=of("present"), late=late),
+        )  # fmt: skip
+        self.rescale = self._of_clusters(
+            "dynamics/velocities.cl", "rescale",
+            dict(velocities=of("velocities"), center_velocities=of("center_velocities"), scales=of("scales")),
+        )  # fmt: skip
+        measure, self.measure_present, self.begin = (
             queue.bind(
                 "dynamics/motion.cl", "row_motion", (items, 1), (items, 1),
-                dict(velocities=of(velocities), center_velocities=of(center), counts=counts, **common),
+                dict(velocities=of(velocities), center_velocities=of(center), counts=counts, **kept, **self._common),
                 GROUP=items, **self._macros,
             )
             for velocities, center, counts in (
                 ("velocities", "center_velocities", 1), ("present", "center", 0), ("velocities", "center_velocities", 0)
             )
+        )  # fmt: skip
+        self.moves = [advance] if fused else [advance, measure]
+
+    def _parts_of_sums(self) -> Arguments:
+        """Make room for the sums of each group of a row."""
+        queue, n, most = self._resident.queue, len(self._ensemble), -(-self._most_clusters // ITEMS)
+        return dict(
+            parts=queue.empty(n * most * SUMS, self._ensemble.energy_dtype), faults=queue.empty(n * most, np.int32),
+            arrivals=queue.zeros(n, np.int32), most_groups=most,
         )  # fmt: skip
 
     def _bind_ladders(self) -> None:
@@ -132,10 +146,10 @@ class Motion:
     def _buffer(self, name: str) -> Buffer:
         return self.arrays[name].buffer
 
-    def _of_clusters(self, file: str, name: str, **arguments: object) -> BoundLaunch:
+    def _of_clusters(self, file: str, name: str, arguments: Arguments, **defines: int) -> BoundLaunch:
         """Bind a launch with a work-item a cluster."""
-        shape, arguments = (self._most_clusters, 1), {**self._common, **arguments}
-        return self._resident.queue.bind(file, name, shape, (ITEMS, 1), arguments, **self._macros)
+        shape, macros = (self._most_clusters, 1), {**self._macros, **defines}
+        return self._resident.queue.bind(file, name, shape, (ITEMS, 1), {**self._common, **arguments}, **macros)
 
     def launch(self, launches: Sequence[BoundLaunch], rows: Rows) -> None:
         """Launch for rows."""
@@ -143,10 +157,11 @@ class Motion:
         for first, count in self._resident.parts(len(rows)):
             self._resident.queue.launch_bound(launches, count, first=first)
 
-    def step(self, rows: Rows) -> None:
-        """Start a step of rows: they move, and forces are computed where they come to."""
-        self.launch([self.advance, self.measure], rows)
-        self._resident.launch(rows)
+    def launches_of_step(self, rows: Rows) -> list[RowLaunches]:
+        """Give the launches of a step of rows: they move, and forces are computed where they come to."""
+        self._resident.list(rows)
+        moves = [RowLaunches(self.moves, count, first) for first, count in self._resident.parts(len(rows))]
+        return joined([*moves, *self._resident.launches_of(rows)])
 
     def exchange(self, rows: Rows, number: int) -> None:
         """Start an exchange of temperatures; number : of the attempt, from 0"""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LONGEST_STEP = 1.0  # fs that free bonds to hydrogen of common mass bear
 LONGEST_HELD_STEP = 3.0  # fs that its angles bear if bonds are held
 STEPS_AT_ONCE = 256  # that are started before the host waits
+STEPS_A_FLUSH = 8  # that are started before the device is told to begin
 _WHY = {
     Halt.FORCES: "the force on {} is no number",
     Halt.BONDS: "the bonds of {} cannot be held",
@@ -230,12 +231,14 @@ class Simulation:
         end = self.steps + steps
         while self.steps < end and len(self._rows):
             stop = min(end, self.steps + STEPS_AT_ONCE)
+            launches = self._motion.launches_of_step(self._rows)
             while self.steps < stop:
-                self._motion.step(self._rows)
+                resident.queue_up(launches)
                 self.steps += 1
                 if every is not None and self.steps % every == 0:
                     self._motion.exchange(self._rows, self.steps // every - 1)
-                resident.queue.submit()
+                if self.steps % STEPS_A_FLUSH == 1:
+                    resident.queue.submit()
             self._drop_stopped()
         self.steps = end
         resident.add_up(self._rows)

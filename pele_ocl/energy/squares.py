@@ -53,7 +53,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         # In float64 arithmetic takes longer than launches, and compilers round it in other ways.
         is_bound_by_launches = is_small and self.queue.precision == "float32"
         in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
-        one_by_one = in_other_ways or self.queue.is_packed
+        one_by_one = in_other_ways or self.queue.is_shared
         return self.layout.joined and self.fused and is_bound_by_launches and not one_by_one
 
     @property

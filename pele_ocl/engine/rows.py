@@ -44,6 +44,26 @@ class Group:
     listed: Rows
 
 
+@dataclass(frozen=True)
+class RowLaunches:
+    """Launches one after the other, each for `count` rows of the list from place `first` on."""
+
+    launches: Sequence[BoundLaunch]
+    count: int
+    first: int
+
+
+def joined(all_launches: Sequence[RowLaunches]) -> list[RowLaunches]:
+    """Join successive launches of as many rows, which spares calls."""
+    found: list[RowLaunches] = []
+    for of in all_launches:
+        if found and (found[-1].count, found[-1].first) == (of.count, of.first):
+            found[-1] = RowLaunches([*found[-1].launches, *of.launches], of.count, of.first)
+        else:
+            found.append(of)
+    return found
+
+
 class ResidentRows:
     """Rows of an ensemble in one large buffer: positions, results, and all that lies between.
 
@@ -148,15 +168,25 @@ class ResidentRows:
 
     def launch(self, rows: Rows, keep_radii: bool = False) -> None:
         """Start an evaluation of rows that have a molecule: their terms and gradients, no sums."""
-        wanted = np.zeros(len(self.systems), bool)
+        self.queue_up(self.launches_of(rows, keep_radii))
+
+    def launches_of(self, rows: Rows, keep_radii: bool = False) -> list[RowLaunches]:
+        """List rows in the tables, and give the launches of their evaluation, good until others are listed."""
+        wanted, found = np.zeros(len(self.systems), bool), []
         wanted[rows] = True
         for group in self.groups:
             slots = np.flatnonzero(wanted[group.rows])
             if not np.array_equal(group.listed, slots):
                 group.tables.send(slots)
                 group.listed = slots
-            for first, count in self.parts(len(slots)):
-                group.tables.launch((keep_radii and group.at_radii) or group.launches, count, first)
+            launches = (keep_radii and group.at_radii) or group.launches
+            found += [RowLaunches(launches, count, first) for first, count in self.parts(len(slots))]
+        return found
+
+    def queue_up(self, launches: Sequence[RowLaunches]) -> None:
+        """Start launches."""
+        for of in launches:
+            self.queue.launch_bound(of.launches, of.count, first=of.first)
 
     @staticmethod
     def parts(n: int) -> Iterator[tuple[int, int]]:

@@ -27,10 +27,11 @@ class System:
     energy : its plan; passes : the launches of an evaluation, recorded
     """
 
-    def __init__(self, energy: Energy) -> None:
+    def __init__(self, energy: Energy, *, is_alone: bool = False) -> None:
+        """is_alone : if it has one structure, and there are no other molecules"""
         from ..opencl.recording import RecordingQueue
 
-        self.recorder = RecordingQueue(energy.device, energy.precision, profile=False)
+        self.recorder = RecordingQueue(energy.device, energy.precision, profile=False, is_shared=not is_alone)
         self.energy, self.pipeline = energy, energy._prepared(self.recorder, 1)
         passes = self.pipeline.passes
         assert isinstance(passes, EnergyPasses)

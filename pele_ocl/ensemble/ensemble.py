@@ -104,7 +104,7 @@ class Ensemble:
             if id(atoms) not in found:
                 try:
                     energy = Energy(atoms, born="pairs", device=self.device, **self._options)
-                    found[id(atoms)] = System(energy)
+                    found[id(atoms)] = System(energy, is_alone=len(self) == 1)
                 except PeleError as error:
                     if errors == "raise":
                         raise InputError(f"row {k}: {error}" if len(self) > 1 else str(error)) from error

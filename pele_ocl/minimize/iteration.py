@@ -205,7 +205,7 @@ class Iteration:
         """
         device, n_waiting = passes.queue.device, -(-passes.n_atoms // self._shape.moved)
         has_room = n_waiting < device.handle.max_compute_units
-        is_one = passes.batch == 1 and not passes.queue.is_packed
+        is_one = passes.batch == 1 and not passes.queue.is_shared
         return is_one and has_room and device.vendor == "NVIDIA"
 
     def _joined(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -37,16 +37,16 @@ class Queue(Transfers):
 
     profile : whether times are wanted; launches are dearer then
     portable : whether code written for one vendor's compiler is left out
+    is_shared : if its launches serve other structures, too
     held : buffers that live as long as the queue
     events : of the launches, in order; firsts : indices of launches that were a kernel's first on the device
     steps : index of the first launch of each step that was begun, by name
     """
 
-    is_packed: ClassVar[bool] = False  # if its launches serve other molecules, too
-
     portable: bool = False
     profile: bool = True
     own_command_queue: CommandQueue | None = None
+    is_shared: bool = False
     held: list[Buffer] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)

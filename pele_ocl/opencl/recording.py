@@ -92,8 +92,7 @@ class RecordedLaunch:
 class RecordingQueue(Queue):
     """A queue that keeps what it is given, for one molecule: regions of a large buffer, and rows of tables."""
 
-    is_packed: ClassVar[bool] = True
-
+    is_shared: bool = True
     pieces: list[BufferPiece] = field(default_factory=list)
     # By the number of the array, which its piece keeps alive.
     _uploaded: dict[int, BufferPiece] = field(default_factory=dict)

@@ -2,19 +2,25 @@
 
 python tests/benchmarks/dynamics.py speed [--device D] [--platform CPU] [--cases ubiquitin:1,FILE.pdb:64]
 python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases hexapeptide:8:5,ubiquitin:2:2]
-    [--openmm-runs 4] [--figure docs/figures/dynamics-drift]
+    [--openmm-runs 4] [--sampled 0.02] [--precisions float32,float64] [--figure docs/figures/dynamics-drift]
 python tests/benchmarks/dynamics.py temperature [--device D] [--replicas 128] [--picoseconds 40] [--friction 1]
-    [--timestep 4]
+    [--timestep 4] [--openmm 0]
 python tests/benchmarks/dynamics.py dipeptide [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 16]
+    [--discard 100] [--plain] [--openmm 1]
 
 All use Amber99SB with OBC2, all pairs, bonds to hydrogen held in `speed` and `dipeptide`. `speed` prints steps a second
-of one replica of OpenMM's and of all of ours, by the wall's clock and by the processor's, in turns, the best of each.
-On a machine that does other work, too, the processor's is the one to compare. `drift` prints the slopes of lines
-through the total energy of several runs, with the error of their mean, and the deviations from them; cases are
-structure:runs:picoseconds, and --figure draws them for light and for dark pages. `temperature` prints the kinetic
-temperature of a peptide of 96 atoms, of all atoms and the one farthest off, with errors from replicas; velocities are
-those after friction and noise, half a kick before the positions'. `dipeptide` prints the shares of the basins of phi
-and psi with errors from blocks; 0 nanoseconds leave one of them out.
+of one replica of OpenMM's and of all of ours, by the wall's clock and by the processor's, in turns, the best of each,
+and the memory that rows take. On a machine that does other work, too, the processor's is the one to compare.
+
+`drift` prints the slopes of lines through the total energy of several runs, with the error of their mean, and the
+deviations from them; cases are structure:runs:picoseconds, and --figure draws them for light and for dark pages.
+OpenMM's CUDA platform computes in mixed precision there, in single precision elsewhere. `temperature` prints the
+kinetic temperature of a peptide of 96 atoms, of all atoms and the one farthest off, with errors from replicas;
+velocities are those after friction and noise, half a kick before the positions'.
+
+`dipeptide` prints the shares of the basins of phi and psi, with errors from replicas, from ladders and from 20 blocks
+of OpenMM's; the first picoseconds of each replica do not count. There are as many ladders as replicas, and nanoseconds
+are at 300 K. 0 nanoseconds leave one of them out.
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ ROUNDS = 5
 SECONDS = 2.0  # of a round
 KCAL = 4.184
 BOLTZMANN = BOLTZMANN_KCAL * 418.4  # Da A^2/ps^2/K
-SAMPLED = 0.02  # ps between total energies
+MOST_TURNED = 128  # replicas from whose bonds the degrees of freedom of atoms are found
 # Acetyl-alanine-N-methylamide, extended; names as force fields have them.
 DIPEPTIDE = """\
 ACE HH31 2.000 1.000 0.000|ACE CH3 2.000 2.090 0.000|ACE HH32 1.486 2.454 0.890|ACE HH33 1.486 2.454 -0.890
@@ -65,15 +71,22 @@ def pdb_of_dipeptide() -> str:
 class OpenMM:
     """A context of OpenMM's with the file's molecule, minimised."""
 
-    def __init__(self, text: str, platform: str, constraints: bool, integrator: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, text: str, platform: str, constraints: bool, integrator: Callable[[Any], Any], precision: str = "single",
+        hydrogen_mass: float | None = None,
+    ) -> None:  # fmt: skip
         import openmm
         from openmm import app
 
         file = app.PDBFile(io.StringIO(text))
         field = app.ForceField("amber99sb.xml", "amber99_obc.xml")
-        self.system = field.createSystem(file.topology, constraints=app.HBonds if constraints else None)
+        self.system = field.createSystem(
+            file.topology, constraints=app.HBonds if constraints else None, hydrogenMass=hydrogen_mass
+        )
         self.integrator = integrator(openmm)
-        self.context = openmm.Context(self.system, self.integrator, openmm.Platform.getPlatformByName(platform))
+        properties = {"Precision": precision} if platform in ("CUDA", "OpenCL") else {}
+        found = openmm.Platform.getPlatformByName(platform)
+        self.context = openmm.Context(self.system, self.integrator, found, properties)
         self.topology = file.topology
         self.context.setPositions(file.positions)
 
@@ -133,7 +146,11 @@ def speed(options: argparse.Namespace) -> None:
 
         own, other = rate(ours.run) * int(count), rate(waited)
         own, other = np.maximum(own, rate(ours.run) * int(count)), np.maximum(other, rate(waited))
-        print(f"{name}, {len(atoms):,} atoms x {count}, on {ours.ensemble.device}, beside OpenMM's {options.platform}:")
+        taken = ours.ensemble._resident.bytes_on_device.size / 2**20
+        print(
+            f"{name}, {len(atoms):,} atoms x {count}, {taken:,.1f} MiB of rows, on {ours.ensemble.device}, beside "
+            f"OpenMM's {options.platform}:"
+        )
         for what, mine, its in zip(("second", "second of processor time"), own, other, strict=True):
             print(f"  {mine:,.0f} steps a {what} in all, OpenMM {its:,.0f}: {mine / its:.1f} times", flush=True)
 
@@ -143,14 +160,15 @@ def drift(options: argparse.Namespace) -> None:
     curves: dict[str, dict[str, np.ndarray]] = {}
     for case in options.cases.split(","):
         name, count, picoseconds = case.split(":")
-        text, replicas, n = structure(name), int(count), round(float(picoseconds) / SAMPLED)
+        sampled = options.sampled
+        text, replicas, n = structure(name), int(count), round(float(picoseconds) / sampled)
         atoms = pele_ocl.minimize(read(text), tolerance=0.5, device=options.device).atoms
         start = pele_ocl.Simulation(atoms, replicas, timestep=1.0, friction=10.0, device=options.device)
         start.run(1000)
         for timestep in (0.5, 1.0):
-            every, panel = round(1000 * SAMPLED / timestep), f"{name}, {len(atoms):,} atoms, {timestep:g} fs"
+            every, panel = round(1000 * sampled / timestep), f"{name}, {len(atoms):,} atoms, {timestep:g} fs"
             curves[panel] = {}
-            for precision in ("float32", "float64"):
+            for precision in options.precisions.split(","):
                 ours = pele_ocl.Simulation(
                     atoms, replicas, integrator="verlet", timestep=timestep, device=options.device, precision=precision
                 )
@@ -160,12 +178,13 @@ def drift(options: argparse.Namespace) -> None:
                     ours.run(every)
                     energies.append(ours.potential_energies + ours.kinetic_energies)
                 curves[panel][f"ours, {precision}"] = np.array(energies)
-                told_drift(f"{panel}, ours, {precision}", np.array(energies))
+                told_drift(f"{panel}, ours, {precision}", np.array(energies), sampled)
             runs = []
             for k in range(min(replicas, options.openmm_runs)):
                 theirs = OpenMM(
-                    text, options.platform, False, lambda openmm, dt=timestep: openmm.VerletIntegrator(dt / 1000)
-                )
+                    text, options.platform, False, lambda openmm, dt=timestep: openmm.VerletIntegrator(dt / 1000),
+                    precision="mixed",
+                )  # fmt: skip
                 theirs.context.setPositions(start.positions[k] / 10)
                 theirs.context.setVelocities(start.velocities[k] / 10)
                 energies = []
@@ -175,9 +194,9 @@ def drift(options: argparse.Namespace) -> None:
                 runs.append(energies)
             if runs:
                 curves[panel][f"OpenMM, {options.platform}"] = np.array(runs).T
-                told_drift(f"{panel}, OpenMM, {options.platform}", np.array(runs).T)
+                told_drift(f"{panel}, OpenMM, {options.platform}", np.array(runs).T, sampled)
     if options.figure is not None:
-        draw_drift(curves, SAMPLED, options.figure)
+        draw_drift(curves, options.sampled, options.figure)
 
 
 def begin_as(simulation: pele_ocl.Simulation, start: pele_ocl.Simulation) -> None:
@@ -187,9 +206,9 @@ def begin_as(simulation: pele_ocl.Simulation, start: pele_ocl.Simulation) -> Non
     simulation.velocities[:] = list(start.velocities[:])
 
 
-def told_drift(who: str, energies: np.ndarray) -> None:
+def told_drift(who: str, energies: np.ndarray, sampled: float) -> None:
     """Print slopes of lines through energies (n_times, n_runs), with the error of their mean, and deviations."""
-    times = 1e-3 * SAMPLED * np.arange(len(energies))
+    times = 1e-3 * sampled * np.arange(len(energies))
     (slopes, firsts), n = np.polyfit(times, energies, 1), energies.shape[1]
     deviations = energies - times[:, None] * slopes - firsts
     # Of one run the error is that of its line, from four blocks of deviations, each taken as one number.
@@ -226,31 +245,62 @@ def temperature(options: argparse.Namespace) -> None:
         begin_as(simulation, start)
         simulation.run(round(1000 / timestep))
         every, begin, n = round(40 / timestep), time.perf_counter(), round(25 * options.picoseconds)
-        kinetic, freedom = np.zeros((2, options.replicas, len(atoms)))
+        kinetic, freedom, turned = np.zeros((options.replicas, len(atoms))), [], range(options.replicas)[:MOST_TURNED]
         for k in range(n):
             simulation.run(every)
             v = simulation._motion.read("velocities").reshape(options.replicas, -1, 3)  # all at once
             kinetic += simulation.masses[0] * (v**2).sum(axis=2) / n
             if k % 10 == 0:
-                freedom += freedom_of_atoms(simulation, np.stack(simulation.positions[:])) / -(-n // 10)
-        found = kinetic / freedom / BOLTZMANN  # (n_replicas, n_atoms) K
-        hydrogens = atoms.labels.elements == "H"
-        print(
-            f"{timestep:g} fs, hydrogens of {mass or 1.008:g} Da, {options.replicas} replicas of "
-            f"{options.picoseconds:g} ps, friction {options.friction:g}/ps, on {simulation.ensemble.device}"
-        )
-        told_temperature("all atoms", found.mean(axis=1))
-        told_temperature("heavy atoms", found[:, ~hydrogens].mean(axis=1))
-        told_temperature("hydrogens", found[:, hydrogens].mean(axis=1))
-        errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
-        apart = found.mean(axis=0) / 300 - 1
-        worst = int(np.argmax(np.abs(apart)))
-        print(
-            f"  single atoms: errors {100 * errors.mean() / 300:.2f} %; {100 * apart[worst]:+.2f} % of "
-            f"{atoms.describe(worst)} is the farthest; rms deviation {np.sqrt((apart**2).mean()) * 100:.2f} %, "
-            f"{np.sqrt(((300 * apart / errors) ** 2).mean()):.2f} of the errors; {time.perf_counter() - begin:.0f} s",
-            flush=True,
-        )
+                freedom.append(freedom_of_atoms(simulation, np.stack(simulation.positions[list(turned)])).mean(axis=0))
+        found = kinetic / np.mean(freedom, axis=0) / BOLTZMANN  # (n_replicas, n_atoms) K
+        runs = {f"{options.replicas} replicas of {options.picoseconds:g} ps on {simulation.ensemble.device}": found}
+        if options.openmm:
+            theirs = kinetic_of_openmm(options, simulation, timestep, mass) / np.mean(freedom, axis=0) / BOLTZMANN
+            runs[f"{options.openmm:g} ns of OpenMM's {options.platform}"] = theirs
+        held = np.isin(np.arange(len(atoms)), simulation._bodies[0].constraints.heavy)
+        for who, kelvin in runs.items():
+            print(f"{timestep:g} fs, hydrogens of {mass or 1.008:g} Da, friction {options.friction:g}/ps, {who}")
+            told_temperatures(atoms, held, kelvin)
+        print(f"  {time.perf_counter() - begin:.0f} s", flush=True)
+
+
+def kinetic_of_openmm(
+    options: argparse.Namespace, begun: pele_ocl.Simulation, timestep: float, mass: float | None
+) -> np.ndarray:
+    """Run OpenMM from where the first replica is, and give m v^2 of its atoms, (BLOCKS, n_atoms) Da A^2/ps^2."""
+    theirs = OpenMM(
+        structure("hexapeptide"), options.platform, True,
+        lambda openmm: openmm.LangevinMiddleIntegrator(300, options.friction, timestep / 1000), hydrogen_mass=mass,
+    )  # fmt: skip
+    theirs.context.setPositions(begun.positions[0] / 10)
+    theirs.context.setVelocitiesToTemperature(300)
+    theirs.integrator.step(round(5000 / timestep))
+    n = round(1000 * options.openmm / 0.04 / BLOCKS)
+    found = np.zeros((BLOCKS, begun.masses[0].size))
+    for block in found:
+        for _ in range(n):
+            theirs.integrator.step(round(40 / timestep))
+            v = 10 * theirs.context.getState(velocities=True).getVelocities(asNumpy=True)._value
+            block += begun.masses[0] * (v**2).sum(axis=1) / n
+    return found
+
+
+def told_temperatures(atoms: pele_ocl.Atoms, held: np.ndarray, found: np.ndarray) -> None:
+    """Print temperatures (n_runs, n_atoms) K. held : (n_atoms,) atoms with hydrogens"""
+    hydrogens = atoms.labels.elements == "H"
+    told_temperature("all atoms", found.mean(axis=1))
+    told_temperature("heavy atoms", found[:, ~hydrogens].mean(axis=1))
+    told_temperature("heavy atoms without hydrogens", found[:, ~hydrogens & ~held].mean(axis=1))
+    told_temperature("hydrogens", found[:, hydrogens].mean(axis=1))
+    errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    apart = found.mean(axis=0) / 300 - 1
+    worst = np.argsort(-np.abs(apart))[:4]
+    print(
+        f"  single atoms: errors {100 * errors.mean() / 300:.2f} %; rms deviation "
+        f"{np.sqrt((apart**2).mean()) * 100:.2f} %, {np.sqrt(((300 * apart / errors) ** 2).mean()):.2f} of the errors; "
+        f"farthest: {', '.join(f'{100 * apart[k]:+.2f} % {atoms.describe(int(k))}' for k in worst)}",
+        flush=True,
+    )
 
 
 def told_temperature(who: str, of_replicas: np.ndarray) -> None:
@@ -298,28 +348,37 @@ BASINS = {
 }
 
 
+BLOCKS = 20  # of the run of OpenMM, each taken as one number
+
+
 def told(who: str, angles: np.ndarray, seconds: float) -> None:
     """Print the shares of basins; angles : (n_blocks, n, 2), blocks that are independent"""
+    shares = {name: inside(angles[..., 0], angles[..., 1]).mean(axis=1) for name, inside in BASINS.items()}
+    with np.errstate(invalid="ignore"):
+        shares["alpha of phi < 0"] = shares["alpha"] / (1 - shares["phi > 0"])
     parts = []
-    for name, inside in BASINS.items():
-        shares = inside(angles[..., 0], angles[..., 1]).mean(axis=1)
-        parts.append(f"{name} {shares.mean():.3f} +- {shares.std(ddof=1) / np.sqrt(len(shares)):.3f}")
+    for name, values in shares.items():
+        there = values[np.isfinite(values)]
+        parts.append(f"{name} {there.mean():.4f} +- {there.std(ddof=1) / np.sqrt(len(there)):.4f}")
     print(f"{who}: {', '.join(parts)}; {seconds:.0f} s", flush=True)
 
 
 def dipeptide(options: argparse.Namespace) -> None:
     """Print the shares of basins of phi and psi, ours plain and with exchange, and OpenMM's."""
-    text, n, every = pdb_of_dipeptide(), options.replicas, 50
+    text, n, every = pdb_of_dipeptide(), options.replicas, 250
     atoms = pele_ocl.minimize(read(text), max_iterations=200, device=options.device).atoms
     steps = round(options.nanoseconds * 1e6 / 2 / n)
     ladder = [300.0, 358.0, 427.0, 510.0]
     ways = {"ours, 300 K": {}, "ours, exchange 300 to 510 K": {"temperature": ladder, "exchange_every": 100}}
+    if options.plain:
+        del ways["ours, exchange 300 to 510 K"]
     for who, more in ways.items() if steps else ():
         begin = time.perf_counter()
+        replicas = n * (len(ladder) if more else 1)
         simulation = pele_ocl.Simulation(
-            atoms, n, constraints="hbonds", seed=options.seed, device=options.device, **more
+            atoms, replicas, constraints="hbonds", seed=options.seed, device=options.device, **more
         )
-        simulation.run(max(5_000, steps // 5))
+        simulation.run(round(500 * options.discard))
         frames = []
         for _ in range(steps // every):
             simulation.run(every)
@@ -328,7 +387,11 @@ def dipeptide(options: argparse.Namespace) -> None:
                 cold = np.flatnonzero(simulation.rungs == 0)
                 angles = angles[cold[np.argsort(cold // len(ladder))]]
             frames.append(angles)
-        told(f"{who}, {n * steps * 2e-6:.2f} ns in all", np.swapaxes(frames, 0, 1), time.perf_counter() - begin)
+        told(
+            f"{who}, {replicas} replicas, {n * steps * 2e-6:.2f} ns at 300 K",
+            np.swapaxes(frames, 0, 1),
+            time.perf_counter() - begin,
+        )
     if not options.openmm:
         return
     begin = time.perf_counter()
@@ -338,13 +401,18 @@ def dipeptide(options: argparse.Namespace) -> None:
     theirs.context.reinitialize()
     theirs.context.setPositions(atoms.positions / 10)
     theirs.context.setVelocitiesToTemperature(300, options.seed + 1)
-    theirs.integrator.step(20_000)
-    frames, steps = [], round(options.openmm * 1e6 / 2)
-    for _ in range(steps // every):
-        theirs.integrator.step(every)
-        frames.append(torsions(theirs.positions()))
-    blocks = np.array(frames[: len(frames) // 8 * 8]).reshape(8, -1, 2)
-    told(f"OpenMM's {options.platform}, {options.openmm:g} ns", blocks, time.perf_counter() - begin)
+    theirs.integrator.step(round(500 * options.discard))
+    n_frames = round(options.openmm * 1e6 / 2 / every) // (10 * BLOCKS) * 10 * BLOCKS
+    frames: list[np.ndarray] = []
+    for _ in range(10):  # a long run tells what it has so far
+        for _ in range(n_frames // 10):
+            theirs.integrator.step(every)
+            frames.append(torsions(theirs.positions()))
+        sampled = len(frames) * every * 2e-6
+        told(
+            f"OpenMM's {options.platform}, {sampled:g} ns", np.reshape(frames, (BLOCKS, -1, 2)),
+            time.perf_counter() - begin,
+        )  # fmt: skip
 
 
 def main() -> None:
@@ -357,15 +425,21 @@ def main() -> None:
     parser.add_argument("--figure", help="where the drift's charts go: STEM-light.png, STEM-dark.png")
     parser.add_argument("--picoseconds", type=float, default=40.0)
     parser.add_argument("--openmm-runs", type=int, default=4)
+    parser.add_argument("--sampled", type=float, default=0.02, help="ps between total energies, of `drift`")
+    parser.add_argument("--precisions", default="float32,float64", help="ours, of `drift`")
     parser.add_argument("--timestep", type=float, help="fs, of `temperature`: 2 or 4 alone")
     parser.add_argument("--friction", type=float, default=1.0, help="1/ps, of `temperature`")
     parser.add_argument("--nanoseconds", type=float, default=4.0)
-    parser.add_argument("--openmm", type=float, default=1.0, help="nanoseconds of OpenMM's")
+    parser.add_argument("--plain", action="store_true", help="no exchange, of `dipeptide`")
+    parser.add_argument("--discard", type=float, default=100.0, help="ps of each replica's begin, of `dipeptide`")
+    parser.add_argument("--openmm", type=float, help="nanoseconds of OpenMM's, 1 of `dipeptide` if not told otherwise")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replicas", type=int, default=16)
     options = parser.parse_args()
     defaults = {"speed": "ubiquitin:1,hexapeptide:64", "drift": "hexapeptide:8:5,ubiquitin:2:2"}
     options.cases = options.cases or defaults.get(options.what)
+    if options.openmm is None:
+        options.openmm = 1.0 if options.what == "dipeptide" else 0.0
     {"speed": speed, "drift": drift, "temperature": temperature, "dipeptide": dipeptide}[options.what](options)
 
 
