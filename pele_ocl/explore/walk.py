@@ -257,7 +257,7 @@ class Walk:
     def place(self, rows: Sequence[int], positions: Sequence[Floats] | Floats) -> None:
         """Put rows at positions, (n, 3) A of each, which are kept as their last accepted states.
 
-        What moves remember of a row in `memory`, a steering direction say, stays.
+        Entries of `memory`, a steering direction say, stay.
         """
         self.ensemble.positions[list(rows)] = list(positions)
         self.ensemble.evaluate(list(rows))
