@@ -195,7 +195,11 @@ def mapped(folder: Path, equation: str = "lpbe", read: str = "", more: str = "",
     """Energy of a calculation that reads or writes maps, kJ/mol, by ours or by another program."""
     (folder / "mapped.in").write_text(MAPPED.format(equation=equation, read=read, more=more))
     if program:
-        done = subprocess.run([program, "mapped.in"], check=True, capture_output=True, text=True).stdout
+        ended = subprocess.run([program, "mapped.in"], capture_output=True, text=True)
+        if ended.returncode < 0:
+            pytest.skip(f"{program} crashed by itself")  # 3.4.1 does so now and then
+        ended.check_returncode()
+        done = ended.stdout
     else:
         done = run("pb", "mapped.in").stdout
     return numbers_after(done, "Total electrostatic energy = ")[0]

@@ -70,7 +70,7 @@ def lines_of_writes(report: str) -> list[int]:
 
 
 def same_values(lines: Sequence[int], races: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield notes about lines at which work-items write one element, but those that are races."""
+    """Yield notes about lines at which work-items write one element, except races."""
     for line in lines:
         if line not in {race.line for race in races}:
             yield Finding(

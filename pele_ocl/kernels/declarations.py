@@ -18,7 +18,7 @@ class Declaration:
 
     names : that it declares; none of a directive, which is always needed
 
-    Comments with a blank line after them are about something else, such as a header or macros, and are left out.
+    Comments with a blank line after them are left out: they are about something else, such as macros.
     """
 
     text: str

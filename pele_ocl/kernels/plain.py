@@ -39,7 +39,7 @@ def plain_kernel(name: str, device: Device | str | int | None = None) -> str:
 
 
 def _marked(file: str) -> tuple[str, list[str]]:
-    """Give a source with a mark wherever another of its files goes on, and how each file begins: what it is about."""
+    """Mark a source wherever another of its files goes on; give it, and how each file begins: what it is about."""
     files, introductions, marked = list[str](), list[str](), ""
     expanded = expanded_source(file, source_of)
     _, *pieces = LINE_MARK.split(expanded if expanded.startswith("#line") else f'#line 1 "{file}"\n{expanded}')
