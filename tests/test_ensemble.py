@@ -200,6 +200,24 @@ def test_a_pickle_keeps_failed_rows_and_references(device):
         np.testing.assert_allclose(each.evaluate().terms().restraint, [0, 72, 72], rtol=1e-4)
 
 
+@pytest.mark.parametrize("velocity", [np.inf, np.nan])
+def test_a_row_that_a_driver_moves_to_nowhere_is_a_record(device, velocity):
+    ensemble = Ensemble(PEPTIDE, 2, device=device)
+    drift, velocities = ensemble.kernel(DRIFT, "drift"), ensemble.array("atom", 3)
+    values = np.zeros((2 * len(PEPTIDE), 3))
+    values[-1] = velocity
+    velocities.write(values)
+    drift(velocities=velocities, dt=1.0, moves=True)
+    ensemble.evaluate()
+    assert np.isfinite(ensemble.energies).tolist() == [True, False]
+    assert "finite" in ensemble.errors[1]
+
+
+def test_the_name_of_a_file_is_no_text_of_a_kernel(device):
+    with pytest.raises(InputError, match="given as a Path"):
+        Ensemble(PEPTIDE, device=device).kernel("drift.cl", "drift")
+
+
 def test_drivers_are_launched_in_parts(device, monkeypatch):
     """All rows are moved, even more than a launch of CUDA takes in its second dimension."""
     monkeypatch.setattr("pele_ocl.engine.rows.MOST_ROWS", 2)

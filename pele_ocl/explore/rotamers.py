@@ -142,7 +142,7 @@ def _repeated(table: Rotamers) -> tuple[Rotamers, NDArray[np.int64]]:
 
 
 def _bin(phi: float, psi: float) -> int:
-    """Give the number of a bin of phi and psi, rad; NaN stands for -60 and 60 degrees."""
+    """Number the bin of angles phi and psi, rad; NaN counts as -60 and as 60 degrees."""
     angles = -60.0 if math.isnan(phi) else math.degrees(phi), 60.0 if math.isnan(psi) else math.degrees(psi)
     row, column = (math.floor((angle + 185) / 10) % BINS for angle in angles)
     return BINS * row + column
