@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from explore_steps import Clock
 
 from pele_ocl import ForceField, SolventModel, minimize
 from pele_ocl.explore import Clusters
@@ -84,8 +85,9 @@ class Search:
         self.box = box_of(self.simulation.path, self.task.box, atoms)
         self.explorer = explorer_of(
             self.simulation, self.task, atoms, mask, self.numbers, np.stack([atoms.positions] * n), seed=1,
-            box=self.box, folders=options.data, model=model, device=options.device,
+            box=self.box, folders=options.data, model=model, device=options.device, watch=self.watch,
         )  # fmt: skip
+        self.clock, self.counts = Clock(), dict[str, int]()
         maker = MetricMaker(self.simulation.path, atoms, model, device=options.device)
         asked = [Sensor(block, maker.make(block)) for block in self.task.metrics if block.kind not in OWN]
         self.sensors = Sensors(asked, self.explorer.energies)
@@ -103,6 +105,11 @@ class Search:
         energy = float(self.binding.evaluate(self.states_at(start))[0])
         for seed in self.seeds:
             seed.clusters.add(start[0], energy)
+
+    def watch(self, _: object, name: str, rows: list[int]) -> None:
+        """Count a stage's seconds and rows."""
+        self.clock.stop(name)
+        self.counts[name] = self.counts.get(name, 0) + len(rows)
 
     def kept(self, rows: Any) -> np.ndarray:
         """Give the accepted positions of rows."""
@@ -129,7 +136,11 @@ class Search:
             values = self.sensors.of(k, int(walk.steps[k]) + 1)
             self.blocks[k] = changed(self.blocks[k], self.task.changes, values)
             walk.settings[k] = settings_of(self.task, self.blocks[k], self.box)
+        self.clock.stop("between steps")
         made = self.explorer.step(rows)
+        self.clock.stop("rule")
+        self.counts["rule"] = self.counts.get("rule", 0) + len(rows)
+        self.counts["accepted"] = self.counts.get("accepted", 0) + sum(own.accepted for own in made)
         accepted = np.zeros(len(self.numbers), bool)
         accepted[[own.row for own in made]] = [own.accepted for own in made]
         self.sensors.count(rows, accepted, self.explorer.energies)
@@ -183,6 +194,7 @@ class Search:
     def run(self) -> None:
         """Run all epochs."""
         options, self.begin = self.options, time.time()
+        self.clock.restart()
         for number in range(1, options.epochs + 1):
             active = [s for s in self.seeds if s.reached is None or number <= s.reached + options.after]
             if not active or time.time() > options.deadline:
@@ -194,6 +206,17 @@ class Search:
                 for s, low in zip(active, lowest, strict=True)
             )
             print(f"{time.time() - self.begin:6.0f} s epoch {number}: {told}", flush=True)
+            self.tell_stages()
+
+    def tell_stages(self) -> None:
+        """Print milliseconds of a step by stage since the last call, and rows of each."""
+        made = max(1, self.counts.get("rule", 0))
+        shares = [
+            f"{name} {1000 * of[0] / made:.1f} ({self.counts.get(name, 0)})" for name, of in self.clock.seconds.items()
+        ]
+        print(f"       ms a step (rows): {', '.join(shares)}; {self.counts.get('accepted', 0)} accepted", flush=True)
+        self.clock.seconds.clear()
+        self.counts.clear()
 
 
 OWN = ("rmsd", "bindingEnergy")  # metrics that the search computes itself
