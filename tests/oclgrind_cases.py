@@ -445,9 +445,11 @@ def explore_cases(device: Device) -> None:
     move = Perturbation()
     move.prepare(walk)
     with patch.object(screen, "TRIES", 3), patch.object(perturbation, "TRIES", 3):
-        move._screen.begin([0, 1], np.stack([x, x]), np.full(2, 9.0))
         centers = {row: walk.center(x) for row in (0, 1)}
-        found = move._poses(walk, [0, 1], centers, {0: None, 1: None})
+        for kind in ("CPU", "GPU"):
+            move._screen.begin([0, 1], np.stack([x, x]), np.full(2, 9.0))
+            with patch.object(Device, "kind", kind):
+                found = move._poses(walk, [0, 1], centers, {0: None, 1: None})
     move._screen.take({row: int(tries.argmax()) for row, tries in found.items()})
     assert np.isfinite(walk.ensemble.positions[:]).all()
     side_chain_cases(device)

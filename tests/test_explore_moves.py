@@ -38,6 +38,7 @@ from pele_ocl.explore import (
     uniform,
 )
 from pele_ocl.explore.philox import philox
+from pele_ocl.opencl import Device
 
 N = 20_000
 WORDS = [philox((7, 11 + k), (np.arange(N), 0, 0, 0)) for k in range(3)]
@@ -317,6 +318,23 @@ def test_poses_do_not_depend_on_launches_or_on_company(device, monkeypatch):
     np.testing.assert_array_equal(of_alone, tries)
     np.testing.assert_array_equal(alone, poses)
     assert len(np.unique(poses[tries >= 0].round(3), axis=0)) == (tries >= 0).sum() > 2
+
+
+def test_groups_of_a_gpu_find_the_same_poses(device, monkeypatch):
+    found, find = [], screen.Screen.find
+
+    def find_by_groups(*given):
+        with monkeypatch.context() as patch:
+            patch.setattr(Device, "kind", "GPU")
+            return find(*given)
+
+    for method in (find, find_by_groups):
+        monkeypatch.setattr(screen.Screen, "find", method)
+        walk = walk_of(device, translation_range=6.0)
+        put_inside(walk)
+        found.append(screened(walk))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_steering_lasts_its_steps_and_ends_outside_the_box(device):

@@ -16,6 +16,9 @@
     global const int *moved           /* atoms */
 #define TURNS_PASSED group_chains, chain_torsions, chain_most, axes, n_values, torsion_moved, moved
 
+// The work-items of a group share the atoms of a pose. All take the same turns and meet at the same barriers.
+#define SHARED_BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+
 // A pose under way. at : of members; places : of atoms of the molecule among members
 typedef struct {
     int n_ligand, n_members;
@@ -39,7 +42,7 @@ INLINE int members_clash(const Pose *pose, int i, int j) {
 INLINE void turn_torsion(const Pose *pose, int torsion, real angle, TURNS) {
     const Point from = point_at(pose->at, pose->places[axes[2 * torsion]]);
     const Turn turn = turn_about(from, point_at(pose->at, pose->places[axes[2 * torsion + 1]]), angle);
-    for (int k = torsion_moved[torsion]; k < torsion_moved[torsion + 1]; ++k) {
+    for (int k = torsion_moved[torsion] + get_local_id(0); k < torsion_moved[torsion + 1]; k += get_local_size(0)) {
         const int i = pose->places[moved[k]];
         const Point there = turned_point(point_at(pose->at, i), &turn);
         global real *p = pose->at + 3 * i;
@@ -47,6 +50,7 @@ INLINE void turn_torsion(const Pose *pose, int torsion, real angle, TURNS) {
         p[1] = there.y;
         p[2] = there.z;
     }
+    SHARED_BARRIER();
 }
 
 // Turn side chains of a group at random. Torsions nearer to the core are likelier: weights 10, 9, ... 1, 1.
@@ -69,9 +73,14 @@ INLINE void turn_group(const Pose *pose, int group, uint2 key, uint4 counter, TU
     }
 }
 
-// Groups that clash with anything, by bits; the ligand's bit only if it can turn. stuck : set if a clash cannot be relieved
-INLINE ulong clashing(const Pose *pose, int can_turn, global const int *bonded, int *stuck) {
-    ulong found = 0;
+// Clashes that a work-item finds. groups : that clash, by bits; stuck : if a clash cannot be relieved
+typedef struct {
+    ulong groups;
+    int stuck;
+} Clashes;
+
+// Clashes of the ligand with the atoms around it, of every so many atoms; the ligand's bit is set only if it can turn.
+INLINE void meet_ligand(const Pose *pose, int can_turn, Clashes *own) {
     const Point first = point_at(pose->at, 0);
     real reach = 0, widest = 0;
     for (int i = 0; i < pose->n_ligand; ++i) {
@@ -79,34 +88,53 @@ INLINE ulong clashing(const Pose *pose, int can_turn, global const int *bonded, 
         widest = fmax(widest, pose->radii[pose->members[i]]);
     }
     reach = sqrt(reach);
-    for (int j = pose->n_ligand; j < pose->n_members; ++j) {
+    for (int j = pose->n_ligand + get_local_id(0); j < pose->n_members; j += get_local_size(0)) {
         const real far = reach + pose->overlap * (widest + pose->radii[pose->members[j]]);
         if (squared_distance(first, point_at(pose->at, j)) > far * far) continue;
         const int group = pose->groups[j];
         for (int i = 0; i < pose->n_ligand; ++i) {
             if (!members_clash(pose, i, j)) continue;
-            found |= can_turn | (group == RIGID ? 0UL : 1UL << group);
-            *stuck |= group == RIGID && !can_turn;
+            own->groups |= can_turn | (group == RIGID ? 0UL : 1UL << group);
+            own->stuck |= group == RIGID && !can_turn;
             break;
         }
     }
+}
+
+// Clashes of what was turned: within the ligand, and of residues with others.
+INLINE void meet_turned(const Pose *pose, global const int *bonded, Clashes *own) {
     if (pose->turned & 1)
-        for (int i = 0; i < pose->n_ligand; ++i)
+        for (int i = get_local_id(0); i < pose->n_ligand; i += get_local_size(0))
             for (int j = 0; j < i; ++j)
-                if (!bonded[i * pose->n_ligand + j] && members_clash(pose, i, j)) found |= 1;
+                if (!bonded[i * pose->n_ligand + j] && members_clash(pose, i, j)) own->groups |= 1;
     if (pose->turned & ~1UL)
         for (int i = pose->n_ligand; i < pose->n_members; ++i) {
             const int group = pose->groups[i], residue = pose->residues[pose->members[i]];
             if (group == RIGID || !(pose->turned >> group & 1)) continue;
-            for (int j = pose->n_ligand; j < pose->n_members; ++j) {
+            for (int j = pose->n_ligand + get_local_id(0); j < pose->n_members; j += get_local_size(0)) {
                 if (pose->residues[pose->members[j]] == residue || !members_clash(pose, i, j)) continue;
-                found |= 1UL << group | (pose->groups[j] == RIGID ? 0UL : 1UL << pose->groups[j]);
+                own->groups |= 1UL << group | (pose->groups[j] == RIGID ? 0UL : 1UL << pose->groups[j]);
             }
         }
-    return found;
 }
 
-// A work-item a trial.
+// All clashes of a pose. shared : (3) bits of groups, then whether one is stuck
+INLINE Clashes clashing(const Pose *pose, int can_turn, global const int *bonded, local int *shared) {
+    Clashes own = {0, 0};
+    if (get_local_id(0) == 0) shared[0] = shared[1] = shared[2] = 0;
+    meet_ligand(pose, can_turn, &own);
+    meet_turned(pose, bonded, &own);
+    SHARED_BARRIER();  // until all have read the pose
+    if (own.groups & 0xffffffffUL) atomic_or(shared, (int)(own.groups & 0xffffffffUL));
+    if (own.groups >> 32) atomic_or(shared + 1, (int)(own.groups >> 32));
+    if (own.stuck) atomic_or(shared + 2, 1);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const Clashes all = {(ulong)(uint)shared[0] | (ulong)(uint)shared[1] << 32, shared[2]};
+    barrier(CLK_LOCAL_MEM_FENCE);  // until all have read
+    return all;
+}
+
+// A group a trial.
 kernel void relieve(
     ENSEMBLE,
     const int most,
@@ -139,39 +167,43 @@ kernel void relieve(
     global const real *at = local_at + 3 * place;
     const Point center = point_at(centers + 4 * own.number, 0);
     global const uint *key = keys + 4 * own.number;
-    for (int trial = get_global_id(0); trial < n_trials; trial += get_global_size(0)) {
+    local int shared[3];
+    for (int trial = get_group_id(0); trial < n_trials; trial += get_num_groups(0)) {
         const size_t number = (size_t)own.number * n_trials + trial;
         Pose pose = {
             n_ligand, n_members[own.number], poses + 3 * most * number, members + place, groups + place,
             places + own.first_atom, residues, radii, centers[4 * own.number + 3], 0};
-        for (int try = 0; try < n_tries && found[number] < 0; ++try) {
+        int is_found = found[number] >= 0;
+        SHARED_BARRIER();  // until all have read it
+        for (int try = 0; try < n_tries && !is_found; ++try) {
             const size_t of_try = number * n_tries + try;
             if (!open[of_try]) continue;
-            for (int k = 0; k < 3 * pose.n_members; ++k) pose.at[k] = at[k];
-            for (int i = 0; i < n_ligand; ++i) {
-                const Point p = placed(point_at(at, i), center, draws + N_RIGID * of_try);
-                pose.at[3 * i] = p.x;
-                pose.at[3 * i + 1] = p.y;
-                pose.at[3 * i + 2] = p.z;
+            for (int k = get_local_id(0); k < pose.n_members; k += get_local_size(0)) {
+                Point p = point_at(at, k);
+                if (k < n_ligand) p = placed(p, center, draws + N_RIGID * of_try);
+                pose.at[3 * k] = p.x;
+                pose.at[3 * k + 1] = p.y;
+                pose.at[3 * k + 2] = p.z;
             }
+            SHARED_BARRIER();
             pose.turned = 0;
             for (int k = 0; k <= MOST_TURNS; ++k) {
-                int stuck = 0;
-                const ulong clashes = clashing(&pose, can_turn, bonded, &stuck);
-                if (!clashes && !stuck) {
-                    found[number] = first_try + try;
-                    turned[number] = pose.turned;
-                    break;
-                }
-                if (stuck || !turns || k == MOST_TURNS) break;
+                const Clashes clashes = clashing(&pose, can_turn, bonded, shared);
+                is_found = !clashes.groups && !clashes.stuck;
+                if (is_found || clashes.stuck || !turns || k == MOST_TURNS) break;
                 const uint4 counter = {key[2], key[3], trial, 256 * ((first_try + try) * (MOST_TURNS + 1) + k)};
-                int left = below(philox((uint2)(key[0], key[1]), counter).x, popcount(clashes)), bit = -1;
+                const uint bits = philox((uint2)(key[0], key[1]), counter).x;
+                int left = below(bits, popcount(clashes.groups)), bit = -1;
                 for (; left >= 0; --left)
-                    do ++bit; while (!(clashes >> bit & 1));
+                    do ++bit; while (!(clashes.groups >> bit & 1));
                 turn_group(
                     &pose, group_of[64 * own.number + bit], (uint2)(key[0], key[1]), counter + (uint4)(0, 0, 0, 1),
                     TURNS_PASSED);
                 pose.turned |= 1UL << bit;
+            }
+            if (is_found && get_local_id(0) == 0) {
+                found[number] = first_try + try;
+                turned[number] = pose.turned;
             }
         }
     }

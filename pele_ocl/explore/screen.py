@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..ensemble import DeviceArray
 
 TRIES = 16  # steric trials of each trial in one launch
+GROUP = 64  # work-items of a trial on a GPU, which DriverKernel launches together
 TURN_REACH = 8.0  # A between an atom that turns with a residue and what it can come near, at most
 MOST_GROUPS = 64  # bits
 MOST_TORSIONS = 64  # of a side chain, bits, too
@@ -91,7 +92,8 @@ class Screen:
         self._values["draws"].write(given.reshape(shape[0], -1))
         self._values["open"].write(flags.reshape(shape[0], -1))
         self._launch("screen", list(moves), n_tries=self._trials * TRIES)
-        self._launch("relieve", list(moves), n_tries=TRIES, first_try=first)
+        items = self._trials * (1 if self._walk.ensemble.device.kind == "CPU" else GROUP)
+        self._launch("relieve", list(moves), per=items, n_tries=TRIES, first_try=first)
         found = self._values["found"].read()
         return {row: found[row, : len(drawn.translations)] for row, drawn in moves.items()}
 
@@ -103,11 +105,13 @@ class Screen:
         self._values["chosen"].write(trials)
         self._launch("take_pose", list(chosen), moves=True)
 
-    def _launch(self, name: str, rows: Sequence[int], moves: bool = False, **further: int) -> None:
+    def _launch(
+        self, name: str, rows: Sequence[int], per: Literal["atom"] | int = "atom", moves: bool = False, **further: int
+    ) -> None:
         kernel = self._kernels[name]
         values = {**self._values, **further, "n_trials": self._trials, "most": self._most}
         own: dict[str, Any] = {name: values[name] for name in kernel.parameters}
-        kernel(list(rows), moves=moves, **own)
+        kernel(list(rows), per=per, moves=moves, **own)
 
     def _members(self, x: Floats, reach: float, row: int) -> tuple[Ints, Ints, list[int]]:
         """Find the members of a row, their groups, and the group of each bit."""
