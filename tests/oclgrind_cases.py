@@ -60,7 +60,6 @@ from pele_ocl.explore import (
     SideChainPredictor,
     Walk,
     perturbation,
-    screen,
     side_chains_of,
 )
 from pele_ocl.gb_models import unit_points
@@ -444,7 +443,7 @@ def explore_cases(device: Device) -> None:
     walk.ensemble.positions[:] = x
     move = Perturbation()
     move.prepare(walk)
-    with patch.object(screen, "TRIES", 3), patch.object(perturbation, "TRIES", 3):
+    with patch.object(perturbation, "TRIES", (3, 3)):
         centers = {row: walk.center(x) for row in (0, 1)}
         for kind in ("CPU", "GPU"):
             move._screen.begin([0, 1], np.stack([x, x]), np.full(2, 9.0))

@@ -310,8 +310,7 @@ def test_poses_do_not_depend_on_launches_or_on_company(device, monkeypatch):
     walk = walk_of(device, 2, translation_range=6.0)
     put_inside(walk, 1)
     poses, tries = screened(walk, row=1)
-    for module in (screen, perturbation):
-        monkeypatch.setattr(module, "TRIES", 8)
+    monkeypatch.setattr(perturbation, "TRIES", (8, 5))
     walk = walk_of(device, [1], translation_range=6.0)
     put_inside(walk)
     alone, of_alone = screened(walk)

@@ -17,7 +17,6 @@ from .walk import Stage, Walk
 if TYPE_CHECKING:
     from ..ensemble import DeviceArray
 
-TRIES = 16  # steric trials of each trial in one launch
 GROUP = 64  # work-items of a trial on a GPU, which DriverKernel launches together
 TURN_REACH = 8.0  # A between an atom that turns with a residue and what it can come near, at most
 MOST_GROUPS = 64  # bits
@@ -40,6 +39,7 @@ class Screen:
         self._turning = np.concatenate([np.zeros(0, np.int32), *(of.moved for of in residues)]).astype(np.int32)
         self._first_turning = np.cumsum([0, *(len(of.moved) for of in residues)])[:-1]
         self._most = self._trials = 0
+        self._tries: dict[int, dict[str, DeviceArray]] = {}  # arrays of tries, by how many a trial has in a launch
         upload, array = walk.upload, walk.ensemble.array
         self._values: dict[str, Any] = {
             "n_ligand": len(walk.ligand), "radii": upload(self._radii), "residues": upload(self._residue, np.int32),
@@ -78,22 +78,24 @@ class Screen:
     def find(self, moves: Mapping[int, RigidMoves], is_open: Mapping[int, Flags], first: int) -> dict[int, Ints]:
         """Screen tries of rows and relieve their clashes.
 
-        moves, is_open : of rows, (n_trials, TRIES); tries that are not open are passed over
+        moves, is_open : of rows, (n_trials, n_tries); tries that are not open are passed over
         first : number of the first try
 
         Returns the tries (n_trials,) that the trials of each row have by now, -1 for none.
         """
-        shape = len(self._walk.ensemble), self._trials, TRIES
+        n_tries = next(iter(is_open.values())).shape[1]
+        shape = len(self._walk.ensemble), self._trials, n_tries
         given, flags = np.zeros((*shape, 12)), np.zeros(shape, np.int32)
         for row, drawn in moves.items():
             n = len(drawn.translations)
-            given[row, :n, :, :9], given[row, :n, :, 9:] = drawn.rotations.reshape(n, TRIES, 9), drawn.translations
+            given[row, :n, :, :9], given[row, :n, :, 9:] = drawn.rotations.reshape(n, n_tries, 9), drawn.translations
             flags[row, :n] = is_open[row]
+        self._values |= self._arrays_of_tries(n_tries)
         self._values["draws"].write(given.reshape(shape[0], -1))
         self._values["open"].write(flags.reshape(shape[0], -1))
-        self._launch("screen", list(moves), n_tries=self._trials * TRIES)
+        self._launch("screen", list(moves), n_tries=self._trials * n_tries)
         items = self._trials * (1 if self._walk.ensemble.device.kind == "CPU" else GROUP)
-        self._launch("relieve", list(moves), per=items, n_tries=TRIES, first_try=first)
+        self._launch("relieve", list(moves), per=items, n_tries=n_tries, first_try=first)
         found = self._values["found"].read()
         return {row: found[row, : len(drawn.translations)] for row, drawn in moves.items()}
 
@@ -141,12 +143,19 @@ class Screen:
             return
         self._most, self._trials = max(self._most, -(-members // 256) * 256), max(self._trials, trials)
         array, most, n = self._walk.ensemble.array, self._most, self._trials
+        self._tries.clear()
         self._values |= {
             "members": array("row", most, np.int32), "groups": array("row", most, np.int32),
             "local_at": array("row", 3 * most), "poses": array("row", 3 * most * n),
             "turned": array("row", n, np.uint64), "found": array("row", n, np.int32),
-            "draws": array("row", 12 * n * TRIES), "open": array("row", n * TRIES, np.int32),
         }  # fmt: skip
+
+    def _arrays_of_tries(self, n_tries: int) -> dict[str, DeviceArray]:
+        """Give arrays for so many tries of each trial, made once."""
+        if n_tries not in self._tries:
+            array, n = self._walk.ensemble.array, self._trials * n_tries
+            self._tries[n_tries] = {"draws": array("row", 12 * n), "open": array("row", n, np.int32)}
+        return self._tries[n_tries]
 
     def _new_values(self) -> dict[str, NDArray[Any]]:
         """Make arrays of zeros, or of -1 for nothing, that are written when tries begin."""
