@@ -43,9 +43,10 @@ def drawn_moves(
     words = walk.random(rows, Stage.TRANSLATION, 0, index)
     first, second, third = (walk.random(rows, Stage.ROTATION, draw, index) for draw in range(3))
     directions = random_directions(words)
-    for place, row in enumerate(rows):
-        if (vector := steering[row]) is not None:
-            directions[place] = directions_about(vector, words[place])
+    steered = [place for place, row in enumerate(rows) if steering[row] is not None]
+    if steered:
+        vectors = np.array([steering[rows[place]] for place in steered])
+        directions[steered] = directions_about(vectors[:, None, None], words[steered])
     frames = random_frames(third)
     scaling, spread, ranges = (
         np.array([getattr(own, name) for own in settings])[:, None, None]
@@ -75,11 +76,11 @@ def random_directions(words: Words) -> Floats:
 
 
 def directions_about(steering: Floats, words: Words) -> Floats:
-    """Give unit vectors (..., 3) at normally distributed angles from a unit vector (3,), for words (..., 4)."""
+    """Give unit vectors (..., 3) at normally distributed angles from unit vectors (..., 3), for words (..., 4)."""
     angle, turn = SPREAD * normals(words[..., 0], words[..., 1])[0], 2 * np.pi * uniform(words[..., 2])
-    across = np.eye(3)[np.argmin(np.abs(steering))]
+    across = np.eye(3)[np.argmin(np.abs(steering), axis=-1)]
     first = np.cross(steering, across)
-    first /= np.linalg.norm(first)
+    first /= np.sqrt(first[..., None, :] @ first[..., :, None])[..., 0]
     second = np.cross(steering, first)
     beside = np.cos(turn)[..., None] * first + np.sin(turn)[..., None] * second
     directions: Floats = np.cos(angle)[..., None] * steering + np.sin(angle)[..., None] * beside
