@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -319,16 +320,22 @@ def test_poses_do_not_depend_on_launches_or_on_company(device, monkeypatch):
     assert len(np.unique(poses[tries >= 0].round(3), axis=0)) == (tries >= 0).sum() > 2
 
 
+class SharedScreen(screen.Screen):
+    """Groups of work-items share the tries of a trial, as on a GPU."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self._items, self._sides = screen.GROUP, 3
+
+    def find(self, *given):
+        with patch.object(Device, "kind", "GPU"):
+            return super().find(*given)
+
+
 def test_groups_of_a_gpu_find_the_same_poses(device, monkeypatch):
-    found, find = [], screen.Screen.find
-
-    def find_by_groups(*given):
-        with monkeypatch.context() as patch:
-            patch.setattr(Device, "kind", "GPU")
-            return find(*given)
-
-    for method in (find, find_by_groups):
-        monkeypatch.setattr(screen.Screen, "find", method)
+    found = []
+    for kind in (screen.Screen, SharedScreen):
+        monkeypatch.setattr(perturbation, "Screen", kind)
         walk = walk_of(device, translation_range=6.0)
         put_inside(walk)
         found.append(screened(walk))

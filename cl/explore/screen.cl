@@ -32,8 +32,8 @@ kernel void screen(
     const int n_tries,                    // of all trials
     global const int *restrict members,
     global const int *restrict n_members,
+    global const int *restrict starts,    // (n_rows, 65) of groups among members, then of rigid atoms
     global const real *restrict local_at,
-    global const int *restrict groups,    // (n_rows, most) of members
     global const int *restrict is_core,   // (n_ligand) whether no torsion moves the atom
     global const real *restrict radii,    // (n_atoms of a row) [A]
     global const real *restrict centers,  // (n_rows, 4) of the ligand [A], then the overlap factor
@@ -57,8 +57,7 @@ kernel void screen(
         global const real *move = draws + N_RIGID * number;
         const Point middle = placed(center, center, move);
         int passes = open[number];
-        for (int j = n_ligand; j < n_members[own.number] && passes; ++j) {
-            if (groups[place + j] != RIGID) continue;
+        for (int j = starts[65 * own.number + 64]; j < n_members[own.number] && passes; ++j) {
             const Point there = point_at(at, j);
             const real radius = radii[members[place + j]], far = reach + overlap * (widest + radius);
             if (squared_distance(middle, there) > far * far) continue;
