@@ -77,14 +77,15 @@ class Clusters:
         if not np.isfinite(state).all():
             raise InputError("a state has positions that are not finite; leave it out")
         own = state[self._ligand]
-        distances = [rmsd(own, cluster.leader, self._orders) for cluster in self.found]
-        within = [k for k, (d, of) in enumerate(zip(distances, self.found, strict=True)) if d < of.threshold]
-        if not within:
+        leaders = np.array([cluster.leader for cluster in self.found]).reshape(-1, *own.shape)
+        distances = rmsds(own, leaders, self._orders)
+        within = np.flatnonzero(distances < [cluster.threshold for cluster in self.found])
+        if not within.size:
             ratio = self._contacts(state) / len(own)
             threshold = self._thresholds[int((ratio <= self._ratios).sum())]
             self.found.append(Cluster(own.copy(), float(threshold), ratio, 1, lowest, state.copy()))
             return self.found[-1]
-        cluster = self.found[min(within, key=lambda k: distances[k])]
+        cluster = self.found[within[distances[within].argmin()]]
         cluster.size += 1
         if lowest < cluster.metric:
             cluster.metric, cluster.state = lowest, state.copy()
@@ -131,7 +132,14 @@ def _indices(name: str, chosen: ArrayLike) -> NDArray[np.int64]:
 
 def rmsd(own: Floats, other: Floats, orders: NDArray[np.integer]) -> float:
     """Give the least root mean square distance, A, of points (k, 3) from others, over orders (s, k) of the first."""
-    return float(np.sqrt(((own[orders] - other) ** 2).sum(axis=2).mean(axis=1).min()))
+    return float(rmsds(own, other[np.newaxis], orders)[0])
+
+
+def rmsds(own: Floats, others: Floats, orders: NDArray[np.integer]) -> Floats:
+    """Give the least root mean square distances (m,) A of points (k, 3) from others (m, k, 3), as `rmsd`."""
+    squares = ((own[orders] - others[:, np.newaxis]) ** 2).sum(axis=3).mean(axis=2)
+    found: Floats = np.sqrt(squares.min(axis=1, initial=np.inf))
+    return found
 
 
 def shares(weights: Floats, n: int) -> Ints:
