@@ -1,18 +1,20 @@
 """Ligands that find their pockets: how many seeds of an adaptive search reach the native pose, in how many epochs.
 
 python tests/benchmarks/explore_science.py CONTROL COMPLEX.pdb NATIVE.pdb [--templates PATH]... [--obc FILE]...
-    [--gb obc2] [--data DIR] [--device D] [--seeds 10] [--first-seed 1] [--explorers 15] [--epochs 50] [--steps 10]
-    [--tolerance T] [--epsilon 0] [--until 2.0] [--after 3] [--processes 1] [--seconds S] [--out FILE.jsonl]
+    [--gb obc2] [--data DIR] [--device D] [--seeds 10] [--first-seed 1] [--explorers 50] [--epochs 25] [--steps 4]
+    [--tolerance T] [--epsilon 0.1] [--density constant] [--until 2.0] [--after 3] [--processes 1] [--seconds S]
+    [--out FILE.jsonl]
 python tests/benchmarks/explore_science.py --draw FILE.jsonl PICTURE.png
 
 CONTROL is PELE's control file, whose moves, box, constraints and changes of parameters are followed; its native
 structure is not needed; --tolerance is of all minimisations in place of its own, kcal/mol/A. The structure is minimised
 first, which counts as no step. In each epoch the explorers of a seed make so many steps, then their accepted states are
 clustered, and the next epoch begins in them as AdaptivePELE has it, by the inverse of the clusters' sizes, a share
-epsilon by the binding energy. A seed that has reached RMSD --until goes on for --after epochs. NATIVE needs the heavy
-atoms of the ligand, by the names of COMPLEX; the RMSD is of them, in the frame of the file, the least over the orders
-of equivalent atoms. Seeds are shared out to --processes, all on one device; --seconds ends them, by the clock. --out
-has a line for each seed and epoch: accepted states as epoch, RMSD, binding energy and energy.
+epsilon by the binding energy. Defaults are the second example of AdaptivePELE's manual, which is of trypsin. A seed
+that has reached RMSD --until goes on for --after epochs. NATIVE needs the heavy atoms of the ligand, by the names of
+COMPLEX; the RMSD is of them, in the frame of the file, the least over the orders of equivalent atoms. Seeds are shared
+out to --processes, all on one device; --seconds ends them, by the clock. --out has a line for each seed and epoch:
+accepted states as epoch, RMSD, binding energy and energy.
 """
 
 from __future__ import annotations
@@ -97,7 +99,9 @@ class Search:
         self.orders = equivalent_orders(atoms, self.heavy)
         self.native = native_positions(options.native, atoms.labels.names[self.heavy])
         alpha = np.flatnonzero((atoms.labels.names == "CA") & (atoms.labels.elements == "C") & ~mask)
-        self.seeds = [Seed(seed, Clusters(self.heavy, alpha, symmetric=self.orders)) for seed in seeds]
+        self.seeds = [
+            Seed(seed, Clusters(self.heavy, alpha, symmetric=self.orders, density=options.density)) for seed in seeds
+        ]
         self.options = options
         self.rows = {seed: list(range(n))[k * options.explorers :][: options.explorers] for k, seed in enumerate(seeds)}
         self.sensors.measure(range(n), self.states(range(n)))
@@ -202,7 +206,7 @@ class Search:
             self.epoch(number, active)
             lowest = [min(cluster.metric for cluster in seed.clusters.found) for seed in active]
             told = ", ".join(
-                f"{s.seed}: {s.least:.1f} A, {len(s.clusters)} clusters, {low:.1f}"
+                f"{s.seed}: {s.least:.1f} A {low:.1f} ({len(s.clusters)})"
                 for s, low in zip(active, lowest, strict=True)
             )
             print(f"{time.time() - self.begin:6.0f} s epoch {number}: {told}", flush=True)
@@ -313,10 +317,11 @@ def main() -> None:
         parser.add_argument(f"--{name}", action="append", default=[], type=Path)
     parser.add_argument("--gb")
     parser.add_argument("--device")
-    for name, default in {"seeds": 10, "first-seed": 1, "explorers": 15, "epochs": 50, "steps": 10, "after": 3}.items():
+    for name, default in {"seeds": 10, "first-seed": 1, "explorers": 50, "epochs": 25, "steps": 4, "after": 3}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--tolerance", type=float)
-    parser.add_argument("--epsilon", type=float, default=0.0)
+    parser.add_argument("--epsilon", type=float, default=0.1)
+    parser.add_argument("--density", default="constant")
     parser.add_argument("--until", type=float, default=2.0)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=np.inf)
