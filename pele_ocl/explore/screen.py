@@ -88,9 +88,9 @@ class Screen:
 
         Returns the tries (n_trials,) that the trials of each row have by now, -1 for none.
         """
-        n_tries = next(iter(is_open.values())).shape[1]
-        shape = len(self._walk.ensemble), self._trials, n_tries
-        given, flags = np.zeros((*shape, 12)), np.zeros(shape, np.int32)
+        walk, n_tries = self._walk, next(iter(is_open.values())).shape[1]
+        shape = len(walk.ensemble), self._trials, n_tries
+        given, flags = np.zeros((*shape, 12), walk.ensemble.precision), np.zeros(shape, np.int32)
         for row, drawn in moves.items():
             n = len(drawn.translations)
             given[row, :n, :, :9], given[row, :n, :, 9:] = drawn.rotations.reshape(n, n_tries, 9), drawn.translations

@@ -4,7 +4,7 @@ python tests/benchmarks/explore_science.py CONTROL COMPLEX.pdb NATIVE.pdb [--tem
     [--gb obc2] [--data DIR] [--device D] [--seeds 10] [--first-seed 1] [--explorers 50] [--epochs 25] [--steps 4]
     [--tolerance T] [--epsilon 0.1] [--density constant] [--until 2.0] [--after 3] [--processes 1] [--seconds S]
     [--out FILE.jsonl]
-python tests/benchmarks/explore_science.py --draw FILE.jsonl PICTURE.png
+python tests/benchmarks/explore_science.py --draw STEM FILE.jsonl[=TITLE]...
 
 CONTROL is PELE's control file, whose moves, box, constraints and changes of parameters are followed; its native
 structure is not needed; --tolerance is of all minimisations in place of its own, kcal/mol/A. The structure is minimised
@@ -14,7 +14,8 @@ epsilon by the binding energy. Defaults are the second example of AdaptivePELE's
 that has reached RMSD --until goes on for --after epochs. NATIVE needs the heavy atoms of the ligand, by the names of
 COMPLEX; the RMSD is of them, in the frame of the file, the least over the orders of equivalent atoms. Seeds are shared
 out to --processes, all on one device; --seconds ends them, by the clock. --out has a line for each seed and epoch:
-accepted states as epoch, RMSD, binding energy and energy.
+accepted states as epoch, RMSD, binding energy and energy. --draw makes a panel of each FILE, STEM-light.png and
+STEM-dark.png.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import numpy as np
 from explore_steps import Clock
 
 from pele_ocl import ForceField, SolventModel, minimize
+from pele_ocl.bench.roofline import INK, PAPER
 from pele_ocl.explore import Clusters
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.explore.control.building import MetricMaker, box_of, ligand_of
@@ -290,22 +292,27 @@ def tell(results: Path, until: float) -> list[np.ndarray]:
     return points
 
 
-def picture(results: Path, path: Path) -> None:
-    """Draw binding energies against RMSD of the results of a run, a colour a seed."""
-    import matplotlib as mpl
+def picture(stem: str, panels: list[str]) -> None:
+    """Draw binding energies against RMSD of the results of runs, a panel a file and a colour a seed."""
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-    lowest = 0.0
-    for number, points in enumerate(tell(results, 2.0), 1):
-        axes.plot(points[:, 1], points[:, 2], ".", markersize=2, label=str(number))
-        lowest = min(lowest, points[:, 2].min())
-    axes.axvline(2, color="grey", linewidth=0.8)
-    axes.set(xlabel="RMSD of the ligand (A)", ylabel="binding energy (kcal/mol)", ylim=(lowest - 2, 5))
-    axes.legend(title="seed", fontsize=7, markerscale=4, ncols=2)
-    figure.savefig(path, dpi=150)
+    found = [(of.partition("=")[2], tell(Path(of.partition("=")[0]), 2.0)) for of in panels]
+    for name, is_dark in (("light", False), ("dark", True)):
+        ink, paper = INK[is_dark], PAPER[is_dark]
+        figure = Figure(figsize=(4.5 * len(found), 3.8), facecolor=paper, layout="constrained")
+        for axes, (title, seeds) in zip(figure.subplots(1, len(found), squeeze=False)[0], found, strict=True):
+            for points in seeds:
+                axes.plot(points[:, 1], points[:, 2], ".", markersize=2.5, markeredgewidth=0)
+            lowest = min((points[:, 2].min() for points in seeds), default=0)
+            axes.axvline(2, color=ink, linewidth=0.8, linestyle=":")
+            axes.set(ylim=(lowest - 2, 5), xlim=(0, None), facecolor=paper)
+            axes.set_xlabel("RMSD of the ligand (Å)", color=ink)
+            axes.set_ylabel("binding energy (kcal/mol)", color=ink)
+            axes.set_title(title, color=ink, fontsize=11)
+            axes.tick_params(colors=ink)
+            for spine in axes.spines.values():
+                spine.set_color(ink)
+        figure.savefig(f"{stem}-{name}.png", dpi=150, facecolor=paper)
 
 
 def main() -> None:
@@ -327,7 +334,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=np.inf)
     parser.add_argument("--out", type=Path, default=Path("explore_science.jsonl"))
     if sys.argv[1:2] == ["--draw"]:
-        picture(*map(Path, sys.argv[2:]))
+        picture(sys.argv[2], sys.argv[3:])
         return
     options = parser.parse_args()
     options.deadline = time.time() + options.seconds
