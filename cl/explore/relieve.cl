@@ -17,7 +17,7 @@
     global const int *moved           /* atoms */
 #define TURNS_PASSED group_chains, chain_torsions, chain_most, axes, n_values, torsion_moved, moved
 
-// The work-items of a group share the atoms of a pose. All take the same turns and meet at the same barriers.
+// Work-items of a group share the atoms of a pose. All take the same turns and meet at the same barriers.
 #define SHARED_BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
 // A pose under way. at : of members that can move, from the first; fixed : of all members

@@ -123,7 +123,7 @@ class Screen:
         kernel(list(rows), per=per, moves=moves, **own)
 
     def _members(self, x: Floats, reach: float, row: int) -> tuple[Ints, Ints, Ints, list[int]]:
-        """Find the members of a row, their groups, the first member of each bit's group, and the group of each bit."""
+        """Find the members of a row, their groups, the first member of each group, and what each group is."""
         walk = self._walk
         apart = x - walk.center(x)
         distance = np.sqrt(np.einsum("ij,ij->i", apart, apart))
@@ -149,7 +149,7 @@ class Screen:
         return members, group[members], starts, [0, *(1 + k for k in taken)]
 
     def _allocate(self, members: int, moving: int, trials: int) -> None:
-        """Make the arrays that depend on numbers of members, of those that move, and of trials, if too small."""
+        """Make the arrays that depend on numbers of members, of moving ones, and of trials, if they are too small."""
         if members <= self._most and moving <= self._most_moving and trials <= self._trials:
             return
         self._most, self._trials = max(self._most, -(-members // 256) * 256), max(self._trials, trials)
