@@ -90,7 +90,7 @@ class Clusters:
             threshold = self._thresholds[int((ratio <= self._ratios).sum())]
             self.found.append(Cluster(own.copy(), float(threshold), ratio, 1, lowest, state.copy()))
             return self.found[-1]
-        cluster = self.found[within[distances[within].argmin()]]
+        cluster = self.found[int(within[distances[within].argmin()])]
         cluster.size += 1
         if lowest < cluster.metric:
             cluster.metric, cluster.state = lowest, state.copy()
