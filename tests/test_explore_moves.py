@@ -20,8 +20,10 @@ from pele_ocl.explore import (
     Prism,
     Settings,
     Shell,
+    SideChain,
     Sphere,
     Spheres,
+    Torsion,
     Walk,
     directions_about,
     drawn_moves,
@@ -154,6 +156,12 @@ def test_torsions_of_a_ligand_lead_away_from_its_core():
         assert sizes == sorted(sizes, reverse=True)
         for of in chain.torsions:
             assert not set(found.core) & set(of.moved)
+
+
+@pytest.mark.parametrize(("n", "resolution", "most"), [(2, 10, 2), (4, 10, 3), (4, 30, 4), (6, 30, 5)])
+def test_torsions_that_turn_at_once(n, resolution, most):
+    torsion = Torsion((0, 1), np.array([2]), resolution)
+    assert SideChain((torsion,) * n).most == most
 
 
 def test_rot_assign_of_peleffy(tmp_path: Path):
