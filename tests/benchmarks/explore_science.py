@@ -312,7 +312,7 @@ def picture(stem: str, panels: list[str]) -> None:
             axes.tick_params(colors=ink)
             for spine in axes.spines.values():
                 spine.set_color(ink)
-        figure.savefig(f"{stem}-{name}.png", dpi=150, facecolor=paper)
+        figure.savefig(f"{stem}-{name}.png", dpi=110, facecolor=paper)
 
 
 def main() -> None:
