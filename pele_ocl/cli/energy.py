@@ -41,6 +41,7 @@ from .plan_options import (
     accuracy_option,
     born_option,
     listed,
+    no_gradient_option,
     pair_options,
     require_near,
     variant_option,
@@ -70,7 +71,7 @@ _PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
     help="Write energies and gradient of every atom, or of every model: .h5, .csv or .json; or energies of every frame "
     "of a trajectory, as they come: .h5, .csv or .jsonl.",
 )  # fmt: skip
-@click.option("--no-gradient", is_flag=True, help="Compute energies only.")
+@no_gradient_option
 @pair_options
 @models_option
 @trajectory_options

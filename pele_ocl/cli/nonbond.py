@@ -39,6 +39,7 @@ from .options import (
     structure_options,
 )
 from .physics import Facts, lines_of
+from .plan_options import no_gradient_option
 from .progress import ProgressLine
 from .report import (
     choice_line,
@@ -97,7 +98,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
     "--internal-dielectric", type=click.Choice(["uniform", "vdgbnp"]), default="uniform", show_default=True,
     help="Take one solute dielectric, or PELE's, which varies by residue.",
 )  # fmt: skip
-@click.option("--no-gradient", is_flag=True, help="Compute energies only.")
+@no_gradient_option
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )

@@ -26,7 +26,15 @@ from ..pb_model import BOUNDARIES, LIKE_APBS, SPREADINGS, SURFACES
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import failing_as_record, say_record
-from .options import ReadAtoms, report_options, strict_option, structure_options
+from .options import (
+    ReadAtoms,
+    device_option,
+    dielectric_options,
+    grid_options,
+    report_options,
+    strict_option,
+    structure_options,
+)
 from .physics import forcefield_line
 from .progress import ProgressLine
 from .report import composition_as_json, duration, headline, provenance
@@ -61,24 +69,8 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
 @click.option(
     "--pqr", type=OUTPUT, metavar="FILE", help="Write the atoms with the charges and radii that count, as a .pqr file."
 )
-@click.option("--spacing", type=float, default=0.5, show_default=True, help="Spacing of the grid, Angstrom.")
-@click.option(
-    "--padding", type=float, default=10.0, show_default=True, help="Width of the grid around the molecule, Angstrom."
-)
-@click.option(
-    "--solute-dielectric",
-    type=float,
-    default=DEFAULTS.solute_dielectric,
-    show_default=True,
-    help="Relative permittivity inside the molecule.",
-)
-@click.option(
-    "--solvent-dielectric",
-    type=float,
-    default=DEFAULTS.solvent_dielectric,
-    show_default=True,
-    help="Relative permittivity of the solvent.",
-)
+@grid_options
+@dielectric_options(DEFAULTS.solute_dielectric, DEFAULTS.solvent_dielectric)
 @click.option(
     "--ionic-strength",
     type=float,
@@ -144,11 +136,7 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     help="Also compute the energy on so many shifted grids.",
 )
 @click.option("--per-residue", is_flag=True, help="Also report each residue's share of the energy.")
-@click.option(
-    "--device",
-    metavar="D",
-    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
-)
+@device_option()
 @strict_option
 @structure_options
 @report_options

@@ -24,6 +24,15 @@ born_option = click.option(
     help="Sums that give Born radii: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",
 )  # fmt: skip
 
+no_gradient_option = click.option("--no-gradient", is_flag=True, help="Compute energies only.")
+cutoff_option = click.option(
+    "--cutoff", type=float, help="Leave out pairs beyond this distance, Angstrom; by default none."
+)
+one_four_option = click.option(
+    "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
+    help="Scale 1-4 pairs as the force field says, or leave them out.",
+)  # fmt: skip
+
 
 def pair_options(command: Command) -> Command:
     """Options `fixed_radii`, `cutoff`, `one_four` and `terms`."""
@@ -34,11 +43,8 @@ def pair_options(command: Command) -> Command:
 
 _OPTIONS = (
     click.option("--fixed-radii", is_flag=True, help="Keep Born radii fixed in the gradient, as PELE does."),
-    click.option("--cutoff", type=float, help="Leave out pairs beyond this distance, Angstrom; by default none."),
-    click.option(
-        "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
-        help="Scale 1-4 pairs as the force field says, or leave them out.",
-    ),
+    cutoff_option,
+    one_four_option,
     click.option(
         "--terms", metavar="NAMES",
         help="Terms to compute, with commas: bond,angle,torsion. bonded, nonbonded and gb name groups. "

@@ -23,7 +23,15 @@ from .command import INPUT, EachOnce
 from .json_lines import exit_for_failed, failing_as_record, say_record
 from .minimize.report import column
 from .minimize.targets import TARGET, expanded
-from .options import ReadAtoms, model_options, report_options, run_options, strict_option, structure_options
+from .options import (
+    ReadAtoms,
+    ligand_option,
+    model_options,
+    report_options,
+    run_options,
+    strict_option,
+    structure_options,
+)
 from .physics import lines_of
 from .progress import ProgressLine
 from .report import call_facts, counted, duration, headline
@@ -38,7 +46,7 @@ _LIMITED = "ended before their gradient was below the tolerance"
 @click.command(cls=EachOnce)
 @click.argument("path", metavar="COMPLEX", type=INPUT)
 @click.argument("poses", metavar="[POSES]...", type=INPUT, nargs=-1, callback=expanded)
-@click.option("--ligand", required=True, metavar="EXPR", help="Atoms of the ligand, as in --select.")
+@ligand_option()
 @click.option(
     "-o", "--output", type=TARGET, metavar="DIR", required=True,
     help="Write each refined complex, a table and a journal to this folder.",

@@ -32,7 +32,7 @@ from .minimize.report import (
     write_and_say,
 )
 from .minimize.targets import TARGET, OutputTargets, expanded, files_of_other_run, refuse_files_of
-from .options import debug_option, run_options, strict_option
+from .options import debug_option, json_option, run_options, strict_option
 from .physics import Facts, lines_of
 from .report import call_facts, counted, duration
 from .tables import UNIT, table
@@ -65,7 +65,7 @@ _SUFFIXES = (".pdb", ".cif")
 @click.option("--resume", is_flag=True, help="Continue an interrupted run: skip models that are done.")
 @run_options
 @strict_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a model instead of the table.")
+@json_option(" a model")
 @click.option("-v", "--verbose", is_flag=True, help="List all violations that are left.")
 @debug_option
 def relax(

@@ -47,6 +47,7 @@ from ..options import (
     surface_options,
 )
 from ..pele_run import PELE, pele_run
+from ..plan_options import cutoff_option, one_four_option
 from ..progress import ProgressLine
 from ..report import counted, provenance
 from ..several import Several, only_one, structures_argument
@@ -89,11 +90,8 @@ class ComplexOrRun(EachOnce):
     help="In place of IN a run of MMPBSA.py or gmx_MMPBSA by its mmpbsa.in: binding --mmpbsa FILE --help.",
 )  # fmt: skip
 @binding_options
-@click.option("--cutoff", type=float, help="Leave out pairs beyond this distance, Angstrom; by default none.")
-@click.option(
-    "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
-    help="Scale 1-4 pairs as the force field says, or leave them out.",
-)  # fmt: skip
+@cutoff_option
+@one_four_option
 @models_option
 @trajectory_options
 @cluster_options
