@@ -12,7 +12,7 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..errors import FormatError
-from ..formats import replacing, require_map_suffix, write_map
+from ..formats import is_pdb, replacing, require_map_suffix, write_map
 from ..formats.pdb_writing import Ion, write_pdb_with_ions
 from ..inputfile import InputFile, read_file
 from ..ions import SPECIES, IonsResult, Requests, place_ions
@@ -99,7 +99,7 @@ def ions(
         raise click.UsageError("choose one of --neutralize and --concentration")
     if not requests and not neutralize and concentration is None:
         raise click.UsageError("say which ions: --ion NA:12, or --neutralize, or --concentration 0.15")
-    if output.suffix.lower() not in (".pdb", ".ent"):
+    if not is_pdb(output):
         raise FormatError(f"{output}: unknown suffix {output.suffix!r}; molecules are written as .pdb")
     if map_file is not None:
         require_map_suffix(map_file)

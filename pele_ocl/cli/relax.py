@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import FormatError
 from ..formats import require_table_suffix, write_table
+from ..formats.conformation_files import CONFORMATION_FORMATS, written_suffixes
 from ..jobs import Journal, Record
 from ..jobs.relax import RELAXED, RelaxSpec
 from ..jobs.running import run_with
@@ -39,14 +40,14 @@ from .tables import UNIT, table
 from .terminal import note, one_line
 
 _JOURNAL = "relax.jsonl"
-_SUFFIXES = (".pdb", ".cif")
 
 
 @click.command(cls=EachOnce)
 @click.argument("paths", metavar="MODEL...", type=TARGET.input, nargs=-1, required=True, callback=expanded)
 @click.option(
     "-o", "--output", type=TARGET, metavar="OUT", required=True,
-    help="Write the relaxed model: .pdb or .cif; of several a folder, or a name such as 'relaxed/{name}.pdb'.",
+    help=f"Write the relaxed model: {written_suffixes(with_b_factors=True)}; of several a folder, or a name such as "
+    "'relaxed/{name}.pdb'.",
 )  # fmt: skip
 @click.option(
     "--like", type=click.Choice(list(PROTOCOLS)), default="alphafold", show_default=True,
@@ -85,8 +86,10 @@ def relax(
     if table is not None:
         require_table_suffix(table)
     get_device(device)  # which says now where there is none
-    if output.suffix.lower() not in ("", *_SUFFIXES) and not output.is_dir():
-        raise FormatError(f"{output}: relaxed models are written as {' or '.join(_SUFFIXES)}; name the output so")
+    form = CONFORMATION_FORMATS.get(output.suffix.lower())
+    if output.suffix and not output.is_dir() and not (form and form.keeps_b_factors):
+        known = written_suffixes(with_b_factors=True)
+        raise FormatError(f"{output}: relaxed models are written as {known}, which keep B-factors; name the output so")
     targets = OutputTargets.planned(output, paths, False, table)
     if resume and targets.journal is None:
         raise click.UsageError("--resume goes on with a run of several models; leave it out for one")
