@@ -111,7 +111,7 @@ def refine(
     )  # fmt: skip
     with failing_as_record(path, as_json):
         records = _records(spec, output, resume, cluster, device)
-        facts = spec.shared()
+        facts = spec.facts_of_complex()
     rows = [record.to_dict() for record in records]
     ranks = ranks_of(np.array([np.nan if record.failed else row["after"]["binding"] for record, row in _both(records)]))
     for row, rank in zip(rows, ranks.tolist(), strict=True):
@@ -217,11 +217,12 @@ def _draw(spec: RefineSpec, path: Path, rows: Sequence[dict[str, Any]]) -> None:
     }
     if spec.native is not None:
         columns = {"rmsd": Column("rmsd to the native pose, \u00c5", [rows[k]["rmsd_after"] for k in good]), **columns}
+    settings = lines_of(spec.facts_of_complex()["settings"])
     save_poses_page(
         path, spec.refiner.atoms, spec.refiner.ligand, poses, [rows[k]["structure"] for k in good], columns,
         ("moved" if spec.native is None else "rmsd", "binding"),
         title=f"Poses of {spec.ligand} in {spec.path.name}",
-        facts=f"{counted(len(good), 'pose')} refined; {lines_of(spec.shared()['settings'])[-1].split(maxsplit=1)[1]}",
+        facts=f"{counted(len(good), 'pose')} refined; {settings[-1].split(maxsplit=1)[1]}",
         about="Click a pose, or its row. Drag turns the molecule, the wheel scales it. Energies are of minimised poses,"
         " and no free energies.",
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -21,6 +21,30 @@ Energies = Mapping[str, float]  # by term, the total among them
 def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:
     """Count the residues of each kind; None if kinds are not known."""
     return None if atoms.labels is None else Composition.of(atoms.labels).as_json()
+
+
+class Planned(Protocol):
+    """Plan or result that says how it is computed."""
+
+    @property
+    def atoms(self) -> Atoms: ...
+    @property
+    def device(self) -> object: ...
+    @property
+    def variant(self) -> str: ...
+    @property
+    def precision(self) -> str: ...
+
+
+def facts_of_plan(of: Planned) -> dict[str, Any]:
+    """Give the molecule's size, the device, the variant and the precision, which records begin with."""
+    return {
+        "n_atoms": len(of.atoms),
+        "composition": composition_as_json(of.atoms),
+        "device": str(of.device),
+        "variant": of.variant,
+        "precision": of.precision,
+    }
 
 
 def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]:

@@ -12,7 +12,7 @@ from ...atoms import Atoms
 from ...energy import Energy
 from ...inputfile import InputFile
 from ...jobs.checks import Checks
-from ...jobs.facts import notes_of
+from ...jobs.facts import facts_of_plan, notes_of
 from ...nonbond import Nonbond
 from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
@@ -23,7 +23,7 @@ from ..physics import lines_of
 from ..plan_options import accuracy_text
 from ..progress import ProgressLine
 from ..reader import Bools
-from ..report import composition_as_json, counted, duration, headline, settings, software
+from ..report import counted, duration, headline, settings, software
 from ..terminal import note, one_line, say
 from .options import FrameOptions
 from .sharing import FramesSpec, OpenedFrames, shared_frames
@@ -50,11 +50,7 @@ def facts_of(
     return {
         "record": record,
         "json": {
-            "n_atoms": len(plan.atoms),
-            "composition": composition_as_json(plan.atoms),
-            "device": str(plan.device),
-            "variant": plan.variant,
-            "precision": plan.precision,
+            **facts_of_plan(plan),
             **({"accuracy": record["accuracy"]} if "accuracy" in record else {}),
             **({} if contents is None else {"contents": contents}),
             "settings": facts,
