@@ -21,7 +21,7 @@ from ..potmap import VARIANTS
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import failing_as_record, say_record
-from .options import ReadAtoms, grid_options, report_options, run_options, structure_options
+from .options import ReadAtoms, report_options, run_options, spacing_options, structure_options
 from .physics import Facts, medium_facts, medium_lines
 from .progress import ProgressLine
 from .report import composition_as_json, counted, duration, headline, origin
@@ -70,7 +70,7 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 @click.option(
     "--ion-distance", type=float, default=10.0, show_default=True, help="Smallest distance of two ions, Angstrom."
 )
-@grid_options
+@spacing_options
 @click.option("--dielectric", type=float, default=1.0, show_default=True, help="Relative permittivity.")
 @click.option("--map", "map_file", type=OUTPUT, metavar="MAP", help="Write the potential with all ions: .dx, .mrc, ...")
 @click.option(

@@ -319,7 +319,7 @@ def dielectric_options(solute: float, solvent: float) -> Callable[[Command], Com
     return lambda command: _add(command, options)
 
 
-def grid_options(command: Command) -> Command:
+def spacing_options(command: Command) -> Command:
     """Options `spacing` and `padding` of a grid around a molecule."""
     options = (
         _number("--spacing", 0.5, "Distance between neighbouring points of the grid, Angstrom."),

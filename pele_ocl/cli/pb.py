@@ -30,8 +30,8 @@ from .options import (
     ReadAtoms,
     device_option,
     dielectric_options,
-    grid_options,
     report_options,
+    spacing_options,
     strict_option,
     structure_options,
 )
@@ -69,7 +69,7 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
 @click.option(
     "--pqr", type=OUTPUT, metavar="FILE", help="Write the atoms with the charges and radii that count, as a .pqr file."
 )
-@grid_options
+@spacing_options
 @dielectric_options(DEFAULTS.solute_dielectric, DEFAULTS.solvent_dielectric)
 @click.option(
     "--ionic-strength",

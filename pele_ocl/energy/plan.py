@@ -17,7 +17,7 @@ from ..plan.evaluator import Failures
 from ..plan.outputs import Outputs
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
-from ..plan.selection import Automatic, check_options
+from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
 from ..solvent.error import RadiusCheck
@@ -80,7 +80,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
                 "(fixed_radii=True), or leave the gradient out"
             )
         options = Options(gradient, chain, per_atom, cutoff, one_four)
-        check_options(precision, variant, VARIANTS, per_atom)
+        check_plan_options(precision, variant, VARIANTS, per_atom)
         asked = check_born(born, accuracy)
         self._contents = TermSet.of(atoms, options, model, only_terms, terms)
         self.names = self._contents.names

@@ -39,8 +39,7 @@ from ..forcefield.control import beside
 from ..forcefield.sources import data_folders
 from ..formats import replacing
 from ..formats.conformation_files import ConformationFile
-from ..gb_models import GB_MODELS
-from ..gb_models.radii import default_radii
+from ..gb_models import GB_MODELS, default_radii
 from ..inputfile import read_file
 from ..reading import read
 from ..solvent_model import SolventModel

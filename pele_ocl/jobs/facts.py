@@ -23,7 +23,7 @@ def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:
     return None if atoms.labels is None else Composition.of(atoms.labels).as_json()
 
 
-class Planned(Protocol):
+class Computed(Protocol):
     """Plan or result that says how it is computed."""
 
     @property
@@ -36,7 +36,7 @@ class Planned(Protocol):
     def precision(self) -> str: ...
 
 
-def facts_of_plan(of: Planned) -> dict[str, Any]:
+def facts_of_plan(of: Computed) -> dict[str, Any]:
     """Give the molecule's size, the device, the variant and the precision, which records begin with."""
     return {
         "n_atoms": len(of.atoms),

@@ -28,7 +28,7 @@ ATOMS_CPU, ITEMS_CPU = 128, 1
 ATOMS_GPU, ITEMS_GPU = 32, 256
 LOCAL_BYTES = 40 << 10  # of local memory that a group takes at most
 
-BONDED_TERMS = {  # the tables of each term
+TABLES_OF_TERMS = {  # of Atoms.bonded
     "bond": ("bonds",),
     "angle": ("angles",),
     "torsion": ("torsions",),
@@ -44,7 +44,7 @@ def bonded_names(atoms: Atoms) -> tuple[str, ...]:
     if atoms.bonded is None:
         return ()
     lengths = {name: len(table) for name, table in atoms.bonded.tables()}
-    return tuple(term for term, tables in BONDED_TERMS.items() if any(lengths[name] for name in tables))
+    return tuple(term for term, tables in TABLES_OF_TERMS.items() if any(lengths[name] for name in tables))
 
 
 class BondedTerms(TermKernels):
