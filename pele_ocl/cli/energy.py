@@ -105,7 +105,7 @@ def energy(
     named = listed(terms)
     spec = EnergySpec(
         reading=read_atoms, models="all" if models == "all" else "one", gradient=not no_gradient,
-        fixed_radii=fixed_radii or (constants.gb_model.of_surface and not no_gradient), one_four=one_four,
+        fixed_radii=fixed_radii or (constants.gb_model.holds_radii and not no_gradient), one_four=one_four,
         cutoff=cutoff, terms=None if named is None else tuple(named),
         precision=precision, variant=variant, born=born, accuracy=accuracy, device=device, model=constants,
         per_residue=per_residue, strict=strict, mentioned=given_options("surface", "gb"),
@@ -172,7 +172,7 @@ def _as_text(found: EnergyEvaluation, facts: Facts, per_residue: bool, verbose: 
     ]
     if lengths is not None:
         longest = f"at most {lengths['max']:,.3f} an atom, net {lengths['net']:.2g} kcal/mol/A"
-        held = ", Born radii and surface held" if result.model.gb_model.of_surface else ""
+        held = ", Born radii and surface held" if result.model.gb_model.holds_radii else ""
         lines.append(f"Gradient      norm {lengths['norm']:,.3f}, {longest}{held}")
     lines += [*accuracy_lines(result, result.born), "", ending(result, result.seconds["kernel"])]
     if verbose:

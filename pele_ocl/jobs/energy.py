@@ -119,4 +119,4 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
 def _gradient_facts(result: EnergyResult) -> dict[str, Any] | None:
     """Give the norms of the gradient, and tell if it holds Born radii and surface."""
     found = gradient_facts(result.gradient)
-    return {**found, "holds_radii": True} if found and result.model.gb_model.of_surface else found
+    return {**found, "holds_radii": True} if found and result.model.gb_model.holds_radii else found

@@ -162,7 +162,7 @@ class Exploration:
         control, own = self.simulation.energies, self._parameters
         return ForceField.load(
             control.forcefield, default_radii(control.gb, "pele"), own.templates, own.obc,
-            self.data, own.fallback or GB_MODELS[control.gb].of_surface,
+            self.data, own.fallback or "sgb" in GB_MODELS[control.gb].parameters,
             control.allow_missing_terminals,
         )  # fmt: skip
 

@@ -55,7 +55,7 @@ def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]
 
 def radii_of(model: SolventModel, atoms: Atoms) -> str:
     """Name the set of the radii that the model takes: of the GB radii, or "sgb" of Atoms.sgb."""
-    return "sgb" if model.gb_model.of_surface else atoms.gb_radii_set
+    return model.gb_model.radii_set(atoms)
 
 
 def area_facts(model: SolventModel, energy: Mapping[str, float]) -> dict[str, float]:

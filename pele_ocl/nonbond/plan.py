@@ -69,7 +69,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         check_plan_options(precision, variant, VARIANTS)
         if model.gb_model.vacuum:
             solvent = "vacuum"
-        if model.gb_model.of_surface:
+        if not model.gb_model.is_pairwise:
             raise InputError(
                 f"the model {model.gb} is part of whole energies; pairs take obc2, Born radii and internal_dielectrics"
             )

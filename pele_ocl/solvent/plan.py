@@ -64,7 +64,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         require_atoms(atoms)
         if model.gb_model.vacuum:
             raise InputError(f"gb is {model.gb}, and there is no solvent energy without solvent; choose another model")
-        if model.gb_model.of_surface:
+        if not model.gb_model.is_pairwise:
             raise InputError(
                 f"the model {model.gb} is part of whole energies; take `energy` and its terms gb and nonpolar"
             )
