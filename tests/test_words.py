@@ -11,6 +11,8 @@ import click
 import pytest
 
 from pele_ocl import cli
+from pele_ocl.cli.mmpbsa import mmpbsa
+from pele_ocl.cli.pele_run import pele_run
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pele_ocl"
@@ -201,7 +203,8 @@ def test_each_sentence_of_a_help_text_is_written_once():
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
     ]
-    helps = {of.help for of in options_of(cli.main) if isinstance(of, click.Option) and of.help}
+    commands = cli.main, pele_run, mmpbsa
+    helps = {of.help for each in commands for of in options_of(each) if isinstance(of, click.Option) and of.help}
     split = [re.split(r"(?<=\.)\s", text) for text in helps]
     long = {each for _, *more in split for each in more if each.count(" ") > 5}
     sentences = {first for first, *_ in split if first.count(" ") > 1} | long

@@ -19,7 +19,7 @@ from ..jobs.reading import MoleculeRead, molecule_of
 from ..solvent_model import SolventModel
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
-from .command import OUTPUT, EachOnce
+from .command import EachOnce
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .json_lines import exit_for_models, failing_as_record, say_record
 from .options import (
@@ -43,7 +43,9 @@ from .plan_options import (
     listed,
     no_gradient_option,
     pair_options,
+    per_residue_option,
     require_near,
+    results_option,
     variant_option,
 )
 from .progress import ProgressLine
@@ -66,11 +68,7 @@ _PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
 
 @click.command(cls=EachOnce)
 @structures_argument
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="OUT",
-    help="Write energies and gradient of every atom, or of every model: .h5, .csv or .json; or energies of every frame "
-    "of a trajectory, as they come: .h5, .csv or .jsonl.",
-)  # fmt: skip
+@results_option("energies and gradient of every atom, or of every model")
 @no_gradient_option
 @pair_options
 @models_option
@@ -84,7 +82,7 @@ _PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
 @model_options
 @surface_options
 @strict_option
-@click.option("--per-residue", is_flag=True, help="Also report each residue's energies, for frames their means.")
+@per_residue_option(", for frames their means")
 @report_options
 def energy(
     path: Path | tuple[Path, ...], output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,

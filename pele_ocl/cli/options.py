@@ -170,6 +170,11 @@ def json_option(of: str = "") -> Callable[[Command], Command]:
     return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object{of} instead of the table.")
 
 
+def resume_option(items: str) -> Callable[[Command], Command]:
+    """Add --resume; items : plural of what is done one by one"""
+    return click.option("--resume", is_flag=True, help=f"Continue an interrupted run: skip {items} that are done.")
+
+
 def ligand_option(*, multiple: bool = False, more: str = "") -> Callable[[Command], Command]:
     """Add --ligand; more : sentences of this command after the help of all."""
     text = "Atoms of the ligand, as in --select."

@@ -28,6 +28,7 @@ from .options import (
     ligand_option,
     model_options,
     report_options,
+    resume_option,
     run_options,
     strict_option,
     structure_options,
@@ -76,7 +77,7 @@ _LIMITED = "ended before their gradient was below the tolerance"
     "--max-iterations", type=click.IntRange(min=1), default=500, show_default=True,
     help="Largest number of steps of each of the two rounds.",
 )  # fmt: skip
-@click.option("--resume", is_flag=True, help="Continue an interrupted run: skip poses that are done.")
+@resume_option("poses")
 @place_options
 @run_options
 @structure_options

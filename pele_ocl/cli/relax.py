@@ -33,7 +33,7 @@ from .minimize.report import (
     write_and_say,
 )
 from .minimize.targets import TARGET, OutputTargets, expanded, files_of_other_run, refuse_files_of
-from .options import debug_option, json_option, run_options, strict_option
+from .options import debug_option, json_option, resume_option, run_options, strict_option
 from .physics import Facts, lines_of
 from .report import call_facts, counted, duration
 from .tables import UNIT, table
@@ -63,7 +63,7 @@ _JOURNAL = "relax.jsonl"
     help="Largest number of steps of a model, in all its rounds. Then it is written as it is.",
 )  # fmt: skip
 @click.option("--report", "table", type=TARGET, metavar="FILE", help="Write a row for each model: .csv, .h5, .json.")
-@click.option("--resume", is_flag=True, help="Continue an interrupted run: skip models that are done.")
+@resume_option("models")
 @run_options
 @strict_option
 @json_option(" a model")

@@ -19,7 +19,7 @@ from ..jobs.solvent import energy_of
 from ..solvent import VARIANTS, SolventModel, SolventResult
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
-from .command import OUTPUT, EachOnce
+from .command import EachOnce
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .json_lines import exit_for_models, failing_as_record, say_record
 from .options import (
@@ -34,7 +34,7 @@ from .options import (
     surface_options,
 )
 from .physics import physics_lines
-from .plan_options import accuracy_attributes, accuracy_lines, accuracy_option
+from .plan_options import accuracy_attributes, accuracy_lines, accuracy_option, per_residue_option, results_option
 from .progress import ProgressLine
 from .report import (
     area_lines,
@@ -58,11 +58,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 
 @click.command(cls=EachOnce)
 @structures_argument
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="OUT",
-    help="Write radii and energies of every atom, or energies of every model: .h5, .csv or .json; or energies of every "
-    "frame of a trajectory, as they come: .h5, .csv or .jsonl.",
-)  # fmt: skip
+@results_option("radii and energies of every atom, or energies of every model")
 @click.option("--no-energy", is_flag=True, help="Compute Born radii only; with a tree this takes far less time.")
 @models_option
 @trajectory_options
@@ -76,7 +72,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @model_options
 @surface_options
 @strict_option
-@click.option("--per-residue", is_flag=True, help="Also report each residue's energies.")
+@per_residue_option()
 @report_options
 def solvent(
     path: Path | tuple[Path, ...], output: Path | None, no_energy: bool, models: str, trajectory: FrameOptions,

@@ -90,7 +90,7 @@ class ComplexOrRun(EachOnce):
     help="In place of IN a run of MMPBSA.py or gmx_MMPBSA by its mmpbsa.in: binding --mmpbsa FILE --help.",
 )  # fmt: skip
 @binding_options
-@cutoff_option
+@cutoff_option("by default none")
 @one_four_option
 @models_option
 @trajectory_options
