@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..trajectories import Trajectory
 from ..trajectories.energies import recorded
 from ..trajectories.files import Positions
-from ..trajectories.fingerprints import settings_of, sha256_of
+from ..trajectories.fingerprints import settings_of_frames, sha256_of
 from ..trajectories.frames import FrameWords
 from ..trajectories.reading import Paths, opened
 from ..trajectories.recording import Settings, joined
@@ -86,7 +86,7 @@ def energies_over(
     callback("progress", progress)
     over = binding_trajectory(binding, trajectory, frames, select, topology, image)
     if settings is None:
-        settings = settings_of(binding, over, binding_settings(binding)) if output is not None else {}
+        settings = settings_of_frames(binding, over, binding_settings(binding)) if output is not None else {}
     tell = None if progress is None else lambda done: progress(done / len(over))
     decomposer = binding._decomposer()
     if resume and decomposer is not None:

@@ -14,7 +14,7 @@ from ..formats import require_table_suffix, write_table
 from ..inputfile import read_file
 from ..jobs import EnergySpec
 from ..jobs.energy import EnergyEvaluation
-from ..jobs.facts import gradient_facts, residue_names
+from ..jobs.facts import gradient_facts, names_of_residues
 from ..jobs.reading import MoleculeRead, molecule_of
 from ..solvent_model import SolventModel
 from ..trajectories.recording import require_record_suffix
@@ -140,7 +140,7 @@ def _frame_work(spec: EnergySpec, path: Path) -> FrameWork:
     molecule = molecule_of(read_file(path), spec.reading, spec.models)
     plan = spec.plan(molecule.atoms, False, spec.per_residue)
     contents = summary(plan.names, plan.atoms, plan.model)
-    residues = residue_names(plan.atoms) if spec.per_residue else ()
+    residues = names_of_residues(plan.atoms) if spec.per_residue else ()
     return FrameWork(
         "Energy",
         molecule.source,
@@ -178,7 +178,7 @@ def _as_text(found: EnergyEvaluation, facts: Facts, per_residue: bool, verbose: 
         kernel = f"Kernel: cl/{variant.file}, {variant.summary}"
         lines += ["", model_line(facts), kernel, choice_line(result.device)]
     if per_residue:
-        lines += ["", residue_table(residue_names(result.atoms), [(None, result.per_residue().columns())])]
+        lines += ["", residue_table(names_of_residues(result.atoms), [(None, result.per_residue().columns())])]
     return "\n".join(lines)
 
 
@@ -195,7 +195,7 @@ def _models_as_text(found: EnergyEvaluation, facts: Facts, per_residue: bool) ->
     lines += [*accuracy_lines(batch, batch.born), "", ending(batch, batch.seconds["kernel"])]
     if per_residue:
         residues = [(number, of.per_residue().columns()) for number, of in found.rows() if not isinstance(of, str)]
-        lines += ["", residue_table(residue_names(batch.atoms), residues)]
+        lines += ["", residue_table(names_of_residues(batch.atoms), residues)]
     return "\n".join(lines)
 
 

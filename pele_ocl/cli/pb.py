@@ -18,7 +18,7 @@ from ..gb_models import radii_words
 from ..grid import Grid
 from ..inputfile import InputFile, read_file
 from ..jobs.checks import Checks
-from ..jobs.facts import notes_of, residue_names
+from ..jobs.facts import names_of_residues, notes_of
 from ..pb import SOLVERS, PBIon, PBModel, PBResult, PoissonBoltzmann
 from ..pb.apbs import NEED_POTENTIAL, WRITTEN, ApbsCalculation, ApbsInput, read_apbs
 from ..pb.apbs_maps import ACCESS, OF_POTENTIAL, access_maps, maps_of_potential
@@ -240,7 +240,7 @@ def _residues(result: PBResult, per_atom: NDArray[np.float64]) -> list[tuple[str
     if labels is None:
         raise InputError("--per-residue needs residues; these atoms have no labels")
     return list(
-        zip(residue_names(result.atoms), np.add.reduceat(per_atom, labels.residue_starts).tolist(), strict=True)
+        zip(names_of_residues(result.atoms), np.add.reduceat(per_atom, labels.residue_starts).tolist(), strict=True)
     )
 
 

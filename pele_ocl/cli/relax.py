@@ -28,7 +28,7 @@ from .minimize.report import (
     column,
     exit_for_failed,
     rows_of,
-    settings_of,
+    settings_of_rows,
     tell_findings,
     write_and_say,
 )
@@ -101,13 +101,13 @@ def relax(
     path = None if targets.journal is None else targets.journal.with_name(_JOURNAL)
     overwritten = "" if resume else files_of_other_run(replace(targets, journal=path), spec.settings())
     journal = Journal(path, spec.settings(), kind=RELAXED, waits=True)
-    records = records_of(spec, list(targets.files), journal, resume)
+    records = relaxed_records(spec, list(targets.files), journal, resume)
     if overwritten and any(not record.failed for record in records):
         note(overwritten)
     report(records, output, table, as_json, verbose)
 
 
-def records_of(spec: RelaxSpec, models: Sequence[StructurePath], journal: Journal, resume: bool) -> list[Record]:
+def relaxed_records(spec: RelaxSpec, models: Sequence[StructurePath], journal: Journal, resume: bool) -> list[Record]:
     """Relax and write models, tell how far they are, and give their records."""
     records = list[Record]()
     with StructureLine(len(models), "Relaxing") as progress:
@@ -170,7 +170,7 @@ def _as_text(rows: Sequence[Row], output: Path, verbose: bool) -> str:
     clean = sum(row["is_clean"] for row in done)
     ending = f"{counted(len(done), 'model')} -> {one_line(str(output))}, {clean:,} without violations"
     head = f"Violations by AlphaFold's rule; energy, {UNIT}"
-    return "\n".join([*_physics_lines(settings_of(rows)), head, *lines, *listed, "", ending, _times(done)])
+    return "\n".join([*_physics_lines(settings_of_rows(rows)), head, *lines, *listed, "", ending, _times(done)])
 
 
 def _physics_lines(facts: Facts) -> list[str]:
@@ -231,7 +231,7 @@ def _save(path: Path, rows: Sequence[Row]) -> None:
     texts = {"name": np.array([row["structure"] for row in rows])}
     errors = {"error": np.array([row.get("error", "") for row in rows])}
     units = {name: _UNITS[name] for name in names if name in _UNITS}
-    write_table(path, {**texts, **columns, **errors}, units, {**call_facts(), **settings_of(rows)})
+    write_table(path, {**texts, **columns, **errors}, units, {**call_facts(), **settings_of_rows(rows)})
 
 
 def _figures(row: Row) -> dict[str, float]:

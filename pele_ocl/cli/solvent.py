@@ -13,7 +13,7 @@ from ..formats import require_table_suffix, write_table
 from ..inputfile import read_file
 from ..jobs import SolventSpec
 from ..jobs.evaluation import Evaluation
-from ..jobs.facts import radii_facts, residue_names
+from ..jobs.facts import names_of_residues, radii_facts
 from ..jobs.reading import molecule_of
 from ..jobs.solvent import energy_of
 from ..solvent import VARIANTS, SolventModel, SolventResult
@@ -146,7 +146,7 @@ def _as_text(found: Evaluation[SolventResult], per_residue: bool, verbose: bool)
             for number, of in zip(numbers, found.results, strict=True)
             if of is not None
         ]
-        lines += ["", residue_table(residue_names(molecule.atoms), residues)]
+        lines += ["", residue_table(names_of_residues(molecule.atoms), residues)]
     return "\n".join(lines)
 
 

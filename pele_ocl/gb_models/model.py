@@ -65,7 +65,7 @@ class GBModel:
         """Nonpolar term that it has of its own, a key of SURFACES; None if users choose one."""
         return "sgb" if self.of_surface else None
 
-    def radii_set(self, atoms: Atoms) -> str:
+    def name_of_radii(self, atoms: Atoms) -> str:
         """Name the set of the radii that it takes of atoms: the GB radii's, or "sgb" for Atoms.sgb."""
         return "sgb" if self.of_surface else atoms.gb_radii_set
 

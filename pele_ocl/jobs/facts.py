@@ -55,7 +55,7 @@ def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]
 
 def radii_of(model: SolventModel, atoms: Atoms) -> str:
     """Name the set of the radii that the model takes: of the GB radii, or "sgb" of Atoms.sgb."""
-    return model.gb_model.radii_set(atoms)
+    return model.gb_model.name_of_radii(atoms)
 
 
 def area_facts(model: SolventModel, energy: Mapping[str, float]) -> dict[str, float]:
@@ -63,7 +63,7 @@ def area_facts(model: SolventModel, energy: Mapping[str, float]) -> dict[str, fl
     return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area(model, energy) else {}
 
 
-def residue_names(atoms: Atoms) -> list[str]:
+def names_of_residues(atoms: Atoms) -> list[str]:
     """Name the residues in their order: `A:ALA5`."""
     assert atoms.labels is not None
     return [atoms.labels.residue(int(i)) for i in atoms.labels.residue_starts]
@@ -71,7 +71,7 @@ def residue_names(atoms: Atoms) -> list[str]:
 
 def residue_facts(result: SolventResult | EnergyResult) -> dict[str, Any]:
     """Give the part of a record about energies of residues."""
-    return {"residues": residues_as_json(residue_names(result.atoms), result.per_residue().columns())}
+    return {"residues": residues_as_json(names_of_residues(result.atoms), result.per_residue().columns())}
 
 
 def residues_as_json(names: Sequence[str], terms: Mapping[str, Floats]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ import numpy as np
 from ...atoms import Atoms
 from ...binding import Binding, BindingEnergies
 from ...binding.amber import interaction
-from ...binding.comparing import compare, read_report
+from ...binding.comparing import compare, read_binding_report
 from ...binding.decomposition_files import write_decomposition
 from ...binding.entropy import entropy_of
 from ...binding.grid_errors import grid_errors
@@ -54,7 +54,7 @@ from ..several import Several, only_one, structures_argument
 from ..terminal import note, say
 from .frames import SoluteFrame, check_output, conformations_for, energies_for, is_stripped, opened_frames, separate_for
 from .options import BindingOptions, binding_options, constants_of
-from .report import BindingReport, as_json, notes_of
+from .report import BindingReport, as_json, notes_about
 from .text import as_text
 
 __all__ = ["binding"]
@@ -184,7 +184,7 @@ class BindingSpec(StructureSpec):
                 note(f"Note: {sentence}")
             found = self._found(plan, frames_of, output, ligand)
             _judge(found, checks, bool(self.trajectory.paths))
-            for sentence in notes_of(found):
+            for sentence in notes_about(found):
                 note(f"Note: {sentence}")
             _write(found, molecule, self.wanted)
             _tell_failures(found)
@@ -306,7 +306,7 @@ def _compared(found: BindingReport, wanted: BindingOptions) -> BindingReport:
     if wanted.compare is None:
         return found
     own = {term: of.as_json() for term, of in found.energies.statistics()["delta"].items()}
-    values = {**vars(found), "comparison": compare(own, read_report(wanted.compare))}
+    values = {**vars(found), "comparison": compare(own, read_binding_report(wanted.compare))}
     return BindingReport(**values)
 
 

@@ -24,7 +24,7 @@ from ...formats import require_table_suffix, write_table
 from ...inputfile import read_file
 from ...jobs.reading import MoleculeRead
 from ...trajectories import Trajectory
-from ...trajectories.fingerprints import settings_of
+from ...trajectories.fingerprints import settings_of_frames
 from ...trajectories.recording import require_record_suffix
 from ..cluster import cluster_options_of
 from ..frames import FrameOptions, FramesSpec, OpenedFrames, shared_frames
@@ -240,7 +240,7 @@ def opened_frames(binding: Binding, molecule: MoleculeRead, trajectory: FrameOpt
     settings = {"software": software(), **binding_settings(binding), **naming.settings}
     frames = binding_trajectory(binding, trajectory.opened(binding.given, molecule.chosen))
     return OpenedFrames(
-        frames, evaluate_binding_with(binding, naming=naming), {"record": settings_of(binding, frames, settings)}
+        frames, evaluate_binding_with(binding, naming=naming), {"record": settings_of_frames(binding, frames, settings)}
     )  # fmt: skip
 
 

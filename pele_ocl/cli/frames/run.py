@@ -16,7 +16,7 @@ from ...jobs.facts import facts_of_plan, notes_of
 from ...nonbond import Nonbond
 from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
-from ...trajectories.fingerprints import settings_of
+from ...trajectories.fingerprints import settings_of_frames
 from ...trajectories.streaming import Evaluate, FrameResults
 from ..json_lines import failing_as_record, say_record
 from ..physics import lines_of
@@ -46,7 +46,7 @@ def facts_of(
     """
     terms = plan.names if isinstance(plan, Energy) else None
     more = {"software": software(), "input": source.path.name, "input_sha256": source.sha256}
-    record = settings_of(plan, frames, {**more, **plan_settings(plan), **options})
+    record = settings_of_frames(plan, frames, {**more, **plan_settings(plan), **options})
     return {
         "record": record,
         "json": {
