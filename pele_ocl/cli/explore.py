@@ -107,12 +107,13 @@ def explore(
     rank, size = launched()
     if ranks > size:
         raise click.UsageError(f"--ranks {ranks} needs as many processes, by mpirun or srun; there are {size}")
-    n = explorers or max(size - 1, 1)
-    if rank >= min(ranks, n):
-        return  # others run the explorers of all
     cluster = cluster_options_of(click.get_current_context())
     if ranks > 1 and cluster.is_remote:
         raise click.UsageError("choose one of --ranks, --workers and --scheduler")
+    n = explorers or max(size - 1, 1)
+    ranks = min(ranks, n)  # more would keep cores without an explorer
+    if rank >= ranks:
+        return  # others run the explorers of all
     if output is not None and output.exists() and not output.is_dir():
         raise FormatError(f"{output}: is no folder; name one for the reports")
     with failing_as_record(path, as_json):
@@ -135,7 +136,7 @@ def explore(
             options |= {"seed": run.seed, "device": None}  # which each worker has its own of
             files = _run_by_workers(run, ExploreWork(simulation, n, options), cluster.place(device), resume)
         else:
-            part = Shard(rank + 1, min(ranks, n))
+            part = Shard(rank + 1, ranks)
             run = Exploration(simulation, n, **options, part=part)
             if part.count == 1 or not (resume and run.is_over):  # else other processes alone have steps left
                 _run(run, resume)
