@@ -4,6 +4,8 @@ python tests/benchmarks/dipeptide.py shares [--device D] [--platform CPU] [--nan
     [--discard 100] [--plain] [--openmm 1]
 python tests/benchmarks/dipeptide.py passages [--device D] [--replicas 256] [--seconds 60]
 python tests/benchmarks/dipeptide.py rungs [--device D] [--replicas 256] [--seconds 60] [--discard 100]
+python tests/benchmarks/dipeptide.py map [--device D] [--replicas 4096] [--seconds 60] [--discard 20]
+    [--figure docs/figures/dipeptide-map]
 
 All use Amber99SB with OBC2, steps of 2 fs, friction 1/ps, bonds to hydrogen held. The first picoseconds of each replica
 do not count.
@@ -17,6 +19,9 @@ whose rates k give the share of phi > 0, k_in / (k_in + k_out), wherever the rep
 
 `rungs` prints the mean energy and the shares at each temperature of a ladder, from exchange and from plain replicas at
 this temperature, half of them begun in each basin; there are as many replicas of each as ladders.
+
+`map` draws the map of phi and psi at 300 K after a second and after so many seconds of the clock, from exchange of so
+many replicas in all, from their first step on.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ import time
 
 import numpy as np
 from dynamics import OpenMM, read
+from harness.torsion_chart import draw_torsions
 
 import pele_ocl
 
@@ -250,21 +256,44 @@ def rungs(options: argparse.Namespace) -> None:
             told(f"  {kelvin:g} K, {who}", angles, time.perf_counter() - begin)
 
 
+def torsion_map(options: argparse.Namespace) -> None:
+    """Draw the map of phi and psi at 300 K from exchange, after one second and after all."""
+    atoms = minimised(read(pdb_of_dipeptide()), options.device)
+    simulation = pele_ocl.Simulation(
+        atoms, options.replicas, constraints="hbonds", seed=options.seed, device=options.device, temperature=LADDER,
+        exchange_every=EXCHANGE_EVERY,
+    )  # fmt: skip
+    simulation.run(2 * EVERY).draw_velocities()  # kernels are compiled
+    begin, frames, pictures = time.perf_counter(), [], {}
+    simulation.run(round(500 * options.discard))
+    for seconds in (1.0, options.seconds):
+        while time.perf_counter() < begin + seconds or not frames:
+            simulation.run(EVERY)
+            frames.append(torsions(all_positions(simulation)[in_ladder(simulation)[:, 0]]))
+        taken, sampled = time.perf_counter() - begin, simulation.time * options.replicas / 1e6
+        title = f"{taken:.0f} s of the clock, {sampled:.2f} µs of {options.replicas:,} replicas"
+        pictures[title] = np.concatenate(frames)
+        told(title, np.swapaxes(frames, 0, 1), taken)
+    if options.figure is not None:
+        draw_torsions(pictures, options.figure)
+
+
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("shares", "passages", "rungs"))
+    parser.add_argument("what", choices=("shares", "passages", "rungs", "map"))
     parser.add_argument("--device")
     parser.add_argument("--platform", default="CPU")
     parser.add_argument("--nanoseconds", type=float, default=4.0)
     parser.add_argument("--seconds", type=float, default=60.0, help="of `passages` and `rungs`")
     parser.add_argument("--plain", action="store_true", help="no exchange, of `shares`")
     parser.add_argument("--discard", type=float, default=100.0, help="ps of each replica's begin")
+    parser.add_argument("--figure", help="where the map's pictures go: STEM-light.png, STEM-dark.png")
     parser.add_argument("--openmm", type=float, default=1.0, help="nanoseconds of OpenMM's, of `shares`")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replicas", type=int, default=16)
     options = parser.parse_args()
-    {"shares": shares, "passages": passages, "rungs": rungs}[options.what](options)
+    {"shares": shares, "passages": passages, "rungs": rungs, "map": torsion_map}[options.what](options)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 python tests/benchmarks/dynamics.py speed [--device D] [--platform CPU] [--cases ubiquitin:1,FILE.pdb:64]
 python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases hexapeptide:8:5,ubiquitin:2:2]
-    [--openmm-runs 4] [--sampled 0.02] [--precisions float32,float64] [--figure docs/figures/dynamics-drift]
+    [--openmm-runs 4] [--settled 0] [--sampled 0.02] [--precisions float32,float64]
+    [--figure docs/figures/dynamics-drift]
 python tests/benchmarks/dynamics.py temperature [--device D] [--replicas 128] [--picoseconds 40] [--friction 1]
-    [--timestep 4] [--openmm 0]
+    [--timestep 4 --hydrogen-mass 3] [--openmm 0]
 
 All use Amber99SB with OBC2, all pairs, bonds to hydrogen held in `speed` and `temperature`. `speed` prints steps a
 second of one replica of OpenMM's and of all of ours, by the wall's clock and by the processor's, in turns, the best of
@@ -12,7 +13,8 @@ each, and the memory that rows take. On a machine that does other work, too, the
 Populations of alanine dipeptide are in dipeptide.py.
 
 `drift` prints the slopes of lines through the total energy of several runs, with the error of their mean, and the
-deviations from them; cases are structure:runs:picoseconds, and --figure draws them for light and for dark pages.
+deviations from them; cases are structure:runs:picoseconds, which --settled more go before, and --figure draws them for
+light and for dark pages.
 OpenMM's CUDA platform computes in mixed precision there, in single precision elsewhere. `temperature` prints the
 kinetic temperature of a peptide of 96 atoms, of all atoms and the one farthest off, with errors from replicas;
 velocities are those after friction and noise, half a kick before the positions'.
@@ -147,6 +149,7 @@ def drift(options: argparse.Namespace) -> None:
                     atoms, replicas, integrator="verlet", timestep=timestep, device=options.device, precision=precision
                 )
                 begin_as(ours, start)
+                ours.run(round(1000 * options.settled / timestep))
                 energies = []
                 for _ in range(n):
                     ours.run(every)
@@ -161,6 +164,7 @@ def drift(options: argparse.Namespace) -> None:
                 )  # fmt: skip
                 theirs.context.setPositions(start.positions[k] / 10)
                 theirs.context.setVelocities(start.velocities[k] / 10)
+                theirs.integrator.step(round(1000 * options.settled / timestep))
                 energies = []
                 for _ in range(n):
                     theirs.integrator.step(every)
@@ -209,9 +213,8 @@ def temperature(options: argparse.Namespace) -> None:
     """
     atoms = pele_ocl.minimize(read(structure("hexapeptide")), tolerance=0.5, device=options.device).atoms
     common = {"constraints": "hbonds", "device": options.device, "seed": options.seed}
-    for timestep, mass in ((2.0, None), (4.0, 3.0)):
-        if options.timestep not in (None, timestep):
-            continue
+    chosen = ((2.0, None), (4.0, 3.0)) if options.timestep is None else ((options.timestep, options.hydrogen_mass),)
+    for timestep, mass in chosen:
         own = {**common, "timestep": timestep, "hydrogen_mass": mass}
         start = pele_ocl.Simulation(atoms, options.replicas, friction=20.0, **own)
         start.run(round(2000 / timestep))
@@ -232,9 +235,16 @@ def temperature(options: argparse.Namespace) -> None:
             theirs = kinetic_of_openmm(options, simulation, timestep, mass) / np.mean(freedom, axis=0) / BOLTZMANN
             runs[f"{options.openmm:g} ns of OpenMM's {options.platform}"] = theirs
         held = np.isin(np.arange(len(atoms)), simulation._bodies[0].constraints.heavy)
+        worst = np.argsort(-np.abs(found.mean(axis=0) / 300 - 1))[:6]
         for who, kelvin in runs.items():
             print(f"{timestep:g} fs, hydrogens of {mass or 1.008:g} Da, friction {options.friction:g}/ps, {who}")
-            told_temperatures(atoms, held, kelvin)
+            told_temperatures(atoms, held, kelvin, worst)
+        if options.openmm:
+            apart = found.mean(axis=0) - theirs.mean(axis=0)
+            errors = np.hypot(errors_of_means(found), errors_of_means(theirs))
+            print(
+                f"  ours less OpenMM's, single atoms: rms {np.sqrt(((apart / errors) ** 2).mean()):.2f} of the errors"
+            )
         print(f"  {time.perf_counter() - begin:.0f} s", flush=True)
 
 
@@ -259,22 +269,27 @@ def kinetic_of_openmm(
     return found
 
 
-def told_temperatures(atoms: pele_ocl.Atoms, held: np.ndarray, found: np.ndarray) -> None:
-    """Print temperatures (n_runs, n_atoms) K. held : (n_atoms,) atoms with hydrogens"""
+def told_temperatures(atoms: pele_ocl.Atoms, held: np.ndarray, found: np.ndarray, named: np.ndarray) -> None:
+    """Print temperatures (n_runs, n_atoms) K. held : (n_atoms,) atoms with hydrogens; named : atoms to print alone"""
     hydrogens = atoms.labels.elements == "H"
     told_temperature("all atoms", found.mean(axis=1))
     told_temperature("heavy atoms", found[:, ~hydrogens].mean(axis=1))
     told_temperature("heavy atoms without hydrogens", found[:, ~hydrogens & ~held].mean(axis=1))
     told_temperature("hydrogens", found[:, hydrogens].mean(axis=1))
-    errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    errors = errors_of_means(found)
     apart = found.mean(axis=0) / 300 - 1
-    worst = np.argsort(-np.abs(apart))[:4]
     print(
-        f"  single atoms: errors {100 * errors.mean() / 300:.2f} %; rms deviation "
-        f"{np.sqrt((apart**2).mean()) * 100:.2f} %, {np.sqrt(((300 * apart / errors) ** 2).mean()):.2f} of the errors; "
-        f"farthest: {', '.join(f'{100 * apart[k]:+.2f} % {atoms.describe(int(k))}' for k in worst)}",
+        f"  single atoms: errors {100 * errors.mean() / 300:.3f} %; rms deviation "
+        f"{np.sqrt((apart**2).mean()) * 100:.3f} %, {np.sqrt(((300 * apart / errors) ** 2).mean()):.2f} of the errors; "
+        f"{np.count_nonzero(np.abs(apart) > 0.005)} atoms are more than 0.5 % off; "
+        f"{', '.join(f'{100 * apart[k]:+.3f} % {atoms.describe(int(k))}' for k in named)}",
         flush=True,
     )
+
+
+def errors_of_means(found: np.ndarray) -> np.ndarray:
+    """Standard errors of the means over runs (n_runs, n_atoms), (n_atoms,)."""
+    return found.std(axis=0, ddof=1) / np.sqrt(len(found))
 
 
 def told_temperature(who: str, of_replicas: np.ndarray) -> None:
@@ -313,9 +328,13 @@ def main() -> None:
     parser.add_argument("--figure", help="where the drift's charts go: STEM-light.png, STEM-dark.png")
     parser.add_argument("--picoseconds", type=float, default=40.0)
     parser.add_argument("--openmm-runs", type=int, default=4)
+    parser.add_argument("--settled", type=float, default=0.0, help="ps that do not count, of `drift`")
     parser.add_argument("--sampled", type=float, default=0.02, help="ps between total energies, of `drift`")
     parser.add_argument("--precisions", default="float32,float64", help="ours, of `drift`")
-    parser.add_argument("--timestep", type=float, help="fs, of `temperature`: 2 or 4 alone")
+    parser.add_argument(
+        "--timestep", type=float, help="fs, of `temperature`; by default 2, then 4 with heavy hydrogens"
+    )
+    parser.add_argument("--hydrogen-mass", type=float, help="Da, with --timestep")
     parser.add_argument("--friction", type=float, default=1.0, help="1/ps, of `temperature`")
     parser.add_argument("--openmm", type=float, default=0.0, help="nanoseconds of OpenMM's, of `temperature`")
     parser.add_argument("--seed", type=int, default=0)
