@@ -273,6 +273,8 @@ def test_a_replica_has_the_same_bits_alone_and_in_company(device):
     np.testing.assert_array_equal(many.positions[0:5], again.positions[0:5])
     np.testing.assert_array_equal(many.velocities[0:5], again.velocities[0:5])
     alone = Simulation(START, first_replica=3, **options)
+    assert many.rungs.tolist() == [0, 1, 0, 1, 0, 0, 1]
+    assert alone.rungs.tolist() == [1]
     for _ in range(30):  # however many steps are started at once
         alone.run(1)
     np.testing.assert_array_equal(alone.positions[0], many.positions[3])

@@ -323,7 +323,7 @@ class Simulation:
 
     @property
     def rungs(self) -> NDArray[np.int32]:
-        """Rungs that rows have in their ladders of temperatures, (n_rows,) from 0."""
+        """Places of the rows' temperatures in the list of them, rungs of a ladder, (n_rows,) from 0."""
         return self._motion.read("rung_of")
 
     @property
