@@ -2,7 +2,8 @@
 
 python tests/benchmarks/dipeptide.py shares [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 16]
     [--discard 100] [--plain] [--openmm 1]
-python tests/benchmarks/dipeptide.py passages [--device D] [--replicas 256] [--seconds 60]
+python tests/benchmarks/dipeptide.py passages [--device D] [--replicas 256] [--seconds 60] [--discard 100]
+python tests/benchmarks/dipeptide.py passages --processes 8 [--platform Reference] [--seconds 60] [--discard 100]
 python tests/benchmarks/dipeptide.py rungs [--device D] [--replicas 256] [--seconds 60] [--discard 100]
 python tests/benchmarks/dipeptide.py map [--device D] [--replicas 4096] [--seconds 60] [--discard 20]
     [--figure docs/figures/dipeptide-map]
@@ -15,7 +16,8 @@ blocks of OpenMM's. There are as many ladders as replicas, and nanoseconds are a
 them out.
 
 `passages` begins half of the replicas in each basin, phi < 0 and phi > 0. It counts the passages from one to the other,
-whose rates k give the share of phi > 0, k_in / (k_in + k_out), wherever the replicas began.
+whose rates k give the share of phi > 0, k_in / (k_in + k_out), wherever the replicas began. With --processes they are
+OpenMM's, one in each process.
 
 `rungs` prints the mean energy and the shares at each temperature of a ladder, from exchange and from plain replicas at
 this temperature, half of them begun in each basin; there are as many replicas of each as ladders.
@@ -48,6 +50,7 @@ TURNED = slice(9, 22)  # atoms that turn with phi, beyond the bond of N and CA
 LADDER = (300.0, 358.0, 427.0, 510.0)  # K
 EXCHANGE_EVERY = 100  # steps
 EVERY = 250  # steps between samples
+REPORTS = 6  # of `passages`
 BLOCKS = 20  # of the run of OpenMM, each taken as one number
 # Passages end well inside a basin of phi, degrees, so that a turn at the barrier is none.
 INSIDE_RIGHT, INSIDE_LEFT = (30.0, 100.0), (-150.0, -40.0)
@@ -163,9 +166,10 @@ def in_ladder(simulation: pele_ocl.Simulation) -> np.ndarray:
 def shares_of_openmm(options: argparse.Namespace, text: str, atoms: pele_ocl.Atoms) -> None:
     """Print the shares of one run of OpenMM's."""
     begin = time.perf_counter()
-    theirs = OpenMM(text, options.platform, True, lambda openmm: openmm.LangevinMiddleIntegrator(300, 1, 0.002))
-    theirs.integrator.setRandomNumberSeed(options.seed + 1)
-    theirs.context.reinitialize()
+    theirs = OpenMM(
+        text, options.platform, True, lambda openmm: openmm.LangevinMiddleIntegrator(300, 1, 0.002),
+        seed=options.seed + 1,
+    )  # fmt: skip
     theirs.context.setPositions(atoms.positions / 10)
     theirs.context.setVelocitiesToTemperature(300, options.seed + 1)
     theirs.integrator.step(round(500 * options.discard))
@@ -182,48 +186,95 @@ def shares_of_openmm(options: argparse.Namespace, text: str, atoms: pele_ocl.Ato
         )  # fmt: skip
 
 
+class Passages:
+    """Passages of replicas between phi < 0 and phi > 0, and the time in each, from samples of phi.
+
+    counts, dwelt : (2, n) of phi < 0, of phi > 0, for each replica; dwelt in samples
+    """
+
+    def __init__(self, phi: np.ndarray) -> None:
+        self.is_right = (phi >= 0) & (phi < 130)
+        self.counts, self.dwelt = np.zeros((2, len(phi))), np.zeros((2, len(phi)))
+
+    def add(self, phi: np.ndarray) -> None:
+        """Count a sample of all replicas."""
+        self.dwelt += [~self.is_right, self.is_right]
+        goes_in = ~self.is_right & (phi > INSIDE_RIGHT[0]) & (phi < INSIDE_RIGHT[1])
+        goes_out = self.is_right & (phi > INSIDE_LEFT[0]) & (phi < INSIDE_LEFT[1])
+        self.counts += [goes_in, goes_out]
+        self.is_right ^= goes_in | goes_out
+
+
 def passages(options: argparse.Namespace) -> None:
     """Print passages between phi < 0 and phi > 0, and the share of phi > 0 by time for either begin."""
-    half = options.replicas // 2
     starts = in_each_basin(read(pdb_of_dipeptide()), options.device)
+    if options.processes:
+        passages_of_openmm(options, [start.positions for start in starts])
+        return
+    half = options.replicas // 2
     simulation = pele_ocl.Simulation(starts, half, constraints="hbonds", seed=options.seed, device=options.device)
     simulation.run(round(500 * options.discard))
-    begin, told_at, n = time.perf_counter(), time.perf_counter(), 0
-    phi = torsions(all_positions(simulation))[:, 0]
-    is_right = (phi >= 0) & (phi < 130)
-    counts, dwelt, recent = np.zeros((2, 2 * half)), np.zeros((2, 2 * half)), []  # of left, of right, by replica
-    while time.perf_counter() < begin + options.seconds:
+    begin, reports, n, recent = time.perf_counter(), 0, 0, []
+    found = Passages(torsions(all_positions(simulation))[:, 0])
+    while (now := time.perf_counter() - begin) < options.seconds:
         simulation.run(EVERY)
         phi = torsions(all_positions(simulation))[:, 0]
-        dwelt[0] += ~is_right
-        dwelt[1] += is_right
-        goes_in = ~is_right & (phi > INSIDE_RIGHT[0]) & (phi < INSIDE_RIGHT[1])
-        goes_out = is_right & (phi > INSIDE_LEFT[0]) & (phi < INSIDE_LEFT[1])
-        counts += np.stack([goes_in, goes_out])
-        is_right ^= goes_in | goes_out
-        recent.append([((phi >= 0) & (phi < 130))[part].mean() for part in (slice(half), slice(half, None))])
+        found.add(phi)
+        recent.append(((phi >= 0) & (phi < 130)).reshape(2, half).mean(axis=1))
         n += 1
-        if time.perf_counter() > told_at + options.seconds / 6:
-            told_at = time.perf_counter()
-            told_passages(f"{n * EVERY * 2e-6:.2f} ns of {2 * half:,} replicas", counts, dwelt, recent)
-            recent = []
-    told_passages(f"{n * EVERY * 2e-6:.2f} ns of {2 * half:,} replicas", counts, dwelt, recent or [[np.nan] * 2])
+        if now > (reports + 1) * options.seconds / REPORTS:
+            told_passages(f"{n * EVERY * 2e-6:.2f} ns of {2 * half:,} replicas", found.counts, found.dwelt)
+            told_lately(np.mean(recent, axis=0))
+            reports, recent = reports + 1, []
+    told_passages(f"{n * EVERY * 2e-6:.2f} ns of {2 * half:,} replicas", found.counts, found.dwelt)
 
 
-def told_passages(who: str, counts: np.ndarray, dwelt: np.ndarray, recent: list[list[float]]) -> None:
-    """Print rates of passages, the share that follows, and the shares since the last report."""
+def passages_of_openmm(options: argparse.Namespace, starts: list[np.ndarray]) -> None:
+    """Print passages of OpenMM's runs, one in each process, by turns from each basin."""
+    from multiprocessing import get_context
+
+    tasks = [
+        (starts[k % 2], options.platform, options.seconds, options.discard, k + 1) for k in range(options.processes)
+    ]
+    with get_context("spawn").Pool(options.processes) as pool:
+        found = pool.map(run_of_openmm, tasks, chunksize=1)
+    counts, dwelt = (np.concatenate([getattr(of, name) for of in found], axis=1) for name in ("counts", "dwelt"))
+    told_passages(f"OpenMM's {options.platform}, {options.processes} runs", counts, dwelt)
+
+
+def run_of_openmm(task: tuple[np.ndarray, str, float, float, int]) -> Passages:
+    """Count the passages of a run of OpenMM's of so many seconds."""
+    start, platform, seconds, discard, seed = task
+    theirs = OpenMM(
+        pdb_of_dipeptide(), platform, True, lambda openmm: openmm.LangevinMiddleIntegrator(300, 1, 0.002), seed=seed
+    )
+    theirs.context.setPositions(start / 10)
+    theirs.context.setVelocitiesToTemperature(300, seed)
+    theirs.integrator.step(round(500 * discard))
+    begin, found = time.perf_counter(), Passages(torsions(theirs.positions())[:1])
+    while time.perf_counter() < begin + seconds:
+        theirs.integrator.step(EVERY)
+        found.add(torsions(theirs.positions())[:1])
+    return found
+
+
+def told_passages(who: str, counts: np.ndarray, dwelt: np.ndarray) -> None:
+    """Print rates of passages, and the share that follows."""
     times = dwelt.sum(axis=1) * EVERY * 2e-6  # ns
     n = counts.sum(axis=1)
-    k_in, k_out = n / times
-    share = k_in / (k_in + k_out)
+    k_in, k_out = n / np.maximum(times, 1e-9)
+    share = k_in / max(k_in + k_out, 1e-9)
     error = share * (1 - share) * np.sqrt((1 / np.maximum(n, 1)).sum())
-    now = np.mean(recent, axis=0)
     print(
         f"{who}: {n[0]:.0f} in of {times[0]:.0f} ns, {n[1]:.0f} out of {times[1]:.0f} ns; k_in {k_in:.4f}, k_out "
-        f"{k_out:.4f} 1/ns; phi of 0 to 130 by rates {share:.4f} +- {error:.4f}; lately {now[0]:.4f} of those begun at "
-        f"phi < 0, {now[1]:.4f} of the others",
+        f"{k_out:.4f} 1/ns; phi of 0 to 130 by rates {share:.4f} +- {error:.4f}",
         flush=True,
     )
+
+
+def told_lately(shares: np.ndarray) -> None:
+    """Print shares of phi of 0 to 130 since the last report."""
+    print(f"  lately {shares[0]:.4f} of replicas begun at phi < 0, {shares[1]:.4f} of the others", flush=True)
 
 
 def rungs(options: argparse.Namespace) -> None:
@@ -286,6 +337,7 @@ def main() -> None:
     parser.add_argument("--platform", default="CPU")
     parser.add_argument("--nanoseconds", type=float, default=4.0)
     parser.add_argument("--seconds", type=float, default=60.0, help="of `passages` and `rungs`")
+    parser.add_argument("--processes", type=int, default=0, help="with OpenMM's runs, of `passages`")
     parser.add_argument("--plain", action="store_true", help="no exchange, of `shares`")
     parser.add_argument("--discard", type=float, default=100.0, help="ps of each replica's begin")
     parser.add_argument("--figure", help="where the map's pictures go: STEM-light.png, STEM-dark.png")

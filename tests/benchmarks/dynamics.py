@@ -49,8 +49,9 @@ class OpenMM:
 
     def __init__(
         self, text: str, platform: str, constraints: bool, integrator: Callable[[Any], Any], precision: str = "single",
-        hydrogen_mass: float | None = None,
+        hydrogen_mass: float | None = None, seed: int = 1,
     ) -> None:  # fmt: skip
+        """seed : of random numbers, of an integrator that has them"""
         import openmm
         from openmm import app
 
@@ -60,6 +61,8 @@ class OpenMM:
             file.topology, constraints=app.HBonds if constraints else None, hydrogenMass=hydrogen_mass
         )
         self.integrator = integrator(openmm)
+        if hasattr(self.integrator, "setRandomNumberSeed"):
+            self.integrator.setRandomNumberSeed(seed)
         properties = {"Precision": precision} if platform in ("CUDA", "OpenCL") else {}
         found = openmm.Platform.getPlatformByName(platform)
         self.context = openmm.Context(self.system, self.integrator, found, properties)
