@@ -396,6 +396,8 @@ def test_the_center_of_mass_rests(device):
     before = center(kept)
     assert np.abs(center(kept.run(200)) - before).max() < 0.02
     assert np.abs(center(free.run(200)) - before).max() > 0.05
+    atom = Simulation(wells(1, 5.0)[0], model=VACUUM, device=device)  # at rest, with no freedom left
+    assert np.isnan(atom.kinetic_temperatures).all()
 
 
 def test_annealing_follows_its_schedule(device):

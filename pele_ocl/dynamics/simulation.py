@@ -309,9 +309,9 @@ class Simulation:
 
     @property
     def kinetic_temperatures(self) -> Floats:
-        """Temperatures of the velocities, (n_rows,) K."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return 2 * self.kinetic_energies / (self.freedom * BOLTZMANN_KCAL)
+        """Temperatures of the velocities, (n_rows,) K; NaN of replicas that stopped or have no freedom."""
+        freedom = np.where(self.freedom > 0, self.freedom, np.nan)
+        return 2 * self.kinetic_energies / (freedom * BOLTZMANN_KCAL)
 
     @property
     def temperatures(self) -> Floats:
