@@ -3,8 +3,10 @@
 python tests/benchmarks/dipeptide.py shares [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 16]
     [--discard 100] [--plain] [--openmm 1]
 python tests/benchmarks/dipeptide.py passages [--device D] [--replicas 256] [--seconds 60] [--discard 100]
+    [--right 0.5]
 python tests/benchmarks/dipeptide.py passages --processes 8 [--platform Reference] [--seconds 60] [--discard 100]
 python tests/benchmarks/dipeptide.py rungs [--device D] [--replicas 256] [--seconds 60] [--discard 100]
+    [--right 0.5]
 python tests/benchmarks/dipeptide.py map [--device D] [--replicas 4096] [--seconds 60] [--discard 20]
     [--figure docs/figures/dipeptide-map]
 
@@ -15,12 +17,12 @@ do not count.
 blocks of OpenMM's. There are as many ladders as replicas, and nanoseconds are at 300 K. 0 nanoseconds leave one of
 them out.
 
-`passages` begins half of the replicas in each basin, phi < 0 and phi > 0. It counts the passages from one to the other,
-whose rates k give the share of phi > 0, k_in / (k_in + k_out), wherever the replicas began. With --processes they are
-OpenMM's, one in each process.
+`passages` begins a share of the replicas at phi > 0, --right, the others at phi < 0. It counts the passages from one to
+the other, whose rates k give the share of phi > 0, k_in / (k_in + k_out), wherever the replicas began. With --processes
+they are OpenMM's, one in each process.
 
 `rungs` prints the mean energy and the shares at each temperature of a ladder, from exchange and from plain replicas at
-this temperature, half of them begun in each basin; there are as many replicas of each as ladders.
+this temperature; there are as many replicas of each as ladders, of which a share begins at phi > 0.
 
 `map` draws the map of phi and psi at 300 K after a second and after so many seconds of the clock, from exchange of so
 many replicas in all, from their first step on.
@@ -110,6 +112,13 @@ def in_each_basin(atoms: pele_ocl.Atoms, device: str | None) -> list[pele_ocl.At
 def all_positions(simulation: pele_ocl.Simulation) -> np.ndarray:
     """Positions of all rows, (n_rows, n, 3) A."""
     return np.asarray(simulation.positions[:])
+
+
+def begun(starts: list[pele_ocl.Atoms], options: argparse.Namespace, each: int) -> pele_ocl.Ensemble:
+    """Rows that begin at phi < 0, then the share that begins at phi > 0. each : rows of a replica or a ladder"""
+    n_right = round(options.right * options.replicas)
+    counts = {start: each * n for start, n in zip(starts, (options.replicas - n_right, n_right), strict=True) if n}
+    return pele_ocl.Ensemble(list(counts), list(counts.values()), device=options.device)
 
 
 def told(who: str, angles: np.ndarray, seconds: float) -> None:
@@ -211,8 +220,8 @@ def passages(options: argparse.Namespace) -> None:
     if options.processes:
         passages_of_openmm(options, [start.positions for start in starts])
         return
-    half = options.replicas // 2
-    simulation = pele_ocl.Simulation(starts, half, constraints="hbonds", seed=options.seed, device=options.device)
+    n_left = options.replicas - round(options.right * options.replicas)
+    simulation = pele_ocl.Simulation(begun(starts, options, 1), constraints="hbonds", seed=options.seed)
     simulation.run(round(500 * options.discard))
     begin, reports, n, recent = time.perf_counter(), 0, 0, []
     found = Passages(torsions(all_positions(simulation))[:, 0])
@@ -220,13 +229,14 @@ def passages(options: argparse.Namespace) -> None:
         simulation.run(EVERY)
         phi = torsions(all_positions(simulation))[:, 0]
         found.add(phi)
-        recent.append(((phi >= 0) & (phi < 130)).reshape(2, half).mean(axis=1))
+        is_right = (phi >= 0) & (phi < 130)
+        recent.append([part.mean() if len(part) else 0 for part in (is_right[:n_left], is_right[n_left:])])
         n += 1
         if now > (reports + 1) * options.seconds / REPORTS:
-            told_passages(f"{n * EVERY * 2e-6:.2f} ns of {2 * half:,} replicas", found.counts, found.dwelt)
+            told_passages(f"{n * EVERY * 2e-6:.2f} ns of {options.replicas:,} replicas", found.counts, found.dwelt)
             told_lately(np.mean(recent, axis=0))
             reports, recent = reports + 1, []
-    told_passages(f"{n * EVERY * 2e-6:.2f} ns of {2 * half:,} replicas", found.counts, found.dwelt)
+    told_passages(f"{n * EVERY * 2e-6:.2f} ns of {options.replicas:,} replicas", found.counts, found.dwelt)
 
 
 def passages_of_openmm(options: argparse.Namespace, starts: list[np.ndarray]) -> None:
@@ -281,11 +291,11 @@ def rungs(options: argparse.Namespace) -> None:
     """Print energies and shares at each temperature from exchange and from plain replicas."""
     n = options.replicas
     starts = in_each_basin(read(pdb_of_dipeptide()), options.device)
-    common = {"constraints": "hbonds", "device": options.device, "temperature": LADDER}
-    half = n // 2 * len(LADDER)
+    common = {"constraints": "hbonds", "temperature": LADDER}
+    rows = [begun(starts, options, len(LADDER)) for _ in range(2)]
     runs = {
-        "exchange": pele_ocl.Simulation(starts, half, exchange_every=EXCHANGE_EVERY, seed=options.seed, **common),
-        "plain": pele_ocl.Simulation(starts, half, seed=options.seed + 1, **common),
+        "exchange": pele_ocl.Simulation(rows[0], exchange_every=EXCHANGE_EVERY, seed=options.seed, **common),
+        "plain": pele_ocl.Simulation(rows[1], seed=options.seed + 1, **common),
     }
     found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {who: [] for who in runs}
     for simulation in runs.values():
@@ -294,17 +304,28 @@ def rungs(options: argparse.Namespace) -> None:
     while time.perf_counter() < begin + options.seconds:
         for who, simulation in runs.items():
             simulation.run(EVERY)
-            rows = in_ladder(simulation) if who == "exchange" else np.arange(2 * half).reshape(-1, len(LADDER))
+            rows = in_ladder(simulation)
             found[who].append((simulation.potential_energies[rows], torsions(all_positions(simulation))[rows]))
     tried, accepted = runs["exchange"].exchanges
     sampled = len(found["plain"]) * EVERY * 2e-6
     print(f"{sampled:.2f} ns of {n} ladders, exchanges accepted {np.round(accepted / tried, 3)}", flush=True)
     for k, kelvin in enumerate(LADDER):
         for who, samples in found.items():
-            energies = np.mean([of[0][:, k] for of in samples], axis=0)  # of ladders
-            print(f"{kelvin:g} K, {who}: {energies.mean():.4f} +- {error_of(energies):.4f} kcal/mol")
+            energies = np.stack([of[0][:, k] for of in samples], axis=1)  # (n_ladders, n_samples)
             angles = np.stack([of[1][:, k] for of in samples], axis=1)
+            told_energies(f"{kelvin:g} K, {who}", energies, angles[..., 0] < 0)
             told(f"  {kelvin:g} K, {who}", angles, time.perf_counter() - begin)
+
+
+def told_energies(who: str, energies: np.ndarray, is_left: np.ndarray) -> None:
+    """Print mean energies at phi < 0 and at phi > 0, with errors from groups of ladders; (n_ladders, n_samples) each"""
+    parts = []
+    for name, there in (("phi < 0", is_left), ("phi > 0", ~is_left)):
+        groups = np.array_split(np.arange(len(energies)), BLOCKS)
+        means = np.array([energies[group][there[group]].mean() for group in groups if there[group].any()])
+        mean = energies[there].mean() if there.any() else np.nan
+        parts.append(f"{name} {mean:.4f} +- {error_of(means) if len(means) > 1 else np.nan:.4f}")
+    print(f"{who}: {', '.join(parts)} kcal/mol", flush=True)
 
 
 def torsion_map(options: argparse.Namespace) -> None:
@@ -337,6 +358,7 @@ def main() -> None:
     parser.add_argument("--platform", default="CPU")
     parser.add_argument("--nanoseconds", type=float, default=4.0)
     parser.add_argument("--seconds", type=float, default=60.0, help="of `passages` and `rungs`")
+    parser.add_argument("--right", type=float, default=0.5, help="share begun at phi > 0, of `passages` and `rungs`")
     parser.add_argument("--processes", type=int, default=0, help="with OpenMM's runs, of `passages`")
     parser.add_argument("--plain", action="store_true", help="no exchange, of `shares`")
     parser.add_argument("--discard", type=float, default=100.0, help="ps of each replica's begin")
