@@ -17,7 +17,7 @@ deviations from them; cases are structure:runs:picoseconds, which --settled more
 light and for dark pages.
 OpenMM's CUDA platform computes in mixed precision there, in single precision elsewhere. `temperature` prints the
 kinetic temperature of a peptide of 96 atoms, of all atoms and the one farthest off, with errors from replicas;
-velocities are those after friction and noise, half a kick before the positions'.
+velocities are those after friction and noise, half a kick before the positions', less the centre's.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def temperature(options: argparse.Namespace) -> None:
         for k in range(n):
             simulation.run(every)
             v = simulation._motion.read("velocities").reshape(options.replicas, -1, 3)  # all at once
-            kinetic += simulation.masses[0] * (v**2).sum(axis=2) / n
+            kinetic += doubled_kinetic(v, simulation.masses[0]) / n
             if k % 10 == 0:
                 freedom.append(freedom_of_atoms(simulation, np.stack(simulation.positions[list(turned)])).mean(axis=0))
         found = kinetic / np.mean(freedom, axis=0) / BOLTZMANN  # (n_replicas, n_atoms) K
@@ -268,8 +268,14 @@ def kinetic_of_openmm(
         for _ in range(n):
             theirs.integrator.step(round(40 / timestep))
             v = 10 * theirs.context.getState(velocities=True).getVelocities(asNumpy=True)._value
-            block += begun.masses[0] * (v**2).sum(axis=1) / n
+            block += doubled_kinetic(v[None], begun.masses[0])[0] / n
     return found
+
+
+def doubled_kinetic(velocities: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """Find m v^2 of atoms, (n_replicas, n), less the centre's velocity, which noise gives and the next step takes."""
+    center = (masses[:, None] * velocities).sum(axis=1, keepdims=True) / masses.sum()
+    return masses * ((velocities - center) ** 2).sum(axis=2)
 
 
 def told_temperatures(atoms: pele_ocl.Atoms, held: np.ndarray, found: np.ndarray, named: np.ndarray) -> None:
