@@ -487,6 +487,7 @@ def test_notes_tell_of_steps_that_are_too_long(device):
 
     assert "bonds to hydrogen vibrate too fast for steps of 2 fs" in notes()
     assert "too fast" not in notes(constraints="hbonds")
+    assert "too fast" not in " ".join(Simulation(wells(1, 5.0)[0], model=VACUUM, device=device).notes)  # a carbon
     assert "angles of hydrogens vibrate too fast for steps of 4 fs" in notes(constraints="hbonds", timestep=4.0)
     assert "too fast" not in notes(constraints="hbonds", timestep=4.0, hydrogen_mass=3.0)
 
