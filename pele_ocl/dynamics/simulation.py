@@ -190,7 +190,7 @@ class Simulation:
 
     @property
     def _has_light_atoms(self) -> bool:
-        """If an atom that moves is no heavier than a hydrogen."""
+        """Tell if an atom that moves is no heavier than a hydrogen."""
         return any((body.masses[body.free] < MOST_OF_HYDROGEN).any() for body in set(self._bodies) if body)
 
     def _place(self, chosen: Rows) -> None:
