@@ -254,22 +254,23 @@ def frames(device: Device, name: str, count: int, most: int | None) -> None:
     begun = seconds_of(device)
     found = binding.evaluate_batch(moved)
     all_seconds = seconds_of(device) - begun
-    whole = binding.plans["complex"]
-    assert isinstance(whole, PBEnergy)
-    grids = whole.grids(moved)
+    positions = binding.positions_of_parts(moved)
+    grids = binding.grids_of_parts(positions)
     conformations = [
-        plan.conformation(of_system, grid)
-        for of_frame, grid in zip(moved, grids, strict=True)
-        for plan, of_system in zip(
-            binding.plans.values(), (of_frame, of_frame[:first], of_frame[first:]), strict=True
-        ) if isinstance(plan, PBEnergy)
-    ]  # fmt: skip
+        plan.conformation(positions[name][k], grids[name][k])
+        for k in range(count)
+        for name, plan in binding.plans.items()
+        if isinstance(plan, PBEnergy)
+    ]
     seconds, begun = Counter[str](), seconds_of(device)
     for result in solve_systems(conformations):
         seconds.update(result.seconds)
     alone = seconds_of(device) - begun
-    points = " x ".join(map(str, grids[0].shape))
-    print(f"{len(atoms):,} atoms, {len(atoms) - first} of them the ligand, {points} points, {count} frames, {device}\n")
+    points, of_ligand = (" x ".join(map(str, grids[name][0].shape)) for name in ("complex", "ligand"))
+    print(
+        f"{len(atoms):,} atoms on {points} points, {len(atoms) - first} of them the ligand on {of_ligand}, "
+        f"{count} frames, {device}\n"
+    )
     head("stage", "ms a frame")
     for stage, spent in seconds.items():
         if stage != "total":
