@@ -80,7 +80,8 @@ quit
 """
 REF = "gcent mol 1\n    mol 1\n    lpbe\n    bcfl zero"  # of the second calculation
 LEVELS = (3.614655363551e02, 6.967346170785e02)
-ATOMS = (7.683122314115e02, 5.898511950516e01)
+ATOMS = ((4.003817478379e02, 7.683122314115e02), (-6.785348224144, 5.898511950516e01))  # on both grids
+PARTS = ("361.466", "0.0689235", "361.375"), ("696.735", "0.0665943", "696.63")  # as apbs prints them
 POTENTIALS = (6.198637e02, -1.189709e02)
 
 
@@ -137,8 +138,12 @@ def test_the_potential_is_written(tmp_path):
 def test_input_of_apbs_gives_its_digits_and_files(folder):
     text = run("pb", "apbs.in").stdout
     assert numbers_after(text, "Total electrostatic energy = ")[:2] == pytest.approx(LEVELS, rel=1e-10)
-    assert [numbers_after(text, f"Atom {k}:")[0] for k in (0, 1)] == pytest.approx(ATOMS, rel=1e-10)
-    total, ref = numbers_after(text, "Global net ELEC energy = ")[0], numbers_after(text, "energy = ")[2]
+    for k, of_grids in enumerate(ATOMS):
+        assert numbers_after(text, f"Atom {k}:") == pytest.approx(of_grids, rel=1e-10)
+    for number, parts in enumerate(PARTS):
+        for name, value in zip(("Fixed charge", "Mobile charge", "Dielectric"), parts, strict=True):
+            assert text.split(f"{name} energy = ")[number + 1].split()[0] == value
+    total, ref = numbers_after(text, "Global net ELEC energy = ")[0], numbers_after(text, "Total electrostatic energy = ")[2]
     assert total == pytest.approx(LEVELS[1] - ref, rel=1e-12)
     assert "print energy 1 (solv) - 2 (ref) end" in text
     potentials = [float(line) for line in (folder / "atoms.txt").read_text().splitlines() if not line.startswith("#")]
@@ -303,7 +308,7 @@ def test_json_of_an_input_file(folder):
     assert found["prints"][0] == pytest.approx(
         found["calculations"][0]["energy_kj"] - found["calculations"][1]["energy_kj"]
     )
-    assert found["calculations"][0]["per_atom_kj"] == pytest.approx(ATOMS, rel=1e-10)
+    assert found["calculations"][0]["per_atom_kj"] == pytest.approx([last for _, last in ATOMS], rel=1e-10)
     assert [each["notes"] for each in found["calculations"]] == [[], ["etol 0.001 became 1e-06"]]
     assert "per_atom_kj" not in found["calculations"][1]
     assert found["notes"] == ["line 53: APOLAR is left out: this program has no apolar terms of APBS"]

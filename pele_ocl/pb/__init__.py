@@ -14,7 +14,7 @@ from ..lazy import lazy_names
 from ..pb_model import PBIon, PBMaps, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
 from ..variant import Progress
 from .plan import PoissonBoltzmann
-from .result import PBErrors, PBLevelResult, PBResult
+from .result import PBErrors, PBLevelResult, PBParts, PBResult
 from .solvers import SOLVERS
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "PBLevelResult",
     "PBMaps",
     "PBModel",
+    "PBParts",
     "PBResult",
     "PoissonBoltzmann",
     "centre_of",

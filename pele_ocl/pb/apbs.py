@@ -78,7 +78,7 @@ class ApbsCalculation:
     grids : from coarse to fine; the first `n_before` belong to the calculation before it, which bcfl focus continues
     tolerance : relative residual
     given, map_files : maps that are used, and the files they are from
-    solves : False for mg-dummy; prints_energy, prints_atoms : by calcenergy; writes : files
+    solves : False for mg-dummy; prints_energy, prints_parts : by calcenergy; writes : files
     notes : what was read otherwise than APBS would
     """
 
@@ -89,7 +89,7 @@ class ApbsCalculation:
     tolerance: float
     solves: bool
     prints_energy: bool
-    prints_atoms: bool
+    prints_parts: bool
     writes: tuple[ApbsWrite, ...]
     notes: tuple[str, ...]
     given: PBMaps = field(default_factory=PBMaps)

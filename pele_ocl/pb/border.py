@@ -70,6 +70,14 @@ def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:
     return found
 
 
+def between_nodes(values: Floats, grid: Grid, points: Floats) -> Floats:
+    """Values of a grid at points, (m,), NaN for the ones that are not on it."""
+    inside = ((points >= grid.origin) & (points <= grid.last)).all(axis=1)
+    found = np.full(len(points), np.nan)
+    found[inside] = interpolated(values, grid, points[inside])
+    return found
+
+
 def add_spheres(
     launching: Launching, solute: PBSolute, grid: Grid, colours: Colours, count: int, nodes: Buffer, factor: float,
     array: Buffer, kappa: float = 0.0, precise: bool = True,

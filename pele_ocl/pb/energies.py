@@ -18,10 +18,10 @@ def energy_terms(
     problem: PBProblem, grid: Grid, potential: Floats, charges: NodeCharges, edges: Floats | None,
     accesses: Floats | None, outside: Grid | None = None,
 ) -> Floats:  # fmt: skip
-    """Charges in the potential, the field's energy and the ions' pressure, (3,) kT; the last two are 0 if linear.
+    """Charges in the potential, the field's energy and the ions' energy, (3,) kT; without edges the last two are 0.
 
     potential : (nz, ny, nx) kT/e
-    edges : (3, nz, ny, nx) coefficients; accesses : (nz, ny, nx) of ions; of the nonlinear equation alone
+    edges : (3, nz, ny, nx) coefficients; accesses : (nz, ny, nx) of ions
     outside : only what lies outside this grid counts
     """
     solute, model = problem.solute, problem.model
@@ -46,7 +46,8 @@ def energy_terms(
         squares = (potential[lower] - potential[upper]) ** 2
         strain += float((edges[axis][lower] * 0.5 * (counts[lower] + counts[upper]) * squares).sum())
     strain *= 0.5 / model.charge_factor
-    return np.array([charged, strain, pressure(problem.model, grid, potential, counts * accesses)])
+    of_ions = pressure if model.is_nonlinear else linear_pressure
+    return np.array([charged, strain, of_ions(model, grid, potential, counts * accesses)])
 
 
 def pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
@@ -56,6 +57,12 @@ def pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) ->
         factor = 0.5 * model.screening / model.ionic_strength * ion.concentration
         total += float((accesses[reached] * factor * np.expm1(-ion.charge * potential[reached])).sum())
     return total * float(np.prod(grid.spacing)) / model.charge_factor
+
+
+def linear_pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
+    """Ions' term of the linear equation as APBS's `calcenergy comps` has it, kT."""
+    volume = float(np.prod(grid.spacing))
+    return 0.5 * model.screening * float((accesses * potential**2).sum()) * volume / model.charge_factor
 
 
 def ions_in_potential(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:

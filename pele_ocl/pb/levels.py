@@ -12,7 +12,7 @@ import numpy as np
 from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import PBProblem
-from .border import add_border
+from .border import add_border, between_nodes
 from .charges import NodeCharges, NodeWeights
 from .energies import energy_terms, ions_in_potential, pressure, total_energy
 from .equation import Convergence, Equation, WeightedPotentials, solve
@@ -21,7 +21,7 @@ from .launching import Launching, NodeValues
 from .multigrid import Multigrid
 from .probes import Probes, probe_points
 from .reaction import SingularPart
-from .result import PBLevelResult
+from .result import PBLevelResult, PBParts
 from .rows import SOLVER, solve_rows
 from .surface import Coefficients
 
@@ -37,12 +37,14 @@ class SolverChoice:
 
     reaction : if the singular part is taken out
     solver, tolerance, max_iterations : of PoissonBoltzmann
+    parts : if the energy's parts of each grid are wanted, which need all of the potential
     """
 
     reaction: bool
     solver: str
     tolerance: float
     max_iterations: int
+    parts: bool = False
 
 
 @dataclass(eq=False)
@@ -117,7 +119,7 @@ def solve_together(
     last = len(problems[0].grids) - 1
     for number in range(last + 1):
         levels = [
-            Level(geometry, problem, number, choice.reaction, parent, seconds)
+            Level(geometry, problem, number, choice, parent, seconds)
             for geometry, problem, parent in zip(geometries, problems, parents, strict=True)
         ]
         if len(levels) == 1:
@@ -126,7 +128,7 @@ def solve_together(
         else:
             Level.solve_rows(levels, choice, seconds)
         for row, level in enumerate(levels):
-            found[row].append(level.result(level.energy(around[row])))
+            found[row].append(level.result(around[row]))
             if number < last:
                 around[row] = around[row] + level.outside(problems[row].grids[number + 1])
                 parents[row] = level.grid, level.potential
@@ -147,10 +149,11 @@ class Level:
     """
 
     def __init__(
-        self, geometry: Geometry, problem: PBProblem, number: int, reaction: bool, parent: Parent | None,
+        self, geometry: Geometry, problem: PBProblem, number: int, choice: SolverChoice, parent: Parent | None,
         seconds: MutableMapping[str, float],
     ) -> None:  # fmt: skip
         begun, launching, grid = time.perf_counter(), geometry.launching, problem.grids[number]
+        reaction, self._wants_parts = choice.reaction, choice.parts
         assert geometry.probes is not None
         self.problem, self.grid, self.model = problem, grid, problem.model
         kept = geometry.coefficients.get(number)
@@ -277,15 +280,24 @@ class Level:
         return float(self.problem.solute.charges[self._weights.atoms] @ self.potentials[self._weights.atoms])
 
     def _terms(self, outside: Grid | None) -> Floats:
-        if outside is None and not self.model.is_nonlinear:  # needs no more of the potential than atoms have
+        is_whole = self.model.is_nonlinear or self._wants_parts
+        if outside is None and not is_whole:  # needs no more of the potential than atoms have
             return np.array([self._charges_in_potential(), 0.0, 0.0])
-        edges = self.coefficients.on_host() if self.model.is_nonlinear else None
-        accesses = self.coefficients.accesses_on_host() if self.model.is_nonlinear else None
+        edges = self.coefficients.on_host() if is_whole else None
+        accesses = self.coefficients.accesses_on_host() if is_whole else None
         return energy_terms(self.problem, self.grid, self.potential, self.charges, edges, accesses, outside)
 
-    def result(self, energy: float) -> PBLevelResult:
-        """Describe the solution. energy : kT"""
+    def result(self, around: Floats) -> PBLevelResult:
+        """Describe the solution. around : (3,) kT, the energy's terms outside of the grid"""
         done = self._done
         residual = done.residuals[-1] if done.residuals else 0.0
         off = self.problem.atoms_off(self.grid)
-        return PBLevelResult(self.grid, energy, done.iterations, done.corrections, residual, off)
+        parts = self._parts(around) if self._wants_parts else None
+        energy = self.energy(around)
+        return PBLevelResult(self.grid, energy, done.iterations, done.corrections, residual, off, parts)
+
+    def _parts(self, around: Floats) -> PBParts:
+        charged, field_energy, of_ions = self._terms(None) + around
+        at_atoms = between_nodes(self.potential, self.grid, self.problem.solute.positions)
+        per_atom = 0.5 * self.problem.solute.charges * np.nan_to_num(at_atoms)
+        return PBParts(0.5 * charged, field_energy, of_ions, per_atom)

@@ -94,7 +94,8 @@ class PoissonBoltzmann:
 
     def solve(
         self, positions: ArrayLike | None = None, *, keep_map: bool = True, grid_error: bool | None = None,
-        extrapolate: bool = False, shifts: int = 0, seed: int = 0, progress: Progress | None = None,
+        extrapolate: bool = False, shifts: int = 0, seed: int = 0, parts: bool = False,
+        progress: Progress | None = None,
     ) -> PBResult:  # fmt: skip
         """Solve the equation, and measure the error of the energy.
 
@@ -104,6 +105,7 @@ class PoissonBoltzmann:
         extrapolate : whether to extrapolate to a spacing of 0 from three spacings; the order is 2 of edges, else 1
         shifts : how many grids, shifted at random by less than a spacing, the energy is averaged over
         seed : of their random numbers
+        parts : whether levels have the parts of the energy; goes with reaction=False
         progress : called with the share done, 0 to 1
 
         Returns a PBResult. Memory about 32 bytes a node, 40 of the nonlinear equation, time linear in the nodes. Raises
@@ -114,6 +116,8 @@ class PoissonBoltzmann:
         with_grid = self.reaction if grid_error is None else arguments.flag("grid_error", grid_error)
         arguments.whole_number("shifts", shifts, most=MOST_SHIFTS)
         arguments.whole_number("seed", seed)
+        if arguments.flag("parts", parts) and self.reaction:
+            raise InputError("a reaction energy has no parts of its own; ask for them with reaction=False")
         arguments.callback("progress", progress)
         tell = progress or (lambda share: None)
         moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
@@ -124,7 +128,7 @@ class PoissonBoltzmann:
             if self.reaction:
                 require_room(coarser)
         steps = 1 + (2 if extrapolate else int(with_grid)) + shifts
-        solved = self._solved(problem, seconds, keep_map)
+        solved = self._solved(problem, seconds, keep_map, parts=parts)
         tell(1 / steps)
         begun = time.perf_counter()
         errors = self._errors(problem, solved, with_grid or extrapolate, extrapolate, shifts, seed, tell, steps)
@@ -318,10 +322,10 @@ class PoissonBoltzmann:
         return problem
 
     def _solved(
-        self, problem: PBProblem, seconds: dict[str, float], keep: bool, geometry: Geometry | None = None
+        self, problem: PBProblem, seconds: dict[str, float], keep: bool, *, parts: bool = False
     ) -> Solution:
-        """Solve a problem, by default in a queue of its own. geometry : of other charges"""
-        return solve_grids(geometry or self._geometry(), problem, self._choice, seconds, keep)
+        """Solve a problem in a queue of its own. parts : of solve"""
+        return solve_grids(self._geometry(), problem, replace(self._choice, parts=parts), seconds, keep)
 
     def _errors(
         self, problem: PBProblem, solved: Solution, with_grid: bool, extrapolate: bool, shifts: int, seed: int,
