@@ -159,6 +159,16 @@ def test_energies_of_apbs(example, surface):
     assert np.allclose(energies, OF_APBS[example, surface], rtol=1e-11, atol=0)
 
 
+def test_points_exactly_on_a_sphere_count_as_in_apbs():
+    """Middles of edges lie 1.7 A from the ion, as far as squares go, which are added up along z, y and x."""
+    ion, salt = Atoms([[2.863, 3.387, 0.044]], [1.0], gb_radii=[1.7]), (PBIon(1, 0.15, 2.0), PBIon(-1, 0.15, 1.8))
+    model = PBModel(20, 78.5, salt, 310, "linear", "mol", probe=0, charges="spl2", boundary="sdh")
+    grids = focusing_grids([41, 25, 17], [16, 16, 16], [8, 9.6, 9.6], ion.positions[0], ion.positions[0])
+    result = PoissonBoltzmann(ion, model, grids=grids, reaction=False, tolerance=1e-12).solve()
+    expected = (5.154957060068e01, 1.006741038547e02)
+    assert [level.energy_kt * model.kj_per_kt for level in result.levels] == pytest.approx(expected, rel=1e-11)
+
+
 PEER_INPUT = """read
     mol pqr m.pqr
 end

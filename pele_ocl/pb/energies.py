@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
+from ..errors import PeleError
 from ..grid import Grid
 from ..pb_model import SMALL, PBModel, PBProblem
 from .border import interpolated
@@ -51,11 +52,17 @@ def energy_terms(
 
 
 def pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
-    """Osmotic term of the ions, kT."""
+    """Osmotic term of the ions, kT. Raises PeleError for a potential that no ions could have."""
     reached, total = accesses > SMALL, 0.0  # elsewhere exponentials may overflow
     for ion in model.ions:
+        exponents = -ion.charge * potential[reached]
+        if exponents.size and exponents.max() > LARGEST_EXPONENT:
+            raise PeleError(
+                f"the potential is {abs(exponents.max() / ion.charge):.0f} kT/e where ions of charge {ion.charge:g} "
+                "can be, which the nonlinear equation cannot have; check charges, radii and dielectric constants"
+            )
         factor = 0.5 * model.screening / model.ionic_strength * ion.concentration
-        total += float((accesses[reached] * factor * np.expm1(-ion.charge * potential[reached])).sum())
+        total += float((accesses[reached] * factor * np.expm1(exponents)).sum())
     return total * float(np.prod(grid.spacing)) / model.charge_factor
 
 
