@@ -45,7 +45,7 @@ def add_border(
     model, nodes = problem.model, border_of(grid.shape)
     if parent is None and model.boundary == "mdh":
         factor, kappa = model.boundary_factor / model.solvent_dielectric, model.kappa if model.kappa > SMALL else 0.0
-        own = launching.shared(("border", grid.shape), lambda: launching.queue.upload(nodes, np.int32))
+        own = launching.large(("border", grid.shape), lambda: launching.queue.upload(nodes, np.int32))
         add_spheres(launching, problem.solute, grid, colours, len(nodes), own, factor, array, kappa, precise)
     elif parent is not None or model.boundary == "sdh":
         points = grid.origin + nodes * grid.spacing

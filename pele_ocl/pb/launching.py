@@ -147,6 +147,10 @@ class Launching:
             self._shared[key] = make()
         return self._shared[key]
 
+    def large(self, key: Hashable, make: Callable[[], Buffer]) -> Buffer:
+        """Give what many launches read alone as `shared` does, but keep it only where arrays are kept."""
+        return self.shared(key, make) if self.keeps else make()
+
     def vector(self, values: NDArray[np.floating]) -> Buffer:
         """Upload three numbers that many launches take as one wide vector, once."""
         return self.shared(tuple(values.tolist()), lambda: self.vectors(values[None]))

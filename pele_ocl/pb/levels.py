@@ -52,6 +52,7 @@ class Geometry:
     """Atoms on the grids, which charges do not change.
 
     is_kept : whether further charges of the same atoms at the same places come: then grids keep their memory
+    probes : until the finest grid has its coefficients
     coefficients, multigrids : of the grids by number, as far as they are kept
     """
 
@@ -110,7 +111,7 @@ def solve_together(
     """Solve problems as `solve_grids` does each; several must be such as can_be_rows tells."""
     begun = time.perf_counter()
     for geometry, problem in zip(geometries, problems, strict=True):
-        if geometry.probes is None:
+        if geometry.probes is None and len(geometry.coefficients) < len(problem.grids):
             geometry.probes = probe_points(geometry.launching, problem.solute, problem.model)
     seconds["surface"] = seconds.get("surface", 0) + time.perf_counter() - begun
     around = [np.zeros(3) for _ in problems]
@@ -154,10 +155,14 @@ class Level:
     ) -> None:  # fmt: skip
         begun, launching, grid = time.perf_counter(), geometry.launching, problem.grids[number]
         reaction, self._wants_parts = choice.reaction, choice.parts
-        assert geometry.probes is not None
         self.problem, self.grid, self.model = problem, grid, problem.model
         kept = geometry.coefficients.get(number)
-        self.coefficients = coefficients_on(launching, problem, grid, geometry.probes) if kept is None else kept
+        if kept is None:
+            assert geometry.probes is not None
+            kept = coefficients_on(launching, problem, grid, geometry.probes)
+        self.coefficients = kept
+        if number == len(problem.grids) - 1:
+            geometry.probes = None  # their memory is the solver's
         inside = NodeWeights.of(problem, grid)  # while a device may still be at the surface
         # A reaction has the singular part's charges in place of these.
         self.charges = NodeCharges.none() if reaction else charges_on(problem, grid, inside)
