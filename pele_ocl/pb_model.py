@@ -354,8 +354,8 @@ def grid_within(grid: Grid, solute: PBSolute, padding: float) -> Grid:
 
     grid : of grid_around, for a complex that has the molecule; padding : A, as of this grid
 
-    Returns the grid itself, unless the part has at most half as many nodes: grids alike share launches. Each second
-    node of the part is on the grid with twice the spacing, too.
+    Returns the grid itself, unless the part has at most three quarters as many nodes: grids alike share launches. Each
+    second node of the part is on the grid with twice the spacing, too.
     """
     reach = solute.radii[:, None] + padding
     low = np.floor(((solute.positions - reach).min(axis=0) - grid.origin) / grid.spacing / 2 + 1e-9) * 2
@@ -365,7 +365,7 @@ def grid_within(grid: Grid, solute: PBSolute, padding: float) -> Grid:
     last = np.array(grid.shape) - 1
     first = np.clip(low - (longer - steps) // 4 * 2, 0, last - longer)
     shape = longer.astype(np.int64) + 1
-    if (first < 0).any() or 2 * np.prod(shape) > len(grid):
+    if (first < 0).any() or np.prod(shape) > 0.75 * len(grid):
         return grid
     return Grid(grid.origin + first * grid.spacing, grid.spacing, shape)
 

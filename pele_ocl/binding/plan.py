@@ -21,6 +21,7 @@ from ..atoms.tan_luo import tan_luo_notes
 from ..contract import Image
 from ..energy import EnergyBatch
 from ..errors import InputError
+from ..grid import Grid
 from ..plan.conformations import as_conformations
 from ..results import Terms
 from ..solvent_model import SolventModel

@@ -105,16 +105,16 @@ class Equation:
 class WeightedPotentials:
     """Sums over nodes of weights times the potential, read from an equation while it is solved.
 
-    nodes : (m, w, 3) i, j, k; weights : (m, w)
+    places : (m, w) of the nodes in arrays by colours; weights : (m, w)
     """
 
-    def __init__(self, equation: Equation, nodes: NDArray[np.integer], weights: Floats) -> None:
-        launching, colours = equation.launching, equation.colours
+    def __init__(self, equation: Equation, places: NDArray[np.integer], weights: Floats) -> None:
+        launching = equation.launching
         queue, (count, each) = launching.queue, weights.shape
         self._found, self._count, self._launching = queue.empty(count, launching.wide), count, launching
         self._launch = launching.over_list(
             "pb/weights.cl", "sum_weighted", max(count, 1), equation.macros(True), n_atoms=count, n_nodes=each,
-            nodes=queue.upload(colours.index(nodes), np.uint32), weights=queue.upload(weights, launching.wide),
+            nodes=queue.upload(places, np.uint32), weights=queue.upload(weights, launching.wide),
             potential=equation.potential, found=self._found,
         )  # fmt: skip
 

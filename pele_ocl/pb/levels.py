@@ -184,7 +184,7 @@ class Level:
             precise=not reaction,
         )  # fmt: skip
         self._weights = inside if reaction else NodeWeights.of(problem, grid, "on")  # all atoms are inside, too
-        self._at_atoms = WeightedPotentials(self.equation, self._weights.nodes, self._weights.weights)
+        self._at_atoms = self._potentials_by(self._weights)
         self._done, self._history = Convergence(), list[float]()
         self._read: Floats | None = None
         seconds["surface"] = seconds.get("surface", 0) + surface - begun
@@ -275,14 +275,17 @@ class Level:
     def _charges_in_potential(self) -> float:
         """Charges times the potential, kT."""
         if self.problem.has_charges_of_nodes:
-            nodes, ones = self.charges.nodes[:, None], np.ones((len(self.charges.nodes), 1))
-            return float(self.charges.charges @ WeightedPotentials(self.equation, nodes, ones).read())
+            nodes, charges = self.charges.nodes, self.charges.charges
+            places = self.equation.colours.index(nodes)[:, None]
+            return float(charges @ WeightedPotentials(self.equation, places, np.ones(places.shape)).read())
         if self.model.charges == "spl4":  # APBS interpolates the potential as with "spl0"
             linear = replace(self.problem, model=replace(self.model, charges="spl0"))
             near = NodeWeights.of(linear, self.grid, "on")
-            potentials = WeightedPotentials(self.equation, near.nodes, near.weights).read()
-            return float(self.problem.solute.charges[near.atoms] @ potentials)
+            return float(self.problem.solute.charges[near.atoms] @ self._potentials_by(near).read())
         return float(self.problem.solute.charges[self._weights.atoms] @ self.potentials[self._weights.atoms])
+
+    def _potentials_by(self, weights: NodeWeights) -> WeightedPotentials:
+        return WeightedPotentials(self.equation, weights.places(self.equation.colours), weights.weights)
 
     def _terms(self, outside: Grid | None) -> Floats:
         is_whole = self.model.is_nonlinear or self._wants_parts

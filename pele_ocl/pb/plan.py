@@ -321,9 +321,7 @@ class PoissonBoltzmann:
             problem.require_atoms_on_grid()
         return problem
 
-    def _solved(
-        self, problem: PBProblem, seconds: dict[str, float], keep: bool, *, parts: bool = False
-    ) -> Solution:
+    def _solved(self, problem: PBProblem, seconds: dict[str, float], keep: bool, *, parts: bool = False) -> Solution:
         """Solve a problem in a queue of its own. parts : of solve"""
         return solve_grids(self._geometry(), problem, replace(self._choice, parts=parts), seconds, keep)
 

@@ -60,7 +60,7 @@ class SingularPart:
         self._add_singular(*self._marked(self._region()), equation.potential)
 
     def _region(self) -> Buffer:
-        """Mark the nodes where the solution is the reaction potential, bytes; not kept, as a solver needs the memory."""
+        """Mark the nodes where the solution is the reaction potential, bytes; not kept, for the solver needs memory."""
         region = self._launching.queue.zeros(self._colours.size, np.uint8)
         self._over_nodes("find_region", accesses=self._coefficients.accesses, region=region)
         self._include(region)
@@ -87,10 +87,10 @@ class SingularPart:
         """
         colours, around = self._colours, self._around
         chosen = around.weights != 0
-        last = np.array(colours.shape) - 1
-        if around.nodes.size and (around.nodes.min() < 1 or (around.nodes.max(axis=(0, 1)) >= last).any()):
+        last, (lowest, highest) = np.array(colours.shape) - 1, (around.nodes[:, 0], around.nodes[:, -1])
+        if (lowest < 1).any() or (highest >= last).any():
             chosen &= ((around.nodes > 0) & (around.nodes < last)).all(axis=-1)
-        places = colours.index(around.nodes)[chosen]
+        places = around.places(colours)[chosen]
         self._over_list(
             "include_nodes", len(places), n_places=len(places), places=self._launching.queue.upload(places, np.uint32),
             region=region, accesses=self._coefficients.accesses,
