@@ -861,3 +861,6 @@ def test_a_solver_that_stops_early_says_so():
 def test_nothing_charged_has_no_energy():
     atoms = replace(ION, charges=np.zeros(1))
     assert PoissonBoltzmann(atoms, spacing=1.0).solve().energy == 0
+    ions = (PBIon(2, 0.159), PBIon(-1, 0.318))  # whose charges cancel but for rounding
+    model = PBModel(1, 78.54, ions, 273.15, "nonlinear", "mol", boundary="zero", charges="spl2")
+    assert PoissonBoltzmann(atoms, model, spacing=1.0, reaction=False).solve().energy == 0

@@ -169,6 +169,8 @@ def solve(
         find = equation.find_residual(solver.residual, is_linear)
         left = norm(find)
         first = left if first is None else first
+        if not first:  # nothing is charged: rounding alone is left of the ions
+            return done
         while left > wanted * first:
             if done.corrections == MOST_CORRECTIONS or done.iterations >= most_iterations:
                 raise stopped(solver_name, done, left / first, tolerance)
