@@ -154,6 +154,23 @@ def test_input_of_apbs_gives_its_digits_and_files(folder):
     assert read_map(folder / "pot.dx").unit == "kT/e"
 
 
+def test_numbers_of_older_files_stand_for_words(folder):
+    words = INPUT.split("elec name ref")[0] + "quit\n"
+    (folder / "words.in").write_text(words)
+    numbers = words.replace("bcfl sdh", "bcfl 1").replace("srfm smol", "srfm 1").replace("chgm spl2", "chgm 1")
+    (folder / "numbers.in").write_text(
+        numbers.replace("calcenergy comps", "calcenergy 2").replace("swin 0.3", "swin 0")
+    )
+    assert run("pb", "numbers.in").stdout == run("pb", "words.in").stdout
+
+
+def test_what_a_molecule_leaves_out_is_told(folder):
+    models = "".join(f"MODEL {n}\n{PQR}ENDMDL\n" for n in (1, 2))
+    (folder / "two ions.pqr").write_text(models)
+    found = run("pb", "apbs.in", "--json")
+    assert json.loads(found.stdout)["notes"][0].startswith("two ions.pqr holds several models; model 1, the first")
+
+
 @pytest.mark.skipif(shutil.which("apbs") is None, reason="apbs is not installed")
 def test_maps_are_those_of_apbs(folder):
     run("pb", "apbs.in")
@@ -363,6 +380,7 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
     [
         ("mg-auto", "tabi", "line 6: tabi (TABI-PB) is another solver of APBS"),
         ("lpbe", "smpbe", "line 13: smpbe (the size-modified equation) is not done here"),
+        ("srfm smol", "srfm 3", "line 20: srfm 3 is not done here; choose mol, smol, spl2"),
         ("srfm smol", "srfm spl3", "line 20: srfm spl3 is not done here; choose mol, smol, spl2"),
         ("chgm spl2", "chgm spl3", "line 19: chgm spl3 is not done here"),
         ("bcfl sdh", "bcfl mem", "line 14: bcfl mem is not done here"),

@@ -345,8 +345,9 @@ def run_apbs(source: InputFile, device: str | None, as_json: bool) -> None:
     """Do what an input file of APBS asks for, and print its lines."""
     with failing_as_record(source.path, as_json):
         wanted, molecules = read_apbs(source, _read_pqr)
-        for sentence in wanted.notes:
-            note(f"Note: {source}: {sentence}")
+        of_molecules = [sentence for molecule in molecules for sentence in molecule.notes]
+        for sentence in [*of_molecules, *(f"{source}: {sentence}" for sentence in wanted.notes)]:
+            note(f"Note: {sentence}")
         energies, reports = [], []
         print_line: Callable[[str], None] = (lambda text: None) if as_json else say
         for number, calculation in enumerate(wanted.calculations, 1):
@@ -357,7 +358,7 @@ def run_apbs(source: InputFile, device: str | None, as_json: bool) -> None:
             reports.append(_apbs_json(calculation, wanted, result))
         printed = _printed(wanted, energies, print_line)
     if as_json:
-        say_record(source, {"calculations": reports, "prints": printed, "notes": list(wanted.notes)})
+        say_record(source, {"calculations": reports, "prints": printed, "notes": [*of_molecules, *wanted.notes]})
 
 
 def _read_pqr(path: Path) -> Atoms:
