@@ -18,7 +18,7 @@ from pele_ocl.binding import amber_terms, separate_energies
 from pele_ocl.binding.grid_errors import grid_errors
 from pele_ocl.cli import main
 from pele_ocl.opencl import get_device
-from pele_ocl.pb import PBIon, PBModel, solve_together
+from pele_ocl.pb import Batch, PBIon, PBModel
 from pele_ocl.trajectories import Trajectory
 
 COARSE = PBSolvent(spacing=2.0)
@@ -58,11 +58,9 @@ def test_three_single_runs_on_the_grid_of_the_complex(plan: Binding) -> None:
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
 def test_three_systems_of_two_frames_in_one_set_of_launches(plan: Binding, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone, counts, own = plan.evaluate_batch(frames(2)), list[int](), solve_together
+    alone, counts, own = plan.evaluate_batch(frames(2)), list[int](), Batch
     monkeypatch.setattr("pele_ocl.pb.plan.rows_at_once", lambda device, n_nodes: 4)
-    monkeypatch.setattr(
-        "pele_ocl.pb.plan.solve_together", lambda rows, *others: counts.append(len(rows)) or own(rows, *others)
-    )
+    monkeypatch.setattr("pele_ocl.pb.plan.Batch", lambda rows, *others: counts.append(len(rows)) or own(rows, *others))
     together = plan.evaluate_batch(frames(2))
     assert counts == [4, 2]
     for name, terms in alone.systems().items():

@@ -17,9 +17,11 @@ from pele_ocl import Atoms, DeviceError, Grid, InputError, ParameterError, PBIon
 from pele_ocl.opencl import Device, Queue, get_device
 from pele_ocl.pb import (
     SOLVERS,
+    Batch,
     Colours,
     Equation,
     Launching,
+    Level,
     NodeValues,
     PBMaps,
     add_at,
@@ -31,7 +33,6 @@ from pele_ocl.pb import (
     lowered_shape,
     probe_points,
     solve,
-    solve_together,
 )
 from pele_ocl.pb_model import PBProblem, PBSolute, Surface, grid_around
 from pele_ocl.reference import pb as reference
@@ -672,11 +673,9 @@ def test_a_row_that_stops_early_is_named(monkeypatch):
     for rows in (1, 3):
         with pytest.raises(PeleError, match=r"^conformation 2 of 3: the solver mgcg stopped after"):
             short.solve_frames(frames, rows=rows)
-    counts, own = list[int](), solve_together
+    counts, own = list[int](), Batch
     monkeypatch.setattr("pele_ocl.pb.rows.MOST_NUMBERS", 2 * Colours(grid.shape).size)
-    monkeypatch.setattr(
-        "pele_ocl.pb.plan.solve_together", lambda rows, *others: counts.append(len(rows)) or own(rows, *others)
-    )
+    monkeypatch.setattr("pele_ocl.pb.plan.Batch", lambda rows, *others: counts.append(len(rows)) or own(rows, *others))
     assert [each.iterations for each in run.solve_frames(frames, rows=3)] == needed
     assert counts == [2, 1]
 
@@ -698,7 +697,10 @@ def test_charge_states_in_company(monkeypatch):
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
 def test_rows_by_the_launches_of_gpus(monkeypatch):
-    """Work-items of a few nodes, alone and in company: the energy of work-items of a plane."""
+    """Work-items of a few nodes, alone and in company: the energy of work-items of a plane.
+
+    Of three in rows of two the last is made while the others are solved, in a command queue of its own.
+    """
     atoms = random_molecule()
     run = PoissonBoltzmann(atoms, PBModel(ions=SALT), spacing=1.5)
     frames = np.array([1, 0.9, 0.95])[:, None, None] * atoms.positions
@@ -706,7 +708,11 @@ def test_rows_by_the_launches_of_gpus(monkeypatch):
     expected = [each.energy_kt for each in run.solve_frames(frames, grids, rows=1)]
     monkeypatch.setattr(Launching, "is_cpu", False)
     alone, together = ([each.energy_kt for each in run.solve_frames(frames, grids, rows=rows)] for rows in (1, 3))
-    assert together == alone
+    events, own_level, own_solve = list[str](), Level.__init__, Batch.solve
+    monkeypatch.setattr(Level, "__init__", lambda *given: events.append("made") or own_level(*given))
+    monkeypatch.setattr(Batch, "solve", lambda *given: (own_solve(*given), events.append("solved"))[0])
+    assert together == alone == [each.energy_kt for each in run.solve_frames(frames, grids, rows=2)]
+    assert events == ["made", "made", "made", "solved", "solved"]
     assert np.allclose(alone, expected, rtol=1e-6)
 
 

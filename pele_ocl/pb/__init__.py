@@ -44,7 +44,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "colours": "Colours",
             "equation": "Equation solve",
             "launching": "Launching NodeValues add_at",
-            "levels": "solve_together",
+            "levels": "Batch Level",
             "probes": "probe_points",
             "scan": "add_up",
             "surface": "find_coefficients",

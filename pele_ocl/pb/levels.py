@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -87,7 +87,10 @@ def solve_grids(
     geometry : new, or of other charges of the same atoms, grids and model; it keeps what further ones need
     seconds : of steps, to which these are added; keep : if the potential of the finest grid is wanted
     """
-    return solve_together([geometry], [problem], choice, seconds, keep)[0]
+    batch = Batch([geometry], [problem], choice, seconds)
+    for _ in batch.prepare():
+        pass
+    return batch.solve(keep)[0]
 
 
 def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Device) -> bool:
@@ -104,42 +107,65 @@ def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Dev
     )  # fmt: skip
 
 
-def solve_together(
-    geometries: Sequence[Geometry], problems: Sequence[PBProblem], choice: SolverChoice,
-    seconds: MutableMapping[str, float], keep: bool,
-) -> list[Solution]:  # fmt: skip
-    """Solve problems as `solve_grids` does each; several must be such as can_be_rows tells."""
-    begun = time.perf_counter()
-    for geometry, problem in zip(geometries, problems, strict=True):
-        if geometry.probes is None and len(geometry.coefficients) < len(problem.grids):
-            geometry.probes = probe_points(geometry.launching, problem.solute, problem.model)
-    seconds["surface"] = seconds.get("surface", 0) + time.perf_counter() - begun
-    around = [np.zeros(3) for _ in problems]
-    found: list[list[PBLevelResult]] = [[] for _ in problems]
-    parents: list[Parent | None] = [None] * len(problems)
-    last = len(problems[0].grids) - 1
-    for number in range(last + 1):
-        levels = [
-            Level(geometry, problem, number, choice, parent, seconds)
-            for geometry, problem, parent in zip(geometries, problems, parents, strict=True)
-        ]
-        if len(levels) == 1:
-            levels[0].prepare(seconds)
-            levels[0].solve(choice, seconds)
-        else:
-            Level.solve_rows(levels, choice, seconds)
-        for row, level in enumerate(levels):
-            found[row].append(level.result(around[row]))
+def nothing() -> None:
+    """Do nothing while a device computes."""
+
+
+@dataclass(eq=False)
+class Batch:
+    """Problems that are solved at once, each as `solve_grids` does it; several must be such as can_be_rows tells.
+
+    geometries : of the problems; seconds : of steps, to which these are added
+    """
+
+    geometries: Sequence[Geometry]
+    problems: Sequence[PBProblem]
+    choice: SolverChoice
+    seconds: MutableMapping[str, float] = field(default_factory=dict)
+    _levels: list[Level] = field(default_factory=list, init=False)
+
+    def prepare(self) -> Iterator[None]:
+        """Make the equations of the coarsest grids, a step for each problem."""
+        for geometry, problem in zip(self.geometries, self.problems, strict=True):
+            begun = time.perf_counter()
+            if geometry.probes is None and len(geometry.coefficients) < len(problem.grids):
+                geometry.probes = probe_points(geometry.launching, problem.solute, problem.model)
+            self.seconds["surface"] = self.seconds.get("surface", 0) + time.perf_counter() - begun
+            self._levels.append(Level(geometry, problem, 0, self.choice, None, self.seconds))
+            yield
+
+    def solve(self, keep: bool, meanwhile: Callable[[], None] = nothing) -> list[Solution]:
+        """Solve the equations that were made, and the ones of finer grids.
+
+        keep : if the potentials of the finest grids are wanted
+        meanwhile : called while the device computes; its seconds do not count
+        """
+        problems, seconds = self.problems, self.seconds
+        around = [np.zeros(3) for _ in problems]
+        found: list[list[PBLevelResult]] = [[] for _ in problems]
+        last = len(problems[0].grids) - 1
+        for number in range(last + 1):
+            levels = self._levels
+            if len(levels) == 1:
+                levels[0].prepare(seconds)
+                levels[0].solve(self.choice, seconds)
+            else:
+                Level.solve_rows(levels, self.choice, seconds, meanwhile)
+            for row, level in enumerate(levels):
+                found[row].append(level.result(around[row]))
             if number < last:
-                around[row] = around[row] + level.outside(problems[row].grids[number + 1])
-                parents[row] = level.grid, level.potential
-    return [
-        Solution(
-            of_row[-1].energy_kt, level.solver_error, level.potentials, level.whole_potential() if keep else None,
-            of_row,
-        )
-        for level, of_row in zip(levels, found, strict=True)
-    ]  # fmt: skip
+                self._levels = []
+                for row, (level, geometry) in enumerate(zip(levels, self.geometries, strict=True)):
+                    around[row] = around[row] + level.outside(problems[row].grids[number + 1])
+                    parent = level.grid, level.potential
+                    self._levels.append(Level(geometry, problems[row], number + 1, self.choice, parent, seconds))
+        return [
+            Solution(
+                of_row[-1].energy_kt, level.solver_error, level.potentials, level.whole_potential() if keep else None,
+                of_row,
+            )
+            for level, of_row in zip(levels, found, strict=True)
+        ]  # fmt: skip
 
 
 class Level:
@@ -212,12 +238,22 @@ class Level:
         seconds["solver"] = seconds.get("solver", 0) + time.perf_counter() - begun
 
     @staticmethod
-    def solve_rows(levels: Sequence[Level], choice: SolverChoice, seconds: MutableMapping[str, float]) -> None:
-        """Find the potentials of several problems in one set of launches."""
+    def solve_rows(
+        levels: Sequence[Level], choice: SolverChoice, seconds: MutableMapping[str, float],
+        meanwhile: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """Find the potentials of several problems in one set of launches. meanwhile : of Batch.solve"""
         begun = time.perf_counter()
+
+        def elsewhere() -> None:
+            nonlocal begun
+            left = time.perf_counter()
+            meanwhile()
+            begun += time.perf_counter() - left
+
         done = solve_rows(
             [level.equation for level in levels], choice.tolerance, choice.max_iterations,
-            lambda row: levels[row]._watch(),
+            lambda row: levels[row]._watch(), elsewhere,
         )  # fmt: skip
         for level, own in zip(levels, done, strict=True):
             level._done = own

@@ -28,7 +28,7 @@ SOLVER = "mgcg"  # that does rows
 MOST_NUMBERS = 2**31 - 1  # of an array of all rows: kernels count them in 32 bits
 MOST_NODES = 1 << 26  # of the rows together: larger launches gain nothing
 BYTES = 160  # that a node of a row needs at most, together with its equation
-MEMORY_SHARE = 2  # part of a device's memory that rows take at most
+MEMORY_SHARE = 4  # part of a device's memory that rows take at most: the next ones are made while these are solved
 
 
 def rows_at_once(device: Device, n_nodes: int) -> int:
@@ -113,12 +113,14 @@ class Rows:
 
 
 def solve_rows(
-    equations: Sequence[Equation], tolerance: float, most_iterations: int, watch: Callable[[int], None]
-) -> list[Convergence]:
+    equations: Sequence[Equation], tolerance: float, most_iterations: int, watch: Callable[[int], None],
+    meanwhile: Callable[[], None],
+) -> list[Convergence]:  # fmt: skip
     """Solve linear equations by "mgcg", each as `solve` does it alone; their potentials are the solutions.
 
     equations : of one model, on grids of one shape and spacing; on a device with float64
     watch : called with the number of an equation after each of its corrections
+    meanwhile : called while the device does an iteration
 
     Raises PeleError where the solver does not get there.
     """
@@ -141,7 +143,8 @@ def solve_rows(
             if each.corrections == MOST_CORRECTIONS or each.iterations >= most_iterations:
                 raise stopped(SOLVER, each, float(left[number] / first[number]), tolerance, number)
         goals = np.where(is_going, np.maximum(REDUCTION * left, ENOUGH * tolerance * first), np.inf)
-        taken = solver.solve_rows(goals, most_iterations - max(done[number].iterations for number in going))
+        most = most_iterations - max(done[number].iterations for number in going)
+        taken = solver.solve_rows(goals, most, meanwhile)
         found = norms()
         left = np.where(is_going, found, left)
         rows.give_back()
