@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import replace
 from math import comb
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ from pele_ocl.pb import (
     lowered_shape,
     probe_points,
     solve,
+    take_corrections,
 )
 from pele_ocl.pb_model import PBProblem, PBSolute, Surface, grid_around
 from pele_ocl.reference import pb as reference
@@ -626,14 +628,20 @@ def test_charge_states_are_those_of_runs_of_their_own(equation):
 
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
-@pytest.mark.parametrize(("surface", "reaction"), [("edges", True), ("smol", False), ("spl2", False)])
-def test_a_conformation_has_the_same_bits_alone_and_in_company(surface, reaction):
+@pytest.mark.parametrize(
+    ("surface", "reaction", "equation"),
+    [
+        ("edges", True, "linear"), ("smol", False, "linear"), ("spl2", False, "linear"),
+        ("edges", True, "nonlinear"), ("spl2", False, "nonlinear"),
+    ],
+)  # fmt: skip
+def test_a_conformation_has_the_same_bits_alone_and_in_company(surface, reaction, equation):
     """Rows of two and one, and of three. Each stops by itself."""
     rng, atoms = np.random.default_rng(5), random_molecule()
     frames = np.array([1, 0.05, 1.2])[:, None, None] * atoms.positions
     grids = [grid_at(rng.uniform(-0.3, 0.3, 3), [1.3, 1.2, 1.25], [25, 33, 25]) for _ in frames]
     run = PoissonBoltzmann(
-        atoms, PBModel(ions=SALT, surface=surface), grids=grids[0], reaction=reaction, tolerance=1e-9
+        atoms, PBModel(ions=SALT, surface=surface, equation=equation), grids=grids[0], reaction=reaction, tolerance=1e-9
     )
     alone = run.solve_frames(frames, grids, rows=1)
     assert len({each.iterations for each in alone}) > 1
@@ -714,6 +722,20 @@ def test_rows_by_the_launches_of_gpus(monkeypatch):
     assert together == alone == [each.energy_kt for each in run.solve_frames(frames, grids, rows=2)]
     assert events == ["made", "made", "made", "solved", "solved"]
     assert np.allclose(alone, expected, rtol=1e-6)
+
+
+def test_a_step_of_newton_is_halved_by_rows():
+    """Of three rows the first takes its whole step, the second a quarter, and the last was done before."""
+    values, corrections = np.array([4.0, 1.0, 7.0]), np.array([-3.0, -4.0, 9.0])
+
+    class Rows:
+        def correct(self, number, correction, share):
+            values[number] += share * correction[number]
+
+    solver = SimpleNamespace(adds=False, solution=corrections)
+    left = take_corrections(Rows(), solver, lambda: abs(values), abs(values), np.array([True, True, False]), False)
+    assert left.tolist() == [1, 0, 7]
+    assert values.tolist() == [1, 0, 7]
 
 
 def test_focused_grids_in_company():

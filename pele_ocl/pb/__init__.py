@@ -46,6 +46,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "launching": "Launching NodeValues add_at",
             "levels": "Batch Level",
             "probes": "probe_points",
+            "rows": "take_corrections",
             "scan": "add_up",
             "surface": "find_coefficients",
         },

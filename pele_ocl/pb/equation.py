@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 MOST_CORRECTIONS = 300  # from a large potential Newton's method takes a step for each kT
 REDUCTION = 1e-4  # of the residual by a correction: float32 has no more to give
+MOST_REDUCTION = 1e-2  # of the residual by a correction far from the nonlinear equation's solution
 ENOUGH = 0.5  # of the residual that is wanted, at which a linear solver stops
+ENOUGH_OF_NEWTON = 0.1  # the same of the nonlinear equation
 LINEAR_SHARE = 1e-3  # of the first residual at which the linear equation gives way to the nonlinear one
 LEAST_STEP = 1e-3  # of Newton's step
 
@@ -177,8 +179,8 @@ def solve(
             if not is_linear:
                 equation.linearise(is_linear)()
                 multigrid.take_salt()
-            share = REDUCTION if is_linear else max(REDUCTION, min(1e-2, left / first))
-            goal = max(share * left, (ENOUGH if is_linear else 0.1) * wanted * first)
+            share = REDUCTION if is_linear else max(REDUCTION, min(MOST_REDUCTION, left / first))
+            goal = max(share * left, (ENOUGH if is_linear else ENOUGH_OF_NEWTON) * wanted * first)
             done.iterations += solver.solve(goal, most_iterations - done.iterations)
             left = _take(equation, solver, lambda: norm(find), left, is_linear)  # noqa: B023
             done.corrections += 1

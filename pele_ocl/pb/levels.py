@@ -94,9 +94,9 @@ def solve_grids(
 
 
 def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Device) -> bool:
-    """Tell if problems can be solved in one set of launches: linear, of one model, with grids alike, by "mgcg"."""
+    """Tell if problems can be solved in one set of launches: of one model, with grids alike, by "mgcg"."""
     first = problems[0]
-    is_able = choice.solver == SOLVER and not first.model.is_nonlinear and device.has_float64
+    is_able = choice.solver == SOLVER and device.has_float64
     return is_able and all(
         each.model == first.model and len(each.grids) == len(first.grids)
         and all(

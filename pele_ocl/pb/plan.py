@@ -179,7 +179,7 @@ class PoissonBoltzmann:
     ) -> list[PBResult]:  # fmt: skip
         """Solve the equation for several conformations.
 
-        Linear ones by "mgcg" on grids of one shape and spacing go to GPUs in one set of launches. A conformation has
+        By "mgcg" the ones on grids of one shape and spacing go to GPUs in one set of launches. A conformation has
         the same bits alone and in company. Results have no map and no error of the grid.
 
         conformations : (m, n, 3) A; grids : of each; by default the plan's own

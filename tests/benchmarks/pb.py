@@ -6,7 +6,7 @@ python tests/benchmarks/pb.py fasciculin [SPACING ...]               fasciculin 
 python tests/benchmarks/pb.py errors                                 against closed forms, by spacing
 python tests/benchmarks/pb.py limits [STRUCTURE ...]                 told errors against limits of fine grids
 python tests/benchmarks/pb.py states [STRUCTURE]                     two charge states together and one by one
-python tests/benchmarks/pb.py frames [STRUCTURE] [--frames N]        a complex, its receptor and its ligand in N frames
+python tests/benchmarks/pb.py frames [STRUCTURE] [--frames N] [--nonlinear]   a complex, its receptor and its ligand in N frames
 python tests/benchmarks/pb.py peer [STRUCTURE] [--points N]          `apbs`, if it is installed, on the same problem
 
 Each prints a Markdown table. --device D chooses the device. Seconds on CPUs are of all cores together, and of the
@@ -238,7 +238,7 @@ def states(device: Device, name: str) -> None:
     row(Path(name).stem, f"{len(atoms):,}", points, f"{together:.2f}", f"{apart:.2f}")
 
 
-def frames(device: Device, name: str, count: int, most: int | None) -> None:
+def frames(device: Device, name: str, count: int, most: int | None, equation: str) -> None:
     """Milliseconds a frame of MM/PBSA, three systems each: the last residues are the ligand; frames differ by noise."""
     atoms = structure(name)
     assert atoms.labels is not None
@@ -247,7 +247,7 @@ def frames(device: Device, name: str, count: int, most: int | None) -> None:
         atoms = atoms[np.arange(starts[starts <= most][-1])]
         assert atoms.labels is not None
     first = atoms.labels.residue_starts[-RESIDUES_OF_LIGAND]
-    binding = Binding(atoms, np.arange(first, len(atoms)), model=SALTY, pb=PBSolvent(), device=device)
+    binding = Binding(atoms, np.arange(first, len(atoms)), model=SALTY, pb=PBSolvent(equation), device=device)
     noise = np.random.default_rng(1).normal(0, NOISE, (count, len(atoms), 3))
     moved = atoms.positions + noise
     binding.evaluate_batch(moved[:2])  # builds the kernels
@@ -337,6 +337,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, help="along an edge of the grid; by default 65 of ladder, 161 of peer")
     parser.add_argument("--frames", type=int, default=200)
     parser.add_argument("--atoms", type=int, help="of frames: the first residues with so many at most")
+    parser.add_argument("--nonlinear", action="store_true", help="of frames: the nonlinear equation")
     parser.add_argument("--picture", type=Path, help="of ladder: draw the residual against the seconds")
     parser.add_argument("--device")
     options = parser.parse_args()
@@ -354,7 +355,10 @@ def main() -> None:
     elif options.table == "states":
         states(device, (options.what or ["ubiquitin"])[0])
     elif options.table == "frames":
-        frames(device, (options.what or ["src3"])[0], options.frames, options.atoms)
+        frames(
+            device, (options.what or ["src3"])[0], options.frames, options.atoms,
+            "nonlinear" if options.nonlinear else "linear",
+        )  # fmt: skip
     else:
         peer((options.what or ["src3"])[0], options.points or 161, device)
 
