@@ -19,6 +19,7 @@ from pele_ocl.binding.grid_errors import grid_errors
 from pele_ocl.cli import main
 from pele_ocl.opencl import get_device
 from pele_ocl.pb import Batch, PBIon, PBModel
+from pele_ocl.pb_model import PBSolute, grid_around, grid_within
 from pele_ocl.trajectories import Trajectory
 
 COARSE = PBSolvent(spacing=2.0)
@@ -65,6 +66,40 @@ def test_three_systems_of_two_frames_in_one_set_of_launches(plan: Binding, monke
     assert counts == [4, 2]
     for name, terms in alone.systems().items():
         assert np.array_equal(terms.pb, together.systems()[name].pb)
+
+
+def test_a_small_part_has_its_own_part_of_the_grid() -> None:
+    rng, padding = np.random.default_rng(3), 5.0
+    whole = PBSolute(rng.uniform(-14, 16, (60, 3)), np.zeros(60), rng.uniform(1, 2, 60))
+    grid = grid_around(whole, 0.5, padding)
+    few = np.argsort(whole.positions[:, 0])[:4]
+    part = PBSolute(whole.positions[few] * [1, 0.2, 0.2], np.zeros(4), whole.radii[few])
+    own = grid_within(grid, part, padding)
+    first = (own.origin - grid.origin) / grid.spacing
+    assert len(own) < 0.75 * len(grid)
+    assert np.array_equal(own.spacing, grid.spacing)
+    assert np.allclose(first, 2 * np.round(first / 2), atol=1e-9)  # a node of the grid with twice the spacing
+    assert all((n - 1) % 8 == 0 for n in own.shape)
+    reach = part.radii[:, None] + padding
+    assert (own.origin <= part.positions - reach + 1e-9).all()
+    assert (own.last >= part.positions + reach - 1e-9).all()
+    assert (own.origin >= grid.origin - 1e-9).all()
+    assert (own.last <= grid.last + 1e-9).all()
+    assert grid_within(grid, whole, padding) is grid
+
+
+def test_the_grid_of_a_part_hardly_counts() -> None:
+    """A ligand far from the receptor's other end, on the complex's grid and on its own part of it."""
+    x = complex_atoms().positions.copy()
+    x[N:, 0] += 20
+    atoms = complex_atoms().moved(x)
+    plan = Binding(atoms, LIGAND, model=SALTY, pb=PBSolvent(spacing=1.0, padding=8))
+    grids = plan.grids_of_parts(plan.positions_of_parts(atoms.positions[None]))
+    assert len(grids["ligand"][0]) < len(grids["complex"][0])
+    on_own = plan.evaluate().ligand.pb
+    on_whole = plan.plans["ligand"].evaluate_batch(atoms.positions[None, N:], grids=grids["complex"]).terms.pb[0]
+    assert on_own != on_whole
+    assert on_own == pytest.approx(on_whole, abs=0.02)
 
 
 def test_shares_of_residues_add_up(plan: Binding) -> None:

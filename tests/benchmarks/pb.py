@@ -6,7 +6,7 @@ python tests/benchmarks/pb.py fasciculin [SPACING ...]               fasciculin 
 python tests/benchmarks/pb.py errors                                 against closed forms, by spacing
 python tests/benchmarks/pb.py limits [STRUCTURE ...]                 told errors against limits of fine grids
 python tests/benchmarks/pb.py states [STRUCTURE]                     two charge states together and one by one
-python tests/benchmarks/pb.py frames [STRUCTURE] [--frames N] [--nonlinear]   a complex, its receptor and its ligand in N frames
+python tests/benchmarks/pb.py frames [STRUCTURE] [--frames N]        a complex, its receptor and its ligand in N frames
 python tests/benchmarks/pb.py peer [STRUCTURE] [--points N]          `apbs`, if it is installed, on the same problem
 
 Each prints a Markdown table. --device D chooses the device. Seconds on CPUs are of all cores together, and of the
