@@ -217,6 +217,7 @@ class Level:
         if geometry.is_kept:
             geometry.coefficients[number] = self.coefficients
         self._geometry, self._number = geometry, number
+        launching.let_go()
         seconds["equation"] = seconds.get("equation", 0) + time.perf_counter() - surface
 
     def prepare(self, seconds: MutableMapping[str, float]) -> None:
@@ -235,6 +236,7 @@ class Level:
             self.equation, self._multigrid, choice.solver, choice.tolerance, choice.max_iterations, self._watch
         )
         self._read_potentials()
+        self.equation.launching.let_go()
         seconds["solver"] = seconds.get("solver", 0) + time.perf_counter() - begun
 
     @staticmethod
