@@ -30,7 +30,15 @@ from .command import INPUT, EachOnce
 from .explore_page import write_pages
 from .json_lines import NAMED, failing_as_record, say_records, timed
 from .launchers import device_of_rank, launched
-from .options import debug_option, run_options
+from .options import (
+    debug_option,
+    fallback_option,
+    json_option,
+    obc_option,
+    pele_data_option,
+    run_options,
+    templates_option,
+)
 from .physics import physics_lines
 from .progress import ProgressLine
 from .report import counted, duration
@@ -78,15 +86,12 @@ def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dic
 )  # fmt: skip
 @place_options
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run in the same folder.")
-@click.option("--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of templates.")
-@click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON.")
-@click.option(
-    "--pele-data", type=INPUT, multiple=True, metavar="DIR",
-    help="PELE Data or DataLocal folder, beside the ones in the working directory and beside CONTROL.",
-)  # fmt: skip
-@click.option("--fallback", is_flag=True, help="Take radii by element and bonds for atoms without an OBC row.")
+@templates_option
+@obc_option
+@pele_data_option(", beside the ones in the working directory and beside CONTROL")
+@fallback_option
 @run_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@json_option()
 @debug_option
 def explore(
     path: Path, explorers: int | None, output: Path | None, seed: int | None, steps: int | None,

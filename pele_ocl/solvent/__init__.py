@@ -37,7 +37,6 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         {
             "error": "SAMPLE SEED SampledRadii sample_of",
             "layout": "SolventLayout",
-            "sharing": "shared",
             "tree_sums": "TreeShape TreeSums",
         },
     )
