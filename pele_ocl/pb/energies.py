@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
+from ..errors import PeleError
 from ..grid import Grid
 from ..pb_model import SMALL, PBModel, PBProblem
 from .border import interpolated
@@ -18,10 +19,10 @@ def energy_terms(
     problem: PBProblem, grid: Grid, potential: Floats, charges: NodeCharges, edges: Floats | None,
     accesses: Floats | None, outside: Grid | None = None,
 ) -> Floats:  # fmt: skip
-    """Charges in the potential, the field's energy and the ions' pressure, (3,) kT; the last two are 0 if linear.
+    """Charges in the potential, the field's energy and the ions' energy, (3,) kT; without edges the last two are 0.
 
     potential : (nz, ny, nx) kT/e
-    edges : (3, nz, ny, nx) coefficients; accesses : (nz, ny, nx) of ions; of the nonlinear equation alone
+    edges : (3, nz, ny, nx) coefficients; accesses : (nz, ny, nx) of ions
     outside : only what lies outside this grid counts
     """
     solute, model = problem.solute, problem.model
@@ -46,16 +47,29 @@ def energy_terms(
         squares = (potential[lower] - potential[upper]) ** 2
         strain += float((edges[axis][lower] * 0.5 * (counts[lower] + counts[upper]) * squares).sum())
     strain *= 0.5 / model.charge_factor
-    return np.array([charged, strain, pressure(problem.model, grid, potential, counts * accesses)])
+    of_ions = pressure if model.is_nonlinear else linear_pressure
+    return np.array([charged, strain, of_ions(model, grid, potential, counts * accesses)])
 
 
 def pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
-    """Osmotic term of the ions, kT."""
+    """Osmotic term of the ions, kT. Raises PeleError for a potential that no ions could have."""
     reached, total = accesses > SMALL, 0.0  # elsewhere exponentials may overflow
     for ion in model.ions:
+        exponents = -ion.charge * potential[reached]
+        if exponents.size and exponents.max() > LARGEST_EXPONENT:
+            raise PeleError(
+                f"the potential is {abs(exponents.max() / ion.charge):.0f} kT/e where ions of charge {ion.charge:g} "
+                "can be, which the nonlinear equation cannot have; check charges, radii and dielectric constants"
+            )
         factor = 0.5 * model.screening / model.ionic_strength * ion.concentration
-        total += float((accesses[reached] * factor * np.expm1(-ion.charge * potential[reached])).sum())
+        total += float((accesses[reached] * factor * np.expm1(exponents)).sum())
     return total * float(np.prod(grid.spacing)) / model.charge_factor
+
+
+def linear_pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
+    """Ions' term of the linear equation as APBS's `calcenergy comps` has it, kT."""
+    volume = float(np.prod(grid.spacing))
+    return 0.5 * model.screening * float((accesses * potential**2).sum()) * volume / model.charge_factor
 
 
 def ions_in_potential(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
