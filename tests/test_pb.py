@@ -27,10 +27,12 @@ from pele_ocl.pb import (
     PBMaps,
     add_at,
     add_up,
+    border_of,
     centre_of,
     find_coefficients,
     focusing_grids,
     grid_at,
+    list_border,
     lowered_shape,
     probe_points,
     solve,
@@ -655,6 +657,14 @@ def test_a_conformation_has_the_same_bits_alone_and_in_company(surface, reaction
         replace(atoms, positions=frames[2]), run.model, grids=grids[2], reaction=reaction, tolerance=run.tolerance
     )
     assert itself.solve(keep_map=False, grid_error=False).energy_kt == alone[2].energy_kt
+
+
+@pytest.mark.parametrize("shape", [(5, 6, 7), (9, 5, 5)])
+def test_nodes_of_the_border(shape):
+    launching, expected = Launching(Queue(get_device(), "float32")), border_of(shape)
+    found = launching.queue.download(list_border(launching, shape), expected.size, np.int32)
+    assert np.array_equal(found.reshape(-1, 3), expected)
+    assert len(np.unique(expected, axis=0)) == np.prod(shape) - np.prod(np.array(shape) - 2) == len(expected)
 
 
 @pytest.mark.parametrize("count", [1, 1024, 2500])
