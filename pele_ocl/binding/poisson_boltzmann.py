@@ -82,7 +82,7 @@ def default_model(model: SolventModel | None) -> SolventModel:
     """
     if model is None:
         return SolventModel(surface="lcpo")
-    if model.gb_model.vacuum or model.gb_model.of_surface:
+    if model.gb_model.vacuum or not model.gb_model.is_pairwise:
         raise InputError(f"Poisson-Boltzmann takes the place of a GB model; leave out gb={model.gb!r}")
     if model.surface not in ("lcpo", "none"):
         raise InputError(f"the surface {model.surface!r} needs Born radii; take lcpo or none with Poisson-Boltzmann")

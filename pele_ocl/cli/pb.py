@@ -18,7 +18,7 @@ from ..gb_models import radii_words
 from ..grid import Grid
 from ..inputfile import InputFile, read_file
 from ..jobs.checks import Checks
-from ..jobs.facts import notes_of, residue_names
+from ..jobs.facts import names_of_residues, notes_of
 from ..pb import SOLVERS, PBIon, PBModel, PBParts, PBResult, PoissonBoltzmann
 from ..pb.apbs import NEED_POTENTIAL, WRITTEN, ApbsCalculation, ApbsInput, read_apbs
 from ..pb.apbs_maps import ACCESS, OF_POTENTIAL, access_maps, maps_of_potential
@@ -26,7 +26,15 @@ from ..pb_model import BOUNDARIES, LIKE_APBS, SPREADINGS, SURFACES
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import failing_as_record, say_record
-from .options import ReadAtoms, report_options, strict_option, structure_options
+from .options import (
+    ReadAtoms,
+    device_option,
+    dielectric_options,
+    report_options,
+    spacing_options,
+    strict_option,
+    structure_options,
+)
 from .physics import forcefield_line
 from .progress import ProgressLine
 from .report import composition_as_json, duration, headline, provenance
@@ -61,24 +69,8 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
 @click.option(
     "--pqr", type=OUTPUT, metavar="FILE", help="Write the atoms with the charges and radii that count, as a .pqr file."
 )
-@click.option("--spacing", type=float, default=0.5, show_default=True, help="Spacing of the grid, Angstrom.")
-@click.option(
-    "--padding", type=float, default=10.0, show_default=True, help="Width of the grid around the molecule, Angstrom."
-)
-@click.option(
-    "--solute-dielectric",
-    type=float,
-    default=DEFAULTS.solute_dielectric,
-    show_default=True,
-    help="Relative permittivity inside the molecule.",
-)
-@click.option(
-    "--solvent-dielectric",
-    type=float,
-    default=DEFAULTS.solvent_dielectric,
-    show_default=True,
-    help="Relative permittivity of the solvent.",
-)
+@spacing_options
+@dielectric_options(DEFAULTS.solute_dielectric, DEFAULTS.solvent_dielectric)
 @click.option(
     "--ionic-strength",
     type=float,
@@ -144,11 +136,7 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     help="Also compute the energy on so many shifted grids.",
 )
 @click.option("--per-residue", is_flag=True, help="Also report each residue's share of the energy.")
-@click.option(
-    "--device",
-    metavar="D",
-    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
-)
+@device_option()
 @strict_option
 @structure_options
 @report_options
@@ -252,7 +240,7 @@ def _residues(result: PBResult, per_atom: NDArray[np.float64]) -> list[tuple[str
     if labels is None:
         raise InputError("--per-residue needs residues; these atoms have no labels")
     return list(
-        zip(residue_names(result.atoms), np.add.reduceat(per_atom, labels.residue_starts).tolist(), strict=True)
+        zip(names_of_residues(result.atoms), np.add.reduceat(per_atom, labels.residue_starts).tolist(), strict=True)
     )
 
 
