@@ -147,13 +147,13 @@ class SolventModel:
 
     def _fit_surface(self) -> None:
         """Take the nonpolar term that goes with the GB model; raise InputError for what does not go with it."""
-        if self.gb_model.of_surface:
+        if (nonpolar := self.gb_model.nonpolar) is not None:
             if self.rgb_max is not None:
                 raise InputError(f"{self.gb} has Born radii of the whole surface; leave rgb_max out")
             if self.surface == "lcpo" or self.surface_tension:
                 raise InputError(f"{self.gb} has a nonpolar term of its own; leave surface and surface_tension out")
             if self.surface != "none":
-                object.__setattr__(self, "surface", "sgb")
+                object.__setattr__(self, "surface", nonpolar)
                 object.__setattr__(self, "surface_tension", 0.0)
         elif self.surface == "sgb":
             if not self.gb_model.vacuum:

@@ -60,7 +60,6 @@ from pele_ocl.explore import (
     SideChainPredictor,
     Walk,
     perturbation,
-    screen,
     side_chains_of,
 )
 from pele_ocl.gb_models import unit_points
@@ -443,12 +442,13 @@ def explore_cases(device: Device) -> None:
     x = atoms.positions.copy()
     x[ligand] += x[walk.receptor].mean(axis=0) - walk.center(x) + 1.0
     walk.ensemble.positions[:] = x
-    move = Perturbation()
-    move.prepare(walk)
-    with patch.object(screen, "TRIES", 3), patch.object(perturbation, "TRIES", 3):
-        move._screen.begin([0, 1], np.stack([x, x]), np.full(2, 9.0))
-        centers = {row: walk.center(x) for row in (0, 1)}
-        found = move._poses(walk, [0, 1], centers, {0: None, 1: None})
+    for kind in ("CPU", "GPU"):
+        move = Perturbation()
+        with patch.object(perturbation, "TRIES", (3, 3)), patch.object(Device, "kind", kind):
+            move.prepare(walk)
+            move._screen.begin([0, 1], np.stack([x, x]), np.full(2, 9.0))
+            centers = {row: walk.center(x) for row in (0, 1)}
+            found = move._poses(walk, [0, 1], centers, {0: None, 1: None})
     move._screen.take({row: int(tries.argmax()) for row, tries in found.items()})
     assert np.isfinite(walk.ensemble.positions[:]).all()
     side_chain_cases(device)

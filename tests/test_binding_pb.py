@@ -18,7 +18,8 @@ from pele_ocl.binding import amber_terms, separate_energies
 from pele_ocl.binding.grid_errors import grid_errors
 from pele_ocl.cli import main
 from pele_ocl.opencl import get_device
-from pele_ocl.pb import PBIon, PBModel, solve_together
+from pele_ocl.pb import Batch, PBIon, PBModel
+from pele_ocl.pb_model import PBSolute, grid_around, grid_within
 from pele_ocl.trajectories import Trajectory
 
 COARSE = PBSolvent(spacing=2.0)
@@ -58,15 +59,47 @@ def test_three_single_runs_on_the_grid_of_the_complex(plan: Binding) -> None:
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
 def test_three_systems_of_two_frames_in_one_set_of_launches(plan: Binding, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone, counts, own = plan.evaluate_batch(frames(2)), list[int](), solve_together
+    alone, counts, own = plan.evaluate_batch(frames(2)), list[int](), Batch
     monkeypatch.setattr("pele_ocl.pb.plan.rows_at_once", lambda device, n_nodes: 4)
-    monkeypatch.setattr(
-        "pele_ocl.pb.plan.solve_together", lambda rows, *others: counts.append(len(rows)) or own(rows, *others)
-    )
+    monkeypatch.setattr("pele_ocl.pb.plan.Batch", lambda rows, *others: counts.append(len(rows)) or own(rows, *others))
     together = plan.evaluate_batch(frames(2))
     assert counts == [4, 2]
     for name, terms in alone.systems().items():
         assert np.array_equal(terms.pb, together.systems()[name].pb)
+
+
+def test_a_small_part_has_its_own_part_of_the_grid() -> None:
+    rng, padding = np.random.default_rng(3), 5.0
+    whole = PBSolute(rng.uniform(-14, 16, (60, 3)), np.zeros(60), rng.uniform(1, 2, 60))
+    grid = grid_around(whole, 0.5, padding)
+    few = np.argsort(whole.positions[:, 0])[:4]
+    part = PBSolute(whole.positions[few] * [1, 0.2, 0.2], np.zeros(4), whole.radii[few])
+    own = grid_within(grid, part, padding)
+    first = (own.origin - grid.origin) / grid.spacing
+    assert len(own) < 0.75 * len(grid)
+    assert np.array_equal(own.spacing, grid.spacing)
+    assert np.allclose(first, 2 * np.round(first / 2), atol=1e-9)  # a node of the grid with twice the spacing
+    assert all((n - 1) % 8 == 0 for n in own.shape)
+    reach = part.radii[:, None] + padding
+    assert (own.origin <= part.positions - reach + 1e-9).all()
+    assert (own.last >= part.positions + reach - 1e-9).all()
+    assert (own.origin >= grid.origin - 1e-9).all()
+    assert (own.last <= grid.last + 1e-9).all()
+    assert grid_within(grid, whole, padding) is grid
+
+
+def test_the_grid_of_a_part_hardly_counts() -> None:
+    """A ligand far from the receptor's other end, on the complex's grid and on its own part of it."""
+    x = complex_atoms().positions.copy()
+    x[N:, 0] += 20
+    atoms = complex_atoms().moved(x)
+    plan = Binding(atoms, LIGAND, model=SALTY, pb=PBSolvent(spacing=1.0, padding=8))
+    grids = plan._grids_of_parts(plan._positions_of_parts(atoms.positions[None]))
+    assert len(grids["ligand"][0]) < len(grids["complex"][0])
+    on_own = plan.evaluate().ligand.pb
+    on_whole = plan.plans["ligand"].evaluate_batch(atoms.positions[None, N:], grids=grids["complex"]).terms.pb[0]
+    assert on_own != on_whole
+    assert on_own == pytest.approx(on_whole, abs=0.02)
 
 
 def test_shares_of_residues_add_up(plan: Binding) -> None:

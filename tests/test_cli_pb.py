@@ -80,7 +80,8 @@ quit
 """
 REF = "gcent mol 1\n    mol 1\n    lpbe\n    bcfl zero"  # of the second calculation
 LEVELS = (3.614655363551e02, 6.967346170785e02)
-ATOMS = (7.683122314115e02, 5.898511950516e01)
+ATOMS = ((4.003817478379e02, 7.683122314115e02), (-6.785348224144, 5.898511950516e01))  # on both grids
+PARTS = ("361.466", "0.0689235", "361.375"), ("696.735", "0.0665943", "696.63")  # as apbs prints them
 POTENTIALS = (6.198637e02, -1.189709e02)
 
 
@@ -137,9 +138,13 @@ def test_the_potential_is_written(tmp_path):
 def test_input_of_apbs_gives_its_digits_and_files(folder):
     text = run("pb", "apbs.in").stdout
     assert numbers_after(text, "Total electrostatic energy = ")[:2] == pytest.approx(LEVELS, rel=1e-10)
-    assert [numbers_after(text, f"Atom {k}:")[0] for k in (0, 1)] == pytest.approx(ATOMS, rel=1e-10)
-    total, ref = numbers_after(text, "Global net ELEC energy = ")[0], numbers_after(text, "energy = ")[2]
-    assert total == pytest.approx(LEVELS[1] - ref, rel=1e-12)
+    for k, of_grids in enumerate(ATOMS):
+        assert numbers_after(text, f"Atom {k}:") == pytest.approx(of_grids, rel=1e-10)
+    for number, parts in enumerate(PARTS):
+        for name, value in zip(("Fixed charge", "Mobile charge", "Dielectric"), parts, strict=True):
+            assert text.split(f"{name} energy = ")[number + 1].split()[0] == value
+    ref = numbers_after(text, "Total electrostatic energy = ")[2]
+    assert numbers_after(text, "Global net ELEC energy = ")[0] == pytest.approx(LEVELS[1] - ref, rel=1e-12)
     assert "print energy 1 (solv) - 2 (ref) end" in text
     potentials = [float(line) for line in (folder / "atoms.txt").read_text().splitlines() if not line.startswith("#")]
     assert potentials == pytest.approx(POTENTIALS, rel=1e-6)
@@ -147,6 +152,23 @@ def test_input_of_apbs_gives_its_digits_and_files(folder):
     charge = read_map(folder / "charge.dx.gz")
     assert charge.values.sum() * 0.5**3 == pytest.approx(0.6, abs=1e-5)
     assert read_map(folder / "pot.dx").unit == "kT/e"
+
+
+def test_numbers_of_older_files_stand_for_words(folder):
+    words = INPUT.split("elec name ref")[0] + "quit\n"
+    (folder / "words.in").write_text(words)
+    numbers = words.replace("bcfl sdh", "bcfl 1").replace("srfm smol", "srfm 1").replace("chgm spl2", "chgm 1")
+    (folder / "numbers.in").write_text(
+        numbers.replace("calcenergy comps", "calcenergy 2").replace("swin 0.3", "swin 0")
+    )
+    assert run("pb", "numbers.in").stdout == run("pb", "words.in").stdout
+
+
+def test_what_a_molecule_leaves_out_is_told(folder):
+    models = "".join(f"MODEL {n}\n{PQR}ENDMDL\n" for n in (1, 2))
+    (folder / "two ions.pqr").write_text(models)
+    found = run("pb", "apbs.in", "--json")
+    assert json.loads(found.stdout)["notes"][0].startswith("two ions.pqr holds several models; model 1, the first")
 
 
 @pytest.mark.skipif(shutil.which("apbs") is None, reason="apbs is not installed")
@@ -303,7 +325,7 @@ def test_json_of_an_input_file(folder):
     assert found["prints"][0] == pytest.approx(
         found["calculations"][0]["energy_kj"] - found["calculations"][1]["energy_kj"]
     )
-    assert found["calculations"][0]["per_atom_kj"] == pytest.approx(ATOMS, rel=1e-10)
+    assert found["calculations"][0]["per_atom_kj"] == pytest.approx([last for _, last in ATOMS], rel=1e-10)
     assert [each["notes"] for each in found["calculations"]] == [[], ["etol 0.001 became 1e-06"]]
     assert "per_atom_kj" not in found["calculations"][1]
     assert found["notes"] == ["line 53: APOLAR is left out: this program has no apolar terms of APBS"]
@@ -358,6 +380,7 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
     [
         ("mg-auto", "tabi", "line 6: tabi (TABI-PB) is another solver of APBS"),
         ("lpbe", "smpbe", "line 13: smpbe (the size-modified equation) is not done here"),
+        ("srfm smol", "srfm 3", "line 20: srfm 3 is not done here; choose mol, smol, spl2"),
         ("srfm smol", "srfm spl3", "line 20: srfm spl3 is not done here; choose mol, smol, spl2"),
         ("chgm spl2", "chgm spl3", "line 19: chgm spl3 is not done here"),
         ("bcfl sdh", "bcfl mem", "line 14: bcfl mem is not done here"),

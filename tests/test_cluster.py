@@ -270,6 +270,18 @@ def test_frames_of_other_commands_go_to_workers(command, tmp_path):
 
 
 @SLOW
+def test_replicas_of_a_cluster_are_those_of_one_process(tmp_path):
+    words = ("simulate", HEXAPEPTIDE, "--replicas", 4, "--together", 2, "--steps", 40, "--report-every", 20)
+    ended(begun("pele_ocl", *words, "--constraints", "hbonds", "-o", tmp_path / "alone"), 0)
+    with dask_cluster(tmp_path) as cluster:
+        options = ("--constraints", "hbonds", "-o", tmp_path / "shared", "--scheduler", cluster.file)
+        ended(begun("pele_ocl", *words, *options), 0)
+    names = [f"hexapeptide-{k:05d}.nc" for k in range(4)]
+    for name in (*names, "hexapeptide.pdb", "energies.csv", "energies.jsonl"):
+        assert (tmp_path / "shared" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
+
+
+@SLOW
 def test_several_complexes_go_to_workers(tmp_path):
     topologies = [tmp_path / name / "complex.parm7" for name in "ab"]
     for topology in topologies:

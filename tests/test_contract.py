@@ -99,9 +99,9 @@ def test_the_receptor_stays_and_the_ligand_comes(whole, plans, tmp_path):
     cells = cells_of(lengths, angles)
     path = write(tmp_path / "frames.h5", ligand_moved(whole, cells), lengths, angles)
     binding = Binding(complex_atoms(), "index 0:95", LIGAND, device=DEVICES[0])
-    from pele_ocl.binding import trajectory_for
+    from pele_ocl.binding import binding_trajectory
 
-    (x,) = list(trajectory_for(binding, path))
+    (x,) = list(binding_trajectory(binding, path))
     assert x[:, 96:] == pytest.approx(ligand_moved(whole, cells)[:, 96:])
     assert x - x[:, 96:97] == pytest.approx(whole - whole[:, 96:97])
 

@@ -75,3 +75,16 @@ def test_walks_accept_by_the_energy_and_are_the_same_in_any_company(device, driv
     before = cold.current.read().item()
     cold.step(40)
     assert cold.current.read().item() <= before
+
+
+def test_basin_hopping_keeps_minima_and_goes_down(device, start):
+    (code,) = re.findall(r"```python\n(import numpy as np\n\n\ndef hop\(.*?)```", PAGE, re.DOTALL)
+    names = dict[str, Any]()
+    exec(compile(code, "hopping.py", "exec"), names)
+    part = start[:30]
+    ensemble = Ensemble(part, copies=4, device=device)
+    first = minimize(part, device=device).energy_after.total
+    lowest = names["hop"](ensemble, 2, kt=1e-6)
+    assert lowest.shape == (2,)
+    assert (lowest <= first + 0.01).all()
+    np.testing.assert_array_equal(ensemble.evaluate([2, 3]).energies[[2, 3]], lowest)

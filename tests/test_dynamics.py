@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from conftest import labels_of_elements, require
 from test_minimize import PEPTIDE, VACUUM
 
 from pele_ocl import Atoms, Ensemble, FormatError, InputError, PositionalRestraint, Simulation, minimize
+from pele_ocl.atoms import Angles, Bonded, Bonds, Torsions
 from pele_ocl.dynamics import motion
 from pele_ocl.opencl import Device
 from pele_ocl.units import BOLTZMANN_KCAL
@@ -152,6 +154,56 @@ def test_exchanges_follow_theory(device):
     assert ((places == 0).any(axis=0) & (places == 2).any(axis=0)).mean() > 0.9
 
 
+def torsion_of_two_wells() -> tuple[Atoms, dict]:
+    """Four atoms that turn about their middle bond, begun in the upper of two wells; options of a simulation.
+
+    E(phi) = 2 (1 + cos 2 phi) + 0.4 (1 + sin phi): wells at 90 degrees and, 0.8 kcal/mol lower, at -90.
+    """
+    bonded = Bonded(
+        bonds=Bonds(atoms=[[0, 1], [1, 2], [2, 3]], parameters=[[100.0, 1.5]] * 3),
+        angles=Angles(atoms=[[0, 1, 2], [1, 2, 3]], parameters=[[40.0, np.pi / 2]] * 2),
+        torsions=Torsions(atoms=[[0, 1, 2, 3]] * 2, parameters=[[2.0, 2, 0.0], [0.4, 1, np.pi / 2]]),
+        excluded=np.array(list(combinations(range(4), 2))),
+    )
+    zeros = np.zeros(4)
+    atoms = Atoms(
+        [[0, 1.5, 0], [0, 0, 0], [0, 0, 1.5], [-1.5, 0, 1.5]], zeros, lj_sigma=zeros + 1, lj_epsilon=zeros,
+        labels=labels_of_elements(["C"] * 4), bonded=bonded,
+    )  # fmt: skip
+    return atoms, {"model": VACUUM}
+
+
+def shares_of_the_upper_well(device, n_ladders: int, n_frames: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shares of phi > 0 at 300, 520 and 900 K from exchange: of each ladder (n_ladders, 3), in theory, accepted."""
+    atoms, options = torsion_of_two_wells()
+    temperatures = np.array([300.0, 520.0, 900.0])
+    simulation = Simulation(
+        atoms, 3 * n_ladders, temperature=temperatures.tolist(), exchange_every=25, friction=10.0, timestep=4.0,
+        device=device, **options,
+    )  # fmt: skip
+    simulation.run(3000)
+    found = np.zeros((n_ladders, 3))
+    for _ in range(n_frames):
+        simulation.run(75)
+        x = np.stack(simulation.positions[:])
+        axis = x[:, 2] - x[:, 1]
+        is_upper = np.einsum("ri,ri->r", np.cross(x[:, 0] - x[:, 1], x[:, 3] - x[:, 2]), axis) > 0
+        rungs = simulation.rungs.reshape(n_ladders, 3)
+        np.add.at(found, (np.arange(n_ladders)[:, None], rungs), is_upper.reshape(n_ladders, 3) / n_frames)
+    phi = np.linspace(-np.pi, np.pi, 2001)[:-1] + np.pi / 2000
+    weights = np.exp(-(2 * (1 + np.cos(2 * phi)) + 0.4 * (1 + np.sin(phi))) / (BOLTZMANN_KCAL * temperatures[:, None]))
+    tried, accepted = simulation.exchanges
+    return found, weights[:, phi > 0].sum(axis=1) / weights.sum(axis=1), accepted / tried
+
+
+def test_exchange_fills_two_wells_as_theory_has_it(device):
+    """All begin in the upper well, behind a barrier of 4 kcal/mol that hardly a row crosses at 300 K by itself."""
+    found, theory, accepted = shares_of_the_upper_well(device, 64, 60)
+    assert theory[0] == pytest.approx(0.217, abs=0.002)
+    assert (accepted > 0.2).all()
+    np.testing.assert_allclose(found.mean(axis=0), theory, atol=0.05)
+
+
 def test_velocities_are_rescaled_with_an_exchange(device):
     """Two rows at the bottom of their wells, which exchange for certain; without friction, and with hardly any time."""
     atoms, options = wells(6, 5.0)
@@ -190,8 +242,6 @@ def test_bonds_to_hydrogen_are_held(device):
 
 def water() -> Atoms:
     """A water molecule of TIP3P in vacuum."""
-    from pele_ocl.atoms import Angles, Bonded, Bonds
-
     bonded = Bonded(
         bonds=Bonds(atoms=[[0, 1], [0, 2]], parameters=[[553.0, 0.9572], [553.0, 0.9572]]),
         angles=Angles(atoms=[[1, 0, 2]], parameters=[[100.0, np.radians(104.52)]]),
@@ -223,6 +273,8 @@ def test_a_replica_has_the_same_bits_alone_and_in_company(device):
     np.testing.assert_array_equal(many.positions[0:5], again.positions[0:5])
     np.testing.assert_array_equal(many.velocities[0:5], again.velocities[0:5])
     alone = Simulation(START, first_replica=3, **options)
+    assert many.rungs.tolist() == [0, 1, 0, 1, 0, 0, 1]
+    assert alone.rungs.tolist() == [1]
     for _ in range(30):  # however many steps are started at once
         alone.run(1)
     np.testing.assert_array_equal(alone.positions[0], many.positions[3])
@@ -344,6 +396,8 @@ def test_the_center_of_mass_rests(device):
     before = center(kept)
     assert np.abs(center(kept.run(200)) - before).max() < 0.02
     assert np.abs(center(free.run(200)) - before).max() > 0.05
+    atom = Simulation(wells(1, 5.0)[0], model=VACUUM, device=device)  # at rest, with no freedom left
+    assert np.isnan(atom.kinetic_temperatures).all()
 
 
 def test_annealing_follows_its_schedule(device):
@@ -433,6 +487,7 @@ def test_notes_tell_of_steps_that_are_too_long(device):
 
     assert "bonds to hydrogen vibrate too fast for steps of 2 fs" in notes()
     assert "too fast" not in notes(constraints="hbonds")
+    assert "too fast" not in " ".join(Simulation(wells(1, 5.0)[0], model=VACUUM, device=device).notes)  # a carbon
     assert "angles of hydrogens vibrate too fast for steps of 4 fs" in notes(constraints="hbonds", timestep=4.0)
     assert "too fast" not in notes(constraints="hbonds", timestep=4.0, hydrogen_mass=3.0)
 

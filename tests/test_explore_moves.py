@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -19,8 +20,10 @@ from pele_ocl.explore import (
     Prism,
     Settings,
     Shell,
+    SideChain,
     Sphere,
     Spheres,
+    Torsion,
     Walk,
     directions_about,
     drawn_moves,
@@ -38,6 +41,7 @@ from pele_ocl.explore import (
     uniform,
 )
 from pele_ocl.explore.philox import philox
+from pele_ocl.opencl import Device
 
 N = 20_000
 WORDS = [philox((7, 11 + k), (np.arange(N), 0, 0, 0)) for k in range(3)]
@@ -152,6 +156,12 @@ def test_torsions_of_a_ligand_lead_away_from_its_core():
         assert sizes == sorted(sizes, reverse=True)
         for of in chain.torsions:
             assert not set(found.core) & set(of.moved)
+
+
+@pytest.mark.parametrize(("n", "resolution", "most"), [(2, 10, 2), (4, 10, 3), (4, 30, 4), (6, 30, 5)])
+def test_torsions_that_turn_at_once(n, resolution, most):
+    torsion = Torsion((0, 1), np.array([2]), resolution)
+    assert SideChain((torsion,) * n).most == most
 
 
 def test_rot_assign_of_peleffy(tmp_path: Path):
@@ -309,14 +319,36 @@ def test_poses_do_not_depend_on_launches_or_on_company(device, monkeypatch):
     walk = walk_of(device, 2, translation_range=6.0)
     put_inside(walk, 1)
     poses, tries = screened(walk, row=1)
-    for module in (screen, perturbation):
-        monkeypatch.setattr(module, "TRIES", 8)
+    monkeypatch.setattr(perturbation, "TRIES", (8, 5))
     walk = walk_of(device, [1], translation_range=6.0)
     put_inside(walk)
     alone, of_alone = screened(walk)
     np.testing.assert_array_equal(of_alone, tries)
     np.testing.assert_array_equal(alone, poses)
     assert len(np.unique(poses[tries >= 0].round(3), axis=0)) == (tries >= 0).sum() > 2
+
+
+class SharedScreen(screen.Screen):
+    """Groups of work-items share the tries of a trial, as on a GPU."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self._items, self._sides = screen.GROUP, 3
+
+    def find(self, *given):
+        with patch.object(Device, "kind", "GPU"):
+            return super().find(*given)
+
+
+def test_groups_of_a_gpu_find_the_same_poses(device, monkeypatch):
+    found = []
+    for kind in (screen.Screen, SharedScreen):
+        monkeypatch.setattr(perturbation, "Screen", kind)
+        walk = walk_of(device, translation_range=6.0)
+        put_inside(walk)
+        found.append(screened(walk))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_steering_lasts_its_steps_and_ends_outside_the_box(device):

@@ -459,6 +459,19 @@ def test_processes_of_a_launcher_share_explorers(tmp_path, monkeypatch):
     assert "2 explorers of 129 atoms" in run(*words, "--resume").output
 
 
+def test_ranks_without_explorers_take_no_cores(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path)
+    shared = []
+    monkeypatch.setattr("pele_ocl.cli.explore.device_of_rank", lambda choice, ranks: shared.append(ranks) or choice)
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
+    words = ("explore", "pele.conf", "-n", "2", "--steps", "0", "--precision", "float64", "--ranks", "4", "-o", "out")
+    for rank in ("0", "1", "2", "3"):
+        monkeypatch.setenv("OMPI_COMM_WORLD_RANK", rank)
+        assert ("1 explorer of 129 atoms" in run(*words).output) is (rank in "01")
+    assert shared == [2, 2]
+
+
 def test_the_program_of_a_launcher_runs_where_it_has_a_part(monkeypatch):
     ran = []
     monkeypatch.setattr("pele_ocl.__main__.run", lambda: ran.append(sys.argv[1]))

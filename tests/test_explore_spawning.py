@@ -63,11 +63,12 @@ def test_explorers_begin_where_few_have_been():
 
 def test_buried_clusters_are_given_more():
     """Eight contacts for two atoms count as 8, none as 64 / 6^3."""
-    clusters = Clusters(LIGAND, ALPHA)
-    clusters.add(state(0, 4), 0.0)
-    clusters.add(state(50, 0), 0.0)
-    assert [of.density for of in clusters.found] == [8, pytest.approx(64 / 216)]
-    assert sum(of is clusters.found[0] for of in clusters.spawn(28)) == 27
+    for density, buried in (("continuous", 27), ("constant", 14)):
+        clusters = Clusters(LIGAND, ALPHA, density=density)
+        clusters.add(state(0, 4), 0.0)
+        clusters.add(state(50, 0), 0.0)
+        assert [of.density for of in clusters.found] == [8, pytest.approx(64 / 216)]
+        assert sum(of is clusters.found[0] for of in clusters.spawn(28)) == buried
 
 
 @pytest.mark.parametrize(

@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import json
 import re
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 import pele_ocl
 from pele_ocl import FormatError, Grid, Map, read, read_map, write_map
 from pele_ocl.cli import main
-from pele_ocl.formats import is_pqr, model_numbers, registry
+from pele_ocl.formats import conformation_files, is_pqr, model_numbers, registry
 
-PAGE = Path(__file__).parent.parent / "docs" / "extend" / "format.md"
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "extend" / "format.md"
+HEXAPEPTIDE = ROOT / "data" / "structures" / "hexapeptide.pdb"
 
 
 @pytest.fixture
-def added(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Add the two formats of the page, as it prints them."""
+def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Add the three formats of the page, as it prints them."""
     monkeypatch.setattr(registry, "STRUCTURES", dict(registry.STRUCTURES))
     monkeypatch.setattr(registry, "MAPS", dict(registry.MAPS))
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 4
-    for module, line in zip(blocks[::2], blocks[1::2], strict=True):
+    assert len(blocks) == 6
+    for module, line in zip(blocks[:4:2], blocks[1:4:2], strict=True):
         name = re.search(r'"(pele_ocl\.formats\.\w+):FORMAT"', line)[1]
         made = types.ModuleType(name)
         exec(compile(module, "format.md", "exec"), vars(made))
         monkeypatch.setitem(sys.modules, name, made)
         exec(compile(line, "format.md", "exec"), vars(registry))
+    for block in blocks[4:]:
+        exec(compile(block, "format.md", "exec"), vars(conformation_files))
+    yield
+    del conformation_files.CONFORMATION_FORMATS[".tab"], vars(conformation_files)["TabFormat"]
 
 
 @pytest.mark.usefixtures("added")
@@ -50,6 +58,28 @@ def test_a_structure_format(tmp_path: Path) -> None:
         read(plain)
     with pytest.raises(FormatError, match=r"molecules end in .*, .pqr, .*, .xyzq, or these with .gz or .bz2"):
         read(tmp_path / "water.abc")
+
+
+@pytest.mark.usefixtures("added")
+def test_a_format_in_the_tables_is_offered_by_read_minimize_and_relax(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A suffix that nothing but the tables knows is read, written, and named in messages."""
+    monkeypatch.setitem(registry.STRUCTURES, ".brk", registry.STRUCTURES[".pdb"])
+    source = tmp_path / "hexapeptide.brk"
+    source.write_bytes(HEXAPEPTIDE.read_bytes())
+    assert len(read(source)) == 96
+
+    def run(command: str, target: str) -> Result:
+        return CliRunner().invoke(main, [command, str(source), "--max-iterations", "1", "-o", str(tmp_path / target)])
+
+    for command in ("minimize", "relax"):
+        run(command, f"{command}.tab")
+        rows = [line.split("\t") for line in (tmp_path / f"{command}.tab").read_text().splitlines()]
+        assert [len(row) for row in rows] == 96 * [9] + [1]
+        assert ".tab" in run(command, "written.abc").output
+    run("minimize", "folder/")
+    assert (tmp_path / "folder" / "hexapeptide.pdb").exists()
 
 
 @pytest.mark.usefixtures("added")
@@ -76,19 +106,29 @@ def test_every_line_of_the_tables_names_a_format() -> None:
 
 def test_suffixes_stand_in_the_tables_alone() -> None:
     """No other module of the package tells formats of structures or maps apart by their suffixes."""
-    suffixes = [suffix for suffix in (*registry.STRUCTURES, *registry.MAPS) if suffix != ".h5"]
-    telling = re.compile(rf"""(==|endswith\(|in \(?)\s*["']({"|".join(map(re.escape, suffixes))})["']""")
+    tables = registry.STRUCTURES, registry.MAPS, conformation_files.CONFORMATION_FORMATS
+    suffixes = {suffix for table in tables for suffix in table} - {".h5"}
     package = Path(pele_ocl.__file__).parent
-    found = {
-        str(path.relative_to(package)): telling.search(path.read_text())
+    named = {
+        path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
-        if path.name != "registry.py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and node.value in suffixes
     }
-    assert {name for name, hit in found.items() if hit} <= {
-        "cli/ions.py",
-        "trajectories/files/models.py",  # which read or write PDB alone
-        "cli/pele_run/__init__.py",
-        "cli/pele_run/evaluation.py",  # PELE's trajectories are PDB or XTC
+    assert named == {
+        "formats/registry.py",
+        "formats/conformation_files.py",
+        "formats/mmcif.py",  # its `written_as`
+        "trajectories/files/__init__.py",  # the table of trajectories
         "binding/poses.py",  # poses come as SDF, too
-        "explore/trajectory.py",  # PELE's trajectories again
+        "binding/pele/runs.py",  # PELE's trajectories are PDB or XTC
+        "cli/pele_run/__init__.py",
+        "cli/pele_run/evaluation.py",
+        "explore/trajectory.py",
+        "cli/pb.py",  # writes PQR alone
+        "pb/apbs.py",  # writes what APBS would
+        "jobs/refine.py",  # names of files that are written
+        "jobs/simulate.py",
+        "jobs/simulation_files.py",
+        "view/scenes.py",  # files that other programs open
     }

@@ -150,7 +150,7 @@ def test_from_python(peptide, frames, tmp_path):
 
 
 def test_refusals(peptide, frames, tmp_path):
-    with pytest.raises(FormatError, match=r"structures are written as \.pdb, \.cif, \.h5, \.nc"):
+    with pytest.raises(FormatError, match=r"structures are written as \.pdb, \.cif, \.h5 or \.nc"):
         write_conformation(tmp_path / "out.xyz", Content(peptide))
     with pytest.raises(FormatError, match="does not fit into a PDB file"):
         write_conformation(tmp_path / "out.pdb", Content(peptide.moved(peptide.positions + 1e4)))

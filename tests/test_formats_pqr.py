@@ -59,6 +59,8 @@ def test_atoms(tmp_path: Path) -> None:
         (LINE + "  N", "A:ALA5:N"),
         (LINE.replace(" A ", "   ") + "  N", "ALA5:N"),
         (LINE.replace("A   5 ", "A   5B"), "A:ALA5B:N"),
+        (LINE.replace("A   5 ", "A   5 B"), "A:ALA5B:N"),
+        (LINE.replace(" A   5 ", "     5 B"), "ALA5B:N"),
         (LINE.replace("A   5", "A1005"), "A:ALA1005:N"),
         (LINE.replace("A   5", "A  -5"), "A:ALA-5:N"),
         (LINE.replace("A   5", "1   5"), "1:ALA5:N"),

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bonded_helpers import of_every_kind
 from numpy.typing import NDArray
 
 import pele_ocl
 from pele_ocl import Atoms, Minimizer, PositionalRestraint, SolventModel
 from pele_ocl.atoms import HarmonicImpropers, UreyBradley, elements_of
-from pele_ocl.energy.bonded import Tasks
+from pele_ocl.energy.bonded import TABLES_OF_TERMS, Tasks
 from pele_ocl.minimize import BLOCK, FIRST_STIFFNESS, HALF, REACH, REST, SIDE, PlanSeats, Seated, block_order
 from pele_ocl.opencl import BondedKind, StepState
 from pele_ocl.paths import shipped
@@ -208,3 +209,9 @@ def test_kinds_that_springs_know_are_springs_alone():
     assert set(Tasks.joined(parts).springs.kinds.tolist()) == {
         BondedKind.STRETCH, BondedKind.BEND, BondedKind.TWIST, BondedKind.HOLD
     }  # fmt: skip
+
+
+def test_terms_say_if_they_have_springs():
+    atoms = of_every_kind(12)
+    springs = {term: len(Tasks.of(atoms, None, VACUUM, (term,)).springs) for term in TABLES_OF_TERMS}
+    assert {term for term, n in springs.items() if n} == {t for t, of in TABLES_OF_TERMS.items() if of.has_springs}

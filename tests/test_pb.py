@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import replace
 from math import comb
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,9 +18,11 @@ from pele_ocl import Atoms, DeviceError, Grid, InputError, ParameterError, PBIon
 from pele_ocl.opencl import Device, Queue, get_device
 from pele_ocl.pb import (
     SOLVERS,
+    Batch,
     Colours,
     Equation,
     Launching,
+    Level,
     NodeValues,
     PBMaps,
     add_at,
@@ -31,7 +34,7 @@ from pele_ocl.pb import (
     lowered_shape,
     probe_points,
     solve,
-    solve_together,
+    take_corrections,
 )
 from pele_ocl.pb_model import PBProblem, PBSolute, Surface, grid_around
 from pele_ocl.reference import pb as reference
@@ -157,6 +160,16 @@ def test_energies_of_apbs(example, surface):
         assert all(level.residual <= 1e-12 for level in result.levels)
         assert energies[-1] == pytest.approx(result.energy_kj, rel=1e-15)
     assert np.allclose(energies, OF_APBS[example, surface], rtol=1e-11, atol=0)
+
+
+def test_points_exactly_on_a_sphere_count_as_in_apbs():
+    """Middles of edges lie 1.7 A from the ion, as far as squares go, which are added up along z, y and x."""
+    ion, salt = Atoms([[2.863, 3.387, 0.044]], [1.0], gb_radii=[1.7]), (PBIon(1, 0.15, 2.0), PBIon(-1, 0.15, 1.8))
+    model = PBModel(20, 78.5, salt, 310, "linear", "mol", probe=0, charges="spl2", boundary="sdh")
+    grids = focusing_grids([41, 25, 17], [16, 16, 16], [8, 9.6, 9.6], ion.positions[0], ion.positions[0])
+    result = PoissonBoltzmann(ion, model, grids=grids, reaction=False, tolerance=1e-12).solve()
+    expected = (5.154957060068e01, 1.006741038547e02)
+    assert [level.energy_kt * model.kj_per_kt for level in result.levels] == pytest.approx(expected, rel=1e-11)
 
 
 PEER_INPUT = """read
@@ -615,14 +628,20 @@ def test_charge_states_are_those_of_runs_of_their_own(equation):
 
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
-@pytest.mark.parametrize(("surface", "reaction"), [("edges", True), ("smol", False), ("spl2", False)])
-def test_a_conformation_has_the_same_bits_alone_and_in_company(surface, reaction):
+@pytest.mark.parametrize(
+    ("surface", "reaction", "equation"),
+    [
+        ("edges", True, "linear"), ("smol", False, "linear"), ("spl2", False, "linear"),
+        ("edges", True, "nonlinear"), ("spl2", False, "nonlinear"),
+    ],
+)  # fmt: skip
+def test_a_conformation_has_the_same_bits_alone_and_in_company(surface, reaction, equation):
     """Rows of two and one, and of three. Each stops by itself."""
     rng, atoms = np.random.default_rng(5), random_molecule()
     frames = np.array([1, 0.05, 1.2])[:, None, None] * atoms.positions
     grids = [grid_at(rng.uniform(-0.3, 0.3, 3), [1.3, 1.2, 1.25], [25, 33, 25]) for _ in frames]
     run = PoissonBoltzmann(
-        atoms, PBModel(ions=SALT, surface=surface), grids=grids[0], reaction=reaction, tolerance=1e-9
+        atoms, PBModel(ions=SALT, surface=surface, equation=equation), grids=grids[0], reaction=reaction, tolerance=1e-9
     )
     alone = run.solve_frames(frames, grids, rows=1)
     assert len({each.iterations for each in alone}) > 1
@@ -662,11 +681,9 @@ def test_a_row_that_stops_early_is_named(monkeypatch):
     for rows in (1, 3):
         with pytest.raises(PeleError, match=r"^conformation 2 of 3: the solver mgcg stopped after"):
             short.solve_frames(frames, rows=rows)
-    counts, own = list[int](), solve_together
+    counts, own = list[int](), Batch
     monkeypatch.setattr("pele_ocl.pb.rows.MOST_NUMBERS", 2 * Colours(grid.shape).size)
-    monkeypatch.setattr(
-        "pele_ocl.pb.plan.solve_together", lambda rows, *others: counts.append(len(rows)) or own(rows, *others)
-    )
+    monkeypatch.setattr("pele_ocl.pb.plan.Batch", lambda rows, *others: counts.append(len(rows)) or own(rows, *others))
     assert [each.iterations for each in run.solve_frames(frames, rows=3)] == needed
     assert counts == [2, 1]
 
@@ -689,7 +706,10 @@ def test_charge_states_in_company(monkeypatch):
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
 @pytest.mark.usefixtures("launches_of_gpus")
 def test_rows_by_the_launches_of_gpus(monkeypatch):
-    """Work-items of a few nodes, alone and in company: the energy of work-items of a plane."""
+    """Work-items of a few nodes, alone and in company: the energy of work-items of a plane.
+
+    Of three in rows of two the last is made while the others are solved, in a command queue of its own.
+    """
     atoms = random_molecule()
     run = PoissonBoltzmann(atoms, PBModel(ions=SALT), spacing=1.5)
     frames = np.array([1, 0.9, 0.95])[:, None, None] * atoms.positions
@@ -697,8 +717,26 @@ def test_rows_by_the_launches_of_gpus(monkeypatch):
     expected = [each.energy_kt for each in run.solve_frames(frames, grids, rows=1)]
     monkeypatch.setattr(Launching, "is_cpu", False)
     alone, together = ([each.energy_kt for each in run.solve_frames(frames, grids, rows=rows)] for rows in (1, 3))
-    assert together == alone
+    events, own_level, own_solve = list[str](), Level.__init__, Batch.solve
+    monkeypatch.setattr(Level, "__init__", lambda *given: events.append("made") or own_level(*given))
+    monkeypatch.setattr(Batch, "solve", lambda *given: (own_solve(*given), events.append("solved"))[0])
+    assert together == alone == [each.energy_kt for each in run.solve_frames(frames, grids, rows=2)]
+    assert events == ["made", "made", "made", "solved", "solved"]
     assert np.allclose(alone, expected, rtol=1e-6)
+
+
+def test_a_step_of_newton_is_halved_by_rows():
+    """Of three rows the first takes its whole step, the second a quarter, and the last was done before."""
+    values, corrections = np.array([4.0, 1.0, 7.0]), np.array([-3.0, -4.0, 9.0])
+
+    class Rows:
+        def correct(self, number, correction, share):
+            values[number] += share * correction[number]
+
+    solver = SimpleNamespace(adds=False, solution=corrections)
+    left = take_corrections(Rows(), solver, lambda: abs(values), abs(values), np.array([True, True, False]), False)
+    assert left.tolist() == [1, 0, 7]
+    assert values.tolist() == [1, 0, 7]
 
 
 def test_focused_grids_in_company():
@@ -852,3 +890,6 @@ def test_a_solver_that_stops_early_says_so():
 def test_nothing_charged_has_no_energy():
     atoms = replace(ION, charges=np.zeros(1))
     assert PoissonBoltzmann(atoms, spacing=1.0).solve().energy == 0
+    ions = (PBIon(2, 0.159), PBIon(-1, 0.318))  # whose charges cancel but for rounding
+    model = PBModel(1, 78.54, ions, 273.15, "nonlinear", "mol", boundary="zero", charges="spl2")
+    assert PoissonBoltzmann(atoms, model, spacing=1.0, reaction=False).solve().energy == 0

@@ -16,7 +16,7 @@ from test_cli import error_of, on_the_chosen_device, run  # noqa: F401
 
 import pele_ocl
 from pele_ocl import InputError, ParameterError, Relaxer
-from pele_ocl.cli.relax import records_of
+from pele_ocl.cli.relax import relaxed_records
 from pele_ocl.forcefield import ForceField
 from pele_ocl.formats import Content, read_b_factors, read_structure, write_conformation
 from pele_ocl.inputfile import read_file
@@ -663,7 +663,7 @@ def test_progress_is_shown_for_models_that_are_quick(tmp_path, monkeypatch):
     files = [tmp_path / f"{k}.pdb" for k in range(100)]
     for path in files:
         path.write_bytes(HEXAPEPTIDE.read_bytes())
-    records = records_of(RelaxSpec(str(tmp_path / "out")), files, Journal(None, {}), False)
+    records = relaxed_records(RelaxSpec(str(tmp_path / "out")), files, Journal(None, {}), False)
     assert [record.error for record in records] == [""] * 100
     told = re.findall(r"Relaxing: (\d+) of 100 structures, .*?(?:, ([^,]+) left)?(?=\r)", sys.stderr.getvalue() + "\r")
     done = [int(n) for n, _ in told]

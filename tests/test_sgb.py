@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -236,3 +237,12 @@ def test_rows_of_an_ensemble_are_as_alone(device):
         alone = Energy(atoms, **options).evaluate()
         np.testing.assert_allclose(rows.terms().values[k], alone.terms.values, rtol=1e-11)
         np.testing.assert_allclose(rows.gradients[k], alone.gradient, atol=1e-8)
+
+
+def test_other_rooms_ask_the_model_what_it_can():
+    """Its integral is asked for by the passes and by the definition alone."""
+    package = Path(pele_ocl.__file__).parent
+    asking = {
+        of.relative_to(package).as_posix() for of in package.rglob("*.py") if "gb_model.of_surface" in of.read_text()
+    }
+    assert asking == {"energy/plan.py", "energy/passes.py", "reference/energy.py"}

@@ -29,7 +29,7 @@ from pele_ocl.solvent import (
     TreeSums,
     choose_variant,
     sample_of,
-    shared,
+    shared_passes,
 )
 from pele_ocl.tuning import Choice, trying
 
@@ -350,9 +350,9 @@ def test_no_device_is_left_out_of_the_sharing(device):
     tree, tiled = (
         Solvent(random_atoms(40), variant=name, device=device)._prepare(1).passes for name in ("tree", "tiled")
     )
-    assert shared([tiled]) is tiled
+    assert shared_passes([tiled]) is tiled
     with pytest.raises(InputError, match="cannot share a variant that is for one device alone"):
-        shared([tree, tiled])
+        shared_passes([tree, tiled])
 
 
 def test_devices_that_cannot_share(device, monkeypatch):

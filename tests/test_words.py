@@ -11,6 +11,8 @@ import click
 import pytest
 
 from pele_ocl import cli
+from pele_ocl.cli.mmpbsa import mmpbsa
+from pele_ocl.cli.pele_run import pele_run
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pele_ocl"
@@ -188,3 +190,24 @@ def test_help_texts_are_plain():
     found = [f"{text}: {fault}" for text in helps for fault in faults(plain[text], beginnings, ends)]
     assert len(helps) > 150
     assert not found, "\n".join(sorted(found))
+
+
+def test_each_sentence_of_a_help_text_is_written_once():
+    """An option that several commands have is one function or value: `pele_ocl/cli/options.py` and its neighbours."""
+    trees = {path: ast.parse(path.read_text()) for path in (ROOT / "pele_ocl" / "cli").rglob("*.py")}
+    docstrings = {id(node.body[0].value) for tree in trees.values() for node in ast.walk(tree)
+                  if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)}  # fmt: skip
+    written = [
+        (node.value, f"{path.relative_to(ROOT)}:{node.lineno}")
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+    ]
+    commands = cli.main, pele_run, mmpbsa
+    helps = {of.help for each in commands for of in options_of(each) if isinstance(of, click.Option) and of.help}
+    split = [re.split(r"(?<=\.)\s", text) for text in helps]
+    long = {each for _, *more in split for each in more if each.count(" ") > 5}
+    sentences = {first for first, *_ in split if first.count(" ") > 1} | long
+    assert len(sentences) > 200
+    places = {each: [place for text, place in written if each in text] for each in sentences}
+    assert not {sentence: found for sentence, found in places.items() if len(found) > 1}

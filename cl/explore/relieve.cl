@@ -4,6 +4,7 @@
 #include "common/philox.clh"
 
 #define MOST_TURNS 50  // of a try; then the next one is taken
+#define NO_TRY 0x7fffffff
 
 // Tables of what turns. A group has side chains, a side chain torsions, a torsion atoms that it moves.
 #define TURNS \
@@ -16,30 +17,38 @@
     global const int *moved           /* atoms */
 #define TURNS_PASSED group_chains, chain_torsions, chain_most, axes, n_values, torsion_moved, moved
 
-// A pose under way. at : of members; places : of atoms of the molecule among members
+// Work-items of a group share the atoms of a pose. All take the same turns and meet at the same barriers.
+#define SHARED_BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+
+// A pose under way. at : of members that can move, from the first; fixed : of all members
 typedef struct {
-    int n_ligand, n_members;
+    int n_ligand, n_moving, n_members;
     global real *at;
-    global const int *members, *groups, *places, *residues;
+    global const real *fixed;
+    global const int *members, *groups, *starts, *places, *residues;  // places : of atoms of the molecule among members
     global const real *radii;
     real overlap;
     ulong turned;  // groups, by bits
 } Pose;
 
+INLINE Point member_at(const Pose *pose, int i) {
+    return i < pose->n_moving ? point_at(pose->at, i) : point_at(pose->fixed, i);
+}
+
+INLINE real radius_of(const Pose *pose, int i) { return pose->radii[pose->members[i]]; }
+
 // Whole number from 0 below n.
 INLINE uint below(uint bits, uint n) { return mul_hi(bits, n); }
 
 INLINE int members_clash(const Pose *pose, int i, int j) {
-    return do_clash(
-        point_at(pose->at, i), point_at(pose->at, j), pose->radii[pose->members[i]], pose->radii[pose->members[j]],
-        pose->overlap);
+    return do_clash(member_at(pose, i), member_at(pose, j), radius_of(pose, i), radius_of(pose, j), pose->overlap);
 }
 
 // Turn the atoms of a torsion about its axis.
 INLINE void turn_torsion(const Pose *pose, int torsion, real angle, TURNS) {
-    const Point from = point_at(pose->at, pose->places[axes[2 * torsion]]);
-    const Turn turn = turn_about(from, point_at(pose->at, pose->places[axes[2 * torsion + 1]]), angle);
-    for (int k = torsion_moved[torsion]; k < torsion_moved[torsion + 1]; ++k) {
+    const Point from = member_at(pose, pose->places[axes[2 * torsion]]);
+    const Turn turn = turn_about(from, member_at(pose, pose->places[axes[2 * torsion + 1]]), angle);
+    for (int k = torsion_moved[torsion] + get_local_id(0); k < torsion_moved[torsion + 1]; k += get_local_size(0)) {
         const int i = pose->places[moved[k]];
         const Point there = turned_point(point_at(pose->at, i), &turn);
         global real *p = pose->at + 3 * i;
@@ -47,6 +56,7 @@ INLINE void turn_torsion(const Pose *pose, int torsion, real angle, TURNS) {
         p[1] = there.y;
         p[2] = there.z;
     }
+    SHARED_BARRIER();
 }
 
 // Turn side chains of a group at random. Torsions nearer to the core are likelier: weights 10, 9, ... 1, 1.
@@ -69,55 +79,110 @@ INLINE void turn_group(const Pose *pose, int group, uint2 key, uint4 counter, TU
     }
 }
 
-// Groups that clash with anything, by bits; the ligand's bit only if it can turn. stuck : set if a clash cannot be relieved
-INLINE ulong clashing(const Pose *pose, int can_turn, global const int *bonded, int *stuck) {
-    ulong found = 0;
-    const Point first = point_at(pose->at, 0);
-    real reach = 0, widest = 0;
-    for (int i = 0; i < pose->n_ligand; ++i) {
-        reach = fmax(reach, squared_distance(first, point_at(pose->at, i)));
-        widest = fmax(widest, pose->radii[pose->members[i]]);
+// Clashes that a work-item finds. groups : that clash, by bits; stuck : if a clash cannot be relieved
+typedef struct {
+    ulong groups;
+    int stuck;
+} Clashes;
+
+// Sphere around members from a first one to before an end, and the largest of their radii.
+typedef struct {
+    Point center;
+    real reach, widest;
+} Around;
+
+INLINE Around around(const Pose *pose, int first, int end) {
+    Around found = {point_at(pose->at, first), 0, 0};
+    for (int i = first; i < end; ++i) {
+        found.reach = fmax(found.reach, squared_distance(found.center, point_at(pose->at, i)));
+        found.widest = fmax(found.widest, radius_of(pose, i));
     }
-    reach = sqrt(reach);
-    for (int j = pose->n_ligand; j < pose->n_members; ++j) {
-        const real far = reach + pose->overlap * (widest + pose->radii[pose->members[j]]);
-        if (squared_distance(first, point_at(pose->at, j)) > far * far) continue;
-        const int group = pose->groups[j];
-        for (int i = 0; i < pose->n_ligand; ++i) {
-            if (!members_clash(pose, i, j)) continue;
-            found |= can_turn | (group == RIGID ? 0UL : 1UL << group);
-            *stuck |= group == RIGID && !can_turn;
-            break;
-        }
-    }
-    if (pose->turned & 1)
-        for (int i = 0; i < pose->n_ligand; ++i)
-            for (int j = 0; j < i; ++j)
-                if (!bonded[i * pose->n_ligand + j] && members_clash(pose, i, j)) found |= 1;
-    if (pose->turned & ~1UL)
-        for (int i = pose->n_ligand; i < pose->n_members; ++i) {
-            const int group = pose->groups[i], residue = pose->residues[pose->members[i]];
-            if (group == RIGID || !(pose->turned >> group & 1)) continue;
-            for (int j = pose->n_ligand; j < pose->n_members; ++j) {
-                if (pose->residues[pose->members[j]] == residue || !members_clash(pose, i, j)) continue;
-                found |= 1UL << group | (pose->groups[j] == RIGID ? 0UL : 1UL << pose->groups[j]);
-            }
-        }
+    found.reach = sqrt(found.reach) + (real)0.01;  // more than rounding
     return found;
 }
 
-// A work-item a trial.
+// Tell if an atom may clash with any atom in a sphere.
+INLINE int may_clash(const Pose *pose, const Around of, Point there, real radius) {
+    const real far = of.reach + pose->overlap * (of.widest + radius);
+    return squared_distance(of.center, there) <= far * far;
+}
+
+// Clashes of the ligand with the atoms around it, of every so many atoms; the ligand's bit is set only if it can turn.
+INLINE void meet_ligand(const Pose *pose, int can_turn, Clashes *own) {
+    const Around ligand = around(pose, 0, pose->n_ligand);
+    for (int j = pose->n_ligand + get_local_id(0); j < pose->n_members; j += get_local_size(0)) {
+        if (!may_clash(pose, ligand, member_at(pose, j), radius_of(pose, j))) continue;
+        const int group = pose->groups[j];
+        for (int i = 0; i < pose->n_ligand; ++i) {
+            if (!members_clash(pose, i, j)) continue;
+            own->groups |= can_turn | (group == RIGID ? 0UL : 1UL << group);
+            own->stuck |= group == RIGID && !can_turn;
+            break;
+        }
+    }
+}
+
+// Clashes of what was turned: within the ligand, and of residues with others. spheres : (64) around turned residues
+INLINE void meet_turned(const Pose *pose, global const int *bonded, local const Around *spheres, Clashes *own) {
+    if (pose->turned & 1)
+        for (int i = get_local_id(0); i < pose->n_ligand; i += get_local_size(0))
+            for (int j = 0; j < i; ++j)
+                if (!bonded[i * pose->n_ligand + j] && members_clash(pose, i, j)) own->groups |= 1;
+    const ulong residues = pose->turned & ~1UL;
+    for (int j = pose->n_ligand + get_local_id(0); residues && j < pose->n_members; j += get_local_size(0)) {
+        const Point there = member_at(pose, j);
+        const real radius = radius_of(pose, j);
+        for (ulong left = residues; left; left &= left - 1) {
+            const int group = 63 - (int)clz(left & -left), first = pose->starts[group];
+            if (!may_clash(pose, spheres[group], there, radius)) continue;
+            if (pose->residues[pose->members[first]] == pose->residues[pose->members[j]]) continue;
+            for (int i = first; i < pose->starts[group + 1]; ++i) {
+                if (!members_clash(pose, i, j)) continue;
+                own->groups |= 1UL << group | (pose->groups[j] == RIGID ? 0UL : 1UL << pose->groups[j]);
+                break;
+            }
+        }
+    }
+}
+
+// All clashes of a pose. shared : (3) bits of groups, then whether one is stuck
+INLINE Clashes clashing(
+    const Pose *pose, int can_turn, global const int *bonded, local Around *spheres, local int *shared)
+{
+    Clashes own = {0, 0};
+    if (get_local_id(0) == 0) shared[0] = shared[1] = shared[2] = 0;
+    for (int group = get_local_id(0); group < 64; group += get_local_size(0))
+        if (group && pose->turned >> group & 1)
+            spheres[group] = around(pose, pose->starts[group], pose->starts[group + 1]);
+    meet_ligand(pose, can_turn, &own);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    meet_turned(pose, bonded, spheres, &own);
+    SHARED_BARRIER();  // until all have read the pose
+    if (own.groups & 0xffffffffUL) atomic_or(shared, (int)(own.groups & 0xffffffffUL));
+    if (own.groups >> 32) atomic_or(shared + 1, (int)(own.groups >> 32));
+    if (own.stuck) atomic_or(shared + 2, 1);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const Clashes all = {(ulong)(uint)shared[0] | (ulong)(uint)shared[1] << 32, shared[2]};
+    barrier(CLK_LOCAL_MEM_FENCE);  // until all have read
+    return all;
+}
+
+// Groups share the tries of a trial: number k goes to the group that is side k % n_sides of it. Each stops at its first
+// success; the least of all counts, whichever group is the first by the clock.
 kernel void relieve(
     ENSEMBLE,
     const int most,
+    const int most_moving,
     const int n_ligand,
     const int n_trials,
+    const int n_sides,
     const int n_tries,                    // of a trial in this launch
     const int first_try,                  // number of the first of them
     const int turns,                      // whether clashes are relieved
     const int can_turn,                   // whether the ligand has torsions
     global const int *restrict members,
     global const int *restrict n_members,
+    global const int *restrict starts,    // (n_rows, 65) first member of each group, then of rigid atoms
     global const int *restrict places,    // (n_atoms) among members
     global const real *restrict local_at,
     global const int *restrict groups,
@@ -129,49 +194,61 @@ kernel void relieve(
     global const real *restrict draws,
     global const int *restrict open,
     global const uint *restrict keys,     // (n_rows, 4) seed, explorer, step, stage
-    global real *restrict poses,          // (n_rows, n_trials, most, 3) [A]
-    global ulong *restrict turned,        // (n_rows, n_trials) groups, by bits
-    global int *restrict found,           // (n_rows, n_trials) number of the try, or -1
+    global real *restrict poses,          // (n_rows, n_trials, n_sides, most_moving, 3) [A]
+    global ulong *restrict turned,        // (n_rows, n_trials, n_sides) groups, by bits
+    global int *restrict found,           // (n_rows, n_trials) number of the try, or NO_TRY
     TURNS)
 {
+    local int shared[4];
+    local Around spheres[64];
     const Structure own = structure_here(ENSEMBLE_PASSED);
     const size_t place = (size_t)own.number * most;
     global const real *at = local_at + 3 * place;
     const Point center = point_at(centers + 4 * own.number, 0);
     global const uint *key = keys + 4 * own.number;
-    for (int trial = get_global_id(0); trial < n_trials; trial += get_global_size(0)) {
-        const size_t number = (size_t)own.number * n_trials + trial;
+    for (int of = get_group_id(0); of < n_trials * n_sides; of += get_num_groups(0)) {
+        const int trial = of / n_sides, side = of % n_sides;
+        const size_t number = (size_t)own.number * n_trials + trial, slot = number * n_sides + side;
+        global const int *start = starts + 65 * own.number;
         Pose pose = {
-            n_ligand, n_members[own.number], poses + 3 * most * number, members + place, groups + place,
-            places + own.first_atom, residues, radii, centers[4 * own.number + 3], 0};
-        for (int try = 0; try < n_tries && found[number] < 0; ++try) {
-            const size_t of_try = number * n_tries + try;
+            n_ligand, start[64], n_members[own.number], poses + 3 * most_moving * slot, at, members + place,
+            groups + place, start, places + own.first_atom, residues, radii, centers[4 * own.number + 3], 0};
+        int is_found = 0;
+        for (int k = (side + n_sides - first_try % n_sides) % n_sides; k < n_tries && !is_found; k += n_sides) {
+            const size_t of_try = number * n_tries + k;
             if (!open[of_try]) continue;
-            for (int k = 0; k < 3 * pose.n_members; ++k) pose.at[k] = at[k];
-            for (int i = 0; i < n_ligand; ++i) {
-                const Point p = placed(point_at(at, i), center, draws + N_RIGID * of_try);
+            const int try = first_try + k;
+            if (get_local_id(0) == 0) shared[3] = atomic_min(found + number, NO_TRY);  // reads it
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const int least = shared[3];
+            SHARED_BARRIER();
+            if (least < try) break;
+            for (int i = get_local_id(0); i < pose.n_moving; i += get_local_size(0)) {
+                Point p = point_at(at, i);
+                if (i < n_ligand) p = placed(p, center, draws + N_RIGID * of_try);
                 pose.at[3 * i] = p.x;
                 pose.at[3 * i + 1] = p.y;
                 pose.at[3 * i + 2] = p.z;
             }
+            SHARED_BARRIER();
             pose.turned = 0;
-            for (int k = 0; k <= MOST_TURNS; ++k) {
-                int stuck = 0;
-                const ulong clashes = clashing(&pose, can_turn, bonded, &stuck);
-                if (!clashes && !stuck) {
-                    found[number] = first_try + try;
-                    turned[number] = pose.turned;
-                    break;
-                }
-                if (stuck || !turns || k == MOST_TURNS) break;
-                const uint4 counter = {key[2], key[3], trial, 256 * ((first_try + try) * (MOST_TURNS + 1) + k)};
-                int left = below(philox((uint2)(key[0], key[1]), counter).x, popcount(clashes)), bit = -1;
+            for (int turn = 0; turn <= MOST_TURNS; ++turn) {
+                const Clashes clashes = clashing(&pose, can_turn, bonded, spheres, shared);
+                is_found = !clashes.groups && !clashes.stuck;
+                if (is_found || clashes.stuck || !turns || turn == MOST_TURNS) break;
+                const uint4 counter = {key[2], key[3], trial, 256 * (try * (MOST_TURNS + 1) + turn)};
+                const uint bits = philox((uint2)(key[0], key[1]), counter).x;
+                int left = below(bits, popcount(clashes.groups)), bit = -1;
                 for (; left >= 0; --left)
-                    do ++bit; while (!(clashes >> bit & 1));
+                    do ++bit; while (!(clashes.groups >> bit & 1));
                 turn_group(
                     &pose, group_of[64 * own.number + bit], (uint2)(key[0], key[1]), counter + (uint4)(0, 0, 0, 1),
                     TURNS_PASSED);
                 pose.turned |= 1UL << bit;
+            }
+            if (is_found && get_local_id(0) == 0) {
+                atomic_min(found + number, try);
+                turned[slot] = pose.turned;
             }
         }
     }
@@ -181,10 +258,11 @@ kernel void relieve(
 kernel void take_pose(
     ENSEMBLE,
     const int most,
+    const int most_moving,
     const int n_ligand,
     const int n_trials,
-    global const int *restrict members,
-    global const int *restrict n_members,
+    const int n_sides,
+    global const int *restrict found,
     global const int *restrict places,
     global const int *restrict groups,
     global const coordinate *restrict before,
@@ -197,16 +275,17 @@ kernel void take_pose(
     const int i = get_global_id(0);
     if (i >= own.n_atoms) return;
     const int k = places[own.first_atom + i], trial = chosen[own.number];
-    const size_t number = (size_t)own.number * n_trials + trial, place = (size_t)own.number * most;
+    const size_t number = (size_t)own.number * n_trials + max(trial, 0), place = (size_t)own.number * most;
+    const size_t slot = number * n_sides + found[number] % n_sides;
     int moves = 0;
     if (trial >= 0 && k >= 0) {
         const int group = groups[place + k];
-        moves = k < n_ligand || (group != RIGID && (turned[number] >> group & 1));
+        moves = k < n_ligand || (group != RIGID && (turned[slot] >> group & 1));
     }
     for (int axis = 0; axis < 3; ++axis) {
         const coordinate was = before[3 * (own.first_atom + i) + axis];
         fine by = 0;
-        if (moves) by = (fine)poses[3 * (most * number + k) + axis] - (fine)local_at[3 * (place + k) + axis];
+        if (moves) by = (fine)poses[3 * (most_moving * slot + k) + axis] - (fine)local_at[3 * (place + k) + axis];
         own.positions[3 * i + axis] = shifted(was, by, own.step);
     }
 }

@@ -32,8 +32,8 @@ kernel void screen(
     const int n_tries,                    // of all trials
     global const int *restrict members,
     global const int *restrict n_members,
+    global const int *restrict starts,    // (n_rows, 65) of groups among members, then of rigid atoms
     global const real *restrict local_at,
-    global const int *restrict groups,    // (n_rows, most) of members
     global const int *restrict is_core,   // (n_ligand) whether no torsion moves the atom
     global const real *restrict radii,    // (n_atoms of a row) [A]
     global const real *restrict centers,  // (n_rows, 4) of the ligand [A], then the overlap factor
@@ -45,16 +45,25 @@ kernel void screen(
     global const real *at = local_at + 3 * place;
     const Point center = point_at(centers + 4 * own.number, 0);
     const real overlap = centers[4 * own.number + 3];
+    real reach = 0, widest = 0;
+    for (int i = 0; i < n_ligand; ++i) {
+        if (!is_core[i]) continue;
+        reach = fmax(reach, squared_distance(center, point_at(at, i)));
+        widest = fmax(widest, radii[members[place + i]]);
+    }
+    reach = sqrt(reach) + (real)0.01;  // more than rounding
     for (int k = get_global_id(0); k < n_tries; k += get_global_size(0)) {
         const size_t number = (size_t)own.number * n_tries + k;
+        global const real *move = draws + N_RIGID * number;
+        const Point middle = placed(center, center, move);
         int passes = open[number];
-        for (int i = 0; i < n_ligand && passes; ++i) {
-            if (!is_core[i]) continue;
-            const Point p = placed(point_at(at, i), center, draws + N_RIGID * number);
-            const real radius = radii[members[place + i]];
-            for (int j = n_ligand; j < n_members[own.number] && passes; ++j)
-                passes = groups[place + j] != RIGID
-                    || !do_clash(p, point_at(at, j), radius, radii[members[place + j]], overlap);
+        for (int j = starts[65 * own.number + 64]; j < n_members[own.number] && passes; ++j) {
+            const Point there = point_at(at, j);
+            const real radius = radii[members[place + j]], far = reach + overlap * (widest + radius);
+            if (squared_distance(middle, there) > far * far) continue;
+            for (int i = 0; i < n_ligand && passes; ++i)
+                passes = !is_core[i]
+                    || !do_clash(placed(point_at(at, i), center, move), there, radii[members[place + i]], radius, overlap);
         }
         open[number] = passes;
     }

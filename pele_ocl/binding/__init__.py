@@ -21,7 +21,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "decomposition": "Decomposition GROUPS Shares",
             "decomposition_files": "write_decomposition",
             "entropy": "MOST_SIGMA entropy_of interaction_entropy",
-            "frames": "trajectory_for",
+            "frames": "binding_trajectory",
             "pictures": "draw_pairs draw_residues draw_running_mean write_coloured",
             "poisson_boltzmann": "PBEnergy PBSolvent default_model",
             "poses": "evaluate_poses",

@@ -38,7 +38,7 @@ def compare(one: Mapping[str, _Numbers], other: Mapping[str, _Numbers]) -> dict[
     }
 
 
-def read_report(path: str | PathLike[str]) -> Mapping[str, _Numbers]:
+def read_binding_report(path: str | PathLike[str]) -> Mapping[str, _Numbers]:
     """`delta` of a report that `pele-ocl binding --json` printed. Raises FormatError for another file."""
     try:
         report = json.loads(Path(path).read_text(encoding="utf-8"))

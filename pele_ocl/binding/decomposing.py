@@ -44,7 +44,7 @@ class Decomposer:
         Raises InputError where the atoms have no residues, or one reaches into both parts.
         """
         self.idecomp = whole_number("idecomp", idecomp, least=1, most=4)
-        if binding.model.gb_model.of_surface:
+        if not binding.model.gb_model.is_pairwise:
             raise InputError(f"energies of {binding.model.gb} are not decomposed; take another GB model")
         if binding.pb is not None and (self.idecomp > 2 or binding.pb.equation != "linear"):
             what = "shares of pairs" if self.idecomp > 2 else "shares of residues in the nonlinear equation"

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..trajectories import Trajectory
 from ..trajectories.energies import recorded
 from ..trajectories.files import Positions
-from ..trajectories.fingerprints import settings_of, sha256_of
+from ..trajectories.fingerprints import settings_of_frames, sha256_of
 from ..trajectories.frames import FrameWords
 from ..trajectories.reading import Paths, opened
 from ..trajectories.recording import Settings, joined
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .plan import Binding
 
 
-def evaluate_with(
+def evaluate_binding_with(
     binding: Binding, decomposer: Decomposer | None = None, naming: Naming | None = None
 ) -> Evaluate[FrameResults]:
     """Make the function that evaluates positions of all atoms and keeps the energies as columns.
@@ -57,7 +57,7 @@ def binding_settings(binding: Binding) -> dict[str, object]:
     }
 
 
-def trajectory_for(
+def binding_trajectory(
     binding: Binding, trajectory: Trajectory | Paths, frames: FrameWords = None, select: Selection | None = None,
     topology: str | PathLike[str] | None = None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
@@ -84,15 +84,15 @@ def energies_over(
     output = None if output is None else file_path(output, "output")
     flag("resume", resume)
     callback("progress", progress)
-    over = trajectory_for(binding, trajectory, frames, select, topology, image)
+    over = binding_trajectory(binding, trajectory, frames, select, topology, image)
     if settings is None:
-        settings = settings_of(binding, over, binding_settings(binding)) if output is not None else {}
+        settings = settings_of_frames(binding, over, binding_settings(binding)) if output is not None else {}
     tell = None if progress is None else lambda done: progress(done / len(over))
     decomposer = binding._decomposer()
     if resume and decomposer is not None:
         raise InputError("a decomposition is of all frames of one run; leave out resume, or idecomp")
     named = naming or Naming(binding.names)
-    evaluate = evaluate_with(binding, decomposer, named)
+    evaluate = evaluate_binding_with(binding, decomposer, named)
     parts = list(recorded(over, evaluate, output=output, resume=resume, settings=settings, tell=tell, over=stream))
     results = joined([part.results for part in parts])
     numbers = np.concatenate([np.array(part.frames, np.int64) for part in parts])

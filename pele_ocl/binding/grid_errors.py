@@ -23,9 +23,11 @@ def grid_errors(binding: Binding, energies: BindingEnergies | None = None) -> di
         raise InputError("there is no grid with Generalized Born; make the Binding with pb=PBSolvent()")
     positions = whole.atoms.positions[None]
     fine = binding._of_positions(positions)[0] if energies is None else energies
-    grid = whole.grids(positions)[0]
+    grids = binding._grids_of_parts(binding._positions_of_parts(positions))
     coarse = {
-        name: plan.energy_on_coarse_grid(grid) for name, plan in binding.plans.items() if isinstance(plan, PBEnergy)
+        name: plan.energy_on_coarse_grid(grids[name][0])
+        for name, plan in binding.plans.items()
+        if isinstance(plan, PBEnergy)
     }
     coarse["delta"] = coarse["complex"] - coarse["receptor"] - coarse["ligand"]
     return {name: abs(float(terms.pb) - coarse[name]) for name, terms in fine.systems().items()}

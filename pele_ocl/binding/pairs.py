@@ -43,7 +43,7 @@ class ResiduePairs:
         places = np.empty(len(atoms), np.intp)
         places[self._order] = np.arange(len(atoms))
         starts = np.searchsorted(groups[self._order], np.arange(self._n_groups + 1))
-        first, partners = exclusions(atoms, places)
+        first, partners = excluded_entries(atoms, places)
         self._charges = scaled_charges(atoms, binding.model, binding.precision)[self._order]
         self._tables = dict(
             wells=queue.upload(wells(atoms)[self._order]), starts=queue.upload(starts, np.int32),
@@ -107,7 +107,7 @@ def wells(atoms: Atoms) -> Floats:
     return np.column_stack([sigmas, np.sqrt(4 * atoms.lj_epsilon)])
 
 
-def exclusions(atoms: Atoms, places: NDArray[np.intp] | None = None) -> tuple[Ints, Ints]:
+def excluded_entries(atoms: Atoms, places: NDArray[np.intp] | None = None) -> tuple[Ints, Ints]:
     """First entry of each atom (n + 1,), and the atoms with which it has no Lennard-Jones and Coulomb energy.
 
     places : (n,) the place of each atom; by default they are in their own order

@@ -21,6 +21,7 @@ from ..atoms.tan_luo import tan_luo_notes
 from ..contract import Image
 from ..energy import EnergyBatch
 from ..errors import InputError
+from ..grid import Grid
 from ..plan.conformations import as_conformations
 from ..results import Terms
 from ..solvent_model import SolventModel
@@ -224,15 +225,11 @@ class Binding:
         self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
     ) -> dict[str, EnergyBatch]:
         """Evaluate positions (m, k, 3) of the complex by the plan of each part."""
-        chosen = {
-            "complex": positions,
-            "receptor": positions[:, run_of(self.parts.receptor)],
-            "ligand": positions[:, run_of(self.parts.ligand)],
-        }
-
-        whole = self.plans["complex"]
-        if isinstance(whole, PBEnergy):
-            return self._precise(self._on_one_grid(whole, chosen, progress, errors), positions, errors)
+        chosen = self._positions_of_parts(positions)
+        in_pb = {name: plan for name, plan in self.plans.items() if isinstance(plan, PBEnergy)}
+        if in_pb:
+            found = evaluate_together(in_pb, chosen, progress, errors=errors, grids=self._grids_of_parts(chosen))
+            return self._precise(found, positions, errors)
 
         def batch(name: str) -> EnergyBatch:
             return self.plans[name].evaluate_batch(chosen[name], progress if name == PARTS[0] else None, errors=errors)
@@ -244,13 +241,23 @@ class Binding:
                 found = dict(zip(PARTS, pool.map(batch, PARTS), strict=True))
         return self._precise(found, positions, errors)
 
-    def _on_one_grid(
-        self, whole: PBEnergy, chosen: Mapping[str, Positions], progress: Progress | None,
-        errors: Literal["raise", "record"],
-    ) -> dict[str, EnergyBatch]:  # fmt: skip
-        """Evaluate all parts with their equations on the complex's grid."""
+    def _positions_of_parts(self, positions: Positions) -> dict[str, Positions]:
+        """Take the positions (m, n, 3) of each part, from the complex's (m, k, 3)."""
+        return {
+            "complex": positions,
+            "receptor": positions[:, run_of(self.parts.receptor)],
+            "ligand": positions[:, run_of(self.parts.ligand)],
+        }
+
+    def _grids_of_parts(self, chosen: Mapping[str, Positions]) -> dict[str, list[Grid]]:
+        """Make the grids of Poisson-Boltzmann equations: the complexes' nodes, or of small parts some of these.
+
+        chosen : conformations (m, n, 3) A of the complex, the receptor and the ligand
+        """
         plans = {name: plan for name, plan in self.plans.items() if isinstance(plan, PBEnergy)}
-        return evaluate_together(plans, chosen, progress, errors=errors, grids=whole.grids(chosen["complex"]))
+        around = plans["complex"].grids(chosen["complex"])
+        parts = {name: plan.grids(chosen[name], around) for name, plan in plans.items() if name != "complex"}
+        return {"complex": around, **parts}
 
     def _precise(
         self, batches: Mapping[str, EnergyBatch], positions: Positions, errors: Literal["raise", "record"] = "raise"

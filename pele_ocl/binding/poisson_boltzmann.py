@@ -19,7 +19,7 @@ from ..grid import Grid
 from ..pb import SOLVERS, PBIon, PBModel, PBResult, PoissonBoltzmann
 from ..pb.equation import StoppedError
 from ..pb.systems import Conformation, solve_systems
-from ..pb_model import EQUATIONS, SURFACES, PBSolute, grid_around
+from ..pb_model import EQUATIONS, SURFACES, PBSolute, grid_around, grid_within
 from ..results import Terms
 from ..solvent_model import SolventModel
 from ..trajectories.files import Positions
@@ -82,7 +82,7 @@ def default_model(model: SolventModel | None) -> SolventModel:
     """
     if model is None:
         return SolventModel(surface="lcpo")
-    if model.gb_model.vacuum or model.gb_model.of_surface:
+    if model.gb_model.vacuum or not model.gb_model.is_pairwise:
         raise InputError(f"Poisson-Boltzmann takes the place of a GB model; leave out gb={model.gb!r}")
     if model.surface not in ("lcpo", "none"):
         raise InputError(f"the surface {model.surface!r} needs Born radii; take lcpo or none with Poisson-Boltzmann")
@@ -111,13 +111,19 @@ class PBEnergy(Energy):
     def _described(self) -> dict[str, Any]:
         return {**self._pb_choices, "solvent": self.solvent, "model": self.model}
 
-    def grids(self, conformations: Positions) -> list[Grid]:
-        """Make the grid around each of the conformations (m, n, 3) A."""
-        charges = self.atoms.charges
-        return [
-            grid_around(PBSolute(positions, charges, self._sphere_radii), self.solvent.spacing, self.solvent.padding)
+    def grids(self, conformations: Positions, around: Sequence[Grid] | None = None) -> list[Grid]:
+        """Make the grid of each of the conformations (m, n, 3) A.
+
+        around : of complexes that have the system, whose nodes are taken; by default each grid has its own
+        """
+        own, padding = self.solvent, self.solvent.padding
+        solutes = [
+            PBSolute(positions, self.atoms.charges, self._sphere_radii)
             for positions in np.asarray(conformations, np.float64)
         ]
+        if around is None:
+            return [grid_around(solute, own.spacing, padding) for solute in solutes]
+        return [grid_within(grid, solute, padding) for grid, solute in zip(around, solutes, strict=True)]
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
@@ -128,8 +134,9 @@ class PBEnergy(Energy):
         grids : of the conformations; by default each around its own
         """
         return evaluate_together(
-            {"": self}, {"": conformations}, progress, profile=profile, errors=errors, grids=grids
-        )[""]
+            {"": self}, {"": conformations}, progress, profile=profile, errors=errors,
+            grids=None if grids is None else {"": grids},
+        )[""]  # fmt: skip
 
     def without_pb(
         self, conformations: ArrayLike, *, profile: bool = False, errors: Literal["raise", "record"] = "raise"
@@ -177,20 +184,19 @@ class PBEnergy(Energy):
 
 def evaluate_together(
     plans: Mapping[str, PBEnergy], conformations: Mapping[str, ArrayLike], progress: Progress | None = None, *,
-    profile: bool = False, errors: Literal["raise", "record"] = "raise", grids: Sequence[Grid] | None = None,
+    profile: bool = False, errors: Literal["raise", "record"] = "raise",
+    grids: Mapping[str, Sequence[Grid]] | None = None,
 ) -> dict[str, EnergyBatch]:  # fmt: skip
-    """Evaluate conformations of several systems. On a GPU all systems of a conformation share launches.
+    """Evaluate conformations of several systems. On a GPU grids alike share launches.
 
     plans : of one solvent, by the systems' names; conformations : (m, n, 3) A of each, as many of all
-    grids : of the conformations, of all systems; by default each around the system's own
+    grids : of the conformations of each; by default each around the system's own
     """
     batches = {
         name: plan.without_pb(conformations[name], profile=profile, errors=errors) for name, plan in plans.items()
     }
     count = len(next(iter(batches.values())))
-    of_systems = {
-        name: plan.grids(batches[name].positions) if grids is None else list(grids) for name, plan in plans.items()
-    }
+    of_systems = grids or {name: plan.grids(batches[name].positions) for name, plan in plans.items()}
     wanted, refused = dict[tuple[int, str], Conformation](), {name: dict[int, str]() for name in plans}
     for k in range(count):
         for name, plan in plans.items():

@@ -19,7 +19,7 @@ from ..trajectories.files import Positions
 from ..variant import Progress
 from .alanine import Mutant, alanines_of, mutable_residues, to_alanine, unbonded
 from .amber import interaction
-from .frames import trajectory_for
+from .frames import binding_trajectory
 from .statistics import Spread, spread_of
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _frames(
 ) -> tuple[NDArray[np.int64], Iterable[Positions]]:
     """Return the numbers of the frames (m,), and their positions in pieces."""
     if isinstance(trajectory, Trajectory):
-        return np.array(trajectory.frames, np.int64), _Usable(trajectory_for(binding, trajectory))
+        return np.array(trajectory.frames, np.int64), _Usable(binding_trajectory(binding, trajectory))
     given = binding.given.positions[np.newaxis] if trajectory is None else trajectory
     positions = as_conformations(given, binding.n_atoms)
     return np.arange(len(positions), dtype=np.int64), [positions]

@@ -10,7 +10,7 @@ import click
 
 from ..errors import FormatError
 from .command import INPUT, EachOnce
-from .options import debug_option
+from .options import debug_option, device_option, json_option
 from .terminal import say
 
 if TYPE_CHECKING:
@@ -48,12 +48,9 @@ def _group(context: click.Context, option: click.Parameter, given: str | None) -
     type=click.IntRange(1, 4096),
     help="Points along x, or numbers of a sum, that a work-item has; by default the constant POINTS of the kernel.",
 )
-@click.option(
-    "--device", metavar="D",
-    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
-)  # fmt: skip
+@device_option()
 @click.option("--timing/--no-timing", default=True, show_default=True, help="Time a right kernel beside our variants.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+@json_option()
 @debug_option
 def check(
     path: Path, quantity: str, kernel: str | None, launch: str | None, group: tuple[int, ...] | None,

@@ -61,7 +61,7 @@ def _defaults(control: ControlFile) -> dict[str, object]:
         "allow_missing_terminals": control.allow_missing_terminals,
         "like": "pele",
         "gb": control.gb,
-        "fallback": GB_MODELS[control.gb].of_surface,  # which needs no rows of OBC tables
+        "fallback": "sgb" in GB_MODELS[control.gb].parameters,  # which needs no rows of OBC tables
         "ionic_strength": control.ionic_strength,
     }
 

@@ -16,7 +16,7 @@ from ..inputfile import read_file
 from ..units import POTENTIAL_UNITS
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import say_map
-from .options import debug_option
+from .options import debug_option, from_units_option, json_option, png_option
 from .progress import ProgressLine
 from .report import map_facts, map_lines, provenance
 from .terminal import note, one_line, say
@@ -28,12 +28,12 @@ _UNIT = click.Choice(POTENTIAL_UNITS)
 @click.argument("path", metavar="IN", type=INPUT)
 @click.argument("target", metavar="OUT", type=OUTPUT)
 @click.option("--units", type=_UNIT, help="Unit to convert to; by default IN's, but hartree/e in a cube file.")
-@click.option("--from-units", type=_UNIT, help="Unit of the values in IN, if the file does not name it.")
+@from_units_option("IN")
 @click.option(
     "--temperature", type=float, help="Temperature of the unit kT/e, K: of OUT, or of IN if the file does not name it."
 )
-@click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@png_option
+@json_option()
 @debug_option
 def convert(
     path: Path, target: Path, units: str | None, from_units: str | None, temperature: float | None,

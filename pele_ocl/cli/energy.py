@@ -14,12 +14,12 @@ from ..formats import require_table_suffix, write_table
 from ..inputfile import read_file
 from ..jobs import EnergySpec
 from ..jobs.energy import EnergyEvaluation
-from ..jobs.facts import gradient_facts, residue_names
+from ..jobs.facts import gradient_facts, names_of_residues
 from ..jobs.reading import MoleculeRead, molecule_of
 from ..solvent_model import SolventModel
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
-from .command import OUTPUT, EachOnce
+from .command import EachOnce
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .json_lines import exit_for_models, failing_as_record, say_record
 from .options import (
@@ -41,8 +41,11 @@ from .plan_options import (
     accuracy_option,
     born_option,
     listed,
+    no_gradient_option,
     pair_options,
+    per_residue_option,
     require_near,
+    results_option,
     variant_option,
 )
 from .progress import ProgressLine
@@ -65,12 +68,8 @@ _PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
 
 @click.command(cls=EachOnce)
 @structures_argument
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="OUT",
-    help="Write energies and gradient of every atom, or of every model: .h5, .csv or .json; or energies of every frame "
-    "of a trajectory, as they come: .h5, .csv or .jsonl.",
-)  # fmt: skip
-@click.option("--no-gradient", is_flag=True, help="Compute energies only.")
+@results_option("energies and gradient of every atom, or of every model")
+@no_gradient_option
 @pair_options
 @models_option
 @trajectory_options
@@ -83,7 +82,7 @@ _PER_RESIDUE = "--per-residue of several structures is told by --json; add it"
 @model_options
 @surface_options
 @strict_option
-@click.option("--per-residue", is_flag=True, help="Also report each residue's energies, for frames their means.")
+@per_residue_option(", for frames their means")
 @report_options
 def energy(
     path: Path | tuple[Path, ...], output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
@@ -104,7 +103,7 @@ def energy(
     named = listed(terms)
     spec = EnergySpec(
         reading=read_atoms, models="all" if models == "all" else "one", gradient=not no_gradient,
-        fixed_radii=fixed_radii or (constants.gb_model.of_surface and not no_gradient), one_four=one_four,
+        fixed_radii=fixed_radii or (constants.gb_model.holds_radii and not no_gradient), one_four=one_four,
         cutoff=cutoff, terms=None if named is None else tuple(named),
         precision=precision, variant=variant, born=born, accuracy=accuracy, device=device, model=constants,
         per_residue=per_residue, strict=strict, mentioned=given_options("surface", "gb"),
@@ -141,7 +140,7 @@ def _frame_work(spec: EnergySpec, path: Path) -> FrameWork:
     molecule = molecule_of(read_file(path), spec.reading, spec.models)
     plan = spec.plan(molecule.atoms, False, spec.per_residue)
     contents = summary(plan.names, plan.atoms, plan.model)
-    residues = residue_names(plan.atoms) if spec.per_residue else ()
+    residues = names_of_residues(plan.atoms) if spec.per_residue else ()
     return FrameWork(
         "Energy",
         molecule.source,
@@ -171,7 +170,7 @@ def _as_text(found: EnergyEvaluation, facts: Facts, per_residue: bool, verbose: 
     ]
     if lengths is not None:
         longest = f"at most {lengths['max']:,.3f} an atom, net {lengths['net']:.2g} kcal/mol/A"
-        held = ", Born radii and surface held" if result.model.gb_model.of_surface else ""
+        held = ", Born radii and surface held" if result.model.gb_model.holds_radii else ""
         lines.append(f"Gradient      norm {lengths['norm']:,.3f}, {longest}{held}")
     lines += [*accuracy_lines(result, result.born), "", ending(result, result.seconds["kernel"])]
     if verbose:
@@ -179,7 +178,7 @@ def _as_text(found: EnergyEvaluation, facts: Facts, per_residue: bool, verbose: 
         kernel = f"Kernel: cl/{variant.file}, {variant.summary}"
         lines += ["", model_line(facts), kernel, choice_line(result.device)]
     if per_residue:
-        lines += ["", residue_table(residue_names(result.atoms), [(None, result.per_residue().columns())])]
+        lines += ["", residue_table(names_of_residues(result.atoms), [(None, result.per_residue().columns())])]
     return "\n".join(lines)
 
 
@@ -196,7 +195,7 @@ def _models_as_text(found: EnergyEvaluation, facts: Facts, per_residue: bool) ->
     lines += [*accuracy_lines(batch, batch.born), "", ending(batch, batch.seconds["kernel"])]
     if per_residue:
         residues = [(number, of.per_residue().columns()) for number, of in found.rows() if not isinstance(of, str)]
-        lines += ["", residue_table(residue_names(batch.atoms), residues)]
+        lines += ["", residue_table(names_of_residues(batch.atoms), residues)]
     return "\n".join(lines)
 
 

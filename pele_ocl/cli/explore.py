@@ -30,7 +30,15 @@ from .command import INPUT, EachOnce
 from .explore_page import write_pages
 from .json_lines import NAMED, failing_as_record, say_records, timed
 from .launchers import device_of_rank, launched
-from .options import debug_option, run_options
+from .options import (
+    debug_option,
+    fallback_option,
+    json_option,
+    obc_option,
+    pele_data_option,
+    run_options,
+    templates_option,
+)
 from .physics import physics_lines
 from .progress import ProgressLine
 from .report import counted, duration
@@ -78,15 +86,12 @@ def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dic
 )  # fmt: skip
 @place_options
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run in the same folder.")
-@click.option("--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of templates.")
-@click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON.")
-@click.option(
-    "--pele-data", type=INPUT, multiple=True, metavar="DIR",
-    help="PELE Data or DataLocal folder, beside the ones in the working directory and beside CONTROL.",
-)  # fmt: skip
-@click.option("--fallback", is_flag=True, help="Take radii by element and bonds for atoms without an OBC row.")
+@templates_option
+@obc_option
+@pele_data_option(", beside the ones in the working directory and beside CONTROL")
+@fallback_option
 @run_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@json_option()
 @debug_option
 def explore(
     path: Path, explorers: int | None, output: Path | None, seed: int | None, steps: int | None,
@@ -102,12 +107,13 @@ def explore(
     rank, size = launched()
     if ranks > size:
         raise click.UsageError(f"--ranks {ranks} needs as many processes, by mpirun or srun; there are {size}")
-    n = explorers or max(size - 1, 1)
-    if rank >= min(ranks, n):
-        return  # others run the explorers of all
     cluster = cluster_options_of(click.get_current_context())
     if ranks > 1 and cluster.is_remote:
         raise click.UsageError("choose one of --ranks, --workers and --scheduler")
+    n = explorers or max(size - 1, 1)
+    ranks = min(ranks, n)  # more would keep cores without an explorer
+    if rank >= ranks:
+        return  # others run the explorers of all
     if output is not None and output.exists() and not output.is_dir():
         raise FormatError(f"{output}: is no folder; name one for the reports")
     with failing_as_record(path, as_json):
@@ -130,7 +136,7 @@ def explore(
             options |= {"seed": run.seed, "device": None}  # which each worker has its own of
             files = _run_by_workers(run, ExploreWork(simulation, n, options), cluster.place(device), resume)
         else:
-            part = Shard(rank + 1, min(ranks, n))
+            part = Shard(rank + 1, ranks)
             run = Exploration(simulation, n, **options, part=part)
             if part.count == 1 or not (resume and run.is_over):  # else other processes alone have steps left
                 _run(run, resume)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..errors import FormatError
-from ..formats import replacing, require_map_suffix, write_map
+from ..formats import is_pdb, replacing, require_map_suffix, write_map
 from ..formats.pdb_writing import Ion, write_pdb_with_ions
 from ..inputfile import InputFile, read_file
 from ..ions import SPECIES, IonsResult, Requests, place_ions
@@ -21,7 +21,7 @@ from ..potmap import VARIANTS
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import failing_as_record, say_record
-from .options import ReadAtoms, report_options, run_options, structure_options
+from .options import ReadAtoms, report_options, run_options, spacing_options, structure_options
 from .physics import Facts, medium_facts, medium_lines
 from .progress import ProgressLine
 from .report import composition_as_json, counted, duration, headline, origin
@@ -70,16 +70,7 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 @click.option(
     "--ion-distance", type=float, default=10.0, show_default=True, help="Smallest distance of two ions, Angstrom."
 )
-@click.option(
-    "--spacing",
-    type=float,
-    default=0.5,
-    show_default=True,
-    help="Distance between neighbouring points of the grid, Angstrom.",
-)
-@click.option(
-    "--padding", type=float, default=10.0, show_default=True, help="Width of the grid around the molecule, Angstrom."
-)
+@spacing_options
 @click.option("--dielectric", type=float, default=1.0, show_default=True, help="Relative permittivity.")
 @click.option("--map", "map_file", type=OUTPUT, metavar="MAP", help="Write the potential with all ions: .dx, .mrc, ...")
 @click.option(
@@ -108,7 +99,7 @@ def ions(
         raise click.UsageError("choose one of --neutralize and --concentration")
     if not requests and not neutralize and concentration is None:
         raise click.UsageError("say which ions: --ion NA:12, or --neutralize, or --concentration 0.15")
-    if output.suffix.lower() not in (".pdb", ".ent"):
+    if not is_pdb(output):
         raise FormatError(f"{output}: unknown suffix {output.suffix!r}; molecules are written as .pdb")
     if map_file is not None:
         require_map_suffix(map_file)

@@ -12,7 +12,7 @@ import click
 from ..errors import PeleError
 from ..inputfile import InputFile
 from ..jobs import SCHEMA, Record
-from ..jobs.spec import sha256_of
+from ..jobs.spec import sha256_of_file
 from .clock import elapsed
 from .terminal import note, one_line, say_json
 
@@ -47,7 +47,7 @@ def failing_as_record(path: Path, as_json: bool) -> Iterator[None]:
         yield
     except PeleError as error:
         if as_json:
-            say_records([Record.failed_by(error, path, sha256_of(path))])
+            say_records([Record.failed_by(error, path, sha256_of_file(path))])
         raise
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .command import EachOnce
-from .options import debug_option
+from .options import debug_option, device_option
 
 
 @click.command(cls=EachOnce)
@@ -15,11 +15,7 @@ from .options import debug_option
     "--plain", is_flag=True,
     help="Print one file for one case: headers in place, macros and conditions resolved, comments kept.",
 )  # fmt: skip
-@click.option(
-    "--device", metavar="D",
-    help="Device whose layout --plain has, by its number in `pele-ocl devices`, or by part of its name; also "
-    "PELE_OCL_DEVICE.",
-)  # fmt: skip
+@device_option(more=" --plain is laid out for it.")
 @debug_option
 def kernel(name: str | None, is_list: bool, plain: bool, device: str | None) -> None:
     """Print the kernel NAME of a ladder, such as potmap/gather, or list them all.

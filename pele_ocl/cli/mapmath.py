@@ -14,7 +14,7 @@ from ..inputfile import InputFile, read_file
 from ..mapmath import combine_maps
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import say_map
-from .options import debug_option
+from .options import debug_option, json_option, png_option
 from .progress import ProgressLine
 from .report import call_facts, map_facts, map_lines
 from .terminal import note, one_line, say
@@ -32,8 +32,8 @@ _SIGNS = {"+": 1.0, "-": -1.0}
     is_flag=True,
     help="Interpolate the other maps at the points of the first. The result is the part that all maps cover.",
 )
-@click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices (matplotlib).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@png_option
+@json_option()
 @debug_option
 def mapmath(
     terms: tuple[Path, ...], output: Path | None, mean: bool, scale: float, onto_first: bool, png: Path | None,

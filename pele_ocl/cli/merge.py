@@ -20,7 +20,7 @@ from .frames.tally import Tally
 from .json_lines import say_records, timed
 from .minimize.report import save as save_minimized
 from .minimize.work import MINIMIZED
-from .options import debug_option
+from .options import debug_option, json_option
 from .pele_run.evaluation import WalkerPoses
 from .pele_run.poses import POSES, Poses, attributes_in, save_poses
 from .report import counted
@@ -33,7 +33,7 @@ FRAMES = "frames"
 @click.command(cls=EachOnce)
 @click.argument("shards", metavar="SHARD...", type=INPUT, nargs=-1, required=True)
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="File to write.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@json_option()
 @debug_option
 def merge(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     """Put the results of all shards together: OUT becomes, byte for byte, what one run without --shard writes.

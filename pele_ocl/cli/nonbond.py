@@ -39,6 +39,7 @@ from .options import (
     structure_options,
 )
 from .physics import Facts, lines_of
+from .plan_options import cutoff_option, no_gradient_option, results_option
 from .progress import ProgressLine
 from .report import (
     choice_line,
@@ -61,17 +62,11 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 
 @click.command(cls=EachOnce)
 @structures_argument
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="OUT",
-    help="Write energies and gradient, or energies of every model: .h5, .csv or .json; or energies of every frame of a "
-    "trajectory, as they come: .h5, .csv or .jsonl.",
-)  # fmt: skip
+@results_option("energies and gradient, or energies of every model")
 @models_option
 @trajectory_options
 @cluster_options
-@click.option(
-    "--cutoff", type=float, help=f"Leave out pairs beyond this distance, Angstrom; {DEFAULT_CUTOFF:g} by default."
-)
+@cutoff_option(f"{DEFAULT_CUTOFF:g} by default")
 @click.option("--no-cutoff", is_flag=True, help="Take all pairs.")
 @click.option(
     "--split-cutoffs",
@@ -97,7 +92,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
     "--internal-dielectric", type=click.Choice(["uniform", "vdgbnp"]), default="uniform", show_default=True,
     help="Take one solute dielectric, or PELE's, which varies by residue.",
 )  # fmt: skip
-@click.option("--no-gradient", is_flag=True, help="Compute energies only.")
+@no_gradient_option
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )

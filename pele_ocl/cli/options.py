@@ -15,8 +15,9 @@ from ..atoms.radii import RADII_SETS
 from ..gb_models import GB_MODELS, models_listed
 from ..jobs.reading import require_lennard_jones as require_lennard_jones
 from ..solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
+from ..units import POTENTIAL_UNITS
 from ..variant import PRECISIONS
-from .command import CONSTANTS, DEBUG, INPUT
+from .command import CONSTANTS, DEBUG, INPUT, OUTPUT
 from .control_file import OPTION
 from .reader import FILE, StructureReader, choice_options, selection_of
 
@@ -153,13 +154,43 @@ def run_options(command: Command) -> Command:
             show_default=True,
             help="Working precision.",
         ),
-        click.option(
-            "--device",
-            metavar="D",
-            help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
-        ),
+        device_option(),
     ]
     return _add(command, options)
+
+
+def device_option(name: str = "device", *, multiple: bool = False, more: str = "") -> Callable[[Command], Command]:
+    """Add --device, passed as `name`; more : sentences of this command after the help of all."""
+    text = "Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE."
+    return click.option("--device", name, multiple=multiple, metavar="D", help=text + more)
+
+
+def json_option(of: str = "") -> Callable[[Command], Command]:
+    """Add --json, passed as `as_json`; of : ` a line`, if there are several objects."""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object{of} instead of the table.")
+
+
+def resume_option(items: str) -> Callable[[Command], Command]:
+    """Add --resume; items : plural of what is done one by one"""
+    return click.option("--resume", is_flag=True, help=f"Continue an interrupted run: skip {items} that are done.")
+
+
+def ligand_option(*, multiple: bool = False, more: str = "") -> Callable[[Command], Command]:
+    """Add --ligand; more : sentences of this command after the help of all."""
+    text = "Atoms of the ligand, as in --select."
+    return click.option("--ligand", multiple=multiple, required=True, metavar="EXPR", help=text + more)
+
+
+def from_units_option(of: str) -> Callable[[Command], Command]:
+    """Add --from-units, about the values in the file `of`."""
+    text = f"Unit of the values in {of}, if the file does not name it."
+    return click.option("--from-units", type=click.Choice(POTENTIAL_UNITS), help=text)
+
+
+def precisions_option(default: str = "both") -> Callable[[Command], Command]:
+    """Add --precision, passed as `precisions`, for a command that measures several."""
+    choice = click.Choice(PRECISIONS)
+    return click.option("--precision", "precisions", type=choice, multiple=True, help=f"Default: {default}.")
 
 
 def debug_option(command: Command) -> Command:
@@ -176,7 +207,7 @@ def debug_option(command: Command) -> Command:
 def report_options(command: Command) -> Command:
     """Options `as_json` and `verbose`, and --debug."""
     options: Options = [
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table."),
+        json_option(),
         click.option("-v", "--verbose", is_flag=True, help="Print more: parameters, steps, times."),
         debug_option,
     ]
@@ -206,6 +237,24 @@ class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 ha
         return value
 
 
+def pele_data_option(where: str = "") -> Callable[[Command], Command]:
+    """Add --pele-data; where : folders that count besides."""
+    text = f"PELE Data or DataLocal folder{where}."
+    return click.option("--pele-data", type=INPUT, multiple=True, metavar="DIR", help=text)
+
+
+model_option = click.option(
+    "--model", type=click.IntRange(min=0), help="Number of the model to read, if the file has several."
+)
+templates_option = click.option(
+    "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of templates."
+)
+obc_option = click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON.")
+fallback_option = click.option(
+    "--fallback", is_flag=True, help="Take radii by element and bonds for atoms without an OBC row."
+)
+png_option = click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
+
 _STRUCTURE_OPTIONS: Options = (
     click.option(
         "-c",
@@ -223,7 +272,7 @@ _STRUCTURE_OPTIONS: Options = (
         metavar="FILE",
         help="CHARMM parameter file for a .psf: .prm, .str.",
     ),
-    click.option("--model", type=click.IntRange(min=0), help="Number of the model to read, if the file has several."),
+    model_option,
     click.option(
         "--forcefield",
         metavar="NAME",
@@ -243,12 +292,10 @@ _STRUCTURE_OPTIONS: Options = (
         "it has radii, else mbondi3 with gbn2, bondi with gbn, pele with PELE's force fields, openmm-"
         "obc with Amber99SB.",
     ),
-    click.option(
-        "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of templates."
-    ),
-    click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON."),
-    click.option("--pele-data", type=INPUT, multiple=True, metavar="DIR", help="PELE Data or DataLocal folder."),
-    click.option("--fallback", is_flag=True, help="Take radii by element and bonds for atoms without an OBC row."),
+    templates_option,
+    obc_option,
+    pele_data_option(),
+    fallback_option,
     click.option(
         OPTION,
         type=INPUT,
@@ -266,6 +313,25 @@ _STRUCTURE_OPTIONS: Options = (
     ),
     *choice_options(),
 )
+
+
+def dielectric_options(solute: float, solvent: float) -> Callable[[Command], Command]:
+    """Add --solute-dielectric and --solvent-dielectric with these defaults."""
+    options = (
+        _number("--solute-dielectric", solute, "Relative permittivity inside the molecule."),
+        _number("--solvent-dielectric", solvent, "Relative permittivity of the solvent."),
+    )
+    return lambda command: _add(command, options)
+
+
+def spacing_options(command: Command) -> Command:
+    """Options `spacing` and `padding` of a grid around a molecule."""
+    options = (
+        _number("--spacing", 0.5, "Distance between neighbouring points of the grid, Angstrom."),
+        _number("--padding", 10.0, "Width of the grid around the molecule, Angstrom."),
+    )
+    return _add(command, options)
+
 
 _MODEL_OPTIONS: Options = (
     click.option(
@@ -290,8 +356,7 @@ _MODEL_OPTIONS: Options = (
         help="Ignore atoms beyond this distance when computing Born radii, as AMBER's rgbmax does, Angstrom; "
         "by default none.",
     ),
-    _number("--solute-dielectric", DEFAULTS.solute_dielectric, "Relative permittivity inside the molecule."),
-    _number("--solvent-dielectric", DEFAULTS.solvent_dielectric, "Relative permittivity of the solvent."),
+    dielectric_options(DEFAULTS.solute_dielectric, DEFAULTS.solvent_dielectric),
     _number("--ionic-strength", DEFAULTS.ionic_strength, "Concentration of a 1:1 salt, mol/L; PELE's default is 0.15."),
     _number("--temperature", DEFAULTS.temperature, "Temperature, K; matters only with salt."),
     click.option(
@@ -315,8 +380,9 @@ _MODEL_OPTIONS: Options = (
 )  # fmt: skip
 
 
-def range_option(text: str) -> Callable[[Command], Command]:
-    """Add --range, passed as `end`."""
+def range_option(default: str = "") -> Callable[[Command], Command]:
+    """Add --range, passed as `end`; default : what the help says of it."""
+    text = f"Range of the colours, from -R to R; by default {default}it follows the values."
     return click.option("--range", "end", type=float, metavar="R", callback=_range_end, help=text)
 
 

@@ -18,15 +18,23 @@ from ..gb_models import radii_words
 from ..grid import Grid
 from ..inputfile import InputFile, read_file
 from ..jobs.checks import Checks
-from ..jobs.facts import notes_of, residue_names
-from ..pb import SOLVERS, PBIon, PBModel, PBResult, PoissonBoltzmann
+from ..jobs.facts import names_of_residues, notes_of
+from ..pb import SOLVERS, PBIon, PBModel, PBParts, PBResult, PoissonBoltzmann
 from ..pb.apbs import NEED_POTENTIAL, WRITTEN, ApbsCalculation, ApbsInput, read_apbs
 from ..pb.apbs_maps import ACCESS, OF_POTENTIAL, access_maps, maps_of_potential
 from ..pb_model import BOUNDARIES, LIKE_APBS, SPREADINGS, SURFACES
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import failing_as_record, say_record
-from .options import ReadAtoms, report_options, strict_option, structure_options
+from .options import (
+    ReadAtoms,
+    device_option,
+    dielectric_options,
+    report_options,
+    spacing_options,
+    strict_option,
+    structure_options,
+)
 from .physics import forcefield_line
 from .progress import ProgressLine
 from .report import composition_as_json, duration, headline, provenance
@@ -61,24 +69,8 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
 @click.option(
     "--pqr", type=OUTPUT, metavar="FILE", help="Write the atoms with the charges and radii that count, as a .pqr file."
 )
-@click.option("--spacing", type=float, default=0.5, show_default=True, help="Spacing of the grid, Angstrom.")
-@click.option(
-    "--padding", type=float, default=10.0, show_default=True, help="Width of the grid around the molecule, Angstrom."
-)
-@click.option(
-    "--solute-dielectric",
-    type=float,
-    default=DEFAULTS.solute_dielectric,
-    show_default=True,
-    help="Relative permittivity inside the molecule.",
-)
-@click.option(
-    "--solvent-dielectric",
-    type=float,
-    default=DEFAULTS.solvent_dielectric,
-    show_default=True,
-    help="Relative permittivity of the solvent.",
-)
+@spacing_options
+@dielectric_options(DEFAULTS.solute_dielectric, DEFAULTS.solvent_dielectric)
 @click.option(
     "--ionic-strength",
     type=float,
@@ -144,11 +136,7 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     help="Also compute the energy on so many shifted grids.",
 )
 @click.option("--per-residue", is_flag=True, help="Also report each residue's share of the energy.")
-@click.option(
-    "--device",
-    metavar="D",
-    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
-)
+@device_option()
 @strict_option
 @structure_options
 @report_options
@@ -252,7 +240,7 @@ def _residues(result: PBResult, per_atom: NDArray[np.float64]) -> list[tuple[str
     if labels is None:
         raise InputError("--per-residue needs residues; these atoms have no labels")
     return list(
-        zip(residue_names(result.atoms), np.add.reduceat(per_atom, labels.residue_starts).tolist(), strict=True)
+        zip(names_of_residues(result.atoms), np.add.reduceat(per_atom, labels.residue_starts).tolist(), strict=True)
     )
 
 
@@ -345,8 +333,9 @@ def run_apbs(source: InputFile, device: str | None, as_json: bool) -> None:
     """Do what an input file of APBS asks for, and print its lines."""
     with failing_as_record(source.path, as_json):
         wanted, molecules = read_apbs(source, _read_pqr)
-        for sentence in wanted.notes:
-            note(f"Note: {source}: {sentence}")
+        of_molecules = [sentence for molecule in molecules for sentence in molecule.notes]
+        for sentence in [*of_molecules, *(f"{source}: {sentence}" for sentence in wanted.notes)]:
+            note(f"Note: {sentence}")
         energies, reports = [], []
         print_line: Callable[[str], None] = (lambda text: None) if as_json else say
         for number, calculation in enumerate(wanted.calculations, 1):
@@ -357,7 +346,7 @@ def run_apbs(source: InputFile, device: str | None, as_json: bool) -> None:
             reports.append(_apbs_json(calculation, wanted, result))
         printed = _printed(wanted, energies, print_line)
     if as_json:
-        say_record(source, {"calculations": reports, "prints": printed, "notes": list(wanted.notes)})
+        say_record(source, {"calculations": reports, "prints": printed, "notes": [*of_molecules, *wanted.notes]})
 
 
 def _read_pqr(path: Path) -> Atoms:
@@ -382,26 +371,19 @@ def _calculate(
     if calculation.solves:
         with ProgressLine(f"ELEC {calculation.name}") as progress:
             written = {each.quantity for each in calculation.writes}
-            needs_map = calculation.prints_atoms or bool(written & NEED_POTENTIAL)
-            result = plan.solve(keep_map=needs_map, progress=progress)
+            needs_map = bool(written & NEED_POTENTIAL)
+            result = plan.solve(keep_map=needs_map, parts=calculation.prints_parts, progress=progress)
         for level in result.levels[calculation.n_before :]:
             _print_level(level.grid, print_line)
             if calculation.prints_energy:
                 print_line(f"  Total electrostatic energy = {level.energy_kt * result.model.kj_per_kt:1.12E} kJ/mol")
+            if level.parts is not None:
+                print_line(_of_parts(level.parts, result.model.kj_per_kt))
             if level.atoms_off:
                 note(
                     f"Note: {source}: ELEC {calculation.name}: {level.atoms_off:,} atoms are off a grid, "
                     "and have no charge on it"
                 )
-        if calculation.prints_atoms:
-            print_line(
-                "\n".join(
-                    [
-                        "  Per-atom energies:",
-                        *(f"      Atom {k}:  {share:1.12E} kJ/mol" for k, share in enumerate(_shares(result))),
-                    ]
-                )
-            )
     else:
         _print_level(plan.grids[-1], print_line)
     _write(calculation, plan, result, print_line)
@@ -413,9 +395,18 @@ def _at_atoms(result: PBResult) -> NDArray[np.float64]:
     return np.nan_to_num(result.potential_at(result.atoms.positions))
 
 
-def _shares(result: PBResult) -> NDArray[np.float64]:
-    """Half of each charge times its potential, (n,) kJ/mol."""
-    return 0.5 * result.model.kj_per_kt * result.atoms.charges * _at_atoms(result)
+def _of_parts(parts: PBParts, kj_per_kt: float) -> str:
+    """Lines of the energy's parts, and of the atoms' shares."""
+    shares = kj_per_kt * parts.per_atom_kt + 0.0  # no -0
+    return "\n".join(
+        [
+            f"  Fixed charge energy = {parts.charges_kt * kj_per_kt:g} kJ/mol",
+            f"  Mobile charge energy = {parts.ions_kt * kj_per_kt:g} kJ/mol",
+            f"  Dielectric energy = {parts.field_kt * kj_per_kt:g} kJ/mol",
+            "  Per-atom energies:",
+            *(f"      Atom {k}:  {share:1.12E} kJ/mol" for k, share in enumerate(shares)),
+        ]
+    )
 
 
 def _print_level(grid: Grid, print_line: Callable[[str], None]) -> None:
@@ -492,7 +483,11 @@ def _apbs_json(calculation: ApbsCalculation, wanted: ApbsInput, result: PBResult
             }
             for level in result.levels[calculation.n_before :]
         ]  # fmt: skip
-        if calculation.prints_atoms:
-            report["per_atom_kj"] = _shares(result).tolist()
+        if (parts := result.levels[-1].parts) is not None:
+            unit = result.model.kj_per_kt
+            report["parts_kj"] = {
+                "charges": parts.charges_kt * unit, "ions": parts.ions_kt * unit, "field": parts.field_kt * unit
+            }  # fmt: skip
+            report["per_atom_kj"] = (parts.per_atom_kt * unit).tolist()
         report |= {"energy_kj": result.energy_kj, "device": result.device, "seconds": dict(result.seconds)}
     return report

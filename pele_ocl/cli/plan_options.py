@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import click
 
 from ..energy import BORN, VARIANTS, EnergyBatch, EnergyResult
@@ -11,6 +13,7 @@ from ..errors import InputError
 from ..grid import FARTHEST
 from ..jobs.facts import accuracy_facts as accuracy_facts
 from ..solvent import SolventResult
+from .command import OUTPUT
 from .options import Command
 
 VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -24,6 +27,34 @@ born_option = click.option(
     help="Sums that give Born radii: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",
 )  # fmt: skip
 
+no_gradient_option = click.option("--no-gradient", is_flag=True, help="Compute energies only.")
+
+
+def cutoff_option(default: str) -> Callable[[Command], Command]:
+    """Add --cutoff; default : what the help says of it"""
+    text = f"Leave out pairs beyond this distance, Angstrom; {default}."
+    return click.option("--cutoff", type=float, help=text)
+
+
+def results_option(what: str) -> Callable[[Command], Command]:
+    """Add --output, for `what` of one structure, or energies of models or frames."""
+    text = (
+        f"Write {what}: .h5, .csv or .json; or energies of every frame of a trajectory, as they come: .h5, .csv or "
+        ".jsonl."
+    )
+    return click.option("-o", "--output", type=OUTPUT, metavar="OUT", help=text)
+
+
+def per_residue_option(more: str = "") -> Callable[[Command], Command]:
+    """Add --per-residue; more : of this command"""
+    return click.option("--per-residue", is_flag=True, help=f"Also report each residue's energies{more}.")
+
+
+one_four_option = click.option(
+    "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
+    help="Scale 1-4 pairs as the force field says, or leave them out.",
+)  # fmt: skip
+
 
 def pair_options(command: Command) -> Command:
     """Options `fixed_radii`, `cutoff`, `one_four` and `terms`."""
@@ -34,11 +65,8 @@ def pair_options(command: Command) -> Command:
 
 _OPTIONS = (
     click.option("--fixed-radii", is_flag=True, help="Keep Born radii fixed in the gradient, as PELE does."),
-    click.option("--cutoff", type=float, help="Leave out pairs beyond this distance, Angstrom; by default none."),
-    click.option(
-        "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
-        help="Scale 1-4 pairs as the force field says, or leave them out.",
-    ),
+    cutoff_option("by default none"),
+    one_four_option,
     click.option(
         "--terms", metavar="NAMES",
         help="Terms to compute, with commas: bond,angle,torsion. bonded, nonbonded and gb name groups. "

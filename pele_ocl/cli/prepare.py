@@ -16,7 +16,7 @@ from ..interop.preparation import Preparation
 from ..interop.preparing import prepare as prepared
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import failing_as_record, say_record
-from .options import debug_option
+from .options import debug_option, json_option
 from .progress import ProgressLine
 from .report import counted
 from .terminal import one_line, say
@@ -44,7 +44,7 @@ _SHOWN = 12  # residues in a list, on screen
     "--loop-seconds", type=float, default=60.0, show_default=True, metavar="S",
     help="Give up a run of missing residues if building it takes longer, seconds.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@json_option()
 @debug_option
 def prepare(
     path: Path,

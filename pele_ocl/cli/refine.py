@@ -23,7 +23,16 @@ from .command import INPUT, EachOnce
 from .json_lines import exit_for_failed, failing_as_record, say_record
 from .minimize.report import column
 from .minimize.targets import TARGET, expanded
-from .options import ReadAtoms, model_options, report_options, run_options, strict_option, structure_options
+from .options import (
+    ReadAtoms,
+    ligand_option,
+    model_options,
+    report_options,
+    resume_option,
+    run_options,
+    strict_option,
+    structure_options,
+)
 from .physics import lines_of
 from .progress import ProgressLine
 from .report import call_facts, counted, duration, headline
@@ -38,7 +47,7 @@ _LIMITED = "ended before their gradient was below the tolerance"
 @click.command(cls=EachOnce)
 @click.argument("path", metavar="COMPLEX", type=INPUT)
 @click.argument("poses", metavar="[POSES]...", type=INPUT, nargs=-1, callback=expanded)
-@click.option("--ligand", required=True, metavar="EXPR", help="Atoms of the ligand, as in --select.")
+@ligand_option()
 @click.option(
     "-o", "--output", type=TARGET, metavar="DIR", required=True,
     help="Write each refined complex, a table and a journal to this folder.",
@@ -68,7 +77,7 @@ _LIMITED = "ended before their gradient was below the tolerance"
     "--max-iterations", type=click.IntRange(min=1), default=500, show_default=True,
     help="Largest number of steps of each of the two rounds.",
 )  # fmt: skip
-@click.option("--resume", is_flag=True, help="Continue an interrupted run: skip poses that are done.")
+@resume_option("poses")
 @place_options
 @run_options
 @structure_options
@@ -103,7 +112,7 @@ def refine(
     )  # fmt: skip
     with failing_as_record(path, as_json):
         records = _records(spec, output, resume, cluster, device)
-        facts = spec.shared()
+        facts = spec.facts_of_complex()
     rows = [record.to_dict() for record in records]
     ranks = ranks_of(np.array([np.nan if record.failed else row["after"]["binding"] for record, row in _both(records)]))
     for row, rank in zip(rows, ranks.tolist(), strict=True):
@@ -209,11 +218,12 @@ def _draw(spec: RefineSpec, path: Path, rows: Sequence[dict[str, Any]]) -> None:
     }
     if spec.native is not None:
         columns = {"rmsd": Column("rmsd to the native pose, \u00c5", [rows[k]["rmsd_after"] for k in good]), **columns}
+    settings = lines_of(spec.facts_of_complex()["settings"])
     save_poses_page(
         path, spec.refiner.atoms, spec.refiner.ligand, poses, [rows[k]["structure"] for k in good], columns,
         ("moved" if spec.native is None else "rmsd", "binding"),
         title=f"Poses of {spec.ligand} in {spec.path.name}",
-        facts=f"{counted(len(good), 'pose')} refined; {lines_of(spec.shared()['settings'])[-1].split(maxsplit=1)[1]}",
+        facts=f"{counted(len(good), 'pose')} refined; {settings[-1].split(maxsplit=1)[1]}",
         about="Click a pose, or its row. Drag turns the molecule, the wheel scales it. Energies are of minimised poses,"
         " and no free energies.",
     )  # fmt: skip

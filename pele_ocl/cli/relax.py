@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import FormatError
 from ..formats import require_table_suffix, write_table
+from ..formats.conformation_files import CONFORMATION_FORMATS, written_suffixes
 from ..jobs import Journal, Record
 from ..jobs.relax import RELAXED, RelaxSpec
 from ..jobs.running import run_with
@@ -27,26 +28,26 @@ from .minimize.report import (
     column,
     exit_for_failed,
     rows_of,
-    settings_of,
+    settings_of_rows,
     tell_findings,
     write_and_say,
 )
 from .minimize.targets import TARGET, OutputTargets, expanded, files_of_other_run, refuse_files_of
-from .options import debug_option, run_options, strict_option
+from .options import debug_option, json_option, resume_option, run_options, strict_option
 from .physics import Facts, lines_of
 from .report import call_facts, counted, duration
 from .tables import UNIT, table
 from .terminal import note, one_line
 
 _JOURNAL = "relax.jsonl"
-_SUFFIXES = (".pdb", ".cif")
 
 
 @click.command(cls=EachOnce)
 @click.argument("paths", metavar="MODEL...", type=TARGET.input, nargs=-1, required=True, callback=expanded)
 @click.option(
     "-o", "--output", type=TARGET, metavar="OUT", required=True,
-    help="Write the relaxed model: .pdb or .cif; of several a folder, or a name such as 'relaxed/{name}.pdb'.",
+    help=f"Write the relaxed model: {written_suffixes(with_b_factors=True)}; of several a folder, or a name such as "
+    "'relaxed/{name}.pdb'.",
 )  # fmt: skip
 @click.option(
     "--like", type=click.Choice(list(PROTOCOLS)), default="alphafold", show_default=True,
@@ -62,10 +63,10 @@ _SUFFIXES = (".pdb", ".cif")
     help="Largest number of steps of a model, in all its rounds. Then it is written as it is.",
 )  # fmt: skip
 @click.option("--report", "table", type=TARGET, metavar="FILE", help="Write a row for each model: .csv, .h5, .json.")
-@click.option("--resume", is_flag=True, help="Continue an interrupted run: skip models that are done.")
+@resume_option("models")
 @run_options
 @strict_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a model instead of the table.")
+@json_option(" a model")
 @click.option("-v", "--verbose", is_flag=True, help="List all violations that are left.")
 @debug_option
 def relax(
@@ -85,8 +86,10 @@ def relax(
     if table is not None:
         require_table_suffix(table)
     get_device(device)  # which says now where there is none
-    if output.suffix.lower() not in ("", *_SUFFIXES) and not output.is_dir():
-        raise FormatError(f"{output}: relaxed models are written as {' or '.join(_SUFFIXES)}; name the output so")
+    form = CONFORMATION_FORMATS.get(output.suffix.lower())
+    if output.suffix and not output.is_dir() and not (form and form.keeps_b_factors):
+        known = written_suffixes(with_b_factors=True)
+        raise FormatError(f"{output}: relaxed models are written as {known}, which keep B-factors; name the output so")
     targets = OutputTargets.planned(output, paths, False, table)
     if resume and targets.journal is None:
         raise click.UsageError("--resume goes on with a run of several models; leave it out for one")
@@ -98,13 +101,13 @@ def relax(
     path = None if targets.journal is None else targets.journal.with_name(_JOURNAL)
     overwritten = "" if resume else files_of_other_run(replace(targets, journal=path), spec.settings())
     journal = Journal(path, spec.settings(), kind=RELAXED, waits=True)
-    records = records_of(spec, list(targets.files), journal, resume)
+    records = relaxed_records(spec, list(targets.files), journal, resume)
     if overwritten and any(not record.failed for record in records):
         note(overwritten)
     report(records, output, table, as_json, verbose)
 
 
-def records_of(spec: RelaxSpec, models: Sequence[StructurePath], journal: Journal, resume: bool) -> list[Record]:
+def relaxed_records(spec: RelaxSpec, models: Sequence[StructurePath], journal: Journal, resume: bool) -> list[Record]:
     """Relax and write models, tell how far they are, and give their records."""
     records = list[Record]()
     with StructureLine(len(models), "Relaxing") as progress:
@@ -167,7 +170,7 @@ def _as_text(rows: Sequence[Row], output: Path, verbose: bool) -> str:
     clean = sum(row["is_clean"] for row in done)
     ending = f"{counted(len(done), 'model')} -> {one_line(str(output))}, {clean:,} without violations"
     head = f"Violations by AlphaFold's rule; energy, {UNIT}"
-    return "\n".join([*_physics_lines(settings_of(rows)), head, *lines, *listed, "", ending, _times(done)])
+    return "\n".join([*_physics_lines(settings_of_rows(rows)), head, *lines, *listed, "", ending, _times(done)])
 
 
 def _physics_lines(facts: Facts) -> list[str]:
@@ -228,7 +231,7 @@ def _save(path: Path, rows: Sequence[Row]) -> None:
     texts = {"name": np.array([row["structure"] for row in rows])}
     errors = {"error": np.array([row.get("error", "") for row in rows])}
     units = {name: _UNITS[name] for name in names if name in _UNITS}
-    write_table(path, {**texts, **columns, **errors}, units, {**call_facts(), **settings_of(rows)})
+    write_table(path, {**texts, **columns, **errors}, units, {**call_facts(), **settings_of_rows(rows)})
 
 
 def _figures(row: Row) -> dict[str, float]:

@@ -26,7 +26,7 @@ from ..inputfile import InputFile, read_file
 from ..sampling import sample as compute
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import say_map
-from .options import debug_option
+from .options import debug_option, json_option, model_option
 from .report import columns_of, counted, provenance
 from .tables import table
 from .terminal import one_line, say
@@ -36,12 +36,12 @@ from .terminal import one_line, say
 @click.argument("map_path", metavar="MAP", type=INPUT)
 @click.argument("points_path", metavar="POINTS", type=INPUT)
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", help="Write the values as a table: .h5, .csv or .json.")
-@click.option("--model", type=click.IntRange(min=0), help="Number of the model to read, if the file has several.")
+@model_option
 @click.option(
     "--outside", type=click.Choice(["error", "nan"]), default="error", show_default=True,
     help="Value of a point outside the map.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@json_option()
 @debug_option
 def sample(
     map_path: Path, points_path: Path, output: Path | None, model: int | None, outside: str, as_json: bool

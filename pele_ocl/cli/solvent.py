@@ -13,13 +13,13 @@ from ..formats import require_table_suffix, write_table
 from ..inputfile import read_file
 from ..jobs import SolventSpec
 from ..jobs.evaluation import Evaluation
-from ..jobs.facts import radii_facts, residue_names
+from ..jobs.facts import names_of_residues, radii_facts
 from ..jobs.reading import molecule_of
 from ..jobs.solvent import energy_of
 from ..solvent import VARIANTS, SolventModel, SolventResult
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
-from .command import OUTPUT, EachOnce
+from .command import EachOnce
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .json_lines import exit_for_models, failing_as_record, say_record
 from .options import (
@@ -34,7 +34,7 @@ from .options import (
     surface_options,
 )
 from .physics import physics_lines
-from .plan_options import accuracy_attributes, accuracy_lines, accuracy_option
+from .plan_options import accuracy_attributes, accuracy_lines, accuracy_option, per_residue_option, results_option
 from .progress import ProgressLine
 from .report import (
     area_lines,
@@ -58,11 +58,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 
 @click.command(cls=EachOnce)
 @structures_argument
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="OUT",
-    help="Write radii and energies of every atom, or energies of every model: .h5, .csv or .json; or energies of every "
-    "frame of a trajectory, as they come: .h5, .csv or .jsonl.",
-)  # fmt: skip
+@results_option("radii and energies of every atom, or energies of every model")
 @click.option("--no-energy", is_flag=True, help="Compute Born radii only; with a tree this takes far less time.")
 @models_option
 @trajectory_options
@@ -76,7 +72,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @model_options
 @surface_options
 @strict_option
-@click.option("--per-residue", is_flag=True, help="Also report each residue's energies.")
+@per_residue_option()
 @report_options
 def solvent(
     path: Path | tuple[Path, ...], output: Path | None, no_energy: bool, models: str, trajectory: FrameOptions,
@@ -150,7 +146,7 @@ def _as_text(found: Evaluation[SolventResult], per_residue: bool, verbose: bool)
             for number, of in zip(numbers, found.results, strict=True)
             if of is not None
         ]
-        lines += ["", residue_table(residue_names(molecule.atoms), residues)]
+        lines += ["", residue_table(names_of_residues(molecule.atoms), residues)]
     return "\n".join(lines)
 
 

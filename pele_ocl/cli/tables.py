@@ -9,7 +9,7 @@ import numpy as np
 
 from ..atoms import Floats
 from ..jobs.facts import Energies as Energies
-from ..jobs.facts import residue_names as residue_names
+from ..jobs.facts import names_of_residues as names_of_residues
 from ..jobs.facts import residues_as_json as residues_as_json
 from .report import counted
 from .terminal import one_line

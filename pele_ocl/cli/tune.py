@@ -15,7 +15,7 @@ from ..bench.systems import SYSTEMS, load
 from ..tuning import RULES, SIZES, BestChoice, Entry, findings, store
 from ..variant import PRECISIONS
 from .command import EachOnce
-from .options import debug_option
+from .options import debug_option, device_option, json_option, precisions_option
 from .progress import ProgressLine
 from .tables import table
 
@@ -31,13 +31,9 @@ HEAD = (
 
 
 @click.command(cls=EachOnce)
-@click.option(
-    "--device", "devices", multiple=True, metavar="D",
-    help="Device by its number in `pele-ocl devices`, or by part of its name. Can be given several times. By "
-    "default PELE_OCL_DEVICE, else the best.",
-)  # fmt: skip
+@device_option("devices", multiple=True, more=" Can be given several times; by default the best.")
 @click.option("--quantity", "quantities", type=click.Choice(list(SIZES)), multiple=True, help="Default: all.")
-@click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both.")
+@precisions_option()
 @click.option(
     "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True,
     help="Structure to measure with; by default all that take less than 15 s each.",
@@ -45,7 +41,7 @@ HEAD = (
 @click.option("--dry-run", is_flag=True, help="Measure and print without remembering.")
 @click.option("--show", is_flag=True, help="Print the remembered choices and their file.")
 @click.option("--forget", is_flag=True, help="Forget the remembered choices of --device, or of all devices.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@json_option()
 @click.option("-v", "--verbose", is_flag=True, help="Print the time of every choice.")
 @debug_option
 def tune(

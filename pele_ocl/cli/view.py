@@ -18,7 +18,6 @@ from ..pb import PBIon, PBModel, PoissonBoltzmann
 from ..pb_model import LIKE_APBS
 from ..potential_model import PotentialModel
 from ..potmap import potmap
-from ..units import POTENTIAL_UNITS
 from ..view import (
     FOR_SURFACE,
     FOR_SURFACE_END,
@@ -35,7 +34,16 @@ from ..view.about import POISSON_BOLTZMANN
 from .command import INPUT, OUTPUT, EachOnce
 from .convert import with_unit
 from .json_lines import failing_as_record, say_record
-from .options import ReadAtoms, debug_option, given_options, range_option, structure_options
+from .options import (
+    ReadAtoms,
+    debug_option,
+    device_option,
+    from_units_option,
+    given_options,
+    json_option,
+    range_option,
+    structure_options,
+)
 from .physics import Facts, medium_facts, medium_lines, pb_facts
 from .progress import ProgressLine
 from .report import counted
@@ -62,9 +70,7 @@ _PICTURE = ".png"
     metavar="MAP",
     help="Map to show, from any program; by default the potential is computed.",
 )
-@click.option(
-    "--from-units", type=click.Choice(POTENTIAL_UNITS), help="Unit of the values in MAP, if the file does not name it."
-)
+@from_units_option("MAP")
 @click.option(
     "--residue-values", "values_path", type=INPUT, metavar="FILE",
     help="Colour residues instead of a potential: a decomposition of `binding`, .csv, or lines residue,value.",
@@ -76,14 +82,10 @@ _PICTURE = ".png"
     show_default=True,
     help="Potential that is computed: by the Poisson-Boltzmann equation, or the screened Coulomb potential.",
 )
-@range_option("Range of the colours, from -R to R; by default 5 with pb, 2 with screened, else it follows the values.")
-@click.option(
-    "--device",
-    metavar="D",
-    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
-)
+@range_option("5 with pb, 2 with screened, else ")
+@device_option()
 @structure_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@json_option()
 @debug_option
 def view(
     path: Path, outputs: tuple[Path, ...], map_path: Path | None, from_units: str | None, values_path: Path | None,

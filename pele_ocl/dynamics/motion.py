@@ -53,6 +53,7 @@ class Motion:
         self.write("replicas", np.array(replicas, np.uint32)[:, None])
         self.write("molecules", np.array([_number_of(atoms) for atoms in ensemble.atoms], np.uint32)[:, None])
         self.write("temperatures", np.array(temperatures)[:, None])
+        self.write("rung_of", np.array(replicas, np.int32)[:, None] % len(settings.temperatures))
         self._common = {**self._resident.arguments, **self._upload(bodies)}
         self._bind(removes)
         if ladders.size:
@@ -128,10 +129,7 @@ class Motion:
         )  # fmt: skip
 
     def _bind_ladders(self) -> None:
-        """Place rows on the rungs of their ladders, as they begin, and find the exchange."""
-        rungs = np.zeros(len(self._ensemble), np.int32)
-        rungs[self._ladders] = np.arange(self._ladders.shape[1])
-        self.write("rung_of", rungs[:, None])
+        """List the rows of each ladder, as they begin, and find the exchange."""
         queue = self._resident.queue
         self._of_ladders = {name: queue.zeros(self._ladders.size, np.int32) for name in ("row_of", "tried", "accepted")}
         queue.write(self._of_ladders["row_of"], self._ladders.astype(np.int32))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LONGEST_STEP = 1.0  # fs that free bonds to hydrogen of common mass bear
 LONGEST_HELD_STEP = 3.0  # fs that its angles bear if bonds are held
+MOST_OF_HYDROGEN = 1.5  # Da of one with its own mass
 STEPS_AT_ONCE = 256  # that are started before the host waits
 STEPS_A_FLUSH = 8  # that are started before the device is told to begin
 _WHY = {
@@ -178,7 +179,7 @@ class Simulation:
                     f"angles of hydrogens vibrate too fast for steps of {self.settings.timestep:g} fs; give them a "
                     "hydrogen_mass of 3"
                 )
-        elif self.settings.timestep > LONGEST_STEP and self.settings.hydrogen_mass is None:
+        elif self.settings.timestep > LONGEST_STEP and self.settings.hydrogen_mass is None and self._has_light_atoms:
             notes.append(
                 f"bonds to hydrogen vibrate too fast for steps of {self.settings.timestep:g} fs; hold them by "
                 "constraints"
@@ -186,6 +187,11 @@ class Simulation:
         if self.removes_motion:
             notes.append("the centre of mass is kept at rest")
         self.notes = tuple(notes)
+
+    @property
+    def _has_light_atoms(self) -> bool:
+        """Tell if an atom that moves is no heavier than a hydrogen."""
+        return any((body.masses[body.free] < MOST_OF_HYDROGEN).any() for body in set(self._bodies) if body)
 
     def _place(self, chosen: Rows) -> None:
         """Bring bonds of rows that are held to their lengths."""
@@ -309,9 +315,9 @@ class Simulation:
 
     @property
     def kinetic_temperatures(self) -> Floats:
-        """Temperatures of the velocities, (n_rows,) K."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return 2 * self.kinetic_energies / (self.freedom * BOLTZMANN_KCAL)
+        """Temperatures of the velocities, (n_rows,) K; NaN of replicas that stopped or have no freedom."""
+        freedom = np.where(self.freedom > 0, self.freedom, np.nan)
+        return 2 * self.kinetic_energies / (freedom * BOLTZMANN_KCAL)
 
     @property
     def temperatures(self) -> Floats:
@@ -323,7 +329,7 @@ class Simulation:
 
     @property
     def rungs(self) -> NDArray[np.int32]:
-        """Rungs that rows have in their ladders of temperatures, (n_rows,) from 0."""
+        """Places of the rows' temperatures in the list of them, rungs of a ladder, (n_rows,) from 0."""
         return self._motion.read("rung_of")
 
     @property

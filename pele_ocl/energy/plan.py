@@ -17,7 +17,7 @@ from ..plan.evaluator import Failures
 from ..plan.outputs import Outputs
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
-from ..plan.selection import Automatic, check_options
+from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
 from ..solvent.error import RadiusCheck
@@ -74,13 +74,13 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         require_atoms(atoms)
         gradient, fixed_radii = flag("gradient", gradient), flag("fixed_radii", fixed_radii)
         chain = gradient and not fixed_radii and not model.gb_model.vacuum
-        if chain and model.gb_model.of_surface:
+        if chain and model.gb_model.holds_radii:
             raise InputError(
                 f"the gradient of {model.gb} holds Born radii and surface, as PELE does: give --fixed-radii "
                 "(fixed_radii=True), or leave the gradient out"
             )
         options = Options(gradient, chain, per_atom, cutoff, one_four)
-        check_options(precision, variant, VARIANTS, per_atom)
+        check_plan_options(precision, variant, VARIANTS, per_atom)
         asked = check_born(born, accuracy)
         self._contents = TermSet.of(atoms, options, model, only_terms, terms)
         self.names = self._contents.names
@@ -101,7 +101,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         self.frozen = frozen_atoms(atoms, frozen)
         self._has_frozen = bool(self.frozen.any())
         # All pairs leave out those of frozen atoms.
-        suits = self._contents.has_gb and not self._has_frozen and not model.gb_model.of_surface
+        suits = self._contents.has_gb and not self._has_frozen and model.gb_model.is_pairwise
         chosen = chosen_born(born, asked, machine, len(atoms), self.layout.tile, suits)
         self.born, self.accuracy = chosen.name, chosen.accuracy
         if (asked or self.accuracy) is not None and not self._contents.has_gb:
@@ -152,7 +152,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _make_passes(self, queue: Queue, m: int) -> AnyPasses:
         """Make the passes for up to m conformations, which leave out what frozen atoms give each other."""
         tiles, kind = self._tiles, VARIANTS[self.variant].run
-        leaves_out = kind.leaves_out and not self.model.gb_model.of_surface
+        leaves_out = kind.leaves_out and self.model.gb_model.is_pairwise
         if not (leaves_out and tiles.first_frozen < len(tiles)):
             return self._make_passes_of(queue, m, self._contents, None, self._encoding)
         still = np.zeros(len(self.atoms), bool)

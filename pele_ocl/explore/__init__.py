@@ -43,6 +43,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "sensors": "Sensor Sensors changed changing_blocks",
             "side_chains": "PredictionArrays",
             "spawning": "shares",
+            "torsions": "SideChain Torsion",
             "trajectory": "PelePdb",
         },
     )

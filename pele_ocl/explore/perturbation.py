@@ -17,11 +17,12 @@ from ..atoms import Atoms, Floats, Ints
 from ..energy import CenterRestraint, Term
 from ..errors import InputError
 from .rigid import drawn_moves, random_directions
-from .screen import TRIES, Screen
+from .screen import Screen
 from .torsions import Flexible, flexible_ligand, flexible_residues
 from .walk import Move, Stage, Walk
 
 CENTER = "ligand_center"  # name of the restraint
+TRIES = 16, 64  # of each trial in the first launch of a step, and in later ones: most trials need few
 
 
 class Perturbation(Move):
@@ -128,22 +129,23 @@ class Perturbation(Move):
     def _poses(
         self, walk: Walk, rows: Sequence[int], centers: Mapping[int, Floats], steering: Mapping[int, Floats | None]
     ) -> dict[int, Ints]:
-        """Find the try of each trial (n_trials,) of rows, -1 for none; screen the tries a few at a time."""
+        """Find the try of each trial (n_trials,) of rows, -1 for none; screen the tries some at a time."""
         found = {row: np.full(walk.settings[row].trials, -1, np.int32) for row in rows}
         has_been_inside = {row: np.zeros(walk.settings[row].trials, bool) for row in rows}
         first, left = 0, list(rows)
         while left:
-            tries, is_open = np.arange(first, first + TRIES, dtype=np.int32), {}
+            n = TRIES[first > 0]
+            tries, is_open = np.arange(first, first + n, dtype=np.int32), {}
             moves = drawn_moves(walk, left, tries, steering, self.kind)
             for row in left:
                 settings = walk.settings[row]
-                inside = np.ones((settings.trials, TRIES), bool)
+                inside = np.ones((settings.trials, n), bool)
                 if settings.box is not None:
                     inside = settings.box.contains(centers[row] + moves[row].translations)
-                is_open[row] = inside & (tries < settings.steric_trials)
+                is_open[row] = inside & (tries < settings.steric_trials) & (found[row] < 0)[:, np.newaxis]
                 has_been_inside[row] |= is_open[row].any(axis=1)
             found |= self._screen.find(moves, is_open, first)
-            first += TRIES
+            first += n
             left = [row for row in left if (found[row] < 0).any() and first < walk.settings[row].steric_trials]
         for row in rows:
             if not (has_been_inside[row] | (found[row] >= 0)).all():

@@ -37,15 +37,29 @@ def drawn_moves(
     tries : (n_tries,) numbers of steric trials; steering : (3,) unit vectors of rows, None for random directions
     kind : of the range of lengths, "centered" on it or "spherical", up to it
     """
-    rows, settings = list(rows), [walk.settings[row] for row in rows]
-    most = max(own.trials for own in settings)
-    index = (MOST_TRIES + 1) * np.arange(most, dtype=np.int64)[:, None] + tries
+    by_trials: dict[int, list[int]] = {}
+    for row in rows:
+        by_trials.setdefault(walk.settings[row].trials, []).append(row)
+    found: dict[int, RigidMoves] = {}
+    for n_trials, own in by_trials.items():
+        found |= _drawn_moves(walk, own, n_trials, tries, steering, kind)
+    return found
+
+
+def _drawn_moves(
+    walk: Walk, rows: list[int], n_trials: int, tries: Ints, steering: Mapping[int, Floats | None],
+    kind: Literal["centered", "spherical"],
+) -> dict[int, RigidMoves]:  # fmt: skip
+    """Draw moves of rows that have as many trials."""
+    settings = [walk.settings[row] for row in rows]
+    index = (MOST_TRIES + 1) * np.arange(n_trials, dtype=np.int64)[:, None] + tries
     words = walk.random(rows, Stage.TRANSLATION, 0, index)
     first, second, third = (walk.random(rows, Stage.ROTATION, draw, index) for draw in range(3))
     directions = random_directions(words)
-    for place, row in enumerate(rows):
-        if (vector := steering[row]) is not None:
-            directions[place] = directions_about(vector, words[place])
+    steered = [place for place, row in enumerate(rows) if steering[row] is not None]
+    if steered:
+        vectors = np.array([steering[rows[place]] for place in steered])
+        directions[steered] = directions_about(vectors[:, None, None], words[steered])
     frames = random_frames(third)
     scaling, spread, ranges = (
         np.array([getattr(own, name) for own in settings])[:, None, None]
@@ -54,10 +68,7 @@ def drawn_moves(
     turns = rotations_of(euler_angles(first, second, scaling, spread))
     rotations = frames @ turns @ np.swapaxes(frames, -1, -2)
     translations = lengths(uniform(words[..., 3]), ranges, kind) * directions
-    return {
-        row: RigidMoves(rotations[place, : own.trials], translations[place, : own.trials])
-        for place, (row, own) in enumerate(zip(rows, settings, strict=True))
-    }
+    return {row: RigidMoves(rotations[place], translations[place]) for place, row in enumerate(rows)}
 
 
 def lengths(drawn: Floats, length: Floats | float, kind: Literal["centered", "spherical"]) -> Floats:
@@ -75,11 +86,11 @@ def random_directions(words: Words) -> Floats:
 
 
 def directions_about(steering: Floats, words: Words) -> Floats:
-    """Give unit vectors (..., 3) at normally distributed angles from a unit vector (3,), for words (..., 4)."""
+    """Give unit vectors (..., 3) at normally distributed angles from unit vectors (..., 3), for words (..., 4)."""
     angle, turn = SPREAD * normals(words[..., 0], words[..., 1])[0], 2 * np.pi * uniform(words[..., 2])
-    across = np.eye(3)[np.argmin(np.abs(steering))]
+    across = np.eye(3)[np.argmin(np.abs(steering), axis=-1)]
     first = np.cross(steering, across)
-    first /= np.linalg.norm(first)
+    first /= np.sqrt(first[..., None, :] @ first[..., :, None])[..., 0]
     second = np.cross(steering, first)
     beside = np.cos(turn)[..., None] * first + np.sin(turn)[..., None] * second
     directions: Floats = np.cos(angle)[..., None] * steering + np.sin(angle)[..., None] * beside

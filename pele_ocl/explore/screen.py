@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,11 @@ from .walk import Stage, Walk
 if TYPE_CHECKING:
     from ..ensemble import DeviceArray
 
-TRIES = 16  # steric trials of each trial in one launch
+GROUP, SIDES = 64, 16  # on a GPU: work-items that DriverKernel launches together, and how many such share a trial
 TURN_REACH = 8.0  # A between an atom that turns with a residue and what it can come near, at most
 MOST_GROUPS = 64  # bits
 MOST_TORSIONS = 64  # of a side chain, bits, too
-RIGID = -1
+RIGID, NO_TRY = -1, 0x7FFFFFFF
 
 Flags = NDArray[np.bool_]
 
@@ -38,14 +38,17 @@ class Screen:
         self._residue = residue_numbers(walk)
         self._turning = np.concatenate([np.zeros(0, np.int32), *(of.moved for of in residues)]).astype(np.int32)
         self._first_turning = np.cumsum([0, *(len(of.moved) for of in residues)])[:-1]
-        self._most = self._trials = 0
+        self._most = self._most_moving = self._trials = 0
+        self._items, self._sides = (1, 1) if walk.ensemble.device.kind == "CPU" else (GROUP, SIDES)
+        self._tries: dict[int, dict[str, DeviceArray]] = {}  # arrays of tries, by how many a trial has in a launch
         upload, array = walk.upload, walk.ensemble.array
         self._values: dict[str, Any] = {
             "n_ligand": len(walk.ligand), "radii": upload(self._radii), "residues": upload(self._residue, np.int32),
             "is_core": upload(np.isin(walk.ligand, ligand.core), np.int32), "can_turn": bool(ligand.side_chains),
             "bonded": upload(near_along_bonds(walk), np.int32), "turns": bool(ligand.side_chains or residues),
             "before": array("atom", 3, "coordinate"), "places": array("atom", 1, np.int32),
-            "n_members": array("row", 1, np.int32), "group_of": array("row", MOST_GROUPS, np.int32),
+            "n_members": array("row", 1, np.int32), "starts": array("row", MOST_GROUPS + 1, np.int32),
+            "group_of": array("row", MOST_GROUPS, np.int32),
             "centers": array("row", 4), "keys": array("row", 4, np.uint32), "chosen": array("row", 1, np.int32),
         }  # fmt: skip
         self._values |= {name: upload(table, np.int32) for name, table in turn_tables([ligand, *residues]).items()}
@@ -60,10 +63,13 @@ class Screen:
         """
         walk = self._walk
         found = [self._members(x, far, row) for row, x, far in zip(rows, positions, reach, strict=True)]
-        self._allocate(max(len(members) for members, _, _ in found), max(walk.settings[row].trials for row in rows))
+        self._allocate(
+            max(len(members) for members, *_ in found), max(int(starts[-1]) for _, _, starts, _ in found),
+            max(walk.settings[row].trials for row in rows),
+        )  # fmt: skip
         array = self._new_values()
-        for row, x, (members, groups, group_of) in zip(rows, positions, found, strict=True):
-            n = len(members)
+        for row, x, (members, groups, starts, group_of) in zip(rows, positions, found, strict=True):
+            n, array["starts"][row] = len(members), starts
             array["members"][row, :n], array["groups"][row, :n], array["n_members"][row] = members, groups, n
             array["group_of"][row, : len(group_of)] = group_of
             center = walk.center(x) - x[members[0]]
@@ -77,22 +83,26 @@ class Screen:
     def find(self, moves: Mapping[int, RigidMoves], is_open: Mapping[int, Flags], first: int) -> dict[int, Ints]:
         """Screen tries of rows and relieve their clashes.
 
-        moves, is_open : of rows, (n_trials, TRIES); tries that are not open are passed over
+        moves, is_open : of rows, (n_trials, n_tries); tries that are not open are passed over
         first : number of the first try
 
         Returns the tries (n_trials,) that the trials of each row have by now, -1 for none.
         """
-        shape = len(self._walk.ensemble), self._trials, TRIES
-        given, flags = np.zeros((*shape, 12)), np.zeros(shape, np.int32)
+        walk, n_tries = self._walk, next(iter(is_open.values())).shape[1]
+        shape = len(walk.ensemble), self._trials, n_tries
+        given, flags = np.zeros((*shape, 12), walk.ensemble.precision), np.zeros(shape, np.int32)
         for row, drawn in moves.items():
             n = len(drawn.translations)
-            given[row, :n, :, :9], given[row, :n, :, 9:] = drawn.rotations.reshape(n, TRIES, 9), drawn.translations
+            given[row, :n, :, :9], given[row, :n, :, 9:] = drawn.rotations.reshape(n, n_tries, 9), drawn.translations
             flags[row, :n] = is_open[row]
+        self._values |= self._arrays_of_tries(n_tries)
         self._values["draws"].write(given.reshape(shape[0], -1))
         self._values["open"].write(flags.reshape(shape[0], -1))
-        self._launch("screen", list(moves), n_tries=self._trials * TRIES)
-        self._launch("relieve", list(moves), n_tries=TRIES, first_try=first)
+        self._launch("screen", list(moves), n_tries=self._trials * n_tries)
+        items = self._trials * self._sides * self._items
+        self._launch("relieve", list(moves), per=items, n_tries=n_tries, first_try=first)
         found = self._values["found"].read()
+        found[found == NO_TRY] = -1
         return {row: found[row, : len(drawn.translations)] for row, drawn in moves.items()}
 
     def take(self, chosen: Mapping[int, int]) -> None:
@@ -103,14 +113,17 @@ class Screen:
         self._values["chosen"].write(trials)
         self._launch("take_pose", list(chosen), moves=True)
 
-    def _launch(self, name: str, rows: Sequence[int], moves: bool = False, **further: int) -> None:
+    def _launch(
+        self, name: str, rows: Sequence[int], per: Literal["atom"] | int = "atom", moves: bool = False, **further: int
+    ) -> None:
         kernel = self._kernels[name]
-        values = {**self._values, **further, "n_trials": self._trials, "most": self._most}
+        sizes = {"most": self._most, "most_moving": self._most_moving, "n_trials": self._trials, "n_sides": self._sides}
+        values = {**self._values, **further, **sizes}
         own: dict[str, Any] = {name: values[name] for name in kernel.parameters}
-        kernel(list(rows), moves=moves, **own)
+        kernel(list(rows), per=per, moves=moves, **own)
 
-    def _members(self, x: Floats, reach: float, row: int) -> tuple[Ints, Ints, list[int]]:
-        """Find the members of a row, their groups, and the group of each bit."""
+    def _members(self, x: Floats, reach: float, row: int) -> tuple[Ints, Ints, Ints, list[int]]:
+        """Find the members of a row, their groups, the first member of each group, and what each group is."""
         walk = self._walk
         apart = x - walk.center(x)
         distance = np.sqrt(np.einsum("ij,ij->i", apart, apart))
@@ -119,7 +132,6 @@ class Screen:
         is_near = np.zeros(len(distance), bool)  # of residues, by their numbers
         is_near[self._residue[distance <= reach + touch + (TURN_REACH if self._residues else 0)]] = True
         near = walk.receptor[is_near[self._residue[walk.receptor]]]
-        members = np.concatenate([walk.ligand, near])
         taken = list[int]()
         if self._residues:
             nearest = np.minimum.reduceat(distance[self._turning], self._first_turning)
@@ -129,27 +141,40 @@ class Screen:
         group[walk.ligand] = 0
         for bit, k in enumerate(taken, 1):
             group[self._residues[k].moved] = bit
-        return members, group[members], [0, *(1 + k for k in taken)]
+        bits = np.where(group[near] == RIGID, MOST_GROUPS, group[near])
+        order = np.argsort(bits, kind="stable")
+        members = np.concatenate([walk.ligand, near[order]])
+        starts = len(walk.ligand) + np.searchsorted(bits[order], np.arange(MOST_GROUPS + 1)).astype(np.int32)
+        starts[0] = 0
+        return members, group[members], starts, [0, *(1 + k for k in taken)]
 
-    def _allocate(self, members: int, trials: int) -> None:
-        """Make the arrays that depend on the number of members and trials, if they are too small."""
-        if members <= self._most and trials <= self._trials:
+    def _allocate(self, members: int, moving: int, trials: int) -> None:
+        """Make the arrays that depend on numbers of members, of moving ones, and of trials, if they are too small."""
+        if members <= self._most and moving <= self._most_moving and trials <= self._trials:
             return
         self._most, self._trials = max(self._most, -(-members // 256) * 256), max(self._trials, trials)
+        self._most_moving = max(self._most_moving, -(-moving // 64) * 64)
         array, most, n = self._walk.ensemble.array, self._most, self._trials
+        self._tries.clear()
         self._values |= {
             "members": array("row", most, np.int32), "groups": array("row", most, np.int32),
-            "local_at": array("row", 3 * most), "poses": array("row", 3 * most * n),
-            "turned": array("row", n, np.uint64), "found": array("row", n, np.int32),
-            "draws": array("row", 12 * n * TRIES), "open": array("row", n * TRIES, np.int32),
+            "local_at": array("row", 3 * most), "poses": array("row", 3 * self._most_moving * n * self._sides),
+            "turned": array("row", n * self._sides, np.uint64), "found": array("row", n, np.int32),
         }  # fmt: skip
 
+    def _arrays_of_tries(self, n_tries: int) -> dict[str, DeviceArray]:
+        """Give arrays for so many tries of each trial, made once."""
+        if n_tries not in self._tries:
+            array, n = self._walk.ensemble.array, self._trials * n_tries
+            self._tries[n_tries] = {"draws": array("row", 12 * n), "open": array("row", n, np.int32)}
+        return self._tries[n_tries]
+
     def _new_values(self) -> dict[str, NDArray[Any]]:
-        """Make arrays of zeros, or of -1 for nothing, that are written when tries begin."""
-        names = "members", "groups", "n_members", "group_of", "centers", "keys", "places", "found"
+        """Make arrays of zeros, or of what stands for nothing, that are written when tries begin."""
+        names = "members", "groups", "n_members", "starts", "group_of", "centers", "keys", "places", "found"
         arrays: dict[str, DeviceArray] = {name: self._values[name] for name in names}
-        nothing = {"places", "found"}
-        return {name: np.full(of.shape, -(name in nothing), of.dtype) for name, of in arrays.items()}
+        nothing = {"places": -1, "found": NO_TRY}
+        return {name: np.full(of.shape, nothing.get(name, 0), of.dtype) for name, of in arrays.items()}
 
 
 def radii_of(walk: Walk) -> Floats:

@@ -7,11 +7,12 @@ narrower where the ligand is buried. Explorers are given by the inverse of a clu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import number, whole_number
+from ..arguments import choice, number, whole_number
 from ..atoms import Floats, Ints
 from ..errors import InputError
 
@@ -37,7 +38,7 @@ class Cluster:
 
     @property
     def density(self) -> float:
-        """Population that the cluster should have, relative to others: 8 where the ligand is buried, 0.3 outside."""
+        """Population that a cluster of continuous density should have: 8 where the ligand is buried, 0.3 outside."""
         return 8.0 if self.ratio > 1 else 64.0 / (6.0 - 4.0 * self.ratio) ** 3
 
 
@@ -47,13 +48,17 @@ class Clusters:
     ligand : (k,) its heavy atoms; alpha : (m,) alpha carbons of the receptor; indices, or masks over all atoms
     symmetric : (s, k) orders of the ligand's atoms that are as good, None for the one order
     thresholds : A, of clusters whose ratio of contacts is above each of `ratios`, and one more below all of them
+    density : populations that clusters should have: "constant", or "continuous", which is more where ligands are buried
     """
 
     def __init__(
         self, ligand: ArrayLike, alpha: ArrayLike, *, symmetric: ArrayLike | None = None,
         thresholds: ArrayLike = (2.0, 3.0, 4.0, 5.0), ratios: ArrayLike = (1.0, 0.75, 0.5),
+        density: Literal["continuous", "constant"] = "continuous",
     ) -> None:  # fmt: skip
-        """Raises InputError without ligand atoms, and for as many thresholds as ratios, or fewer."""
+        """Raises InputError without ligand atoms, for other densities, for as many thresholds as ratios, or fewer."""
+        choice("density", density, ("continuous", "constant"))
+        self._density = density
         self._ligand, self._alpha = _indices("ligand", ligand), _indices("alpha", alpha)
         if not len(self._ligand):
             raise InputError("ligand has no atom; its heavy atoms are needed")
@@ -77,14 +82,15 @@ class Clusters:
         if not np.isfinite(state).all():
             raise InputError("a state has positions that are not finite; leave it out")
         own = state[self._ligand]
-        distances = [rmsd(own, cluster.leader, self._orders) for cluster in self.found]
-        within = [k for k, (d, of) in enumerate(zip(distances, self.found, strict=True)) if d < of.threshold]
-        if not within:
+        leaders = np.array([cluster.leader for cluster in self.found]).reshape(-1, *own.shape)
+        distances = rmsds(own, leaders, self._orders)
+        within = np.flatnonzero(distances < [cluster.threshold for cluster in self.found])
+        if not within.size:
             ratio = self._contacts(state) / len(own)
             threshold = self._thresholds[int((ratio <= self._ratios).sum())]
             self.found.append(Cluster(own.copy(), float(threshold), ratio, 1, lowest, state.copy()))
             return self.found[-1]
-        cluster = self.found[min(within, key=lambda k: distances[k])]
+        cluster = self.found[int(within[distances[within].argmin()])]
         cluster.size += 1
         if lowest < cluster.metric:
             cluster.metric, cluster.state = lowest, state.copy()
@@ -108,7 +114,8 @@ class Clusters:
             best = np.argsort(metrics, kind="stable")[:BEST]
             chosen[best] += shares(metrics[best].max() - metrics[best], greedy)
         if n > greedy:
-            weights = np.array([cluster.density / cluster.size for cluster in self.found])
+            is_constant = self._density == "constant"
+            weights = np.array([(1.0 if is_constant else cluster.density) / cluster.size for cluster in self.found])
             least = np.argsort(-weights, kind="stable")[: n - greedy]
             chosen[least] += shares(weights[least], n - greedy)
         return [self.found[k] for k in np.repeat(np.arange(len(chosen)), chosen)]
@@ -131,7 +138,14 @@ def _indices(name: str, chosen: ArrayLike) -> NDArray[np.int64]:
 
 def rmsd(own: Floats, other: Floats, orders: NDArray[np.integer]) -> float:
     """Give the least root mean square distance, A, of points (k, 3) from others, over orders (s, k) of the first."""
-    return float(np.sqrt(((own[orders] - other) ** 2).sum(axis=2).mean(axis=1).min()))
+    return float(rmsds(own, other[np.newaxis], orders)[0])
+
+
+def rmsds(own: Floats, others: Floats, orders: NDArray[np.integer]) -> Floats:
+    """Give the least root mean square distances (m,) A of points (k, 3) from others (m, k, 3), as `rmsd`."""
+    squares = ((own[orders] - others[:, np.newaxis]) ** 2).sum(axis=3).mean(axis=2)
+    found: Floats = np.sqrt(squares.min(axis=1, initial=np.inf))
+    return found
 
 
 def shares(weights: Floats, n: int) -> Ints:

@@ -44,9 +44,7 @@ class SideChain:
     @property
     def most(self) -> int:
         """Torsions that are turned at once, by PELE's rule."""
-        if len(self.torsions) <= MOST_BONDS[1]:
-            return len(self.torsions)
-        return MOST_BONDS[any(torsion.resolution < FINE for torsion in self.torsions)]
+        return min(len(self.torsions), MOST_BONDS[any(torsion.resolution < FINE for torsion in self.torsions)])
 
 
 @dataclass(frozen=True, eq=False)

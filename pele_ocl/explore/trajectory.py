@@ -9,7 +9,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..errors import FormatError, InputError
-from ..formats import read_structure
+from ..formats import is_pdb, read_structure
 from ..formats.conformation_files import ConformationFile, ConformationFormat
 from ..formats.pdb_writing import atom_lines
 from ..textfiles import lines
@@ -99,7 +99,7 @@ def _template(source: Path, atoms: Atoms) -> list[str]:
     """Give the lines of the atoms, and TER between them, as their file has them; else lines of our own."""
     structure = read_structure(source)
     assert atoms.labels is not None
-    if source.suffix.lower() not in (".pdb", ".ent") or len(structure.labels) != len(atoms):
+    if not is_pdb(source) or len(structure.labels) != len(atoms):
         return list(atom_lines(atoms.labels, np.zeros((len(atoms), 3)), str(source)))
     numbers = {int(line): place for place, line in enumerate(structure.lines)}
     found: list[str] = []

@@ -144,7 +144,7 @@ _TORSION = _Layout("a torsion", 4, "K, sign and periodicity", 3, optional=1)
 _COUNTS = {3: "three", 4: "four"}
 
 
-def read_terms(
+def read_template_terms(
     sections: Mapping[str, Sequence[Row]], bonds: Ints, bond_parameters: Floats, n_atoms: int, fault: Fault
 ) -> Bonded | None:
     """Read the terms of a template.
@@ -326,7 +326,7 @@ class _Reader:
         sgb = nonbonded[:, 3:]
         bonds, bond_parameters = self._bonds(n_atoms)
         self._rows("END")
-        terms = read_terms(self.sections, bonds, bond_parameters, n_atoms, self._error)
+        terms = read_template_terms(self.sections, bonds, bond_parameters, n_atoms, self._error)
         return Template(
             name=self.path.stem.upper(),
             names=names,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import gemmi
 import numpy as np
@@ -10,16 +10,11 @@ import numpy as np
 from ..atoms import Floats, Labels
 from ..errors import FormatError
 from ..inputfile import InputFile
-from ..textfiles import lines
-from .mmcif import atom_block
-from .pdb import is_atom_line, records
-from .registry import structure_suffix
+from .registry import is_structure, structure_format
 
 Place = tuple[str, int, str]  # chain, residue number, insertion code
 Key = tuple[str, int, str, str]  # the same, and the atom's name
 _NO_MARK = "\0"  # gemmi's, of atoms without an alternate location
-_MMCIF = (".cif", ".mmcif")
-_PDB = (".pdb", ".ent")
 
 
 def read_b_factors(source: InputFile, labels: Labels) -> Floats | None:
@@ -28,10 +23,10 @@ def read_b_factors(source: InputFile, labels: Labels) -> Floats | None:
     Atoms that the file lacks, such as added hydrogens, get the values of their residue's first atom there. Without one
     they get 1 and 0.
     """
-    suffix = structure_suffix(source.path)
-    if suffix not in (*_PDB, *_MMCIF):
+    first_model = structure_format(source.path).first_model if is_structure(source.path) else None
+    if first_model is None:
         return None
-    known = _known(source, suffix in _MMCIF)
+    known = _known(source, first_model)
     found = np.empty((len(labels), 2))
     names, starts = labels.names.tolist(), labels.residue_starts
     places = (of[starts].tolist() for of in (labels.chains, labels.residue_numbers, labels.insertion_codes))
@@ -42,14 +37,10 @@ def read_b_factors(source: InputFile, labels: Labels) -> Floats | None:
     return found
 
 
-def _known(source: InputFile, is_mmcif: bool) -> dict[Key, tuple[float, float]]:
+def _known(source: InputFile, first_model: Callable[[InputFile], gemmi.Structure]) -> dict[Key, tuple[float, float]]:
     """Read the values of each atom of the first model; the best occupied of alternate locations counts."""
     try:
-        if is_mmcif:
-            structure = gemmi.make_structure_from_block(atom_block(source))
-        else:
-            atoms = (of for of in records(lines(source, "PDB"), source, is_atom_line) if of.kind == "ATOM")
-            structure = gemmi.read_pdb_string("".join(of.line for of in atoms if of.ordinal == 0))
+        structure = first_model(source)
     except (ValueError, RuntimeError) as error:
         raise FormatError(f"{source}: its B-factors cannot be read: {error}") from None
     residues: dict[Place, list[gemmi.Atom]] = {}

@@ -15,7 +15,7 @@ from ..contract import cells_of, usable_cells
 from ..inputfile import InputFile, read_file
 from ..textfiles import number, plain_bytes
 from .amber.netcdf import HDF5, MAGICS, opened_coordinates, read_frames
-from .registry import is_structure, structure_suffix
+from .registry import is_structure, structure_format
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,8 @@ def read_cell(path: str | PathLike[str], frame: int = 0) -> Floats | None:
     """
     if is_structure(path):
         data = plain_bytes(read_file(path))
-        found = _OF_SUFFIX.get(structure_suffix(path), _none)(data)
+        cell = structure_format(path).cell
+        found = None if cell is None else cell(data)
     else:
         with _opened(path) as stream:
             magic = stream.read(len(HDF5))
@@ -63,12 +64,14 @@ def _of_texts(texts: list[bytes]) -> Floats:
     return found
 
 
-def _pdb_cell(data: bytes) -> Floats | None:
+def pdb_cell(data: bytes) -> Floats | None:
+    """Read the first CRYST1 record."""
     at = 0 if data.startswith(b"CRYST1") else data.find(b"\nCRYST1") + 1
     return cryst1_cell(data[at : at + 80]) if data[at : at + 6] == b"CRYST1" else None
 
 
-def _cif_cell(data: bytes) -> Floats | None:
+def cif_cell(data: bytes) -> Floats | None:
+    """Read the items of the cell, of the first block that names it."""
     if b"_cell." not in data:
         return None
     plain = [
@@ -86,7 +89,7 @@ def _cif_cell(data: bytes) -> Floats | None:
     return _of_texts(texts)
 
 
-def _gro_cell(data: bytes) -> Floats | None:
+def gro_cell(data: bytes) -> Floats | None:
     """Read the box after the first frame: the lengths, then the other six components, nm."""
     lines = data.split(b"\n")
     count = number(lines[1].decode("ascii", "replace")) if len(lines) > 1 else None
@@ -115,13 +118,6 @@ def _restart_cell(data: bytes) -> Floats | None:
     line = lines[-1].rstrip()
     texts = [line[k : k + 12] for k in range(0, len(line), 12)]
     return _of_texts([*texts, b"90", b"90", b"90"] if len(texts) == 3 else texts)
-
-
-def _none(_: bytes) -> None:
-    return None
-
-
-_OF_SUFFIX = {".pdb": _pdb_cell, ".ent": _pdb_cell, ".cif": _cif_cell, ".mmcif": _cif_cell, ".gro": _gro_cell}
 
 
 def _opened(path: str | PathLike[str]) -> BinaryIO:

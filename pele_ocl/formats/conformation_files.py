@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from os import PathLike
@@ -66,9 +66,14 @@ class ConformationFormat(ABC):
     """Bytes of a file: a head, conformations, and an end.
 
     has_gaps : whether a conformation that failed is written, as NaN; else it is left out
+    keeps_b_factors : whether occupancies and B-factors are written
     """
 
     has_gaps: bool = False
+    keeps_b_factors: bool = False
+
+    def __init__(self, content: Content) -> None:  # noqa: B027, as a format may need nothing
+        """content : the molecule, and how many conformations follow"""
 
     @abstractmethod
     def head(self) -> bytes:
@@ -165,6 +170,8 @@ _PLACE = slice(30, 54)  # columns of x, y and z
 class PdbFormat(ConformationFormat):
     """Atoms with their chains, numbers and insertion codes, and the B-factors where they are known."""
 
+    keeps_b_factors = True
+
     def __init__(self, content: Content) -> None:
         labels, n_atoms = content.labels, len(content.atoms)
         self._n, self._source = content.n, content.source
@@ -201,6 +208,8 @@ _COLUMNS = (
 
 class MmcifFormat(ConformationFormat):
     """Atoms with the author's names (auth_*), as in the file that was read."""
+
+    keeps_b_factors = True
 
     def __init__(self, content: Content) -> None:
         labels = content.labels
@@ -407,18 +416,22 @@ __all__ = [
     "write_conformations",
 ]
 
-CONFORMATION_FORMATS: dict[str, Callable[[Content], ConformationFormat]] = {
+CONFORMATION_FORMATS: dict[str, type[ConformationFormat]] = {
     ".pdb": PdbFormat, ".cif": MmcifFormat, ".h5": Hdf5Format, ".nc": NetcdfFormat,
 }  # fmt: skip
+
+
+def written_suffixes(*, with_b_factors: bool = False) -> str:
+    """List the suffixes of CONFORMATION_FORMATS for reading: `.pdb or .cif`, if they are to keep B-factors."""
+    *most, last = (s for s, form in CONFORMATION_FORMATS.items() if form.keeps_b_factors or not with_b_factors)
+    return f"{', '.join(most)} or {last}"
 
 
 def require_suffix(path: str | PathLike[str]) -> str:
     """Return the suffix of a file of conformations; raise FormatError unless it is a key of CONFORMATION_FORMATS."""
     suffix = Path(path).suffix.lower()
     if suffix not in CONFORMATION_FORMATS:
-        raise FormatError(
-            f"{path}: unknown suffix {suffix!r}; structures are written as {', '.join(CONFORMATION_FORMATS)}"
-        )
+        raise FormatError(f"{path}: unknown suffix {suffix!r}; structures are written as {written_suffixes()}")
     return suffix
 
 

@@ -16,6 +16,7 @@ from ..errors import FormatError
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines, number, quoted
 from .assembly import ListedAtoms, model_note, shown_models, structure
+from .cells import gro_cell
 from .registry import StructureFormat
 
 _A_PER_NM = 10.0
@@ -108,4 +109,4 @@ def _whole(text: str, line_number: int, file: InputFile) -> int:
         raise FormatError(f"{file}:{line_number}: {quoted(text.strip())} is not a whole number") from None
 
 
-FORMAT = StructureFormat(read_gro, gro_models)
+FORMAT = StructureFormat(read_gro, gro_models, cell=gro_cell)

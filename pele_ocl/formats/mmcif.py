@@ -16,6 +16,7 @@ from ..errors import FormatError
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines, quoted
 from .assembly import ListedAtoms, fill_readable, first_readable, model_note, structure
+from .cells import cif_cell
 from .registry import StructureFormat
 
 _COORDINATES = ("Cartn_x", "Cartn_y", "Cartn_z")
@@ -206,4 +207,16 @@ class _Site:
         return np.array([int(value or 0) for value in values.tolist()], np.int32)
 
 
-FORMAT = StructureFormat(read_mmcif, mmcif_models, conformations=read_mmcif_conformations)
+def _first_model(file: InputFile) -> gemmi.Structure:
+    """Read the first block that has atoms with gemmi, for occupancies and B-factors."""
+    return gemmi.make_structure_from_block(atom_block(file))
+
+
+FORMAT = StructureFormat(
+    read_mmcif,
+    mmcif_models,
+    conformations=read_mmcif_conformations,
+    cell=cif_cell,
+    first_model=_first_model,
+    written_as=".cif",
+)

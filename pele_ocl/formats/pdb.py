@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from os import PathLike
-from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,11 @@ from ..errors import FormatError
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines, number, quoted
 from .assembly import ListedAtoms, fill_readable, first_readable, model_note, shown_models, structure
+from .cells import pdb_cell
 from .registry import StructureFormat
+
+if TYPE_CHECKING:
+    import gemmi
 
 _MODEL_NUMBER = re.compile("[0-9]{1,9}")
 
@@ -524,4 +528,19 @@ def _listed(file: InputFile, model: int | None) -> ModelLines:
     _none(file)
 
 
-FORMAT = StructureFormat(read_pdb, pdb_models, conformations=read_pdb_conformations, has_pdb_records=True)
+def _first_model(file: InputFile) -> gemmi.Structure:
+    """Read the atoms of the first model with gemmi, for occupancies and B-factors."""
+    import gemmi
+
+    atoms = (of for of in records(lines(file, "PDB"), file, is_atom_line) if of.kind == "ATOM")
+    return gemmi.read_pdb_string("".join(of.line for of in atoms if of.ordinal == 0))
+
+
+FORMAT = StructureFormat(
+    read_pdb,
+    pdb_models,
+    conformations=read_pdb_conformations,
+    has_pdb_records=True,
+    cell=pdb_cell,
+    first_model=_first_model,
+)

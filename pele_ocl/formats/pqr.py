@@ -206,6 +206,7 @@ def _separated(text: str) -> list[str]:
 def _by_words(line: str) -> _Words | None:
     """Read the fields of a line that has them apart; None if they run together or their number is wrong."""
     serial, *words = _separated(ATOM_RECORD.sub("", line)) or [""]
+    words = _with_insertion_code(words)
     last = ""
     if len(words) == 10 or (len(words) == 9 and "." in words[3]):
         last = words.pop() if re.fullmatch(r"[A-Za-z]{1,2}", words[-1]) else ""
@@ -219,6 +220,14 @@ def _by_words(line: str) -> _Words | None:
         return None
     chain = words[2] if len(words) == 9 else ""
     return _Words(words[0], words[1], chain, words[-6], words[-5:], last)
+
+
+def _with_insertion_code(words: list[str]) -> list[str]:
+    """Join a residue number and its insertion code if they are apart."""
+    place = len(words) - 6
+    if place > 2 and re.fullmatch(r"[A-Za-z]", words[place]) and re.fullmatch(r"-?\d+", words[place - 1]):
+        return [*words[: place - 1], words[place - 1] + words[place], *words[place + 1 :]]
+    return words
 
 
 def _by_columns(line: str) -> _Words | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from ..atoms import Atoms, Floats, Structure, Topology
 from ..errors import FormatError
@@ -22,6 +22,9 @@ from ..grid import Map
 from ..inputfile import InputFile
 from ..textfiles import BZIP2_MAGIC, GZIP_MAGIC
 from ..variant import Progress
+
+if TYPE_CHECKING:
+    import gemmi
 
 # Suffix in lower case -> module and the name of the format in it. `.gz` and `.bz2` behind a suffix of a structure are
 # understood.
@@ -71,6 +74,9 @@ class StructureFormat:
     conformations : numbers and positions (m, n, 3) A of all models, where the format's models can be read together; a
         model that cannot be read is NaN where a dict takes the reasons, by place
     has_pdb_records : whether a file's lines can be kept in a PDB file
+    cell : the unit cell (3, 3) A in the bytes of a file, plain; None if it names none
+    first_model : gemmi's structure of the first model, of a format that has occupancies and B-factors
+    written_as : the suffix in CONFORMATION_FORMATS that a file like it is written with
     """
 
     read: Callable[[InputFile, int | None], Structure | Atoms]
@@ -84,6 +90,9 @@ class StructureFormat:
     advice: str = "give a .pdb or .cif file"
     topology: Callable[[InputFile], Topology] | None = None
     with_parameters: Callable[[InputFile, Sequence[str | PathLike[str]]], Topology] | None = None
+    cell: Callable[[bytes], Floats | None] | None = None
+    first_model: Callable[[InputFile], gemmi.Structure] | None = None
+    written_as: str = ".pdb"
 
 
 @dataclass(frozen=True)
@@ -129,6 +138,11 @@ def structure_format(path: str | PathLike[str]) -> StructureFormat:
 def is_structure(path: str | PathLike[str]) -> bool:
     """Tell if a path has the suffix of a molecule, even before `.gz` or `.bz2`, or is an AMBER topology."""
     return structure_suffix(path) in STRUCTURES
+
+
+def is_pdb(path: str | PathLike[str]) -> bool:
+    """Tell if a path has a suffix of PDB files, and none of compressed ones."""
+    return Path(path).suffix.lower() in STRUCTURES and structure_format(path).has_pdb_records
 
 
 def structure_suffix(path: str | PathLike[str]) -> str:

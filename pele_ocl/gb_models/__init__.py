@@ -12,7 +12,7 @@ from ..lazy import lazy_names
 from .elements import GBN, GBN2, GBN2_NUCLEIC
 from .model import GBModel
 from .necks import Necks
-from .radii import AMBER_RADII, default_radii, radii_note, radii_words
+from .radii_of_models import AMBER_RADII, default_radii, radii_note, radii_words
 from .spheres import Spheres
 
 __all__ = [

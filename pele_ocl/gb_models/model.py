@@ -15,7 +15,10 @@ from .surface import sgb_figures
 
 @dataclass(frozen=True)
 class GBModel:
-    """A Generalized Born model over HCT integrals.
+    """A Generalized Born model: over HCT integrals, or with an integral of its own.
+
+    Other rooms ask its properties below, and never which model it is. Which sums give its Born radii is `of_surface`,
+    for the passes of `pele_ocl/energy` and the definition in `pele_ocl/reference` alone.
 
     name : by which users choose it
     source : the paper that defines it
@@ -46,6 +49,25 @@ class GBModel:
     of_surface: bool = False
     own_dielectrics: bool = False
     igb: int | None = None
+
+    @property
+    def is_pairwise(self) -> bool:
+        """True if all sums are over pairs of atoms: parts can be left out, put into trees and shared out."""
+        return not self.of_surface
+
+    @property
+    def holds_radii(self) -> bool:
+        """True if gradients hold Born radii and surface, because they have no slope here."""
+        return self.of_surface
+
+    @property
+    def nonpolar(self) -> str | None:
+        """Nonpolar term that it has of its own, a key of SURFACES; None if users choose one."""
+        return "sgb" if self.of_surface else None
+
+    def name_of_radii(self, atoms: Atoms) -> str:
+        """Name the set of the radii that it takes of atoms: the GB radii's, or "sgb" for Atoms.sgb."""
+        return "sgb" if self.of_surface else atoms.gb_radii_set
 
     @property
     def by_atom(self) -> bool:

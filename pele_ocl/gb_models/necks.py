@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..errors import ParameterError
 from ..paths import shipped
-from .radii import AMBER_RADII
+from .radii_of_models import AMBER_RADII
 
 LEAST_RADIUS, MOST_RADIUS, STEP = 1.0, 2.0, 0.05  # of the tables, A
 REACH = 6.8  # necks end where two atoms are this far beyond the sum of their radii, A

@@ -23,9 +23,8 @@ from ..extras import extra
 from ..forcefield import ForceField
 from ..forcefield.bonding import POLYMER_BOND_A
 from ..forcefield.matching import unmatched_residues
-from ..formats import read_structure, replacing
+from ..formats import is_pdb, read_structure, replacing
 from ..formats.assembly import ANOTHER_MODEL
-from ..formats.registry import structure_suffix
 from ..inputfile import read_file
 from .building import LINKS, SEED, Gap, Tell, build_atoms, build_loops, delete, key_of, positions_nm, tidy_bonds
 from .building import name as _name
@@ -95,7 +94,7 @@ def prepare(
     arguments.flag("keep_hetero", keep_hetero)
     arguments.flag("loops", loops)
     loop_seconds = arguments.number("loop_seconds", loop_seconds, "seconds above 0", above=0)
-    if structure_suffix(output) != ".pdb" or Path(output).suffix.lower() == ".gz":
+    if not is_pdb(output):
         raise FormatError(f"{output}: prepared structures are written as PDB files; give it the suffix .pdb")
     pdbfixer = extra("pdbfixer", "preparing a structure")
     with_propka = asks_propka(pka)

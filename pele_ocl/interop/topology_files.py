@@ -16,7 +16,7 @@ from ..atoms import Atoms, Topology
 from ..errors import FormatError, InputError, PeleError
 from ..extras import extra
 from ..forcefield.openmm.system import from_openmm
-from ..formats.amber import read_topology as read_amber
+from ..formats.amber import read_prmtop
 from ..formats.amber.topology import refuse_models, refuse_reading_alone
 from ..formats.registry import StructureFormat
 from ..inputfile import InputFile, read_file
@@ -31,7 +31,7 @@ _GROMACS = ("[", "#", ";")  # a directive, an instruction of the preprocessor, a
 def read_top(file: InputFile) -> Topology:
     """Read the topology of a .top file, AMBER's or GROMACS', which its first line tells apart."""
     first = next((line for line in lines(file, "topology") if line.strip()), "")
-    return read_gromacs(file) if first.lstrip().startswith(_GROMACS) else read_amber(file)
+    return read_gromacs(file) if first.lstrip().startswith(_GROMACS) else read_prmtop(file)
 
 
 def read_gromacs(path: str | PathLike[str]) -> Topology:

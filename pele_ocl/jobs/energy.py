@@ -80,8 +80,8 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         found = self._checked(molecule, checks, results, failed, seconds, lambda result: (result.atoms, result.energy))
         return EnergyEvaluation(**vars(found), batch=batch)
 
-    def shared(self, result: EnergyResult) -> dict[str, Any]:
-        """Facts of a record that all models share."""
+    def facts_of_molecule(self, result: EnergyResult) -> dict[str, Any]:
+        """Facts that a record has once, as all models share them."""
         return {
             "born": result.born,
             **accuracy_facts(result),
@@ -93,7 +93,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         """Give the force field, the constants of the solvent, and the pairs."""
         return {**settings(self.model, atoms), "cutoff": self.cutoff, "one_four": self.one_four}
 
-    def own(self, result: EnergyResult) -> dict[str, Any]:
+    def facts_of_model(self, result: EnergyResult) -> dict[str, Any]:
         """Energies, gradient and Born radii of a structure or a model."""
         has_radii = bool(np.isfinite(result.born_radii).all())  # NaN if no term needs them
         return {
@@ -119,4 +119,4 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
 def _gradient_facts(result: EnergyResult) -> dict[str, Any] | None:
     """Give the norms of the gradient, and tell if it holds Born radii and surface."""
     found = gradient_facts(result.gradient)
-    return {**found, "holds_radii": True} if found and result.model.gb_model.of_surface else found
+    return {**found, "holds_radii": True} if found and result.model.gb_model.holds_radii else found

@@ -12,7 +12,7 @@ from ..inputfile import InputFile, read_file
 from ..results import TermResult
 from ..solvent_model import SolventModel
 from .checks import Checks
-from .facts import composition_as_json, notes_of
+from .facts import facts_of_plan, notes_of
 from .reading import Models, MoleculeRead, Reading, Reads, molecule_of
 from .records import entries
 from .spec import StructurePath, StructureSpec
@@ -64,12 +64,12 @@ class EvaluationSpec(StructureSpec, Generic[R]):
     strict: bool = False
 
     @abstractmethod
-    def shared(self, result: R) -> dict[str, Any]:
-        """Facts of a record that all models share, as JSON has them."""
+    def facts_of_molecule(self, result: R) -> dict[str, Any]:
+        """Facts that a record has once, as all models share them; as JSON has them."""
 
     @abstractmethod
-    def own(self, result: R) -> dict[str, Any]:
-        """Give the part of a record that each model has, as JSON has it."""
+    def facts_of_model(self, result: R) -> dict[str, Any]:
+        """Facts that each model has, such as its energies, or the one structure; as JSON has them."""
 
     @abstractmethod
     def evaluate(self, source: InputFile, progress: Progress | None = None) -> Evaluation[R]:
@@ -83,17 +83,13 @@ class EvaluationSpec(StructureSpec, Generic[R]):
         """Give the result of a record."""
         first = found.first
         if found.molecule.conformations is None:
-            results = self.own(first)
+            results = self.facts_of_model(first)
         else:
-            own = ((number, of if isinstance(of, str) else self.own(of)) for number, of in found.rows())
-            results = entries("model", own)
+            rows = ((number, of if isinstance(of, str) else self.facts_of_model(of)) for number, of in found.rows())
+            results = entries("model", rows)
         return {
-            "n_atoms": len(first.atoms),
-            "composition": composition_as_json(first.atoms),
-            "device": first.device,
-            "variant": first.variant,
-            "precision": first.precision,
-            **self.shared(first),
+            **facts_of_plan(first),
+            **self.facts_of_molecule(first),
             **results,
             "seconds": dict(found.seconds),
             "findings": found.findings,

@@ -39,8 +39,7 @@ from ..forcefield.control import beside
 from ..forcefield.sources import data_folders
 from ..formats import replacing
 from ..formats.conformation_files import ConformationFile
-from ..gb_models import GB_MODELS
-from ..gb_models.radii import default_radii
+from ..gb_models import GB_MODELS, default_radii
 from ..inputfile import read_file
 from ..reading import read
 from ..solvent_model import SolventModel
@@ -163,7 +162,7 @@ class Exploration:
         control, own = self.simulation.energies, self._parameters
         return ForceField.load(
             control.forcefield, default_radii(control.gb, "pele"), own.templates, own.obc,
-            self.data, own.fallback or GB_MODELS[control.gb].of_surface,
+            self.data, own.fallback or "sgb" in GB_MODELS[control.gb].parameters,
             control.allow_missing_terminals,
         )  # fmt: skip
 

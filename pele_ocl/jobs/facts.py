@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -23,6 +23,30 @@ def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:
     return None if atoms.labels is None else Composition.of(atoms.labels).as_json()
 
 
+class Computed(Protocol):
+    """Plan or result that says how it is computed."""
+
+    @property
+    def atoms(self) -> Atoms: ...
+    @property
+    def device(self) -> object: ...
+    @property
+    def variant(self) -> str: ...
+    @property
+    def precision(self) -> str: ...
+
+
+def facts_of_plan(of: Computed) -> dict[str, Any]:
+    """Give the molecule's size, the device, the variant and the precision, which records begin with."""
+    return {
+        "n_atoms": len(of.atoms),
+        "composition": composition_as_json(of.atoms),
+        "device": str(of.device),
+        "variant": of.variant,
+        "precision": of.precision,
+    }
+
+
 def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]:
     """Name the force field, every constant of the solvent, and the set of the GB radii."""
     radii = None if model.gb_model.vacuum else radii_of(model, atoms)
@@ -31,7 +55,7 @@ def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]
 
 def radii_of(model: SolventModel, atoms: Atoms) -> str:
     """Name the set of the radii that the model takes: of the GB radii, or "sgb" of Atoms.sgb."""
-    return "sgb" if model.gb_model.of_surface else atoms.gb_radii_set
+    return model.gb_model.name_of_radii(atoms)
 
 
 def area_facts(model: SolventModel, energy: Mapping[str, float]) -> dict[str, float]:
@@ -39,7 +63,7 @@ def area_facts(model: SolventModel, energy: Mapping[str, float]) -> dict[str, fl
     return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area(model, energy) else {}
 
 
-def residue_names(atoms: Atoms) -> list[str]:
+def names_of_residues(atoms: Atoms) -> list[str]:
     """Name the residues in their order: `A:ALA5`."""
     assert atoms.labels is not None
     return [atoms.labels.residue(int(i)) for i in atoms.labels.residue_starts]
@@ -47,7 +71,7 @@ def residue_names(atoms: Atoms) -> list[str]:
 
 def residue_facts(result: SolventResult | EnergyResult) -> dict[str, Any]:
     """Give the part of a record about energies of residues."""
-    return {"residues": residues_as_json(residue_names(result.atoms), result.per_residue().columns())}
+    return {"residues": residues_as_json(names_of_residues(result.atoms), result.per_residue().columns())}
 
 
 def residues_as_json(names: Sequence[str], terms: Mapping[str, Floats]) -> list[dict[str, Any]]:

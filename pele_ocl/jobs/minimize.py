@@ -66,10 +66,6 @@ class MinimizeSpec(Spec[StructurePath]):
         """Name the device."""
         return {"device": str(get_device(self.options.get("device")))}
 
-    def shared(self, atoms: Atoms) -> dict[str, object]:
-        """Facts of a record that do not depend on positions."""
-        return shared_by(atoms, self.options)
-
     def target(self, item: StructurePath) -> Path:
         """Name the file of a minimised structure."""
         return OutputNames.of(self.output).name(Path(item))
@@ -137,7 +133,8 @@ class MinimizeSpec(Spec[StructurePath]):
                 yield Record.failed_by(result, item, source.sha256)
                 continue
             try:
-                values = {**self.shared(atoms), **own_of(result, atoms, self.strict), **notes_of(atoms)}
+                values = facts_of_molecule(atoms, self.options)
+                values |= {**facts_of_model(result, atoms, self.strict), **notes_of(atoms)}
                 written = _write(self.target(item), content(result.atoms), result.atoms, begin)
             except PeleError as error:
                 yield Record.failed_by(error, item, source.sha256)
@@ -155,8 +152,8 @@ class MinimizeSpec(Spec[StructurePath]):
         return content
 
 
-def shared_by(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the facts of a record that all conformations of a molecule share; options : of pele_ocl.Minimizer"""
+def facts_of_molecule(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts that a record has once, as all conformations of a molecule share them; options : of pele_ocl.Minimizer"""
     return {
         "n_atoms": len(atoms),
         "composition": composition_as_json(atoms),
@@ -171,8 +168,8 @@ def shared_by(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def own_of(result: MinimizeResult, start: Atoms, strict: bool) -> dict[str, Any]:
-    """Give the part of a record that each conformation has, with the findings about its start.
+def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool) -> dict[str, Any]:
+    """Facts that each conformation has, with the findings about its start.
 
     Raises InputError if strict refuses them.
     """

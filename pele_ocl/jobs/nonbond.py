@@ -90,8 +90,8 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         self._note_oddities(found)
         return NonbondEvaluation(**vars(found), pairs=pairs)
 
-    def shared(self, result: NonbondResult) -> dict[str, Any]:
-        """Facts of a record that all models share."""
+    def facts_of_molecule(self, result: NonbondResult) -> dict[str, Any]:
+        """Facts that a record has once, as all models share them."""
         return {"settings": self.settings_of(result.atoms)}
 
     def settings_of(self, atoms: Atoms) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         of_solvent = [] if self.solvent == "vacuum" else ["gb_self", "nonpolar"]
         return {**facts, "total_lacks": ["bonded", *of_solvent]}
 
-    def own(self, result: NonbondResult) -> dict[str, Any]:
+    def facts_of_model(self, result: NonbondResult) -> dict[str, Any]:
         """Pairs, energies and gradient of a structure or a model."""
         return {
             "n_pairs": result.n_pairs,

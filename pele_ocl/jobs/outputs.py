@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..formats import structure_suffix
+from ..formats import StructureFormat, is_structure, structure_format
 from ..formats.conformation_files import require_suffix
 
 NAME = "{name}"  # in an output: the structure's name without its suffix
-_LIKE = {".pdb": ".pdb", ".ent": ".pdb", ".cif": ".cif", ".mmcif": ".cif"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,9 @@ class OutputNames:
     def name(self, path: Path) -> Path:
         """Name the file of a structure. Raises FormatError for a format that is not written."""
         stem = Path(path.name.removesuffix(".gz")).stem
-        suffix = _LIKE.get(structure_suffix(path), ".pdb") if self.is_folder else ""
+        is_read = is_structure(path) and not path.is_dir()  # a folder is refused later
+        form = structure_format(path) if is_read else StructureFormat
+        suffix = form.written_as if self.is_folder else ""
         target = Path(self.pattern.replace(NAME, stem) + suffix)
         require_suffix(target)
         return target

@@ -194,8 +194,8 @@ class RefineSpec(Spec[int]):
         own = refiner.atoms.labels.elements[refiner.ligand] != "H"
         return math.sqrt(((positions[refiner.ligand] - native)[own] ** 2).sum(axis=1).mean())
 
-    def shared(self) -> dict[str, Any]:
-        """Facts that all poses share."""
+    def facts_of_complex(self) -> dict[str, Any]:
+        """Facts that a record has once, as all poses share them."""
         model = self.options.get("model") or SolventModel()
         return {
             "n_atoms": len(self.refiner.atoms),

@@ -47,11 +47,11 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         batch = plan.evaluate_batch(molecule.conformations, progress, profile=True, errors="record")
         return self._checked(molecule, checks, list(batch), batch.errors, {"kernel": batch.seconds["kernel"]})
 
-    def shared(self, result: SolventResult) -> dict[str, Any]:
-        """Facts of a record that all models share."""
+    def facts_of_molecule(self, result: SolventResult) -> dict[str, Any]:
+        """Facts that a record has once, as all models share them."""
         return {"settings": settings(result.model, result.atoms), **accuracy_facts(result)}
 
-    def own(self, result: SolventResult) -> dict[str, Any]:
+    def facts_of_model(self, result: SolventResult) -> dict[str, Any]:
         """Born radii and energies of a structure or a model."""
         energy = energy_of(result)
         return {

@@ -34,7 +34,7 @@ class Spec(ABC, Generic[Item]):
 
     def sha256(self, item: Item) -> str:
         """Compute the mark by which an item is known again: of a file its SHA-256, "" if it has none."""
-        return sha256_of(str(item))
+        return sha256_of_file(str(item))
 
     def still_counts(self, record: Record, item: Item) -> bool:
         """True if an earlier record holds: by default, if it did not fail and has the item's mark."""
@@ -84,7 +84,7 @@ class StructureSpec(Spec[StructurePath]):
         return Record(str(item), sha256, result)
 
 
-def sha256_of(path: str | Path) -> str:
+def sha256_of_file(path: str | Path) -> str:
     """Compute the SHA-256 of a file, "" if it cannot be read."""
     try:
         return read_file(path).sha256

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from .one_device import OneDevice
 
+# Variables of the processes that we start, set before they import anything; a scheduler's workers have their own.
+WORKER_ENVIRONMENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
+
 _PATIENCE = 30  # seconds until a scheduler answers, or workers of this machine have begun
 _MOST_DEATHS = 5  # of workers, with one task, before it counts as the reason
 _ATTEMPTS = 3  # at what fails where a worker dies while it begins
@@ -66,14 +69,13 @@ def _begun(workers: int) -> LocalCluster:
     """Start the processes. Raises InputError if they die again and again while they begin."""
     from distributed import LocalCluster
 
-    quiet = {"DASK_LOGGING__DISTRIBUTED": "critical"}
     threads = max(1, len(own_cores()) // workers)
     for _ in range(_ATTEMPTS):
         try:
             with _without_interrupts():
                 return LocalCluster(  # type: ignore[no-untyped-call]
                     n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address="127.0.0.1:0",
-                    memory_limit=None, resources={RESOURCE: 1}, silence_logs=logging.CRITICAL, env=quiet,
+                    memory_limit=None, resources={RESOURCE: 1}, silence_logs=logging.CRITICAL, env=WORKER_ENVIRONMENT,
                     scheduler_kwargs={"dashboard": False},  # with no address it would take a port that others may have
                 )  # fmt: skip
         except RuntimeError:  # "Nanny failed to start."

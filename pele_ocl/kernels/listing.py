@@ -24,6 +24,7 @@ from ..paths import shipped
 from ..potmap import VARIANTS as POTMAP
 from ..potmap import potmap
 from ..potmap.mesh.fft import FFT_VARIANTS, fft
+from ..potmap.split_methods import SPLIT_METHODS
 from ..reading import read
 from ..solvent import VARIANTS as SOLVENT
 from ..solvent import Solvent
@@ -93,7 +94,7 @@ def _grid(atoms: Atoms) -> Grid:
 def _map(name: str, method: str) -> Callable[[Device], object]:
     def run(device: Device) -> None:
         atoms = _atoms()
-        options: dict[str, Any] = dict(accuracy=1e-3) if method in ("msm", "mesh") else {}
+        options: dict[str, Any] = dict(accuracy=1e-3) if method in SPLIT_METHODS else {}
         options |= dict(cutoff=8.0) if method == "cutoff" else {}
         potmap(
             atoms,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ class Stopping:
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise InputError for options of Minimizer that do not exist, or not so, whatever the molecule is."""
-    bounds = ("tolerance", "largest", "energy_change", "max_iterations", "max_seconds")
+    bounds = [field.name for field in fields(Stopping)]
     known = ("method", *bounds, "constraints", "restore", "rounds")
     if unknown := [name for name in options if name not in known]:
         raise InputError(f"there is no option {unknown[0]} of minimisation; there are {', '.join(known)}")

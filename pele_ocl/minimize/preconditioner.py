@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..energy.bonded import BondedTerms, bonded_names
+from ..energy.bonded import TABLES_OF_TERMS, BondedTerms, bonded_names
 from ..energy.bonded.tasks import MEMBERS, Tasks, stable_order
 from ..energy.passes import AnyPasses
 from ..opencl.interface import Descent
@@ -153,7 +153,7 @@ def is_preconditioned(passes: AnyPasses, descent: Descent) -> bool:
         return descent == Descent.NEWTON
     most = max(1, CHUNK_ATOMS // passes.n_atoms)  # structures at once; the same whether they are so many or not
     size = most * blocks_of(passes.n_atoms) * SIDE**2 * passes.queue.dtype.itemsize
-    return size <= min(MOST_BYTES, passes.queue.device.largest_buffer) and bool(_spring_names(passes))
+    return size <= min(MOST_BYTES, passes.queue.device.largest_buffer) and _has_springs(passes)
 
 
 def block_order(atoms: Atoms) -> NDArray[np.int64]:
@@ -174,6 +174,7 @@ def _springs(passes: AnyPasses) -> Tasks:
     return (Tasks.of(passes.atoms, None, passes.model, ()) if tasks is None else tasks).springs
 
 
-def _spring_names(passes: AnyPasses) -> list[str]:
-    """Terms that count and have springs."""
-    return [name for name in bonded_names(passes.atoms) if name in passes.contents.names and name != "cmap"]
+def _has_springs(passes: AnyPasses) -> bool:
+    """Tell if a term that counts has springs."""
+    counted = (name for name in bonded_names(passes.atoms) if name in passes.contents.names)
+    return any(TABLES_OF_TERMS[name].has_springs for name in counted)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..opencl.interface import Role
 from .index import ITEMS, prefix_sum, segments_by_counting
-from .layout import layout_of
+from .layout import tile_constants
 from .task import PairListTask
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Entries:
 def entries_of(queue: Queue, task: PairListTask) -> Entries:
     """Find the neighbours of each tile, then its entries: counted, their offsets summed, written."""
     width = queue.device.vector_width(queue.precision)
-    layout = layout_of(width)
+    layout = tile_constants(width)
     tile = layout["TILE"]
     atoms = in_tiles(task.molecule.atoms.positions, tile)
     n_tiles, n_pairs = -(-task.n_atoms // tile), task.n_pairs

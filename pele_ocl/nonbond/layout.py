@@ -6,6 +6,6 @@ TILE = 8  # atoms, or a vector's lanes where these are fewer; wider vectors hold
 ENTRIES = 4  # computed side by side
 
 
-def layout_of(width: int) -> dict[str, int]:
+def tile_constants(width: int) -> dict[str, int]:
     """Build definitions of the kernels that know tiles, for vectors of so many reals."""
     return {"ENTRIES": ENTRIES, "TILE": min(TILE, width)}

@@ -19,7 +19,7 @@ from ..plan.conformations import TooWideError
 from ..plan.evaluator import Evaluator, Failures
 from ..plan.outputs import Outputs
 from ..plan.plan import Plan
-from ..plan.selection import Automatic, check_options
+from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
 from ..solvent import Solvent
 from ..solvent import choose_variant as variant_of_radii
@@ -66,10 +66,10 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         model = SolventModel.or_default(model)
         flag("gradient", gradient)
         callback("progress", progress)
-        check_options(precision, variant, VARIANTS)
+        check_plan_options(precision, variant, VARIANTS)
         if model.gb_model.vacuum:
             solvent = "vacuum"
-        if model.gb_model.of_surface:
+        if not model.gb_model.is_pairwise:
             raise InputError(
                 f"the model {model.gb} is part of whole energies; pairs take obc2, Born radii and internal_dielectrics"
             )

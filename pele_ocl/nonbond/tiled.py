@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .entries import Entries, entries_of
-from .layout import layout_of
+from .layout import tile_constants
 from .passes import ListPasses
 from .task import PairListTask
 
@@ -66,5 +66,5 @@ class Tiled(ListPasses[Entries]):
 
     def _of_items(self, name: str, n_items: int, items: int, arguments: Arguments) -> BoundLaunch:
         """Bind a kernel of n_items work-items, so many a group."""
-        width, macros = self.index.width, {**layout_of(self.index.width), **self.task.macros}
+        width, macros = self.index.width, {**tile_constants(self.index.width), **self.task.macros}
         return self.queue.bind("nonbond/tiled.cl", name, (n_items, 1), (items, 1), arguments, width=width, **macros)

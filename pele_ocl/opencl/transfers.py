@@ -192,6 +192,11 @@ class Transfers:
         with device_errors(self.device):
             return bool(event.command_execution_status == cl.command_execution_status.COMPLETE)
 
+    def flush(self) -> None:
+        """Let the device begin with everything that was started."""
+        with device_errors(self.device):
+            self.command_queue.flush()
+
     def finish(self) -> None:
         """Wait for everything that was started."""
         with device_errors(self.device):

@@ -14,7 +14,7 @@ from ..lazy import lazy_names
 from ..pb_model import PBIon, PBMaps, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
 from ..variant import Progress
 from .plan import PoissonBoltzmann
-from .result import PBErrors, PBLevelResult, PBResult
+from .result import PBErrors, PBLevelResult, PBParts, PBResult
 from .solvers import SOLVERS
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "PBLevelResult",
     "PBMaps",
     "PBModel",
+    "PBParts",
     "PBResult",
     "PoissonBoltzmann",
     "centre_of",
@@ -43,8 +44,9 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "colours": "Colours",
             "equation": "Equation solve",
             "launching": "Launching NodeValues add_at",
-            "levels": "solve_together",
+            "levels": "Batch Level",
             "probes": "probe_points",
+            "rows": "take_corrections",
             "scan": "add_up",
             "surface": "find_coefficients",
         },

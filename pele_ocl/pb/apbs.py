@@ -57,6 +57,11 @@ _OTHER_EQUATIONS = {
 }  # fmt: skip
 _SURFACES, _SPREADINGS = ("mol", "smol", "spl2", "spl4"), ("spl0", "spl2", "spl4")
 _BOUNDARIES = ("zero", "sdh", "mdh", "focus")
+# Words by the numbers that older files have in their place.
+_NUMBERED = {
+    "bcfl": {"0": "zero", "1": "sdh", "2": "mdh", "4": "focus"}, "chgm": {"0": "spl0", "1": "spl2", "2": "spl4"},
+    "srfm": {"0": "mol", "1": "smol", "2": "spl2", "4": "spl4"},
+}  # fmt: skip
 _NEEDED = ("dime", "srfm", "chgm", "pdie", "sdie", "temp", "mol", "bcfl")
 # Keywords that this program needs no value of, with how many values they have.
 _IGNORED = {"nlev": 1, "gamma": 1, "pdime": 3, "ofrac": 1, "async": 1, "cmem": 1, "usemesh": 1, "ekey": 1}
@@ -78,7 +83,7 @@ class ApbsCalculation:
     grids : from coarse to fine; the first `n_before` belong to the calculation before it, which bcfl focus continues
     tolerance : relative residual
     given, map_files : maps that are used, and the files they are from
-    solves : False for mg-dummy; prints_energy, prints_atoms : by calcenergy; writes : files
+    solves : False for mg-dummy; prints_energy, prints_parts : by calcenergy; writes : files
     notes : what was read otherwise than APBS would
     """
 
@@ -89,7 +94,7 @@ class ApbsCalculation:
     tolerance: float
     solves: bool
     prints_energy: bool
-    prints_atoms: bool
+    prints_parts: bool
     writes: tuple[ApbsWrite, ...]
     notes: tuple[str, ...]
     given: PBMaps = field(default_factory=PBMaps)
@@ -356,6 +361,8 @@ class _Reader:
         try:
             return make()
         except PeleError as error:
+            if str(error).startswith(f"{self._source}: line "):  # it names a line already
+                raise
             self._fail(line, str(error))
 
     def _calculation(self, block: _Block, before: ApbsCalculation | None) -> ApbsCalculation:
@@ -390,13 +397,16 @@ class _Reader:
             self._fail(block.line, f"write edens goes with srfm mol and smol here, not with {surface}; leave it out")
         molecule = self._molecule_of(*values["mol"])
         probe = self._one(values, "srad", 1.4)
+        # Other surfaces take no value of these: 0 stands there in some files.
+        has_window = surface.startswith("spl") or any(each.quantity == "sspl" for each in block.writes)
+        window = self._one(values, "swin", 0.3) if has_window else 0.3
+        density = self._one(values, "sdens", 10.0) if surface.endswith("mol") and probe else 10.0
         model = self._checked(
             block.line,
             lambda: PBModel(
                 self._one(values, "pdie"), self._one(values, "sdie"), tuple(block.ions), self._one(values, "temp"),
                 "nonlinear" if block.equation == "npbe" else "linear", surface, probe,
-                self._one(values, "sdens", 10.0), self._one(values, "swin", 0.3),
-                self._choice(values, "chgm", _SPREADINGS, ""), boundary,
+                density, window, self._choice(values, "chgm", _SPREADINGS, ""), boundary,
             ),
         )  # fmt: skip
         outer = () if before is None else before.grids
@@ -437,10 +447,11 @@ class _Reader:
         """Take the word of a keyword, "" if it is not given; refuse words that are not among `able`."""
         if key not in values:
             return ""
-        line, (word,) = values[key]
-        if word.lower() not in able:
-            self._fail(line, f"{key} {word} is not done here;{why} choose {', '.join(able)}")
-        return word.lower()
+        line, (given,) = values[key]
+        word = _NUMBERED.get(key, {}).get(given, given.lower())
+        if word not in able:
+            self._fail(line, f"{key} {given} is not done here;{why} choose {', '.join(able)}")
+        return word
 
     def _one(self, values: Mapping[str, tuple[int, list[str]]], key: str, default: float | None = None) -> float:
         """Take the number of a keyword."""

@@ -45,7 +45,7 @@ def add_border(
     model, nodes = problem.model, border_of(grid.shape)
     if parent is None and model.boundary == "mdh":
         factor, kappa = model.boundary_factor / model.solvent_dielectric, model.kappa if model.kappa > SMALL else 0.0
-        own = launching.shared(("border", grid.shape), lambda: launching.queue.upload(nodes, np.int32))
+        own = launching.large(("border", grid.shape), lambda: launching.queue.upload(nodes, np.int32))
         add_spheres(launching, problem.solute, grid, colours, len(nodes), own, factor, array, kappa, precise)
     elif parent is not None or model.boundary == "sdh":
         points = grid.origin + nodes * grid.spacing
@@ -67,6 +67,14 @@ def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:
         x, y, z = (np.where(up, high[:, a], low[:, a]) for a, up in enumerate(corner))
         weight = np.prod([share[:, a] if up else 1 - share[:, a] for a, up in enumerate(corner)], axis=0)
         found += weight * values[z, y, x]
+    return found
+
+
+def between_nodes(values: Floats, grid: Grid, points: Floats) -> Floats:
+    """Values of a grid at points, (m,), NaN for the ones that are not on it."""
+    inside = ((points >= grid.origin) & (points <= grid.last)).all(axis=1)
+    found = np.full(len(points), np.nan)
+    found[inside] = interpolated(values, grid, points[inside])
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import PBProblem
+from .colours import Colours
 
 Where = Literal["inside", "on"]
 _DEGREES = {"spl0": 1, "spl2": 2, "spl4": 4}  # of the splines that spread charges
@@ -32,6 +33,7 @@ class NodeWeights:
     atoms: NDArray[np.integer]
     nodes: NDArray[np.integer]
     weights: Floats
+    _places: NDArray[np.uint32] | None = field(default=None, init=False)
 
     @classmethod
     def of(cls, problem: PBProblem, grid: Grid, where: Where = "inside") -> NodeWeights:
@@ -59,14 +61,18 @@ class NodeWeights:
         share = np.where((index >= 0) & (index < np.array(grid.shape)), share, 0)
         index = np.clip(index, 0, np.array(grid.shape) - 1)
         # In the order of nodes along x, y, z that a loop over them has, so that sums are those of the definition.
-        x, y, z = (index[..., a] for a in range(3))
-        count = len(steps)
-        nodes = np.stack(
-            np.broadcast_arrays(x[:, None, None, :], y[:, None, :, None], z[:, :, None, None]), axis=-1
-        ).reshape(-1, count**3, 3)
-        u, v, w = (share[..., a] for a in range(3))
-        weights = w[:, :, None, None] * v[:, None, :, None] * u[:, None, None, :]
-        return cls(np.flatnonzero(taken), nodes, weights.reshape(-1, count**3))
+        z, y, x = (each.ravel() for each in np.indices((len(steps),) * 3))
+        nodes = index[:, np.stack([x, y, z], axis=1), np.arange(3)]
+        u, v, w = np.ascontiguousarray(share.transpose(2, 1, 0))  # (steps, m) each
+        weights = np.stack([w[c] * v[b] * u[a] for a, b, c in zip(x, y, z, strict=True)], axis=1)
+        return cls(np.flatnonzero(taken), nodes, weights)
+
+    def places(self, colours: Colours) -> NDArray[np.uint32]:
+        """Places of the nodes in arrays of a grid, (m, w); found once."""
+        if self._places is None:
+            object.__setattr__(self, "_places", colours.index(self.nodes).astype(np.uint32))
+        assert self._places is not None
+        return self._places
 
 
 def _spline(t: Floats, degree: int) -> Floats:

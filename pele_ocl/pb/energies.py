@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
+from ..errors import PeleError
 from ..grid import Grid
 from ..pb_model import SMALL, PBModel, PBProblem
 from .border import interpolated
 from .charges import NodeCharges
 
+if TYPE_CHECKING:
+    from .equation import Equation
+
 LARGEST_EXPONENT = 85.0  # of an ion's Boltzmann factor
+GROUP_OF_IONS, GROUPS_OF_IONS = 256, 1024  # work-items of a group, and groups at most, that sum over nodes
 
 
 def energy_terms(
     problem: PBProblem, grid: Grid, potential: Floats, charges: NodeCharges, edges: Floats | None,
     accesses: Floats | None, outside: Grid | None = None,
 ) -> Floats:  # fmt: skip
-    """Charges in the potential, the field's energy and the ions' pressure, (3,) kT; the last two are 0 if linear.
+    """Charges in the potential, the field's energy and the ions' energy, (3,) kT; without edges the last two are 0.
 
     potential : (nz, ny, nx) kT/e
-    edges : (3, nz, ny, nx) coefficients; accesses : (nz, ny, nx) of ions; of the nonlinear equation alone
+    edges : (3, nz, ny, nx) coefficients; accesses : (nz, ny, nx) of ions
     outside : only what lies outside this grid counts
     """
     solute, model = problem.solute, problem.model
@@ -46,27 +53,51 @@ def energy_terms(
         squares = (potential[lower] - potential[upper]) ** 2
         strain += float((edges[axis][lower] * 0.5 * (counts[lower] + counts[upper]) * squares).sum())
     strain *= 0.5 / model.charge_factor
-    return np.array([charged, strain, pressure(problem.model, grid, potential, counts * accesses)])
+    of_ions = pressure if model.is_nonlinear else linear_pressure
+    return np.array([charged, strain, of_ions(model, grid, potential, counts * accesses)])
 
 
 def pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
-    """Osmotic term of the ions, kT."""
+    """Osmotic term of the ions, kT. Raises PeleError for a potential that no ions could have."""
     reached, total = accesses > SMALL, 0.0  # elsewhere exponentials may overflow
     for ion in model.ions:
+        exponents = -ion.charge * potential[reached]
+        if exponents.size and exponents.max() > LARGEST_EXPONENT:
+            raise PeleError(
+                f"the potential is {abs(exponents.max() / ion.charge):.0f} kT/e where ions of charge {ion.charge:g} "
+                "can be, which the nonlinear equation cannot have; check charges, radii and dielectric constants"
+            )
         factor = 0.5 * model.screening / model.ionic_strength * ion.concentration
-        total += float((accesses[reached] * factor * np.expm1(-ion.charge * potential[reached])).sum())
+        total += float((accesses[reached] * factor * np.expm1(exponents)).sum())
     return total * float(np.prod(grid.spacing)) / model.charge_factor
 
 
-def ions_in_potential(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
-    """Half of the ions' charge times the potential, kT, with its sign turned."""
-    reached, total = accesses > SMALL, 0.0
-    u = potential[reached]
-    for ion in model.ions:
-        factor = np.exp(np.clip(-ion.charge * u, -LARGEST_EXPONENT, LARGEST_EXPONENT))
-        total -= float((accesses[reached] * ion.charge * ion.concentration * factor * u).sum())
-    per = 0.5 * model.screening / model.ionic_strength * float(np.prod(grid.spacing)) / model.charge_factor
-    return 0.5 * per * total
+def linear_pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
+    """Ions' term of the linear equation as APBS's `calcenergy comps` has it, kT."""
+    volume = float(np.prod(grid.spacing))
+    return 0.5 * model.screening * float((accesses * potential**2).sum()) * volume / model.charge_factor
+
+
+def ions_of_reaction(equation: Equation, grid: Grid) -> float:
+    """Half of the ions' charge times the potential, with its sign turned, less their pressure: kT, on the device.
+
+    NaN for a potential that no ions could have.
+    """
+    model, launching, queue = equation.model, equation.launching, equation.launching.queue
+    group = 1 if launching.is_cpu else min(GROUP_OF_IONS, queue.device.largest_group)
+    size = equation.colours.size
+    chunk = -(-size // GROUPS_OF_IONS // group) * group + group
+    n_groups = -(-size // chunk)
+    sums = queue.empty(n_groups, launching.wide)
+    ions = np.array([(ion.charge, ion.concentration) for ion in model.ions])
+    launching.prepare(
+        "pb/ions.cl", "sum_ions", (n_groups * group,), (group,),
+        {"GROUP": group, "CODED": int(equation.coefficients.is_coded)}, n=size, chunk=chunk, n_ions=len(ions),
+        ions=queue.upload(ions, launching.wide), accesses=equation.coefficients.accesses, potential=equation.potential,
+        sums=sums,
+    )()  # fmt: skip
+    total = float(queue.download(sums, n_groups, launching.wide).astype(np.float64).sum())
+    return 0.5 * model.screening / model.ionic_strength * total * float(np.prod(grid.spacing)) / model.charge_factor
 
 
 def total_energy(terms: NDArray[np.floating], model: PBModel) -> float:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 MOST_CORRECTIONS = 300  # from a large potential Newton's method takes a step for each kT
 REDUCTION = 1e-4  # of the residual by a correction: float32 has no more to give
+MOST_REDUCTION = 1e-2  # of the residual by a correction far from the nonlinear equation's solution
 ENOUGH = 0.5  # of the residual that is wanted, at which a linear solver stops
+ENOUGH_OF_NEWTON = 0.1  # the same of the nonlinear equation
 LINEAR_SHARE = 1e-3  # of the first residual at which the linear equation gives way to the nonlinear one
 LEAST_STEP = 1e-3  # of Newton's step
 
@@ -105,16 +107,16 @@ class Equation:
 class WeightedPotentials:
     """Sums over nodes of weights times the potential, read from an equation while it is solved.
 
-    nodes : (m, w, 3) i, j, k; weights : (m, w)
+    places : (m, w) of the nodes in arrays by colours; weights : (m, w)
     """
 
-    def __init__(self, equation: Equation, nodes: NDArray[np.integer], weights: Floats) -> None:
-        launching, colours = equation.launching, equation.colours
+    def __init__(self, equation: Equation, places: NDArray[np.integer], weights: Floats) -> None:
+        launching = equation.launching
         queue, (count, each) = launching.queue, weights.shape
         self._found, self._count, self._launching = queue.empty(count, launching.wide), count, launching
         self._launch = launching.over_list(
             "pb/weights.cl", "sum_weighted", max(count, 1), equation.macros(True), n_atoms=count, n_nodes=each,
-            nodes=queue.upload(colours.index(nodes), np.uint32), weights=queue.upload(weights, launching.wide),
+            nodes=queue.upload(places, np.uint32), weights=queue.upload(weights, launching.wide),
             potential=equation.potential, found=self._found,
         )  # fmt: skip
 
@@ -169,14 +171,16 @@ def solve(
         find = equation.find_residual(solver.residual, is_linear)
         left = norm(find)
         first = left if first is None else first
+        if not first:  # nothing is charged: rounding alone is left of the ions
+            return done
         while left > wanted * first:
             if done.corrections == MOST_CORRECTIONS or done.iterations >= most_iterations:
                 raise stopped(solver_name, done, left / first, tolerance)
             if not is_linear:
                 equation.linearise(is_linear)()
                 multigrid.take_salt()
-            share = REDUCTION if is_linear else max(REDUCTION, min(1e-2, left / first))
-            goal = max(share * left, (ENOUGH if is_linear else 0.1) * wanted * first)
+            share = REDUCTION if is_linear else max(REDUCTION, min(MOST_REDUCTION, left / first))
+            goal = max(share * left, (ENOUGH if is_linear else ENOUGH_OF_NEWTON) * wanted * first)
             done.iterations += solver.solve(goal, most_iterations - done.iterations)
             left = _take(equation, solver, lambda: norm(find), left, is_linear)  # noqa: B023
             done.corrections += 1

@@ -60,7 +60,8 @@ class Launching:
     """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it.
 
     rows : problems with grids of one shape that launches over all nodes do, and launches over vectors
-    keeps : if arrays of launches live as long as this: NVIDIA's runtime waits for all kernels where one is freed
+    keeps : if arrays of launches live as long as this. Else they go by `let_go`: NVIDIA's runtime waits for all
+        kernels where one is freed
     """
 
     queue: Queue
@@ -103,9 +104,14 @@ class Launching:
         (x, y, z), (across, along) = (*shape, 1, 1)[:3], (*group, 1)[:2]
         arguments = {key: packed(value) for key, value in values.items()}
         launch = self.queue.bind_kernel(kernel, (x, y), (across, along), arguments)
-        if self.keeps:
+        if not self.is_cpu:
             self._kept.append(launch)
         return Launch(self.queue, (launch,), z)
+
+    def let_go(self) -> None:
+        """Give back the arrays that launches alone still have; it is best done where the device waits for the host."""
+        if not self.keeps:
+            self._kept.clear()
 
     def over_nodes(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over all nodes of one colour of a grid."""
@@ -146,6 +152,10 @@ class Launching:
         if key not in self._shared:
             self._shared[key] = make()
         return self._shared[key]
+
+    def large(self, key: Hashable, make: Callable[[], Buffer]) -> Buffer:
+        """Give what many launches read alone as `shared` does, but keep it only where arrays are kept."""
+        return self.shared(key, make) if self.keeps else make()
 
     def vector(self, values: NDArray[np.floating]) -> Buffer:
         """Upload three numbers that many launches take as one wide vector, once."""

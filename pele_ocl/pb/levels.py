@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -12,16 +12,16 @@ import numpy as np
 from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import PBProblem
-from .border import add_border
+from .border import add_border, between_nodes
 from .charges import NodeCharges, NodeWeights
-from .energies import energy_terms, ions_in_potential, pressure, total_energy
+from .energies import energy_terms, ions_of_reaction, pressure, total_energy
 from .equation import Convergence, Equation, WeightedPotentials, solve
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching, NodeValues
 from .multigrid import Multigrid
 from .probes import Probes, probe_points
 from .reaction import SingularPart
-from .result import PBLevelResult
+from .result import PBLevelResult, PBParts
 from .rows import SOLVER, solve_rows
 from .surface import Coefficients
 
@@ -37,12 +37,14 @@ class SolverChoice:
 
     reaction : if the singular part is taken out
     solver, tolerance, max_iterations : of PoissonBoltzmann
+    parts : if the energy's parts of each grid are wanted, which need all of the potential
     """
 
     reaction: bool
     solver: str
     tolerance: float
     max_iterations: int
+    parts: bool = False
 
 
 @dataclass(eq=False)
@@ -50,6 +52,7 @@ class Geometry:
     """Atoms on the grids, which charges do not change.
 
     is_kept : whether further charges of the same atoms at the same places come: then grids keep their memory
+    probes : until the finest grid has its coefficients
     coefficients, multigrids : of the grids by number, as far as they are kept
     """
 
@@ -84,13 +87,16 @@ def solve_grids(
     geometry : new, or of other charges of the same atoms, grids and model; it keeps what further ones need
     seconds : of steps, to which these are added; keep : if the potential of the finest grid is wanted
     """
-    return solve_together([geometry], [problem], choice, seconds, keep)[0]
+    batch = Batch([geometry], [problem], choice, seconds)
+    for _ in batch.prepare():
+        pass
+    return batch.solve(keep)[0]
 
 
 def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Device) -> bool:
-    """Tell if problems can be solved in one set of launches: linear, of one model, with grids alike, by "mgcg"."""
+    """Tell if problems can be solved in one set of launches: of one model, with grids alike, by "mgcg"."""
     first = problems[0]
-    is_able = choice.solver == SOLVER and not first.model.is_nonlinear and device.has_float64
+    is_able = choice.solver == SOLVER and device.has_float64
     return is_able and all(
         each.model == first.model and len(each.grids) == len(first.grids)
         and all(
@@ -101,42 +107,65 @@ def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Dev
     )  # fmt: skip
 
 
-def solve_together(
-    geometries: Sequence[Geometry], problems: Sequence[PBProblem], choice: SolverChoice,
-    seconds: MutableMapping[str, float], keep: bool,
-) -> list[Solution]:  # fmt: skip
-    """Solve problems as `solve_grids` does each; several must be such as can_be_rows tells."""
-    begun = time.perf_counter()
-    for geometry, problem in zip(geometries, problems, strict=True):
-        if geometry.probes is None:
-            geometry.probes = probe_points(geometry.launching, problem.solute, problem.model)
-    seconds["surface"] = seconds.get("surface", 0) + time.perf_counter() - begun
-    around = [np.zeros(3) for _ in problems]
-    found: list[list[PBLevelResult]] = [[] for _ in problems]
-    parents: list[Parent | None] = [None] * len(problems)
-    last = len(problems[0].grids) - 1
-    for number in range(last + 1):
-        levels = [
-            Level(geometry, problem, number, choice.reaction, parent, seconds)
-            for geometry, problem, parent in zip(geometries, problems, parents, strict=True)
-        ]
-        if len(levels) == 1:
-            levels[0].prepare(seconds)
-            levels[0].solve(choice, seconds)
-        else:
-            Level.solve_rows(levels, choice, seconds)
-        for row, level in enumerate(levels):
-            found[row].append(level.result(level.energy(around[row])))
+def nothing() -> None:
+    """Do nothing while a device computes."""
+
+
+@dataclass(eq=False)
+class Batch:
+    """Problems that are solved at once, each as `solve_grids` does it; several must be such as can_be_rows tells.
+
+    geometries : of the problems; seconds : of steps, to which these are added
+    """
+
+    geometries: Sequence[Geometry]
+    problems: Sequence[PBProblem]
+    choice: SolverChoice
+    seconds: MutableMapping[str, float] = field(default_factory=dict)
+    _levels: list[Level] = field(default_factory=list, init=False)
+
+    def prepare(self) -> Iterator[None]:
+        """Make the equations of the coarsest grids, a step for each problem."""
+        for geometry, problem in zip(self.geometries, self.problems, strict=True):
+            begun = time.perf_counter()
+            if geometry.probes is None and len(geometry.coefficients) < len(problem.grids):
+                geometry.probes = probe_points(geometry.launching, problem.solute, problem.model)
+            self.seconds["surface"] = self.seconds.get("surface", 0) + time.perf_counter() - begun
+            self._levels.append(Level(geometry, problem, 0, self.choice, None, self.seconds))
+            yield
+
+    def solve(self, keep: bool, meanwhile: Callable[[], None] = nothing) -> list[Solution]:
+        """Solve the equations that were made, and the ones of finer grids.
+
+        keep : if the potentials of the finest grids are wanted
+        meanwhile : called while the device computes; its seconds do not count
+        """
+        problems, seconds = self.problems, self.seconds
+        around = [np.zeros(3) for _ in problems]
+        found: list[list[PBLevelResult]] = [[] for _ in problems]
+        last = len(problems[0].grids) - 1
+        for number in range(last + 1):
+            levels = self._levels
+            if len(levels) == 1:
+                levels[0].prepare(seconds)
+                levels[0].solve(self.choice, seconds)
+            else:
+                Level.solve_rows(levels, self.choice, seconds, meanwhile)
+            for row, level in enumerate(levels):
+                found[row].append(level.result(around[row]))
             if number < last:
-                around[row] = around[row] + level.outside(problems[row].grids[number + 1])
-                parents[row] = level.grid, level.potential
-    return [
-        Solution(
-            of_row[-1].energy_kt, level.solver_error, level.potentials, level.whole_potential() if keep else None,
-            of_row,
-        )
-        for level, of_row in zip(levels, found, strict=True)
-    ]  # fmt: skip
+                self._levels = []
+                for row, (level, geometry) in enumerate(zip(levels, self.geometries, strict=True)):
+                    around[row] = around[row] + level.outside(problems[row].grids[number + 1])
+                    parent = level.grid, level.potential
+                    self._levels.append(Level(geometry, problems[row], number + 1, self.choice, parent, seconds))
+        return [
+            Solution(
+                of_row[-1].energy_kt, level.solver_error, level.potentials, level.whole_potential() if keep else None,
+                of_row,
+            )
+            for level, of_row in zip(levels, found, strict=True)
+        ]  # fmt: skip
 
 
 class Level:
@@ -147,14 +176,19 @@ class Level:
     """
 
     def __init__(
-        self, geometry: Geometry, problem: PBProblem, number: int, reaction: bool, parent: Parent | None,
+        self, geometry: Geometry, problem: PBProblem, number: int, choice: SolverChoice, parent: Parent | None,
         seconds: MutableMapping[str, float],
     ) -> None:  # fmt: skip
         begun, launching, grid = time.perf_counter(), geometry.launching, problem.grids[number]
-        assert geometry.probes is not None
+        reaction, self._wants_parts = choice.reaction, choice.parts
         self.problem, self.grid, self.model = problem, grid, problem.model
         kept = geometry.coefficients.get(number)
-        self.coefficients = coefficients_on(launching, problem, grid, geometry.probes) if kept is None else kept
+        if kept is None:
+            assert geometry.probes is not None
+            kept = coefficients_on(launching, problem, grid, geometry.probes)
+        self.coefficients = kept
+        if number == len(problem.grids) - 1:
+            geometry.probes = None  # their memory is the solver's
         inside = NodeWeights.of(problem, grid)  # while a device may still be at the surface
         # A reaction has the singular part's charges in place of these.
         self.charges = NodeCharges.none() if reaction else charges_on(problem, grid, inside)
@@ -176,13 +210,14 @@ class Level:
             precise=not reaction,
         )  # fmt: skip
         self._weights = inside if reaction else NodeWeights.of(problem, grid, "on")  # all atoms are inside, too
-        self._at_atoms = WeightedPotentials(self.equation, self._weights.nodes, self._weights.weights)
+        self._at_atoms = self._potentials_by(self._weights)
         self._done, self._history = Convergence(), list[float]()
         self._read: Floats | None = None
         seconds["surface"] = seconds.get("surface", 0) + surface - begun
         if geometry.is_kept:
             geometry.coefficients[number] = self.coefficients
         self._geometry, self._number = geometry, number
+        launching.let_go()
         seconds["equation"] = seconds.get("equation", 0) + time.perf_counter() - surface
 
     def prepare(self, seconds: MutableMapping[str, float]) -> None:
@@ -201,15 +236,26 @@ class Level:
             self.equation, self._multigrid, choice.solver, choice.tolerance, choice.max_iterations, self._watch
         )
         self._read_potentials()
+        self.equation.launching.let_go()
         seconds["solver"] = seconds.get("solver", 0) + time.perf_counter() - begun
 
     @staticmethod
-    def solve_rows(levels: Sequence[Level], choice: SolverChoice, seconds: MutableMapping[str, float]) -> None:
-        """Find the potentials of several problems in one set of launches."""
+    def solve_rows(
+        levels: Sequence[Level], choice: SolverChoice, seconds: MutableMapping[str, float],
+        meanwhile: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """Find the potentials of several problems in one set of launches. meanwhile : of Batch.solve"""
         begun = time.perf_counter()
+
+        def elsewhere() -> None:
+            nonlocal begun
+            left = time.perf_counter()
+            meanwhile()
+            begun += time.perf_counter() - left
+
         done = solve_rows(
             [level.equation for level in levels], choice.tolerance, choice.max_iterations,
-            lambda row: levels[row]._watch(),
+            lambda row: levels[row]._watch(), elsewhere,
         )  # fmt: skip
         for level, own in zip(levels, done, strict=True):
             level._done = own
@@ -254,10 +300,11 @@ class Level:
             return total_energy(self._terms(None) + around, self.model)
         charges = self.problem.solute.charges[self._weights.atoms]
         energy = 0.5 * float(charges @ self.potentials[self._weights.atoms])
-        if self.model.is_nonlinear:
-            accesses = self.coefficients.accesses_on_host()
-            energy += ions_in_potential(self.model, self.grid, self.potential, accesses)
-            energy -= pressure(self.model, self.grid, self.potential, accesses)
+        if self.model.is_nonlinear and self.coefficients.has_salt:
+            of_ions = ions_of_reaction(self.equation, self.grid)
+            if np.isnan(of_ions):
+                pressure(self.model, self.grid, self.potential, self.coefficients.accesses_on_host())  # says what it is
+            energy += of_ions
         return energy
 
     def outside(self, grid: Grid) -> Floats:
@@ -267,25 +314,37 @@ class Level:
     def _charges_in_potential(self) -> float:
         """Charges times the potential, kT."""
         if self.problem.has_charges_of_nodes:
-            nodes, ones = self.charges.nodes[:, None], np.ones((len(self.charges.nodes), 1))
-            return float(self.charges.charges @ WeightedPotentials(self.equation, nodes, ones).read())
+            nodes, charges = self.charges.nodes, self.charges.charges
+            places = self.equation.colours.index(nodes)[:, None]
+            return float(charges @ WeightedPotentials(self.equation, places, np.ones(places.shape)).read())
         if self.model.charges == "spl4":  # APBS interpolates the potential as with "spl0"
             linear = replace(self.problem, model=replace(self.model, charges="spl0"))
             near = NodeWeights.of(linear, self.grid, "on")
-            potentials = WeightedPotentials(self.equation, near.nodes, near.weights).read()
-            return float(self.problem.solute.charges[near.atoms] @ potentials)
+            return float(self.problem.solute.charges[near.atoms] @ self._potentials_by(near).read())
         return float(self.problem.solute.charges[self._weights.atoms] @ self.potentials[self._weights.atoms])
 
+    def _potentials_by(self, weights: NodeWeights) -> WeightedPotentials:
+        return WeightedPotentials(self.equation, weights.places(self.equation.colours), weights.weights)
+
     def _terms(self, outside: Grid | None) -> Floats:
-        if outside is None and not self.model.is_nonlinear:  # needs no more of the potential than atoms have
+        is_whole = self.model.is_nonlinear or self._wants_parts
+        if outside is None and not is_whole:  # needs no more of the potential than atoms have
             return np.array([self._charges_in_potential(), 0.0, 0.0])
-        edges = self.coefficients.on_host() if self.model.is_nonlinear else None
-        accesses = self.coefficients.accesses_on_host() if self.model.is_nonlinear else None
+        edges = self.coefficients.on_host() if is_whole else None
+        accesses = self.coefficients.accesses_on_host() if is_whole else None
         return energy_terms(self.problem, self.grid, self.potential, self.charges, edges, accesses, outside)
 
-    def result(self, energy: float) -> PBLevelResult:
-        """Describe the solution. energy : kT"""
+    def result(self, around: Floats) -> PBLevelResult:
+        """Describe the solution. around : (3,) kT, the energy's terms outside of the grid"""
         done = self._done
         residual = done.residuals[-1] if done.residuals else 0.0
         off = self.problem.atoms_off(self.grid)
-        return PBLevelResult(self.grid, energy, done.iterations, done.corrections, residual, off)
+        parts = self._parts(around) if self._wants_parts else None
+        energy = self.energy(around)
+        return PBLevelResult(self.grid, energy, done.iterations, done.corrections, residual, off, parts)
+
+    def _parts(self, around: Floats) -> PBParts:
+        charged, field_energy, of_ions = self._terms(None) + around
+        at_atoms = between_nodes(self.potential, self.grid, self.problem.solute.positions)
+        per_atom = 0.5 * self.problem.solute.charges * np.nan_to_num(at_atoms)
+        return PBParts(0.5 * charged, field_energy, of_ions, per_atom)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ from .charges import NodeWeights
 from .equation import StoppedError
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching
-from .levels import Geometry, Solution, SolverChoice, can_be_rows, solve_grids, solve_together
+from .levels import Batch, Geometry, Solution, SolverChoice, can_be_rows, nothing, solve_grids
 from .probes import probe_points
 from .reaction import require_room
 from .result import PBErrors, PBResult
@@ -94,7 +95,8 @@ class PoissonBoltzmann:
 
     def solve(
         self, positions: ArrayLike | None = None, *, keep_map: bool = True, grid_error: bool | None = None,
-        extrapolate: bool = False, shifts: int = 0, seed: int = 0, progress: Progress | None = None,
+        extrapolate: bool = False, shifts: int = 0, seed: int = 0, parts: bool = False,
+        progress: Progress | None = None,
     ) -> PBResult:  # fmt: skip
         """Solve the equation, and measure the error of the energy.
 
@@ -104,6 +106,7 @@ class PoissonBoltzmann:
         extrapolate : whether to extrapolate to a spacing of 0 from three spacings; the order is 2 of edges, else 1
         shifts : how many grids, shifted at random by less than a spacing, the energy is averaged over
         seed : of their random numbers
+        parts : whether levels have the parts of the energy; goes with reaction=False
         progress : called with the share done, 0 to 1
 
         Returns a PBResult. Memory about 32 bytes a node, 40 of the nonlinear equation, time linear in the nodes. Raises
@@ -114,6 +117,8 @@ class PoissonBoltzmann:
         with_grid = self.reaction if grid_error is None else arguments.flag("grid_error", grid_error)
         arguments.whole_number("shifts", shifts, most=MOST_SHIFTS)
         arguments.whole_number("seed", seed)
+        if arguments.flag("parts", parts) and self.reaction:
+            raise InputError("a reaction energy has no parts of its own; ask for them with reaction=False")
         arguments.callback("progress", progress)
         tell = progress or (lambda share: None)
         moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
@@ -124,7 +129,7 @@ class PoissonBoltzmann:
             if self.reaction:
                 require_room(coarser)
         steps = 1 + (2 if extrapolate else int(with_grid)) + shifts
-        solved = self._solved(problem, seconds, keep_map)
+        solved = self._solved(problem, seconds, keep_map, parts=parts)
         tell(1 / steps)
         begun = time.perf_counter()
         errors = self._errors(problem, solved, with_grid or extrapolate, extrapolate, shifts, seed, tell, steps)
@@ -174,7 +179,7 @@ class PoissonBoltzmann:
     ) -> list[PBResult]:  # fmt: skip
         """Solve the equation for several conformations.
 
-        Linear ones by "mgcg" on grids of one shape and spacing go to GPUs in one set of launches. A conformation has
+        By "mgcg" the ones on grids of one shape and spacing go to GPUs in one set of launches. A conformation has
         the same bits alone and in company. Results have no map and no error of the grid.
 
         conformations : (m, n, 3) A; grids : of each; by default the plan's own
@@ -251,24 +256,43 @@ class PoissonBoltzmann:
 
         Raises StoppedError with the number of the problem.
         """
-        for own in self._batches(problems, rows):
-            begun, seconds = time.perf_counter(), dict[str, float]()
+        with ExitStack() as stack:
+            parts = self._batches(problems, rows)
+            batches = self._made(parts, problems, geometry, stack)
+            following = next(batches, None)
+            steps = iter(()) if following is None else following.prepare()
+            for own in parts:
+                current = following
+                assert current is not None
+                for _ in steps:  # the ones that are left
+                    pass
+                following = next(batches, None)
+                steps = iter(()) if following is None else following.prepare()
+                try:
+                    found = current.solve(False, _beside(current, steps, geometry))
+                except StoppedError as error:
+                    error.row += own.start
+                    raise
+                seconds = {**current.seconds, "total": sum(current.seconds.values())}
+                del current  # and so its memory
+                for each in found:
+                    yield each, {name: value / len(found) for name, value in seconds.items()}
+
+    def _made(
+        self, parts: Sequence[slice], problems: Sequence[PBProblem], geometry: Geometry | None, stack: ExitStack
+    ) -> Iterator[Batch]:
+        """Make the batches, which take turns with two command queues on a GPU. geometry : of _in_rows"""
+        launching = self._geometry().launching if geometry is None else geometry.launching
+        is_cpu, queues = launching.is_cpu, [launching.queue]
+        if geometry is None and len(parts) > 1 and not is_cpu:
+            queues += [queues[0].with_command_queue(stack.enter_context(self.device.lend_queue()))]
+        for own, queue in zip(parts, cycle(queues), strict=False):
             if geometry is None:
-                launching = self._geometry().launching
-                launching.keeps = not launching.is_cpu
+                launching = Launching(queue, keeps=not is_cpu)
                 geometries = [Geometry(launching) for _ in problems[own]]
-                del launching
             else:
                 geometries = [geometry] * len(problems[own])
-            try:
-                found = solve_together(geometries, problems[own], self._choice, seconds, False)
-            except StoppedError as error:
-                error.row += own.start
-                raise
-            del geometries  # and so their memory, before the next ones
-            seconds["total"] = time.perf_counter() - begun
-            for each in found:
-                yield each, {name: value / len(found) for name, value in seconds.items()}
+            yield Batch(geometries, problems[own], self._choice)
 
     def _batches(self, problems: Sequence[PBProblem], rows: int | None) -> list[slice]:
         """Cut problems into as many as are solved at once. rows : how many at most"""
@@ -317,11 +341,9 @@ class PoissonBoltzmann:
             problem.require_atoms_on_grid()
         return problem
 
-    def _solved(
-        self, problem: PBProblem, seconds: dict[str, float], keep: bool, geometry: Geometry | None = None
-    ) -> Solution:
-        """Solve a problem, by default in a queue of its own. geometry : of other charges"""
-        return solve_grids(geometry or self._geometry(), problem, self._choice, seconds, keep)
+    def _solved(self, problem: PBProblem, seconds: dict[str, float], keep: bool, *, parts: bool = False) -> Solution:
+        """Solve a problem in a queue of its own. parts : of solve"""
+        return solve_grids(self._geometry(), problem, replace(self._choice, parts=parts), seconds, keep)
 
     def _errors(
         self, problem: PBProblem, solved: Solution, with_grid: bool, extrapolate: bool, shifts: int, seed: int,
@@ -354,6 +376,12 @@ class PoissonBoltzmann:
             spread = float(np.std(energies, ddof=1)) / shifts**0.5 if shifts > 1 else None
             errors = replace(errors, shifted=float(np.mean(energies)), shifts=spread)
         return errors
+
+
+def _beside(batch: Batch, steps: Iterator[None], geometry: Geometry | None) -> Callable[[], None]:
+    """Give what the host does while a GPU solves a batch: a step of the next batch. On CPUs that is nothing."""
+    is_alone = geometry is not None or batch.geometries[0].launching.is_cpu
+    return nothing if is_alone else lambda: next(steps, None)
 
 
 @contextmanager

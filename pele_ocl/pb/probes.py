@@ -71,7 +71,7 @@ def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Prob
     exposed, counts = queue.empty(count * points, np.uint8), queue.empty(count * chunks, np.int32)
     common: dict[str, Any] = {
         "n_points": points, "n_chunks": chunks, **cells.arguments, "exposed": exposed,
-        "sphere": launching.shared(("sphere", wanted), lambda: launching.vectors(sphere)),
+        "sphere": launching.large(("sphere", wanted), lambda: launching.vectors(sphere)),
     }  # fmt: skip
 
     def over(kernel: str, **values: Any) -> None:

@@ -52,14 +52,19 @@ class SingularPart:
         self._edges = coefficients.wide_arguments | {"solutes": queue.upload(coefficients.solutes, launching.wide)}
         self._factor = model.charge_factor / (4 * np.pi * model.solute_dielectric)
         self._solute, self._grid = problem.solute, grid
-        self.region = queue.zeros(self._colours.size, np.uint8)
-        self._over_nodes("find_region", accesses=coefficients.accesses, region=self.region)
-        self._include(around)
-        self.charges = self._charges()
+        self._around = around
+        self.charges = self._charges(self._region())
 
     def add_to(self, equation: Equation) -> None:
         """Add the singular potential to the solution, so that it is the whole potential."""
-        self._add_singular(*self._marked(self.region), equation.potential)
+        self._add_singular(*self._marked(self._region()), equation.potential)
+
+    def _region(self) -> Buffer:
+        """Mark the nodes where the solution is the reaction potential, bytes; not kept, for the solver needs memory."""
+        region = self._launching.queue.zeros(self._colours.size, np.uint8)
+        self._over_nodes("find_region", accesses=self._coefficients.accesses, region=region)
+        self._include(region)
+        return region
 
     def _over_nodes(self, kernel: str, **values: Any) -> None:
         self._launching.over_nodes(
@@ -75,19 +80,20 @@ class SingularPart:
             self._launching, self._solute, self._grid, self._colours, count, nodes, self._factor, array, precise=False
         )
 
-    def _include(self, around: NodeWeights) -> None:
+    def _include(self, region: Buffer) -> None:
         """Let the region have the nodes that charges are spread on, whatever their edges, and keep ions from them.
 
         Else ions there would meet the reaction alone.
         """
-        colours, chosen = self._colours, around.weights != 0
-        last = np.array(colours.shape) - 1
-        if around.nodes.size and (around.nodes.min() < 1 or (around.nodes.max(axis=(0, 1)) >= last).any()):
+        colours, around = self._colours, self._around
+        chosen = around.weights != 0
+        last, (lowest, highest) = np.array(colours.shape) - 1, (around.nodes[:, 0], around.nodes[:, -1])
+        if (lowest < 1).any() or (highest >= last).any():
             chosen &= ((around.nodes > 0) & (around.nodes < last)).all(axis=-1)
-        places = colours.index(around.nodes)[chosen]
+        places = around.places(colours)[chosen]
         self._over_list(
             "include_nodes", len(places), n_places=len(places), places=self._launching.queue.upload(places, np.uint32),
-            region=self.region, accesses=self._coefficients.accesses,
+            region=region, accesses=self._coefficients.accesses,
         )  # fmt: skip
 
     def _marked(self, marks: Buffer) -> tuple[int, Buffer]:
@@ -101,19 +107,19 @@ class SingularPart:
         self._over_list("list_marked", rows, grid=colours, marks=marks, starts=starts, nodes=nodes)
         return count, nodes
 
-    def _charges(self) -> NodeValues:
+    def _charges(self, region: Buffer) -> NodeValues:
         """Charges of the nodes whose equation has a part of the singular potential."""
         launching, size = self._launching, self._colours.size
         queue = launching.queue
         jumps = queue.zeros(size, np.uint8)
-        self._over_nodes("find_jumps", region=self.region, jumps=jumps)
+        self._over_nodes("find_jumps", region=region, jumps=jumps)
         count, nodes = self._marked(jumps)
         right = queue.empty(count, launching.wide)
         if count:
             singular = queue.zeros(size, launching.wide)
             self._add_singular(count, nodes, singular)
             self._over_list(
-                "singular_charges", count, grid=self._colours, **self._edges, region=self.region, n_nodes=count,
+                "singular_charges", count, grid=self._colours, **self._edges, region=region, n_nodes=count,
                 nodes=nodes, singular=singular, right=right,
             )  # fmt: skip
         return NodeValues(count, nodes, right)

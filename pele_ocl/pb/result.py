@@ -13,7 +13,21 @@ from ..atoms import Atoms, Floats, Residue
 from ..errors import InputError
 from ..grid import Grid, Map
 from ..pb_model import PBModel
-from .border import interpolated
+from .border import between_nodes
+
+
+@dataclass(frozen=True, eq=False)
+class PBParts:
+    """Parts of the energy on a grid, kT, as APBS's `calcenergy comps` has them.
+
+    charges_kt : half of the charges times the potential; field_kt : of the field; ions_kt : of the ions
+    per_atom_kt : (n,) half of each charge times the potential between the eight nodes around it; 0 off the grid
+    """
+
+    charges_kt: float
+    field_kt: float
+    ions_kt: float
+    per_atom_kt: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +38,7 @@ class PBLevelResult:
     iterations : of the linear solver; corrections : how often they were begun anew
     residual : relative, by norm, of the potential, computed anew in wide numbers
     atoms_off : atoms that do not lie inside the grid, which have no charge there
+    parts : of the energy; None if they were not asked for
     """
 
     grid: Grid
@@ -32,6 +47,7 @@ class PBLevelResult:
     corrections: int
     residual: float
     atoms_off: int
+    parts: PBParts | None = None
 
 
 @dataclass(frozen=True)
@@ -124,8 +140,5 @@ class PBResult:
         """
         if self.map is None:
             raise InputError("potentials at points need the map; ask for it with keep_map=True")
-        wanted, grid = arguments.positions_of(points, "points"), self.map.grid
-        inside = ((wanted >= grid.origin) & (wanted <= grid.last)).all(axis=1)
-        found = np.full(len(wanted), np.nan)
-        found[inside] = interpolated(np.asarray(self.map.values, np.float64), grid, wanted[inside])
-        return found
+        wanted = arguments.positions_of(points, "points")
+        return between_nodes(np.asarray(self.map.values, np.float64), self.map.grid, wanted)

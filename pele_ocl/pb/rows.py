@@ -1,4 +1,4 @@
-"""Linear equations of grids of one shape, solved in one set of launches: each is a row.
+"""Equations of grids of one shape, solved in one set of launches: each is a row.
 
 A row gives the same bits alone and in company: no sum is over rows, and each stops by itself.
 """
@@ -7,14 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..grid import Grid
 from .colours import Colours
-from .equation import ENOUGH, MOST_CORRECTIONS, REDUCTION, Convergence, Equation, stopped
+from .equation import (
+    ENOUGH,
+    ENOUGH_OF_NEWTON,
+    LEAST_STEP,
+    LINEAR_SHARE,
+    MOST_CORRECTIONS,
+    MOST_REDUCTION,
+    REDUCTION,
+    Convergence,
+    Equation,
+    stopped,
+)
 from .launching import Launch, Launching
 from .multigrid import Multigrid
 from .solvers import MultigridGradients
@@ -28,7 +40,7 @@ SOLVER = "mgcg"  # that does rows
 MOST_NUMBERS = 2**31 - 1  # of an array of all rows: kernels count them in 32 bits
 MOST_NODES = 1 << 26  # of the rows together: larger launches gain nothing
 BYTES = 160  # that a node of a row needs at most, together with its equation
-MEMORY_SHARE = 2  # part of a device's memory that rows take at most
+MEMORY_SHARE = 4  # part of a device's memory that rows take at most: the next ones are made while these are solved
 
 
 def rows_at_once(device: Device, n_nodes: int) -> int:
@@ -53,6 +65,7 @@ class Rows:
         self.colours = replace(first.colours, stride=first.colours.size)
         self.coefficients = self._coefficients()
         self.potential = self._joined([each.potential for each in equations])
+        self._salt: Buffer | None = None
 
     def _joined(self, buffers: Sequence[Buffer]) -> Buffer:
         """Copy a buffer of each row into one."""
@@ -81,26 +94,43 @@ class Rows:
         if self.coefficients.has_salt:
             for each in self.equations:
                 each.linearise(True)()
-        return Multigrid(self.launching, self.coefficients, self._joined([each.salt for each in self.equations]))
+        self._salt = self._joined([each.salt for each in self.equations])
+        return Multigrid(self.launching, self.coefficients, self._salt)
 
-    def find_residual(self, residual: Buffer) -> list[Launch]:
+    def linearise(self, number: int) -> None:
+        """Find the operator's salt at the potential of a row."""
+        first = self.equations[0]
+        self._over_row(
+            number, "linearise", first.macros(False), **first.salt_arguments | {"accesses": self.coefficients.accesses},
+            potential=self.potential, salt=self._salt,
+        )  # fmt: skip
+
+    def correct(self, number: int, correction: Buffer, share: float) -> None:
+        """Add a share of a correction to the potential of a row."""
+        macros = self.equations[0].macros(True)
+        self._over_row(number, "correct", macros, share=share, correction=correction, potential=self.potential)
+
+    def _over_row(self, number: int, kernel: str, macros: dict[str, int], **values: Any) -> None:
+        own = replace(self.colours, first=number * self.colours.stride, stride=0)
+        Launching(self.launching.queue).over_nodes("pb/outer.cl", kernel, own, macros, grid=own, **values)()
+
+    def find_residual(self, residual: Buffer, is_linear: bool) -> list[Launch]:
         """Launches that find what the equations lack."""
         first = self.equations[0]
+        macros = first.macros(is_linear)
         common = {
             **self.coefficients.wide_arguments, **first.salt_arguments, "accesses": self.coefficients.accesses,
             "potential": self.potential, "lacks": residual,
         }  # fmt: skip
         launches = [
-            self.launching.over_nodes(
-                "pb/outer.cl", "find_lacking", self.colours, first.macros(True), grid=self.colours, **common
-            )
+            self.launching.over_nodes("pb/outer.cl", "find_lacking", self.colours, macros, grid=self.colours, **common)
         ]
         for number, each in enumerate(self.equations):
             if count := int(each.charged["n_charged"]):
                 own = replace(self.colours, first=number * self.colours.stride)
                 launches.append(
                     self.launching.over_list(
-                        "pb/outer.cl", "find_lacking_at", count, first.macros(True), grid=own, **common, **each.charged
+                        "pb/outer.cl", "find_lacking_at", count, macros, grid=own, **common, **each.charged
                     )
                 )
         return launches
@@ -113,41 +143,72 @@ class Rows:
 
 
 def solve_rows(
-    equations: Sequence[Equation], tolerance: float, most_iterations: int, watch: Callable[[int], None]
-) -> list[Convergence]:
-    """Solve linear equations by "mgcg", each as `solve` does it alone; their potentials are the solutions.
+    equations: Sequence[Equation], tolerance: float, most_iterations: int, watch: Callable[[int], None],
+    meanwhile: Callable[[], None],
+) -> list[Convergence]:  # fmt: skip
+    """Solve equations by "mgcg", each as `solve` does it alone; their potentials are the solutions.
 
     equations : of one model, on grids of one shape and spacing; on a device with float64
     watch : called with the number of an equation after each of its corrections
+    meanwhile : called while the device does an iteration
 
     Raises PeleError where the solver does not get there.
     """
-    rows = Rows(equations)
-    solver = MultigridGradients(rows.launching, rows.multigrid(), rows.potential)
-    find, done = rows.find_residual(solver.residual), [Convergence() for _ in equations]
-    measure = solver.vectors.square(solver.residual)
+    rows, is_nonlinear = Rows(equations), equations[0].model.is_nonlinear
+    multigrid = rows.multigrid()
+    solver = MultigridGradients(rows.launching, multigrid, None if is_nonlinear else rows.potential)
+    done, measure = [Convergence() for _ in equations], solver.vectors.square(solver.residual)
+    first: Floats | None = None
+    for is_linear, wanted in [(True, LINEAR_SHARE), (False, tolerance)] if is_nonlinear else [(True, tolerance)]:
+        find = rows.find_residual(solver.residual, is_linear)
 
-    def norms() -> Floats:
-        for launch in [*find, *measure]:
-            launch()
-        found: Floats = np.sqrt(np.maximum(solver.vectors.squares().astype(np.float64), 0.0))
-        return found
+        def norms(find: Sequence[Launch] = find) -> Floats:
+            for launch in [*find, *measure]:
+                launch()
+            found: Floats = np.sqrt(np.maximum(solver.vectors.squares().astype(np.float64), 0.0))
+            return found
 
-    left = first = norms()
-    while (is_going := left > tolerance * first).any():
-        going = np.flatnonzero(is_going).tolist()
-        for number in going:
-            each = done[number]
-            if each.corrections == MOST_CORRECTIONS or each.iterations >= most_iterations:
-                raise stopped(SOLVER, each, float(left[number] / first[number]), tolerance, number)
-        goals = np.where(is_going, np.maximum(REDUCTION * left, ENOUGH * tolerance * first), np.inf)
-        taken = solver.solve_rows(goals, most_iterations - max(done[number].iterations for number in going))
-        found = norms()
-        left = np.where(is_going, found, left)
-        rows.give_back()
-        for number in going:
-            done[number].iterations += int(taken[number])
-            done[number].corrections += 1
-            done[number].residuals.append(float(left[number] / first[number]))
-            watch(number)
+        left = norms()
+        first = left if first is None else first
+        share_left = np.divide(left, first, out=np.zeros_like(left), where=first > 0)
+        while (is_going := (left > wanted * first) & (first > 0)).any():  # of no charge, ions' rounding alone is left
+            going = np.flatnonzero(is_going).tolist()
+            for number in going:
+                each = done[number]
+                if each.corrections == MOST_CORRECTIONS or each.iterations >= most_iterations:
+                    raise stopped(SOLVER, each, float(share_left[number]), tolerance, number)
+                if not is_linear:
+                    rows.linearise(number)
+            if not is_linear:
+                multigrid.take_salt()
+            part = REDUCTION if is_linear else np.clip(share_left, REDUCTION, MOST_REDUCTION)
+            goals = np.maximum(part * left, (ENOUGH if is_linear else ENOUGH_OF_NEWTON) * wanted * first)
+            most = most_iterations - max(done[number].iterations for number in going)
+            taken = solver.solve_rows(np.where(is_going, goals, np.inf), most, meanwhile)
+            left = take_corrections(rows, solver, norms, left, is_going, is_linear)
+            share_left = np.divide(left, first, out=np.zeros_like(left), where=first > 0)
+            rows.give_back()
+            for number in going:
+                done[number].iterations += int(taken[number])
+                done[number].corrections += 1
+                done[number].residuals.append(float(share_left[number]))
+                watch(number)
     return done
+
+
+def take_corrections(
+    rows: Rows, solver: MultigridGradients, norms: Callable[[], Floats], before: Floats, is_going: NDArray[np.bool_],
+    is_linear: bool,
+) -> Floats:  # fmt: skip
+    """Take the corrections of rows, or the largest shares of Newton's that make residuals smaller; these, by norm."""
+    shares = np.ones(len(before))
+    if not solver.adds:
+        for number in np.flatnonzero(is_going):
+            rows.correct(int(number), solver.solution, 1.0)
+    left = norms()
+    while not is_linear and (is_worse := is_going & (left >= before) & (shares > LEAST_STEP)).any():
+        for number in np.flatnonzero(is_worse):
+            shares[number] /= 2
+            rows.correct(int(number), solver.solution, -float(shares[number]))
+        left = norms()
+    return np.where(is_going, left, before)

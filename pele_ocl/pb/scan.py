@@ -31,4 +31,6 @@ def add_up(launching: Launching, counts: Buffer, count: int) -> tuple[Buffer, in
 
     over("sum_tiles")
     over("add_up", starts=starts, total=total)
-    return starts, int(queue.download(total, 1, np.int64)[0])
+    length = int(queue.download(total, 1, np.int64)[0])
+    launching.let_go()
+    return starts, length

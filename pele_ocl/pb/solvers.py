@@ -164,10 +164,11 @@ class ConjugateGradients(Solver):
     def solve(self, goal: float, most: int) -> int:
         return int(self.solve_rows(np.array([goal]), most)[0])
 
-    def solve_rows(self, goals: Floats, most: int) -> NDArray[np.integer]:
+    def solve_rows(self, goals: Floats, most: int, meanwhile: Callable[[], None] | None = None) -> NDArray[np.integer]:
         """Solve each row until its residual is as small as its goal, by norm; the iterations of each, (rows,).
 
         goals : (rows,); inf for rows that are to stay as they are
+        meanwhile : called while the device does an iteration
         """
         squares = (goals**2).astype(self.vectors.launching.wide)  # as the device compares them
         self.clear_solution()
@@ -179,6 +180,9 @@ class ConjugateGradients(Solver):
         for count in range(1, most + 1):
             for launch in self.iteration:
                 launch()
+            if meanwhile is not None:
+                self.queue.flush()
+                meanwhile()
             if count % self.looks == 0 or count == most:
                 has_come = is_going & (self.vectors.squares() <= squares)
                 taken[has_come] = count

@@ -9,6 +9,7 @@ from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import PBProblem
 from ..variant import Progress
+from .equation import StoppedError
 from .plan import PoissonBoltzmann
 from .result import PBResult
 
@@ -29,7 +30,7 @@ class Conformation:
 def solve_systems(
     conformations: Sequence[Conformation], *, rows: int | None = None, progress: Progress | None = None
 ) -> list[PBResult]:
-    """Solve conformations of molecules, whose plans differ in their atoms alone; neighbours share launches.
+    """Solve conformations of molecules, whose plans differ in their atoms alone; grids of one shape share launches.
 
     rows : how many at most in one set of launches; by default 1 on CPUs, else what fits the device's memory
     progress : called with the share done, 0 to 1
@@ -39,11 +40,19 @@ def solve_systems(
     """
     if not conformations:
         return []
-    problems, results = [each.problem for each in conformations], list[PBResult]()
-    for solved, seconds in conformations[0].plan._in_rows(problems, rows=rows):
-        own = conformations[len(results)]
-        atoms = own.plan.atoms.moved(own.problem.solute.positions)
-        results.append(own.plan._without_map(atoms, solved, seconds))
-        if progress is not None:
-            progress(len(results) / len(problems))
-    return results
+    # Ones alike come one after the other, in the order in which their shapes are met.
+    shapes = [tuple(grid.shape for grid in each.problem.grids) for each in conformations]
+    order = sorted(range(len(shapes)), key=lambda number: shapes.index(shapes[number]))
+    results = dict[int, PBResult]()
+    try:
+        problems = [conformations[number].problem for number in order]
+        for number, (solved, seconds) in zip(order, conformations[0].plan._in_rows(problems, rows=rows), strict=True):
+            own = conformations[number]
+            atoms = own.plan.atoms.moved(own.problem.solute.positions)
+            results[number] = own.plan._without_map(atoms, solved, seconds)
+            if progress is not None:
+                progress(len(results) / len(conformations))
+    except StoppedError as error:
+        error.row = order[error.row]
+        raise
+    return [results[number] for number in range(len(conformations))]

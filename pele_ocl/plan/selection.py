@@ -28,7 +28,9 @@ class DeviceChoice:
     choice: Choice
 
 
-def check_options(precision: str, variant: str, variants: Mapping[str, Variant[Any]], per_atom: bool = False) -> None:
+def check_plan_options(
+    precision: str, variant: str, variants: Mapping[str, Variant[Any]], per_atom: bool = False
+) -> None:
     """Raise InputError for a precision or a variant that does not exist or cannot do what is wanted."""
     if not is_among(precision, PRECISIONS):
         raise InputError(f"there is no precision {described(precision)}; choose {' or '.join(PRECISIONS)}")

@@ -71,7 +71,7 @@ def mark(marked: NDArray[Any], origin: Floats, spacing: Floats, centres: Floats,
             continue
         x, y, z = (centre[a] - spacing[a] * np.arange(first[a], end[a]) for a in range(3))
         # In this order of arithmetic points exactly on a sphere count as APBS counts them.
-        within = (z * z)[:, None, None] + ((y * y)[:, None] + x * x) <= radius * radius
+        within = ((z * z)[:, None, None] + (y * y)[:, None]) + x * x <= radius * radius
         marked[first[2] : end[2], first[1] : end[1], first[0] : end[0]][within] = value
 
 

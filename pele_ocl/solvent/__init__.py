@@ -37,7 +37,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         {
             "error": "SAMPLE SEED SampledRadii sample_of",
             "layout": "SolventLayout",
-            "sharing": "shared",
+            "sharing": "shared_passes",
             "tree_sums": "TreeShape TreeSums",
         },
     )

@@ -13,7 +13,7 @@ def check_radii(atoms: Atoms, model: SolventModel) -> None:
     """Raise ParameterError or InputError for atoms without what the model needs, such as radii above the offset."""
     if model.gb_model.vacuum:
         return
-    if model.gb_model.of_surface:
+    if "gb_radii" not in model.gb_model.parameters:
         model.spheres(atoms)
         return
     assert atoms.gb_radii is not None

@@ -17,7 +17,7 @@ from ..plan.evaluator import Failures
 from ..plan.outputs import Outputs
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
-from ..plan.selection import Automatic, check_options
+from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
 from ..solvent_model import SolventModel
 from ..tiled.surface import check_surface, crowding
@@ -28,7 +28,7 @@ from .error import RadiusCheck, RadiusError
 from .layout import SolventLayout
 from .passes import SolventPasses
 from .result import TERMS, SolventBatch, SolventResult, terms_of
-from .sharing import devices_of, others_like, shared
+from .sharing import devices_of, others_like, shared_passes
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     ) -> None:
         model = SolventModel.or_default(model)
         self._energies = flag("energy", energy)
-        check_options(precision, variant, VARIANTS)
+        check_plan_options(precision, variant, VARIANTS)
         self._asked = _asked_of(variant, accuracy)
         require_atoms(atoms)
         if model.gb_model.vacuum:
             raise InputError(f"gb is {model.gb}, and there is no solvent energy without solvent; choose another model")
-        if model.gb_model.of_surface:
+        if not model.gb_model.is_pairwise:
             raise InputError(
                 f"the model {model.gb} is part of whole energies; take `energy` and its terms gb and nonpolar"
             )
@@ -137,7 +137,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             passes.make(m)
             each.append(passes)
             queue.finish()  # evaluations may go to another queue
-        return Pipeline(self.atoms, shared(each), partial(_explain, self.model))
+        return Pipeline(self.atoms, shared_passes(each), partial(_explain, self.model))
 
     @property
     def _measures(self) -> bool:

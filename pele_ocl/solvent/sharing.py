@@ -105,7 +105,7 @@ def _half(tell: Progress | None, k: int, half: int) -> Progress | None:
     return None if tell is None or k else lambda share: tell((half + share) / 2)
 
 
-def shared(each: Sequence[SolventPasses]) -> Passes:
+def shared_passes(each: Sequence[SolventPasses]) -> Passes:
     """Join the passes of one device, or of several that share. Raises InputError if some cannot share."""
     if len(each) == 1:
         return each[0]

@@ -22,7 +22,7 @@ from ..solvent import Solvent, SolventBatch
 from ..solvent_model import has_area
 from ..variant import Progress
 from .files import Positions
-from .fingerprints import settings_of, sha256_of
+from .fingerprints import settings_of_frames, sha256_of
 from .frames import FrameWords
 from .reading import Paths, Trajectory, opened
 from .recording import Settings, joined, numbers_of, recorder_for
@@ -97,7 +97,7 @@ def energy_over(
     over = trajectory_for(plan, trajectory, frames, select, topology, image)
     if not plan.names:
         raise InputError("the plan computes no energies; make it with energy=True, or take batches_over for Born radii")
-    settings = settings_of(plan, over, plan_settings(plan)) if output is not None else {}
+    settings = settings_of_frames(plan, over, plan_settings(plan)) if output is not None else {}
     tell = None if progress is None else lambda done: progress(done / len(over))
     parts = list(
         recorded(

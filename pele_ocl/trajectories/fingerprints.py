@@ -35,7 +35,7 @@ class Planned(Protocol):
     def device(self) -> object: ...
 
 
-def settings_of(plan: Planned, frames: Trajectory, more: Mapping[str, object]) -> dict[str, str]:
+def settings_of_frames(plan: Planned, frames: Trajectory, more: Mapping[str, object]) -> dict[str, str]:
     """All that decides on the results of frames, as texts by name; more : what else does."""
     chosen = frames.frames
     return flat_texts(

@@ -1,26 +1,23 @@
-"""Dynamics beside OpenMM: speed, drift of the energy, temperature of each atom, populations of alanine dipeptide.
+"""Dynamics beside OpenMM: speed, drift of the energy, temperature of each atom.
 
 python tests/benchmarks/dynamics.py speed [--device D] [--platform CPU] [--cases ubiquitin:1,FILE.pdb:64]
 python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases hexapeptide:8:5,ubiquitin:2:2]
-    [--openmm-runs 4] [--sampled 0.02] [--precisions float32,float64] [--figure docs/figures/dynamics-drift]
+    [--openmm-runs 4] [--settled 0] [--sampled 0.02] [--precisions float32,float64]
+    [--figure docs/figures/dynamics-drift]
 python tests/benchmarks/dynamics.py temperature [--device D] [--replicas 128] [--picoseconds 40] [--friction 1]
-    [--timestep 4] [--openmm 0]
-python tests/benchmarks/dynamics.py dipeptide [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 16]
-    [--discard 100] [--plain] [--openmm 1]
+    [--timestep 4 --hydrogen-mass 3] [--openmm 0]
 
-All use Amber99SB with OBC2, all pairs, bonds to hydrogen held in `speed` and `dipeptide`. `speed` prints steps a second
-of one replica of OpenMM's and of all of ours, by the wall's clock and by the processor's, in turns, the best of each,
-and the memory that rows take. On a machine that does other work, too, the processor's is the one to compare.
+All use Amber99SB with OBC2, all pairs, bonds to hydrogen held in `speed` and `temperature`. `speed` prints steps a
+second of one replica of OpenMM's and of all of ours, by the wall's clock and by the processor's, in turns, the best of
+each, and the memory that rows take. On a machine that does other work, too, the processor's is the one to compare.
+Populations of alanine dipeptide are in dipeptide.py.
 
 `drift` prints the slopes of lines through the total energy of several runs, with the error of their mean, and the
-deviations from them; cases are structure:runs:picoseconds, and --figure draws them for light and for dark pages.
+deviations from them; cases are structure:runs:picoseconds, which --settled more go before, and --figure draws them for
+light and for dark pages.
 OpenMM's CUDA platform computes in mixed precision there, in single precision elsewhere. `temperature` prints the
 kinetic temperature of a peptide of 96 atoms, of all atoms and the one farthest off, with errors from replicas;
-velocities are those after friction and noise, half a kick before the positions'.
-
-`dipeptide` prints the shares of the basins of phi and psi, with errors from replicas, from ladders and from 20 blocks
-of OpenMM's; the first picoseconds of each replica do not count. There are as many ladders as replicas, and nanoseconds
-are at 300 K. 0 nanoseconds leave one of them out.
+velocities are those after friction and noise, half a kick before the positions', less the centre's.
 """
 
 from __future__ import annotations
@@ -43,29 +40,8 @@ ROUNDS = 5
 SECONDS = 2.0  # of a round
 KCAL = 4.184
 BOLTZMANN = BOLTZMANN_KCAL * 418.4  # Da A^2/ps^2/K
+BLOCKS = 20  # of a run of OpenMM, each taken as one number
 MOST_TURNED = 128  # replicas from whose bonds the degrees of freedom of atoms are found
-# Acetyl-alanine-N-methylamide, extended; names as force fields have them.
-DIPEPTIDE = """\
-ACE HH31 2.000 1.000 0.000|ACE CH3 2.000 2.090 0.000|ACE HH32 1.486 2.454 0.890|ACE HH33 1.486 2.454 -0.890
-ACE C 3.427 2.641 0.000|ACE O 4.391 1.877 0.000|ALA N 3.555 3.970 0.000|ALA H 2.733 4.556 0.000
-ALA CA 4.853 4.614 0.000|ALA HA 5.408 4.316 0.890|ALA CB 5.661 4.221 -1.232|ALA HB1 5.123 4.521 -2.131
-ALA HB2 6.630 4.719 -1.206|ALA HB3 5.809 3.141 -1.241|ALA C 4.713 6.129 0.000|ALA O 3.601 6.653 0.000
-NME N 5.846 6.835 0.000|NME H 6.737 6.359 0.000|NME CH3 5.846 8.284 0.000|NME HH31 4.819 8.648 0.000
-NME HH32 6.360 8.648 0.890|NME HH33 6.360 8.648 -0.890"""
-TORSIONS = ((4, 6, 8, 14), (6, 8, 14, 16))  # phi, psi
-
-
-def pdb_of_dipeptide() -> str:
-    """Write the dipeptide as a PDB file."""
-    numbers, lines = {"ACE": 1, "ALA": 2, "NME": 3}, []
-    for k, words in enumerate(text.split() for line in DIPEPTIDE.splitlines() for text in line.split("|")):
-        residue, name, x, y, z = words
-        written = name if len(name) == 4 else f" {name:3s}"
-        lines.append(
-            f"ATOM  {k + 1:5d} {written} {residue} A{numbers[residue]:4d}    {float(x):8.3f}{float(y):8.3f}"
-            f"{float(z):8.3f}  1.00  0.00          {name[0]:>2s}"
-        )
-    return "\n".join([*lines, "END"]) + "\n"
 
 
 class OpenMM:
@@ -73,8 +49,9 @@ class OpenMM:
 
     def __init__(
         self, text: str, platform: str, constraints: bool, integrator: Callable[[Any], Any], precision: str = "single",
-        hydrogen_mass: float | None = None,
+        hydrogen_mass: float | None = None, seed: int = 1,
     ) -> None:  # fmt: skip
+        """seed : of random numbers, of an integrator that has them"""
         import openmm
         from openmm import app
 
@@ -84,6 +61,8 @@ class OpenMM:
             file.topology, constraints=app.HBonds if constraints else None, hydrogenMass=hydrogen_mass
         )
         self.integrator = integrator(openmm)
+        if hasattr(self.integrator, "setRandomNumberSeed"):
+            self.integrator.setRandomNumberSeed(seed)
         properties = {"Precision": precision} if platform in ("CUDA", "OpenCL") else {}
         found = openmm.Platform.getPlatformByName(platform)
         self.context = openmm.Context(self.system, self.integrator, found, properties)
@@ -173,6 +152,7 @@ def drift(options: argparse.Namespace) -> None:
                     atoms, replicas, integrator="verlet", timestep=timestep, device=options.device, precision=precision
                 )
                 begin_as(ours, start)
+                ours.run(round(1000 * options.settled / timestep))
                 energies = []
                 for _ in range(n):
                     ours.run(every)
@@ -187,6 +167,7 @@ def drift(options: argparse.Namespace) -> None:
                 )  # fmt: skip
                 theirs.context.setPositions(start.positions[k] / 10)
                 theirs.context.setVelocities(start.velocities[k] / 10)
+                theirs.integrator.step(round(1000 * options.settled / timestep))
                 energies = []
                 for _ in range(n):
                     theirs.integrator.step(every)
@@ -235,9 +216,8 @@ def temperature(options: argparse.Namespace) -> None:
     """
     atoms = pele_ocl.minimize(read(structure("hexapeptide")), tolerance=0.5, device=options.device).atoms
     common = {"constraints": "hbonds", "device": options.device, "seed": options.seed}
-    for timestep, mass in ((2.0, None), (4.0, 3.0)):
-        if options.timestep not in (None, timestep):
-            continue
+    chosen = ((2.0, None), (4.0, 3.0)) if options.timestep is None else ((options.timestep, options.hydrogen_mass),)
+    for timestep, mass in chosen:
         own = {**common, "timestep": timestep, "hydrogen_mass": mass}
         start = pele_ocl.Simulation(atoms, options.replicas, friction=20.0, **own)
         start.run(round(2000 / timestep))
@@ -249,7 +229,7 @@ def temperature(options: argparse.Namespace) -> None:
         for k in range(n):
             simulation.run(every)
             v = simulation._motion.read("velocities").reshape(options.replicas, -1, 3)  # all at once
-            kinetic += simulation.masses[0] * (v**2).sum(axis=2) / n
+            kinetic += doubled_kinetic(v, simulation.masses[0]) / n
             if k % 10 == 0:
                 freedom.append(freedom_of_atoms(simulation, np.stack(simulation.positions[list(turned)])).mean(axis=0))
         found = kinetic / np.mean(freedom, axis=0) / BOLTZMANN  # (n_replicas, n_atoms) K
@@ -258,9 +238,16 @@ def temperature(options: argparse.Namespace) -> None:
             theirs = kinetic_of_openmm(options, simulation, timestep, mass) / np.mean(freedom, axis=0) / BOLTZMANN
             runs[f"{options.openmm:g} ns of OpenMM's {options.platform}"] = theirs
         held = np.isin(np.arange(len(atoms)), simulation._bodies[0].constraints.heavy)
+        worst = np.argsort(-np.abs(found.mean(axis=0) / 300 - 1))[:6]
         for who, kelvin in runs.items():
             print(f"{timestep:g} fs, hydrogens of {mass or 1.008:g} Da, friction {options.friction:g}/ps, {who}")
-            told_temperatures(atoms, held, kelvin)
+            told_temperatures(atoms, held, kelvin, worst)
+        if options.openmm:
+            apart = found.mean(axis=0) - theirs.mean(axis=0)
+            errors = np.hypot(errors_of_means(found), errors_of_means(theirs))
+            print(
+                f"  ours less OpenMM's, single atoms: rms {np.sqrt(((apart / errors) ** 2).mean()):.2f} of the errors"
+            )
         print(f"  {time.perf_counter() - begin:.0f} s", flush=True)
 
 
@@ -281,26 +268,37 @@ def kinetic_of_openmm(
         for _ in range(n):
             theirs.integrator.step(round(40 / timestep))
             v = 10 * theirs.context.getState(velocities=True).getVelocities(asNumpy=True)._value
-            block += begun.masses[0] * (v**2).sum(axis=1) / n
+            block += doubled_kinetic(v[None], begun.masses[0])[0] / n
     return found
 
 
-def told_temperatures(atoms: pele_ocl.Atoms, held: np.ndarray, found: np.ndarray) -> None:
-    """Print temperatures (n_runs, n_atoms) K. held : (n_atoms,) atoms with hydrogens"""
+def doubled_kinetic(velocities: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """Find m v^2 of atoms, (n_replicas, n), less the centre's velocity, which noise gives and the next step takes."""
+    center = (masses[:, None] * velocities).sum(axis=1, keepdims=True) / masses.sum()
+    return masses * ((velocities - center) ** 2).sum(axis=2)
+
+
+def told_temperatures(atoms: pele_ocl.Atoms, held: np.ndarray, found: np.ndarray, named: np.ndarray) -> None:
+    """Print temperatures (n_runs, n_atoms) K. held : (n_atoms,) atoms with hydrogens; named : atoms to print alone"""
     hydrogens = atoms.labels.elements == "H"
     told_temperature("all atoms", found.mean(axis=1))
     told_temperature("heavy atoms", found[:, ~hydrogens].mean(axis=1))
     told_temperature("heavy atoms without hydrogens", found[:, ~hydrogens & ~held].mean(axis=1))
     told_temperature("hydrogens", found[:, hydrogens].mean(axis=1))
-    errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    errors = errors_of_means(found)
     apart = found.mean(axis=0) / 300 - 1
-    worst = np.argsort(-np.abs(apart))[:4]
     print(
-        f"  single atoms: errors {100 * errors.mean() / 300:.2f} %; rms deviation "
-        f"{np.sqrt((apart**2).mean()) * 100:.2f} %, {np.sqrt(((300 * apart / errors) ** 2).mean()):.2f} of the errors; "
-        f"farthest: {', '.join(f'{100 * apart[k]:+.2f} % {atoms.describe(int(k))}' for k in worst)}",
+        f"  single atoms: errors {100 * errors.mean() / 300:.3f} %; rms deviation "
+        f"{np.sqrt((apart**2).mean()) * 100:.3f} %, {np.sqrt(((300 * apart / errors) ** 2).mean()):.2f} of the errors; "
+        f"{np.count_nonzero(np.abs(apart) > 0.005)} atoms are more than 0.5 % off; "
+        f"{', '.join(f'{100 * apart[k]:+.3f} % {atoms.describe(int(k))}' for k in named)}",
         flush=True,
     )
+
+
+def errors_of_means(found: np.ndarray) -> np.ndarray:
+    """Standard errors of the means over runs (n_runs, n_atoms), (n_atoms,)."""
+    return found.std(axis=0, ddof=1) / np.sqrt(len(found))
 
 
 def told_temperature(who: str, of_replicas: np.ndarray) -> None:
@@ -329,118 +327,31 @@ def freedom_of_atoms(simulation: pele_ocl.Simulation, positions: np.ndarray) -> 
     return found
 
 
-def torsions(positions: np.ndarray) -> np.ndarray:
-    """Torsions phi and psi (..., 2) in degrees of positions (..., 22, 3)."""
-    found = []
-    for torsion in TORSIONS:
-        a, b, c, d = (positions[..., k, :] for k in torsion)
-        first, second, third = b - a, c - b, d - c
-        one, two = np.cross(first, second), np.cross(second, third)
-        sine = np.linalg.norm(second, axis=-1) * (first * two).sum(axis=-1)
-        found.append(np.degrees(np.arctan2(sine, (one * two).sum(axis=-1))))
-    return np.stack(found, axis=-1)
-
-
-BASINS = {
-    "alpha": lambda phi, psi: (phi < 0) & (psi > -120) & (psi < 60),
-    "beta, PII": lambda phi, psi: (phi < 0) & ((psi <= -120) | (psi >= 60)),
-    "phi > 0": lambda phi, _: phi >= 0,
-}
-
-
-BLOCKS = 20  # of the run of OpenMM, each taken as one number
-
-
-def told(who: str, angles: np.ndarray, seconds: float) -> None:
-    """Print the shares of basins; angles : (n_blocks, n, 2), blocks that are independent"""
-    shares = {name: inside(angles[..., 0], angles[..., 1]).mean(axis=1) for name, inside in BASINS.items()}
-    with np.errstate(invalid="ignore"):
-        shares["alpha of phi < 0"] = shares["alpha"] / (1 - shares["phi > 0"])
-    parts = []
-    for name, values in shares.items():
-        there = values[np.isfinite(values)]
-        parts.append(f"{name} {there.mean():.4f} +- {there.std(ddof=1) / np.sqrt(len(there)):.4f}")
-    print(f"{who}: {', '.join(parts)}; {seconds:.0f} s", flush=True)
-
-
-def dipeptide(options: argparse.Namespace) -> None:
-    """Print the shares of basins of phi and psi, ours plain and with exchange, and OpenMM's."""
-    text, n, every = pdb_of_dipeptide(), options.replicas, 250
-    atoms = pele_ocl.minimize(read(text), max_iterations=200, device=options.device).atoms
-    steps = round(options.nanoseconds * 1e6 / 2 / n)
-    ladder = [300.0, 358.0, 427.0, 510.0]
-    ways = {"ours, 300 K": {}, "ours, exchange 300 to 510 K": {"temperature": ladder, "exchange_every": 100}}
-    if options.plain:
-        del ways["ours, exchange 300 to 510 K"]
-    for who, more in ways.items() if steps else ():
-        begin = time.perf_counter()
-        replicas = n * (len(ladder) if more else 1)
-        simulation = pele_ocl.Simulation(
-            atoms, replicas, constraints="hbonds", seed=options.seed, device=options.device, **more
-        )
-        simulation.run(round(500 * options.discard))
-        frames = []
-        for _ in range(steps // every):
-            simulation.run(every)
-            angles = torsions(simulation.positions[:])
-            if more:  # by ladder, at its lowest temperature
-                cold = np.flatnonzero(simulation.rungs == 0)
-                angles = angles[cold[np.argsort(cold // len(ladder))]]
-            frames.append(angles)
-        told(
-            f"{who}, {replicas} replicas, {n * steps * 2e-6:.2f} ns at 300 K",
-            np.swapaxes(frames, 0, 1),
-            time.perf_counter() - begin,
-        )
-    if not options.openmm:
-        return
-    begin = time.perf_counter()
-    theirs = OpenMM(text, options.platform, True, lambda openmm: openmm.LangevinMiddleIntegrator(300, 1, 0.002))
-    theirs.context.setPositions(atoms.positions / 10)
-    theirs.integrator.setRandomNumberSeed(options.seed + 1)
-    theirs.context.reinitialize()
-    theirs.context.setPositions(atoms.positions / 10)
-    theirs.context.setVelocitiesToTemperature(300, options.seed + 1)
-    theirs.integrator.step(round(500 * options.discard))
-    n_frames = round(options.openmm * 1e6 / 2 / every) // (10 * BLOCKS) * 10 * BLOCKS
-    frames: list[np.ndarray] = []
-    for _ in range(10):  # a long run tells what it has so far
-        for _ in range(n_frames // 10):
-            theirs.integrator.step(every)
-            frames.append(torsions(theirs.positions()))
-        sampled = len(frames) * every * 2e-6
-        told(
-            f"OpenMM's {options.platform}, {sampled:g} ns", np.reshape(frames, (BLOCKS, -1, 2)),
-            time.perf_counter() - begin,
-        )  # fmt: skip
-
-
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("speed", "drift", "temperature", "dipeptide"))
+    parser.add_argument("what", choices=("speed", "drift", "temperature"))
     parser.add_argument("--device")
     parser.add_argument("--platform", default="CPU")
     parser.add_argument("--cases")
     parser.add_argument("--figure", help="where the drift's charts go: STEM-light.png, STEM-dark.png")
     parser.add_argument("--picoseconds", type=float, default=40.0)
     parser.add_argument("--openmm-runs", type=int, default=4)
+    parser.add_argument("--settled", type=float, default=0.0, help="ps that do not count, of `drift`")
     parser.add_argument("--sampled", type=float, default=0.02, help="ps between total energies, of `drift`")
     parser.add_argument("--precisions", default="float32,float64", help="ours, of `drift`")
-    parser.add_argument("--timestep", type=float, help="fs, of `temperature`: 2 or 4 alone")
+    parser.add_argument(
+        "--timestep", type=float, help="fs, of `temperature`; by default 2, then 4 with heavy hydrogens"
+    )
+    parser.add_argument("--hydrogen-mass", type=float, help="Da, with --timestep")
     parser.add_argument("--friction", type=float, default=1.0, help="1/ps, of `temperature`")
-    parser.add_argument("--nanoseconds", type=float, default=4.0)
-    parser.add_argument("--plain", action="store_true", help="no exchange, of `dipeptide`")
-    parser.add_argument("--discard", type=float, default=100.0, help="ps of each replica's begin, of `dipeptide`")
-    parser.add_argument("--openmm", type=float, help="nanoseconds of OpenMM's, 1 of `dipeptide` if not told otherwise")
+    parser.add_argument("--openmm", type=float, default=0.0, help="nanoseconds of OpenMM's, of `temperature`")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replicas", type=int, default=16)
     options = parser.parse_args()
     defaults = {"speed": "ubiquitin:1,hexapeptide:64", "drift": "hexapeptide:8:5,ubiquitin:2:2"}
     options.cases = options.cases or defaults.get(options.what)
-    if options.openmm is None:
-        options.openmm = 1.0 if options.what == "dipeptide" else 0.0
-    {"speed": speed, "drift": drift, "temperature": temperature, "dipeptide": dipeptide}[options.what](options)
+    {"speed": speed, "drift": drift, "temperature": temperature}[options.what](options)
 
 
 if __name__ == "__main__":

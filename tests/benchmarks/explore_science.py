@@ -1,18 +1,21 @@
 """Ligands that find their pockets: how many seeds of an adaptive search reach the native pose, in how many epochs.
 
 python tests/benchmarks/explore_science.py CONTROL COMPLEX.pdb NATIVE.pdb [--templates PATH]... [--obc FILE]...
-    [--gb obc2] [--data DIR] [--device D] [--seeds 10] [--first-seed 1] [--explorers 15] [--epochs 50] [--steps 10]
-    [--tolerance T] [--epsilon 0] [--until 2.0] [--after 3] [--processes 1] [--seconds S] [--out FILE.jsonl]
-python tests/benchmarks/explore_science.py --draw FILE.jsonl PICTURE.png
+    [--gb obc2] [--data DIR] [--device D] [--seeds 10] [--first-seed 1] [--explorers 50] [--epochs 25] [--steps 4]
+    [--tolerance T] [--epsilon 0.1] [--density constant] [--until 2.0] [--after 3] [--processes 1] [--seconds S]
+    [--out FILE.jsonl]
+python tests/benchmarks/explore_science.py --draw STEM FILE.jsonl[=TITLE]...
 
 CONTROL is PELE's control file, whose moves, box, constraints and changes of parameters are followed; its native
 structure is not needed; --tolerance is of all minimisations in place of its own, kcal/mol/A. The structure is minimised
 first, which counts as no step. In each epoch the explorers of a seed make so many steps, then their accepted states are
 clustered, and the next epoch begins in them as AdaptivePELE has it, by the inverse of the clusters' sizes, a share
-epsilon by the binding energy. A seed that has reached RMSD --until goes on for --after epochs. NATIVE needs the heavy
-atoms of the ligand, by the names of COMPLEX; the RMSD is of them, in the frame of the file, the least over the orders
-of equivalent atoms. Seeds are shared out to --processes, all on one device; --seconds ends them, by the clock. --out
-has a line for each seed and epoch: accepted states as epoch, RMSD, binding energy and energy.
+epsilon by the binding energy. Defaults are the second example of AdaptivePELE's manual, which is of trypsin. A seed
+that has reached RMSD --until goes on for --after epochs. NATIVE needs the heavy atoms of the ligand, by the names of
+COMPLEX; the RMSD is of them, in the frame of the file, the least over the orders of equivalent atoms. Seeds are shared
+out to --processes, all on one device; --seconds ends them, by the clock. --out has a line for each seed and epoch:
+accepted states as epoch, RMSD, binding energy and energy. --draw makes a panel of each FILE, STEM-light.png and
+STEM-dark.png.
 """
 
 from __future__ import annotations
@@ -28,8 +31,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from explore_steps import Clock
 
 from pele_ocl import ForceField, SolventModel, minimize
+from pele_ocl.bench.roofline import INK, PAPER
 from pele_ocl.explore import Clusters
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.explore.control.building import MetricMaker, box_of, ligand_of
@@ -38,7 +43,7 @@ from pele_ocl.explore.metrics import BindingEnergy, States
 from pele_ocl.explore.sensors import Sensor, Sensors, changed, changing_blocks
 from pele_ocl.explore.spawning import rmsd
 from pele_ocl.formats import read_structure
-from pele_ocl.gb_models.radii import default_radii
+from pele_ocl.gb_models.radii_of_models import default_radii
 
 
 @dataclass
@@ -84,8 +89,9 @@ class Search:
         self.box = box_of(self.simulation.path, self.task.box, atoms)
         self.explorer = explorer_of(
             self.simulation, self.task, atoms, mask, self.numbers, np.stack([atoms.positions] * n), seed=1,
-            box=self.box, folders=options.data, model=model, device=options.device,
+            box=self.box, folders=options.data, model=model, device=options.device, watch=self.watch,
         )  # fmt: skip
+        self.clock, self.counts = Clock(), dict[str, int]()
         maker = MetricMaker(self.simulation.path, atoms, model, device=options.device)
         asked = [Sensor(block, maker.make(block)) for block in self.task.metrics if block.kind not in OWN]
         self.sensors = Sensors(asked, self.explorer.energies)
@@ -95,7 +101,9 @@ class Search:
         self.orders = equivalent_orders(atoms, self.heavy)
         self.native = native_positions(options.native, atoms.labels.names[self.heavy])
         alpha = np.flatnonzero((atoms.labels.names == "CA") & (atoms.labels.elements == "C") & ~mask)
-        self.seeds = [Seed(seed, Clusters(self.heavy, alpha, symmetric=self.orders)) for seed in seeds]
+        self.seeds = [
+            Seed(seed, Clusters(self.heavy, alpha, symmetric=self.orders, density=options.density)) for seed in seeds
+        ]
         self.options = options
         self.rows = {seed: list(range(n))[k * options.explorers :][: options.explorers] for k, seed in enumerate(seeds)}
         self.sensors.measure(range(n), self.states(range(n)))
@@ -103,6 +111,11 @@ class Search:
         energy = float(self.binding.evaluate(self.states_at(start))[0])
         for seed in self.seeds:
             seed.clusters.add(start[0], energy)
+
+    def watch(self, _: object, name: str, rows: list[int]) -> None:
+        """Count a stage's seconds and rows."""
+        self.clock.stop(name)
+        self.counts[name] = self.counts.get(name, 0) + len(rows)
 
     def kept(self, rows: Any) -> np.ndarray:
         """Give the accepted positions of rows."""
@@ -129,7 +142,11 @@ class Search:
             values = self.sensors.of(k, int(walk.steps[k]) + 1)
             self.blocks[k] = changed(self.blocks[k], self.task.changes, values)
             walk.settings[k] = settings_of(self.task, self.blocks[k], self.box)
+        self.clock.stop("between steps")
         made = self.explorer.step(rows)
+        self.clock.stop("rule")
+        self.counts["rule"] = self.counts.get("rule", 0) + len(rows)
+        self.counts["accepted"] = self.counts.get("accepted", 0) + sum(own.accepted for own in made)
         accepted = np.zeros(len(self.numbers), bool)
         accepted[[own.row for own in made]] = [own.accepted for own in made]
         self.sensors.count(rows, accepted, self.explorer.energies)
@@ -183,6 +200,7 @@ class Search:
     def run(self) -> None:
         """Run all epochs."""
         options, self.begin = self.options, time.time()
+        self.clock.restart()
         for number in range(1, options.epochs + 1):
             active = [s for s in self.seeds if s.reached is None or number <= s.reached + options.after]
             if not active or time.time() > options.deadline:
@@ -190,10 +208,21 @@ class Search:
             self.epoch(number, active)
             lowest = [min(cluster.metric for cluster in seed.clusters.found) for seed in active]
             told = ", ".join(
-                f"{s.seed}: {s.least:.1f} A, {len(s.clusters)} clusters, {low:.1f}"
+                f"{s.seed}: {s.least:.1f} A {low:.1f} ({len(s.clusters)})"
                 for s, low in zip(active, lowest, strict=True)
             )
             print(f"{time.time() - self.begin:6.0f} s epoch {number}: {told}", flush=True)
+            self.tell_stages()
+
+    def tell_stages(self) -> None:
+        """Print milliseconds of a step by stage since the last call, and rows of each."""
+        made = max(1, self.counts.get("rule", 0))
+        shares = [
+            f"{name} {1000 * of[0] / made:.1f} ({self.counts.get(name, 0)})" for name, of in self.clock.seconds.items()
+        ]
+        print(f"       ms a step (rows): {', '.join(shares)}; {self.counts.get('accepted', 0)} accepted", flush=True)
+        self.clock.seconds.clear()
+        self.counts.clear()
 
 
 OWN = ("rmsd", "bindingEnergy")  # metrics that the search computes itself
@@ -263,22 +292,27 @@ def tell(results: Path, until: float) -> list[np.ndarray]:
     return points
 
 
-def picture(results: Path, path: Path) -> None:
-    """Draw binding energies against RMSD of the results of a run, a colour a seed."""
-    import matplotlib as mpl
+def picture(stem: str, panels: list[str]) -> None:
+    """Draw binding energies against RMSD of the results of runs, a panel a file and a colour a seed."""
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-    lowest = 0.0
-    for number, points in enumerate(tell(results, 2.0), 1):
-        axes.plot(points[:, 1], points[:, 2], ".", markersize=2, label=str(number))
-        lowest = min(lowest, points[:, 2].min())
-    axes.axvline(2, color="grey", linewidth=0.8)
-    axes.set(xlabel="RMSD of the ligand (A)", ylabel="binding energy (kcal/mol)", ylim=(lowest - 2, 5))
-    axes.legend(title="seed", fontsize=7, markerscale=4, ncols=2)
-    figure.savefig(path, dpi=150)
+    found = [(of.partition("=")[2], tell(Path(of.partition("=")[0]), 2.0)) for of in panels]
+    for name, is_dark in (("light", False), ("dark", True)):
+        ink, paper = INK[is_dark], PAPER[is_dark]
+        figure = Figure(figsize=(4.5 * len(found), 3.8), facecolor=paper, layout="constrained")
+        for axes, (title, seeds) in zip(figure.subplots(1, len(found), squeeze=False)[0], found, strict=True):
+            for points in seeds:
+                axes.plot(points[:, 1], points[:, 2], ".", markersize=2.5, markeredgewidth=0)
+            lowest = min((points[:, 2].min() for points in seeds), default=0)
+            axes.axvline(2, color=ink, linewidth=0.8, linestyle=":")
+            axes.set(ylim=(lowest - 2, 5), xlim=(0, None), facecolor=paper)
+            axes.set_xlabel("RMSD of the ligand (Å)", color=ink)
+            axes.set_ylabel("binding energy (kcal/mol)", color=ink)
+            axes.set_title(title, color=ink, fontsize=11)
+            axes.tick_params(colors=ink)
+            for spine in axes.spines.values():
+                spine.set_color(ink)
+        figure.savefig(f"{stem}-{name}.png", dpi=110, facecolor=paper)
 
 
 def main() -> None:
@@ -290,16 +324,17 @@ def main() -> None:
         parser.add_argument(f"--{name}", action="append", default=[], type=Path)
     parser.add_argument("--gb")
     parser.add_argument("--device")
-    for name, default in {"seeds": 10, "first-seed": 1, "explorers": 15, "epochs": 50, "steps": 10, "after": 3}.items():
+    for name, default in {"seeds": 10, "first-seed": 1, "explorers": 50, "epochs": 25, "steps": 4, "after": 3}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--tolerance", type=float)
-    parser.add_argument("--epsilon", type=float, default=0.0)
+    parser.add_argument("--epsilon", type=float, default=0.1)
+    parser.add_argument("--density", default="constant")
     parser.add_argument("--until", type=float, default=2.0)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=np.inf)
     parser.add_argument("--out", type=Path, default=Path("explore_science.jsonl"))
     if sys.argv[1:2] == ["--draw"]:
-        picture(*map(Path, sys.argv[2:]))
+        picture(sys.argv[2], sys.argv[3:])
         return
     options = parser.parse_args()
     options.deadline = time.time() + options.seconds

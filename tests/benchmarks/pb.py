@@ -238,7 +238,7 @@ def states(device: Device, name: str) -> None:
     row(Path(name).stem, f"{len(atoms):,}", points, f"{together:.2f}", f"{apart:.2f}")
 
 
-def frames(device: Device, name: str, count: int, most: int | None) -> None:
+def frames(device: Device, name: str, count: int, most: int | None, equation: str) -> None:
     """Milliseconds a frame of MM/PBSA, three systems each: the last residues are the ligand; frames differ by noise."""
     atoms = structure(name)
     assert atoms.labels is not None
@@ -247,29 +247,30 @@ def frames(device: Device, name: str, count: int, most: int | None) -> None:
         atoms = atoms[np.arange(starts[starts <= most][-1])]
         assert atoms.labels is not None
     first = atoms.labels.residue_starts[-RESIDUES_OF_LIGAND]
-    binding = Binding(atoms, np.arange(first, len(atoms)), model=SALTY, pb=PBSolvent(), device=device)
+    binding = Binding(atoms, np.arange(first, len(atoms)), model=SALTY, pb=PBSolvent(equation), device=device)
     noise = np.random.default_rng(1).normal(0, NOISE, (count, len(atoms), 3))
     moved = atoms.positions + noise
     binding.evaluate_batch(moved[:2])  # builds the kernels
     begun = seconds_of(device)
     found = binding.evaluate_batch(moved)
     all_seconds = seconds_of(device) - begun
-    whole = binding.plans["complex"]
-    assert isinstance(whole, PBEnergy)
-    grids = whole.grids(moved)
+    positions = binding._positions_of_parts(moved)
+    grids = binding._grids_of_parts(positions)
     conformations = [
-        plan.conformation(of_system, grid)
-        for of_frame, grid in zip(moved, grids, strict=True)
-        for plan, of_system in zip(
-            binding.plans.values(), (of_frame, of_frame[:first], of_frame[first:]), strict=True
-        ) if isinstance(plan, PBEnergy)
-    ]  # fmt: skip
+        plan.conformation(positions[name][k], grids[name][k])
+        for k in range(count)
+        for name, plan in binding.plans.items()
+        if isinstance(plan, PBEnergy)
+    ]
     seconds, begun = Counter[str](), seconds_of(device)
     for result in solve_systems(conformations):
         seconds.update(result.seconds)
     alone = seconds_of(device) - begun
-    points = " x ".join(map(str, grids[0].shape))
-    print(f"{len(atoms):,} atoms, {len(atoms) - first} of them the ligand, {points} points, {count} frames, {device}\n")
+    points, of_ligand = (" x ".join(map(str, grids[name][0].shape)) for name in ("complex", "ligand"))
+    print(
+        f"{len(atoms):,} atoms on {points} points, {len(atoms) - first} of them the ligand on {of_ligand}, "
+        f"{count} frames, {device}\n"
+    )
     head("stage", "ms a frame")
     for stage, spent in seconds.items():
         if stage != "total":
@@ -336,6 +337,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, help="along an edge of the grid; by default 65 of ladder, 161 of peer")
     parser.add_argument("--frames", type=int, default=200)
     parser.add_argument("--atoms", type=int, help="of frames: the first residues with so many at most")
+    parser.add_argument("--nonlinear", action="store_true", help="of frames: the nonlinear equation")
     parser.add_argument("--picture", type=Path, help="of ladder: draw the residual against the seconds")
     parser.add_argument("--device")
     options = parser.parse_args()
@@ -353,7 +355,10 @@ def main() -> None:
     elif options.table == "states":
         states(device, (options.what or ["ubiquitin"])[0])
     elif options.table == "frames":
-        frames(device, (options.what or ["src3"])[0], options.frames, options.atoms)
+        frames(
+            device, (options.what or ["src3"])[0], options.frames, options.atoms,
+            "nonlinear" if options.nonlinear else "linear",
+        )  # fmt: skip
     else:
         peer((options.what or ["src3"])[0], options.points or 161, device)
 

@@ -17,7 +17,7 @@ from ...results import Terms
 from ...trajectories import Trajectory
 from ...trajectories.energies import plan_settings
 from ...trajectories.files import Positions
-from ...trajectories.fingerprints import settings_of
+from ...trajectories.fingerprints import settings_of_frames
 from ...trajectories.streaming import Evaluate, FrameResults
 from ...variant import Progress
 from ..alanine import Mutant
@@ -186,7 +186,7 @@ class OpenedWork:
         more: dict[str, object] = {"system": self.work.name, "mutant": self.work.mutant is not None}
         if self.work.wanted.pb is not None:
             more["pb"] = asdict(self.work.wanted.pb)
-        return settings_of(plan, self.frames, {**more, **own, "solvent": asdict(plan.model)})
+        return settings_of_frames(plan, self.frames, {**more, **own, "solvent": asdict(plan.model)})
 
     @property
     def names(self) -> tuple[str, ...]:

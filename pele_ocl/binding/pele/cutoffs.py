@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...atoms import Atoms, Floats
 from ...pairs.dielectric import inverse_dielectrics
 from ...tiled.tables import scaled_charges
-from ..pairs import definitions, exclusions, packed_model, wells
+from ..pairs import definitions, excluded_entries, packed_model, wells
 from ..plan import Binding
 
 NEUTRAL, MIXED, CHARGED = 15.0, 20.0, 30.0  # A: of two neutral groups, a neutral and a charged one, two charged ones
@@ -66,7 +66,7 @@ class FarGroups:
         places = np.empty_like(self._order)
         places[self._order] = np.arange(len(atoms))
         self._starts = np.searchsorted(index[self._order], np.arange(n + 1))
-        first, partners = exclusions(atoms, places)
+        first, partners = excluded_entries(atoms, places)
         queue = self._queue = Queue(binding.device, binding.precision, False)
         self._charges = scaled_charges(atoms, binding.model, binding.precision)[self._order]
         self._model = packed_model(binding.model, binding.precision)

@@ -11,7 +11,7 @@ from ...bench.systems import SYSTEMS, load
 from ...energy import VARIANTS
 from ...variant import PRECISIONS, made_for
 from ..command import EachOnce
-from .options import as_json_line, bench_options, exponent, milliseconds, times
+from .options import as_json_line, bench_options, exponent, milliseconds, peers_option, times
 
 if TYPE_CHECKING:
     from ...bench.energy import Timing
@@ -28,7 +28,7 @@ HEAD = (
     "--conformations", type=click.IntRange(min=1), default=1, show_default=True,
     help="Also time this many conformations in one call.",
 )  # fmt: skip
-@click.option("--peers/--no-peers", default=True, show_default=True, help="Also time OpenMM, if it is installed.")
+@peers_option
 def energy(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool, conformations: int, peers: bool,

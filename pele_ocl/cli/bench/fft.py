@@ -8,10 +8,9 @@ import click
 
 from ...bench.bounds import mark, refuse_wrong
 from ...potmap.mesh.fft import FFT_VARIANTS
-from ...variant import PRECISIONS
 from ..command import EachOnce
-from ..options import debug_option
-from .options import as_json_line, exponent, milliseconds
+from ..options import debug_option, device_option, json_option, precisions_option
+from .options import as_json_line, exponent, milliseconds, runs_option, variants_option
 
 if TYPE_CHECKING:
     from ...bench.fft import Timing
@@ -24,21 +23,11 @@ HEAD = f"{'points':8s}{'precision':11s}{'variant':15s}{'ms':>13s}{'G/s':>9s}{'ov
     "--points", "sizes", type=click.IntRange(2, 512), multiple=True,
     help="Points along an edge, a product of 2, 3, 5 and 7; default: 64 and 128.",
 )  # fmt: skip
-@click.option("--variant", "variants", type=click.Choice(list(FFT_VARIANTS)), multiple=True, help="Default: all.")
-@click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: float32.")
-@click.option(
-    "--device",
-    metavar="D",
-    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
-)
-@click.option(
-    "--runs",
-    type=click.IntRange(min=3),
-    default=5,
-    show_default=True,
-    help="Times to run each; the fastest and the slowest are dropped.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
+@variants_option(FFT_VARIANTS)
+@precisions_option("float32")
+@device_option()
+@runs_option()
+@json_option(" a line")
 @debug_option
 def fft(
     sizes: tuple[int, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,

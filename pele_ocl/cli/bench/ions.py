@@ -10,8 +10,8 @@ from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
 from ...variant import PRECISIONS
 from ..command import EachOnce
-from ..options import debug_option
-from .options import as_json_line, exponent, milliseconds, times
+from ..options import debug_option, device_option, json_option, precisions_option
+from .options import as_json_line, best_run_option, exponent, milliseconds, times
 
 if TYPE_CHECKING:
     from ...bench.ions import Timing
@@ -34,16 +34,10 @@ if TYPE_CHECKING:
     show_default=True,
     help="Number of ions; half of them are NA.",
 )
-@click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both.")
-@click.option(
-    "--device",
-    metavar="D",
-    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
-)
-@click.option(
-    "--runs", type=click.IntRange(min=1), default=3, show_default=True, help="Times to run each; the fastest counts."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
+@precisions_option()
+@device_option()
+@best_run_option(default=3)
+@json_option(" a line")
 @debug_option
 def ions(
     system: str, points: int | None, n_ions: int, precisions: tuple[str, ...], device: str | None, runs: int,

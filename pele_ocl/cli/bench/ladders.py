@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from ..command import OUTPUT, EachOnce
-from ..options import debug_option
-from .options import as_json_line, milliseconds
+from ..options import debug_option, device_option, json_option
+from .options import as_json_line, milliseconds, runs_option
 
 HEAD = f"{'ladder':9s}{'rung':15s}{'ms':>12s}{'G evals/s':>11s}{'roots':>9s}{'mul-adds':>10s}{'bytes':>9s}"
 
@@ -19,16 +19,9 @@ HEAD = f"{'ladder':9s}{'rung':15s}{'ms':>12s}{'G evals/s':>11s}{'roots':>9s}{'mu
 )
 @click.option("--dark", is_flag=True, help="Draw it for pages with a dark background.")
 @click.option("--why", "is_why", is_flag=True, help="Say in a sentence what limits each rung.")
-@click.option(
-    "--device",
-    metavar="D",
-    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
-)
-@click.option(
-    "--runs", type=click.IntRange(min=3), default=3, show_default=True,
-    help="Times to run each; the fastest and the slowest are dropped.",
-)  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
+@device_option()
+@runs_option(default=3)
+@json_option(" a line")
 @debug_option
 def ladders(
     charts: tuple[Path, ...], dark: bool, is_why: bool, device: str | None, runs: int, as_json: bool

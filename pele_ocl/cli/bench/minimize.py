@@ -10,8 +10,8 @@ from ...bench.systems import SYSTEMS
 from ...minimize import METHODS
 from ...variant import PRECISIONS
 from ..command import EachOnce
-from ..options import debug_option
-from .options import as_json_line, times
+from ..options import debug_option, device_option, json_option
+from .options import as_json_line, peers_option, times
 
 if TYPE_CHECKING:
     from ...bench.minimize import Timing
@@ -52,13 +52,9 @@ HEAD = (
     show_default=True,
     help="Working precision of pele-ocl.",
 )
-@click.option(
-    "--device",
-    metavar="D",
-    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
-)
-@click.option("--peers/--no-peers", default=True, show_default=True, help="Also time OpenMM, if it is installed.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
+@device_option()
+@peers_option
+@json_option(" a line")
 @debug_option
 def minimize(
     systems: tuple[str, ...], methods: tuple[str, ...], tolerances: tuple[float, ...], noise: float, starts: int,

@@ -11,11 +11,33 @@ from typing import TYPE_CHECKING
 import click
 
 from ...bench.systems import SYSTEMS
-from ...variant import PRECISIONS
-from ..options import Command, debug_option
+from ..options import Command, debug_option, device_option, json_option, precisions_option
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+
+def runs_option(default: int = 5) -> Callable[[Command], Command]:
+    """Add --runs, whose middle ones are averaged."""
+    text = "Times to run each; the fastest and the slowest are dropped."
+    return click.option("--runs", type=click.IntRange(min=3), default=default, show_default=True, help=text)
+
+
+def best_run_option(default: int) -> Callable[[Command], Command]:
+    """Add --runs, whose fastest one is told."""
+    text = "Times to run each; the fastest counts."
+    return click.option("--runs", type=click.IntRange(min=1), default=default, show_default=True, help=text)
+
+
+peers_option = click.option(
+    "--peers/--no-peers", default=True, show_default=True, help="Also time OpenMM, if it is installed."
+)
+
+
+def variants_option(variants: Iterable[str]) -> Callable[[Command], Command]:
+    """Add --variant, passed as `variants`."""
+    choice = click.Choice(list(variants))
+    return click.option("--variant", "variants", type=choice, multiple=True, help="Variant; default: all.")
 
 
 def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
@@ -24,19 +46,11 @@ def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
         click.option(
             "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True, help="Structure; default: all."
         ),
-        click.option(
-            "--variant", "variants", type=click.Choice(list(variants)), multiple=True, help="Variant; default: all."
-        ),
-        click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both."),
-        click.option(
-            "--device", metavar="D", help=
-                "Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE."
-        ),
-        click.option(
-            "--runs", type=click.IntRange(min=3), default=5, show_default=True,
-            help="Times to run each; the fastest and the slowest are dropped.",
-        ),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table."),
+        variants_option(variants),
+        precisions_option(),
+        device_option(),
+        runs_option(),
+        json_option(" a line"),
         debug_option,
     ]  # fmt: skip
 

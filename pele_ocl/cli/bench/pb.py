@@ -12,8 +12,8 @@ from ...bench.systems import SYSTEMS, load
 from ...pb import SOLVERS
 from ...pb_model import lowered_shape
 from ..command import OUTPUT, EachOnce
-from ..options import debug_option
-from .options import as_json_line, exponent, milliseconds
+from ..options import debug_option, device_option, json_option
+from .options import as_json_line, best_run_option, exponent, milliseconds
 
 if TYPE_CHECKING:
     from ...bench.pb import Timing
@@ -38,15 +38,9 @@ HEAD = f"{'solver':12s}{'asked':>9s}{'residual':>10s}{'iterations':>12s}{'ms':>1
     "--chart", "charts", type=OUTPUT, multiple=True, metavar="FILE",
     help="Draw the residuals against the seconds: .png, .svg, .pdf.",
 )  # fmt: skip
-@click.option(
-    "--device",
-    metavar="D",
-    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.",
-)
-@click.option(
-    "--runs", type=click.IntRange(min=1), default=1, show_default=True, help="Times to run each; the fastest counts."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
+@device_option()
+@best_run_option(default=1)
+@json_option(" a line")
 @debug_option
 def pb(
     system: str, points: int, solvers: tuple[str, ...], residuals: tuple[float, ...], charts: tuple[Path, ...],

@@ -12,11 +12,10 @@ from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
 from ...grid import Grid
 from ...potmap import VARIANTS
-from ...variant import PRECISIONS
 from ..command import EachOnce
-from ..options import debug_option, device_list
+from ..options import debug_option, device_list, device_option, json_option, precisions_option
 from ..terminal import note
-from .options import as_json_line, exponent, milliseconds, times
+from .options import as_json_line, exponent, milliseconds, runs_option, times, variants_option
 
 if TYPE_CHECKING:
     from ...bench.potmap import Timing
@@ -66,20 +65,10 @@ def _sizes(context: click.Context, option: click.Parameter, given: str | None) -
     type=click.Choice(list(SYSTEMS)),
     help="Use a structure instead of random charges, with points 0.5 A apart up to 10 A around it.",
 )
-@click.option("--variant", "variants", type=click.Choice(TIMED), multiple=True, help="Variant; default: all.")
-@click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: float32.")
-@click.option(
-    "--device", "choices", metavar="D", multiple=True,
-    help="Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE. 0,1 share"
-    " the map.",
-)  # fmt: skip
-@click.option(
-    "--runs",
-    type=click.IntRange(min=3),
-    default=5,
-    show_default=True,
-    help="Times to run each; the fastest and the slowest are dropped.",
-)
+@variants_option(TIMED)
+@precisions_option("float32")
+@device_option("choices", multiple=True, more=" 0,1 share the map.")
+@runs_option()
 @click.option(
     "--group",
     "groups",
@@ -91,7 +80,7 @@ def _sizes(context: click.Context, option: click.Parameter, given: str | None) -
     "--points-per-item", "points_per_item", metavar="NUMBERS", callback=_numbers,
     help="Table of so many points a work-item instead, such as 1,2,4,8.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
+@json_option(" a line")
 @click.option("--no-peers", is_flag=True, hidden=True, expose_value=False, callback=_say_gone)
 @debug_option
 def potmap(

@@ -14,7 +14,7 @@ import numpy as np
 from ...atoms import Atoms
 from ...binding import Binding, BindingEnergies
 from ...binding.amber import interaction
-from ...binding.comparing import compare, read_report
+from ...binding.comparing import compare, read_binding_report
 from ...binding.decomposition_files import write_decomposition
 from ...binding.entropy import entropy_of
 from ...binding.grid_errors import grid_errors
@@ -47,13 +47,14 @@ from ..options import (
     surface_options,
 )
 from ..pele_run import PELE, pele_run
+from ..plan_options import cutoff_option, one_four_option
 from ..progress import ProgressLine
 from ..report import counted, provenance
 from ..several import Several, only_one, structures_argument
 from ..terminal import note, say
 from .frames import SoluteFrame, check_output, conformations_for, energies_for, is_stripped, opened_frames, separate_for
 from .options import BindingOptions, binding_options, constants_of
-from .report import BindingReport, as_json, notes_of
+from .report import BindingReport, as_json, notes_about
 from .text import as_text
 
 __all__ = ["binding"]
@@ -89,11 +90,8 @@ class ComplexOrRun(EachOnce):
     help="In place of IN a run of MMPBSA.py or gmx_MMPBSA by its mmpbsa.in: binding --mmpbsa FILE --help.",
 )  # fmt: skip
 @binding_options
-@click.option("--cutoff", type=float, help="Leave out pairs beyond this distance, Angstrom; by default none.")
-@click.option(
-    "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
-    help="Scale 1-4 pairs as the force field says, or leave them out.",
-)  # fmt: skip
+@cutoff_option("by default none")
+@one_four_option
 @models_option
 @trajectory_options
 @cluster_options
@@ -186,7 +184,7 @@ class BindingSpec(StructureSpec):
                 note(f"Note: {sentence}")
             found = self._found(plan, frames_of, output, ligand)
             _judge(found, checks, bool(self.trajectory.paths))
-            for sentence in notes_of(found):
+            for sentence in notes_about(found):
                 note(f"Note: {sentence}")
             _write(found, molecule, self.wanted)
             _tell_failures(found)
@@ -308,7 +306,7 @@ def _compared(found: BindingReport, wanted: BindingOptions) -> BindingReport:
     if wanted.compare is None:
         return found
     own = {term: of.as_json() for term, of in found.energies.statistics()["delta"].items()}
-    values = {**vars(found), "comparison": compare(own, read_report(wanted.compare))}
+    values = {**vars(found), "comparison": compare(own, read_binding_report(wanted.compare))}
     return BindingReport(**values)
 
 

@@ -14,7 +14,7 @@ from ...atoms import Atoms, Floats
 from ...atoms.selection import Selection
 from ...binding import Binding, BindingEnergies
 from ...binding.energies import PARTS
-from ...binding.frames import binding_settings, energies_over, evaluate_with, trajectory_for
+from ...binding.frames import binding_settings, binding_trajectory, energies_over, evaluate_binding_with
 from ...binding.naming import Naming
 from ...binding.parts import solute
 from ...binding.poses import evaluate_poses, read_poses
@@ -24,7 +24,7 @@ from ...formats import require_table_suffix, write_table
 from ...inputfile import read_file
 from ...jobs.reading import MoleculeRead
 from ...trajectories import Trajectory
-from ...trajectories.fingerprints import settings_of
+from ...trajectories.fingerprints import settings_of_frames
 from ...trajectories.recording import require_record_suffix
 from ..cluster import cluster_options_of
 from ..frames import FrameOptions, FramesSpec, OpenedFrames, shared_frames
@@ -109,7 +109,7 @@ def energies_for(
 def conformations_for(binding: Binding, molecule: MoleculeRead, trajectory: FrameOptions) -> Trajectory | Floats | None:
     """All frames or models, as conformations of the atoms that were given; None for the structure alone."""
     if trajectory.paths:
-        return trajectory_for(binding, trajectory.opened(binding.given, molecule.chosen))
+        return binding_trajectory(binding, trajectory.opened(binding.given, molecule.chosen))
     return molecule.conformations
 
 
@@ -238,9 +238,9 @@ def opened_frames(binding: Binding, molecule: MoleculeRead, trajectory: FrameOpt
     """Open the frames of a complex, and the way to evaluate them."""
     naming = _naming(binding, like)
     settings = {"software": software(), **binding_settings(binding), **naming.settings}
-    frames = trajectory_for(binding, trajectory.opened(binding.given, molecule.chosen))
+    frames = binding_trajectory(binding, trajectory.opened(binding.given, molecule.chosen))
     return OpenedFrames(
-        frames, evaluate_with(binding, naming=naming), {"record": settings_of(binding, frames, settings)}
+        frames, evaluate_binding_with(binding, naming=naming), {"record": settings_of_frames(binding, frames, settings)}
     )  # fmt: skip
 
 

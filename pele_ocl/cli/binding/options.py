@@ -18,7 +18,7 @@ from ...solvent_model import SURFACES, SolventModel
 from ..cluster import ClusterOptions
 from ..command import INPUT, OUTPUT
 from ..frames import FrameOptions
-from ..options import Command, given_options
+from ..options import Command, given_options, ligand_option
 
 DEFAULT_IDECOMP = 2
 OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # constants whose users know the terms by AMBER's names
@@ -147,10 +147,7 @@ def constants_of(wanted: BindingOptions, constants: SolventModel) -> SolventMode
 
 _OF_PB = ("nonlinear", "pb_surface", "spacing", "padding")
 _OPTIONS: tuple[Callable[[Command], Command], ...] = (
-    click.option(
-        "--ligand", multiple=True, required=True, metavar="EXPR",
-        help="Atoms of the ligand, as in --select. Several ligands are reported one by one.",
-    ),
+    ligand_option(multiple=True, more=" Several ligands are reported one by one."),
     click.option(
         "--receptor", metavar="EXPR",
         help="Atoms of the receptor; by default all except ligands, water and stripped atoms.",

@@ -110,13 +110,13 @@ def as_json(found: BindingReport) -> dict[str, object]:
         "device": str(binding.device),
         "variant": binding.variant,
         "precision": binding.precision,
-        "notes": [*binding.notes, *notes_of(found)],
+        "notes": [*binding.notes, *notes_about(found)],
         "settings": _settings(found),
         "seconds": {"total": elapsed()},
     }
 
 
-def notes_of(found: BindingReport) -> list[str]:
+def notes_about(found: BindingReport) -> list[str]:
     """Sentences about the energies that were found."""
     energies = found.energies
     if isinstance(energies, SeparateEnergies):

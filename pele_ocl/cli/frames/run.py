@@ -12,18 +12,18 @@ from ...atoms import Atoms
 from ...energy import Energy
 from ...inputfile import InputFile
 from ...jobs.checks import Checks
-from ...jobs.facts import notes_of
+from ...jobs.facts import facts_of_plan, notes_of
 from ...nonbond import Nonbond
 from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
-from ...trajectories.fingerprints import settings_of
+from ...trajectories.fingerprints import settings_of_frames
 from ...trajectories.streaming import Evaluate, FrameResults
 from ..json_lines import failing_as_record, say_record
 from ..physics import lines_of
 from ..plan_options import accuracy_text
 from ..progress import ProgressLine
 from ..reader import Bools
-from ..report import composition_as_json, counted, duration, headline, settings, software
+from ..report import counted, duration, headline, settings, software
 from ..terminal import note, one_line, say
 from .options import FrameOptions
 from .sharing import FramesSpec, OpenedFrames, shared_frames
@@ -46,15 +46,11 @@ def facts_of(
     """
     terms = plan.names if isinstance(plan, Energy) else None
     more = {"software": software(), "input": source.path.name, "input_sha256": source.sha256}
-    record = settings_of(plan, frames, {**more, **plan_settings(plan), **options})
+    record = settings_of_frames(plan, frames, {**more, **plan_settings(plan), **options})
     return {
         "record": record,
         "json": {
-            "n_atoms": len(plan.atoms),
-            "composition": composition_as_json(plan.atoms),
-            "device": str(plan.device),
-            "variant": plan.variant,
-            "precision": plan.precision,
+            **facts_of_plan(plan),
             **({"accuracy": record["accuracy"]} if "accuracy" in record else {}),
             **({} if contents is None else {"contents": contents}),
             "settings": facts,

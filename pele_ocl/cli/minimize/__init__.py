@@ -9,6 +9,7 @@ from typing import Literal
 import click
 
 from ...formats import require_table_suffix
+from ...formats.conformation_files import written_suffixes
 from ...minimize import METHODS
 from ...minimize.options import MOST_ROUNDS
 from ...solvent_model import SolventModel
@@ -41,7 +42,7 @@ __all__ = ["minimize"]
 @click.argument("paths", metavar="IN...", type=TARGET.input, nargs=-1, required=True, callback=expanded)
 @click.option(
     "-o", "--output", type=TARGET, metavar="OUT", required=True,
-    help="Write the structures: .pdb, .cif, .h5 or .nc; of several files a folder, or a name such as "
+    help=f"Write the structures: {written_suffixes()}; of several files a folder, or a name such as "
     "'relaxed/{name}.cif'; of a trajectory or of all models one file.",
 )  # fmt: skip
 @click.option(

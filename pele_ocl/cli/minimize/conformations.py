@@ -19,7 +19,7 @@ from ...formats.conformation_files import ConformationFile, layout_of
 from ...inputfile import InputFile, read_file
 from ...jobs import Record, shared
 from ...jobs.facts import notes_of
-from ...jobs.minimize import own_of, shared_by
+from ...jobs.minimize import facts_of_model, facts_of_molecule
 from ...jobs.reading import MoleculeRead, molecule_of
 from ...jobs.records import Kind, entries
 from ...jobs.sharing import Shared
@@ -153,7 +153,7 @@ class Relaxing:
         """Make the record of a conformation that is done, with the findings about its start."""
         atoms, sha256 = self.conformations.atoms, self.conformations.sha256
         try:
-            values = own_of(result, atoms.moved(start), self.work.strict)
+            values = facts_of_model(result, atoms.moved(start), self.work.strict)
         except InputError as error:  # which --strict makes of a finding
             return Record.failed_by(error, name, sha256), None
         return Record(name, sha256, {**values, **self.work.facts()}), result.positions
@@ -198,7 +198,7 @@ def _together(relaxing: Relaxing, records: Sequence[Record]) -> Record:
     own = ({name: value for name, value in record.result.items() if name != "device"} for record in records)
     results = ((record.error or values) for record, values in zip(records, own, strict=True))
     result = {
-        **shared_by(conformations.atoms, work.options),
+        **facts_of_molecule(conformations.atoms, work.options),
         "device": device_of(records, work),
         **entries(kind, zip(conformations.numbers, results, strict=True)),
         "findings": [],

@@ -47,7 +47,7 @@ def report(
 
     records : of all structures, or of all conformations of one; printed : the records that --json prints
     """
-    rows, facts = rows_of(records), settings_of(rows_of(printed))
+    rows, facts = rows_of(records), settings_of_rows(rows_of(printed))
     write_and_say(
         rows, printed, path, partial(save_rows, facts=facts), as_json,
         lambda: _as_text(rows, facts, device_of(records, work), work, verbose),
@@ -63,7 +63,7 @@ def rows_of(records: Sequence[Record]) -> list[Row]:
     return [record.to_dict() for record in records]
 
 
-def settings_of(rows: Sequence[Row]) -> Facts:
+def settings_of_rows(rows: Sequence[Row]) -> Facts:
     """Give the settings of the first record that is done; force fields and sets of radii of all, each once."""
     found = [row["settings"] for row in rows if row.get("settings")]
     names = ("forcefield", "gb_radii_set")
@@ -192,7 +192,7 @@ def _cells(row: Row) -> list[str]:
 def save(path: Path, records: Sequence[Record]) -> None:
     """Write the report of records."""
     rows = rows_of(records)
-    save_rows(path, rows, settings_of(rows))
+    save_rows(path, rows, settings_of_rows(rows))
 
 
 def save_rows(path: Path, rows: Sequence[Row], facts: Facts) -> None:

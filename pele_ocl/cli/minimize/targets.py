@@ -13,6 +13,7 @@ from typing import cast
 import click
 
 from ...errors import FormatError
+from ...formats.conformation_files import written_suffixes
 from ...inputfile import read_file
 from ...jobs.journal import read_journal
 from ...jobs.minimize import WRITTEN
@@ -65,7 +66,7 @@ class OutputTargets:
         if NAME in str(output.parent) or (is_folder and NAME in str(output)):
             raise FormatError(f"{output}: {NAME} stands in the name of a folder; use it in that of the files alone")
         if are_many and (is_folder or NAME in output.name):
-            raise FormatError(f"{output}: all conformations go to one file; name it, .pdb, .cif, .h5 or .nc")
+            raise FormatError(f"{output}: all conformations go to one file; name it, {written_suffixes()}")
         if len(paths) > 1 and NAME not in names.pattern:
             raise FormatError(f"{output}: is one file for {len(paths):,} structures; name a folder, or use {NAME}")
         folder = output if is_folder else output.parent

@@ -14,7 +14,7 @@ from ...pb_model import LIKE_APBS, PBIon, PBModel
 from ...units import POTENTIAL_UNITS
 from ...view import FOR_SURFACE, FOR_SURFACE_END, PROGRAMS
 from ..command import OUTPUT
-from ..options import Command, range_option
+from ..options import Command, png_option, range_option
 
 DEFAULT_PADDING = 10.0
 
@@ -74,7 +74,7 @@ def picture_options(command: Command) -> Command:
             help="Use the settings of surface pictures: kT/e, dielectric 78.54, 0.15 mol/L of salt, colours "
             "from -2 to 2, of pb from -5 to 5. Other options override them.",
         ),
-        click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices (matplotlib)."),
+        png_option,
         click.option(
             "--surface-png", type=OUTPUT, metavar="FILE", help=
                 "Draw the molecular surface, coloured by the map."
@@ -84,7 +84,7 @@ def picture_options(command: Command) -> Command:
             help="Write a script beside the map for a program that shows it on the surface. Can be given "
             "several times.",
         ),
-        range_option("Range of the colours, from -R to R; by default it follows the values."),
+        range_option(),
     ]  # fmt: skip
     for decorate in reversed(options):
         command = decorate(command)

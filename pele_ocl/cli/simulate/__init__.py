@@ -135,7 +135,7 @@ def simulate(
     baths = temperatures_of(temperatures, _given_temperature(constants))
     if fixed_radii:
         raise click.UsageError("--fixed-radii makes a gradient that is none of the energy; leave it out of dynamics")
-    if constants.gb_model.of_surface:
+    if constants.gb_model.holds_radii:
         raise click.UsageError(f"--gb {constants.gb} has no gradient of all its energy, which dynamics need; take obc2")
     if of == "temperature" and exchange_every is None:
         raise click.UsageError("--trajectory-of temperature is about a ladder; give --exchange-every, too")

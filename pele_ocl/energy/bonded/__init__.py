@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...lazy import lazy_names
-from .kernels import BondedTerms, bonded_names
+from .kernels import TABLES_OF_TERMS, BondedTerms, bonded_names
 
-__all__ = ["BondedTerms", "bonded_names"]
+__all__ = ["TABLES_OF_TERMS", "BondedTerms", "bonded_names"]
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,21 @@ ATOMS_CPU, ITEMS_CPU = 128, 1
 ATOMS_GPU, ITEMS_GPU = 32, 256
 LOCAL_BYTES = 40 << 10  # of local memory that a group takes at most
 
-BONDED_TERMS = {  # the tables of each term
-    "bond": ("bonds",),
-    "angle": ("angles",),
-    "torsion": ("torsions",),
-    "improper": ("impropers", "harmonic_impropers"),
-    "urey_bradley": ("urey_bradley",),
-    "cmap": ("cmaps",),
+
+class TermTables(NamedTuple):
+    """Tables of a term in Atoms.bonded; has_springs : if its tasks are of the kinds SPRINGS, which stiffen a block."""
+
+    tables: tuple[str, ...]
+    has_springs: bool = True
+
+
+TABLES_OF_TERMS = {
+    "bond": TermTables(("bonds",)),
+    "angle": TermTables(("angles",)),
+    "torsion": TermTables(("torsions",)),
+    "improper": TermTables(("impropers", "harmonic_impropers")),
+    "urey_bradley": TermTables(("urey_bradley",)),
+    "cmap": TermTables(("cmaps",), has_springs=False),
 }
 ONE_FOUR_TERMS = ("lennard_jones_14", "coulomb_14")
 
@@ -44,7 +52,7 @@ def bonded_names(atoms: Atoms) -> tuple[str, ...]:
     if atoms.bonded is None:
         return ()
     lengths = {name: len(table) for name, table in atoms.bonded.tables()}
-    return tuple(term for term, tables in BONDED_TERMS.items() if any(lengths[name] for name in tables))
+    return tuple(term for term, of in TABLES_OF_TERMS.items() if any(lengths[name] for name in of.tables))
 
 
 class BondedTerms(TermKernels):

@@ -134,7 +134,7 @@ class AmberTerms:
     types: Integers
 
 
-def read_terms(
+def read_topology_terms(
     sections: Sections, counts: SectionCounts, tables: Sequence[tuple[str, int]], n_members: int, n_types: int,
     *, numbered: bool = False,
 ) -> AmberTerms:  # fmt: skip
@@ -187,7 +187,7 @@ def read_urey_bradley(sections: Sections, counts: SectionCounts) -> UreyBradley:
     if "CHARMM_UREY_BRADLEY_COUNT" not in sections:
         return UreyBradley()
     n_terms, n_types = _numbers_of(sections, "CHARMM_UREY_BRADLEY_COUNT", 2)
-    terms = read_terms(sections, counts, [("CHARMM_UREY_BRADLEY", n_terms)], 2, n_types, numbered=True)
+    terms = read_topology_terms(sections, counts, [("CHARMM_UREY_BRADLEY", n_terms)], 2, n_types, numbered=True)
     names = ("CHARMM_UREY_BRADLEY_FORCE_CONSTANT", "CHARMM_UREY_BRADLEY_EQUIL_VALUE")
     return UreyBradley(terms.atoms, read_parameters(sections, names, n_types, terms))
 
@@ -201,7 +201,7 @@ def read_harmonic_impropers(sections: Sections, counts: SectionCounts) -> Harmon
         return HarmonicImpropers()
     (n_terms,) = _numbers_of(sections, "CHARMM_NUM_IMPROPERS", 1)
     (n_types,) = _numbers_of(sections, "CHARMM_NUM_IMPR_TYPES", 1)
-    terms = read_terms(sections, counts, [("CHARMM_IMPROPERS", n_terms)], 4, n_types, numbered=True)
+    terms = read_topology_terms(sections, counts, [("CHARMM_IMPROPERS", n_terms)], 4, n_types, numbered=True)
     names = ("CHARMM_IMPROPER_FORCE_CONSTANT", "CHARMM_IMPROPER_PHASE")
     parameters = read_parameters(sections, names, n_types, terms)
     if (np.abs(parameters[:, 1]) > 2 * np.pi).any():
@@ -224,7 +224,7 @@ def read_cmaps(sections: Sections, counts: SectionCounts) -> tuple[CMaps, tuple[
             f"of 2 to {_LARGEST_MAP} is needed"
         )
     maps = tuple(_map(sections, f"{prefix}CMAP_PARAMETER_{k:02d}", size) for k, size in enumerate(sizes.tolist(), 1))
-    terms = read_terms(sections, counts, [(f"{prefix}CMAP_INDEX", n_terms)], 5, n_maps, numbered=True)
+    terms = read_topology_terms(sections, counts, [(f"{prefix}CMAP_INDEX", n_terms)], 5, n_maps, numbered=True)
     atoms = terms.atoms[:, [0, 1, 2, 3, 1, 2, 3, 4]]  # two torsions that share three atoms
     return CMaps(atoms, terms.types[:, None].astype(np.float64)), maps
 
@@ -295,7 +295,7 @@ def _terms(
     sections: Sections, counts: SectionCounts, name: str, numbers: tuple[int, int], n_members: int, n_types: int
 ) -> AmberTerms:
     tables = [(name + end, number) for end, number in zip(_HYDROGEN, numbers, strict=True)]
-    return read_terms(sections, counts, tables, n_members, n_types)
+    return read_topology_terms(sections, counts, tables, n_members, n_types)
 
 
 def _whole_turns(phases: Floats) -> Floats:

@@ -96,7 +96,7 @@ _IFBOX = 27  # place among the pointers
 _OCTAHEDRON = 109.4712206344907  # degrees
 
 
-def read_topology(path: str | PathLike[str]) -> Topology:
+def read_prmtop(path: str | PathLike[str]) -> Topology:
     """Read the topology of a file with %FLAG sections, of AMBER 7 or later, plain or gzip.
 
     Everything that gives an energy is read. These are bonds, angles, torsions, impropers, 1-4 pairs with the scale

@@ -14,7 +14,7 @@ from ...grid import Grid, Map
 from ...inputfile import InputFile
 from ..hdf5 import attribute_of, opened_hdf5, values_of, write_attributes, writing_hdf5
 from ..registry import Details, MapFormat
-from .text_files import one_line
+from .text_files import on_one_line
 
 DATASET = "potential"
 
@@ -90,7 +90,7 @@ def _lengths(file: InputFile, dataset: str, fact: str, value: NDArray[Any] | str
 
 def _text(value: NDArray[Any] | str | None) -> str:
     """One line that a terminal can show."""
-    return "" if value is None else one_line(str(value))
+    return "" if value is None else on_one_line(str(value))
 
 
 FORMAT = MapFormat(read_hdf5, write_hdf5, read_extra=read_extra_hdf5)

@@ -89,12 +89,12 @@ _APBS_UNIT = re.compile(r"POTENTIAL \((?P<unit>kT/e)\)")
 
 def unit_line(map_: Map) -> str:
     """Write the line `unit: kT/e at 298.15 K`."""
-    return f"unit: {one_line(map_.full_unit)}"
+    return f"unit: {on_one_line(map_.full_unit)}"
 
 
 def title_line(map_: Map) -> str:
     """Write the title as one line that cannot be taken for the unit's."""
-    title = one_line(map_.title)
+    title = on_one_line(map_.title)
     return f"({title})" if title.startswith("unit:") else title
 
 
@@ -104,7 +104,7 @@ def head_lines(map_: Map, attributes: Mapping[str, object]) -> list[str]:
     return [
         *([title] if title else []),
         unit_line(map_),
-        *(f"{name}: {one_line(text)}" for name, text in flat_texts(attributes).items()),
+        *(f"{name}: {on_one_line(text)}" for name, text in flat_texts(attributes).items()),
     ]
 
 
@@ -113,7 +113,7 @@ def understood(lines: Iterable[str]) -> dict[str, Any]:
 
     The title is what stands before the unit, or the first line where no unit is said.
     """
-    texts = [text for text in map(one_line, lines) if text]
+    texts = [text for text in map(on_one_line, lines) if text]
     for k, text in enumerate(texts):
         unit = _UNIT.fullmatch(text) or _APBS_UNIT.fullmatch(text)
         if unit is not None:
@@ -126,6 +126,6 @@ def understood(lines: Iterable[str]) -> dict[str, Any]:
     return {"title": texts[0]} if texts else {}
 
 
-def one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
     """Write a text, which may come from any file, with single blanks and escaped control characters."""
     return printable(" ".join(text.split()))

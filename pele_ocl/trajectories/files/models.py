@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...atoms import Floats, Structure
 from ...errors import FormatError
 from ...formats.cells import cryst1_cell, read_cell
-from ...formats.registry import structure_format
+from ...formats.registry import is_pdb, structure_format
 from ...inputfile import InputFile, read_file
 from .decimals import WIDTH, decimals
 from .framefile import AtomChoice, FrameFile, Positions
@@ -142,7 +142,7 @@ def _after_model(text: bytes) -> int:
 
 def open_models(path: Path) -> FrameFile:
     """A structure file, each model a frame."""
-    if path.suffix.lower() not in (".pdb", ".ent"):
+    if not is_pdb(path):
         return WholeFile(path)
     starts = _starts(path, _MODEL)
     return PdbFile(path, starts, _starts(path, _CRYST1)) if len(starts) > 1 else WholeFile(path)

@@ -1,4 +1,4 @@
-"""Sets of intrinsic radii that GB models were made with."""
+"""Rule that says which set of intrinsic radii goes with which GB model; the sets: pele_ocl/atoms/radii.py."""
 
 from __future__ import annotations
 
