@@ -8,7 +8,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,6 @@ sys.path.append(str(Path(__file__).parent / "benchmarks"))
 if _copy := copy_installed(Path(__file__).resolve().parents[1]):
     pytest.exit(_copy, returncode=4)
 
-gc.disable()  # until pytest_collection_finish, because all that is collected stays
 notices.COMPILED_SECONDS = math.inf  # that kernels are compiled is told to users, and to the test of that alone
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take three quarters of a GPU's memory
 os.environ["PELE_OCL_TUNING"] = "off"  # what was measured for the user's own work decides nothing here
@@ -134,10 +133,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in LONG)
 
 
-def pytest_collection_finish() -> None:
-    """Leave what was imported and collected out of Python's search for garbage, which would go through it often."""
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Leave what is collected, which stays, out of Python's search for garbage, which would go through it often."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session", params=DEVICES, ids=lambda d: d.vendor.lower() + str(d.index))
