@@ -350,7 +350,7 @@ def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
 
 
 def grid_within(grid: Grid, solute: PBSolute, padding: float) -> Grid:
-    """Make the part of a grid that lies around a molecule on it, of the same nodes, for as many halvings.
+    """Make the part of a grid that lies around a molecule, of the same nodes, for as many halvings.
 
     grid : of grid_around, for a complex that has the molecule; padding : A, as of this grid
 

@@ -304,7 +304,7 @@ def test_overlapping_texts_are_found():
     assert len(unreadable(chart.light)) >= 2
 
 
-@pytest.mark.parametrize("high", [1.0, 0.5, 0.001])
+@pytest.mark.parametrize("high", [1.0, pytest.param(0.5, marks=pytest.mark.slow), 0.001])
 def test_names_of_dots_never_overlap(high):
     """Wherever a machine's own speeds put the dots: all near the roof, at the foot, one on another."""
     pytest.importorskip("matplotlib")

@@ -6,6 +6,22 @@
 
 #define NEAREST (real)0.01  // [A] the potential is taken no closer to an atom
 
+// Lists the nodes of a grid's six faces, each once: of the two ends along z, then y, then x. A work-item a node.
+kernel void list_border(
+    const int nx, const int ny, const int nz, const int n_nodes,
+    global int *restrict nodes)            // (n_nodes, 3) i, j, k
+{
+    const int t = get_global_id(0), along_z = 2 * nx * ny, along_y = 2 * nx * (nz - 2);
+    if (t >= n_nodes) return;
+    const int u = t - along_z, v = u - along_y;
+    const int i = t < along_z ? t % nx : u < along_y ? u % nx : v % 2 * (nx - 1);
+    const int j = t < along_z ? t / nx % ny : u < along_y ? u / nx % 2 * (ny - 1) : 1 + v / 2 % (ny - 2);
+    const int k = t < along_z ? t / (nx * ny) * (nz - 1) : u < along_y ? 1 + u / (2 * nx) : 1 + v / (2 * (ny - 2));
+    nodes[3 * t] = i;
+    nodes[3 * t + 1] = j;
+    nodes[3 * t + 2] = k;
+}
+
 // Places nodes as points from the middle of the grid. A work-item a point.
 kernel void place_nodes(
     const int n_points, const int n_nodes,

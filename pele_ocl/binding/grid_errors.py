@@ -23,7 +23,7 @@ def grid_errors(binding: Binding, energies: BindingEnergies | None = None) -> di
         raise InputError("there is no grid with Generalized Born; make the Binding with pb=PBSolvent()")
     positions = whole.atoms.positions[None]
     fine = binding._of_positions(positions)[0] if energies is None else energies
-    grids = binding.grids_of_parts(binding.positions_of_parts(positions))
+    grids = binding._grids_of_parts(binding._positions_of_parts(positions))
     coarse = {
         name: plan.energy_on_coarse_grid(grids[name][0])
         for name, plan in binding.plans.items()

@@ -225,10 +225,10 @@ class Binding:
         self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
     ) -> dict[str, EnergyBatch]:
         """Evaluate positions (m, k, 3) of the complex by the plan of each part."""
-        chosen = self.positions_of_parts(positions)
+        chosen = self._positions_of_parts(positions)
         in_pb = {name: plan for name, plan in self.plans.items() if isinstance(plan, PBEnergy)}
         if in_pb:
-            found = evaluate_together(in_pb, chosen, progress, errors=errors, grids=self.grids_of_parts(chosen))
+            found = evaluate_together(in_pb, chosen, progress, errors=errors, grids=self._grids_of_parts(chosen))
             return self._precise(found, positions, errors)
 
         def batch(name: str) -> EnergyBatch:
@@ -241,7 +241,7 @@ class Binding:
                 found = dict(zip(PARTS, pool.map(batch, PARTS), strict=True))
         return self._precise(found, positions, errors)
 
-    def positions_of_parts(self, positions: Positions) -> dict[str, Positions]:
+    def _positions_of_parts(self, positions: Positions) -> dict[str, Positions]:
         """Take the positions (m, n, 3) of each part, from the complex's (m, k, 3)."""
         return {
             "complex": positions,
@@ -249,7 +249,7 @@ class Binding:
             "ligand": positions[:, run_of(self.parts.ligand)],
         }
 
-    def grids_of_parts(self, chosen: Mapping[str, Positions]) -> dict[str, list[Grid]]:
+    def _grids_of_parts(self, chosen: Mapping[str, Positions]) -> dict[str, list[Grid]]:
         """Make the grids of Poisson-Boltzmann equations: the complexes' nodes, or of small parts some of these.
 
         chosen : conformations (m, n, 3) A of the complex, the receptor and the ligand

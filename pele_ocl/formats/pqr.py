@@ -223,7 +223,7 @@ def _by_words(line: str) -> _Words | None:
 
 
 def _with_insertion_code(words: list[str]) -> list[str]:
-    """Join a residue number and the insertion code behind it if they are apart."""
+    """Join a residue number and its insertion code if they are apart."""
     place = len(words) - 6
     if place > 2 and re.fullmatch(r"[A-Za-z]", words[place]) and re.fullmatch(r"-?\d+", words[place - 1]):
         return [*words[: place - 1], words[place - 1] + words[place], *words[place + 1 :]]

@@ -41,6 +41,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
+            "border": "border_of list_border",
             "colours": "Colours",
             "equation": "Equation solve",
             "launching": "Launching NodeValues add_at",

@@ -32,6 +32,31 @@ def border_of(shape: tuple[int, int, int]) -> NDArray[np.int32]:
     return np.concatenate(found)
 
 
+def count_border(shape: tuple[int, int, int]) -> int:
+    """Count the nodes of a grid's six faces."""
+    return int(np.prod(shape) - np.prod(np.array(shape) - 2))
+
+
+def list_border(launching: Launching, shape: tuple[int, int, int], precise: bool = True) -> Buffer:
+    """Find the nodes of a grid's six faces on the device, (m, 3) i, j, k in the order of border_of.
+
+    precise : of add_spheres, whose program has the kernel
+    """
+    (nx, ny, nz), count = shape, count_border(shape)
+    nodes = launching.queue.empty(3 * count, np.int32)
+    launching.over_list(
+        "pb/potential.cl", "list_border", count, {}, **_numbers(launching, precise), nx=nx, ny=ny, nz=nz,
+        n_nodes=count, nodes=nodes,
+    )()  # fmt: skip
+    return nodes
+
+
+def _numbers(launching: Launching, precise: bool) -> dict[str, Any]:
+    """Precision and width of vectors of potential.cl."""
+    kind = str(launching.wide if precise else launching.queue.dtype)
+    return {"precision": kind, "width": launching.queue.device.vector_width(kind)}
+
+
 def add_border(
     launching: Launching, problem: PBProblem, grid: Grid, parent: tuple[Grid, Floats] | None, colours: Colours,
     defines: dict[str, int], array: Buffer, precise: bool = True,
@@ -42,12 +67,15 @@ def add_border(
     defines : macros of Coefficients
     precise : whether to sum in float64
     """
-    model, nodes = problem.model, border_of(grid.shape)
+    model = problem.model
     if parent is None and model.boundary == "mdh":
         factor, kappa = model.boundary_factor / model.solvent_dielectric, model.kappa if model.kappa > SMALL else 0.0
-        own = launching.large(("border", grid.shape), lambda: launching.queue.upload(nodes, np.int32))
-        add_spheres(launching, problem.solute, grid, colours, len(nodes), own, factor, array, kappa, precise)
+        own = launching.large(("border", grid.shape), lambda: list_border(launching, grid.shape, precise))
+        add_spheres(
+            launching, problem.solute, grid, colours, count_border(grid.shape), own, factor, array, kappa, precise
+        )  # fmt: skip
     elif parent is not None or model.boundary == "sdh":
+        nodes = border_of(grid.shape)
         points = grid.origin + nodes * grid.spacing
         known = of_molecule(problem.solute, model, points) if parent is None else interpolated(
             parent[1], parent[0], points
@@ -90,8 +118,8 @@ def add_spheres(
     """
     if not count:
         return
-    queue, wide = launching.queue, launching.wide if precise else launching.queue.dtype
-    width, middle = queue.device.vector_width(str(wide)), (grid.origin + grid.last) / 2
+    queue, numbers, middle = launching.queue, _numbers(launching, precise), (grid.origin + grid.last) / 2
+    wide, width = numbers["precision"], numbers["width"]
     n_vectors = -(-count // width)
     charged = solute.charges != 0
     atoms = np.column_stack([solute.positions - middle, solute.radii])[charged]
@@ -99,7 +127,7 @@ def add_spheres(
     points = {"points_x": x, "points_y": y, "points_z": z}
 
     def over(kernel: str, items: int, **values: Any) -> None:
-        launching.over_list("pb/potential.cl", kernel, items, {}, precision=str(wide), width=width, **values)()
+        launching.over_list("pb/potential.cl", kernel, items, {}, **numbers, **values)()
 
     over(
         "place_nodes", n_vectors * width, n_points=n_vectors * width, n_nodes=count, nodes=nodes,

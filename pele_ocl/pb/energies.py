@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +14,11 @@ from ..pb_model import SMALL, PBModel, PBProblem
 from .border import interpolated
 from .charges import NodeCharges
 
+if TYPE_CHECKING:
+    from .equation import Equation
+
 LARGEST_EXPONENT = 85.0  # of an ion's Boltzmann factor
+GROUP_OF_IONS, GROUPS_OF_IONS = 256, 1024  # work-items of a group, and groups at most, that sum over nodes
 
 
 def energy_terms(
@@ -72,15 +78,26 @@ def linear_pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Flo
     return 0.5 * model.screening * float((accesses * potential**2).sum()) * volume / model.charge_factor
 
 
-def ions_in_potential(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
-    """Half of the ions' charge times the potential, kT, with its sign turned."""
-    reached, total = accesses > SMALL, 0.0
-    u = potential[reached]
-    for ion in model.ions:
-        factor = np.exp(np.clip(-ion.charge * u, -LARGEST_EXPONENT, LARGEST_EXPONENT))
-        total -= float((accesses[reached] * ion.charge * ion.concentration * factor * u).sum())
-    per = 0.5 * model.screening / model.ionic_strength * float(np.prod(grid.spacing)) / model.charge_factor
-    return 0.5 * per * total
+def ions_of_reaction(equation: Equation, grid: Grid) -> float:
+    """Half of the ions' charge times the potential, with its sign turned, less their pressure: kT, on the device.
+
+    NaN for a potential that no ions could have.
+    """
+    model, launching, queue = equation.model, equation.launching, equation.launching.queue
+    group = 1 if launching.is_cpu else min(GROUP_OF_IONS, queue.device.largest_group)
+    size = equation.colours.size
+    chunk = -(-size // GROUPS_OF_IONS // group) * group + group
+    n_groups = -(-size // chunk)
+    sums = queue.empty(n_groups, launching.wide)
+    ions = np.array([(ion.charge, ion.concentration) for ion in model.ions])
+    launching.prepare(
+        "pb/ions.cl", "sum_ions", (n_groups * group,), (group,),
+        {"GROUP": group, "CODED": int(equation.coefficients.is_coded)}, n=size, chunk=chunk, n_ions=len(ions),
+        ions=queue.upload(ions, launching.wide), accesses=equation.coefficients.accesses, potential=equation.potential,
+        sums=sums,
+    )()  # fmt: skip
+    total = float(queue.download(sums, n_groups, launching.wide).astype(np.float64).sum())
+    return 0.5 * model.screening / model.ionic_strength * total * float(np.prod(grid.spacing)) / model.charge_factor
 
 
 def total_energy(terms: NDArray[np.floating], model: PBModel) -> float:

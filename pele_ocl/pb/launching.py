@@ -60,8 +60,8 @@ class Launching:
     """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it.
 
     rows : problems with grids of one shape that launches over all nodes do, and launches over vectors
-    keeps : if arrays of launches live as long as this, not until `let_go`: NVIDIA's runtime waits for all kernels
-        where an array is freed
+    keeps : if arrays of launches live as long as this. Else they go by `let_go`: NVIDIA's runtime waits for all
+        kernels where one is freed
     """
 
     queue: Queue

@@ -14,7 +14,7 @@ from ..grid import Grid
 from ..pb_model import PBProblem
 from .border import add_border, between_nodes
 from .charges import NodeCharges, NodeWeights
-from .energies import energy_terms, ions_in_potential, pressure, total_energy
+from .energies import energy_terms, ions_of_reaction, pressure, total_energy
 from .equation import Convergence, Equation, WeightedPotentials, solve
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching, NodeValues
@@ -300,10 +300,11 @@ class Level:
             return total_energy(self._terms(None) + around, self.model)
         charges = self.problem.solute.charges[self._weights.atoms]
         energy = 0.5 * float(charges @ self.potentials[self._weights.atoms])
-        if self.model.is_nonlinear:
-            accesses = self.coefficients.accesses_on_host()
-            energy += ions_in_potential(self.model, self.grid, self.potential, accesses)
-            energy -= pressure(self.model, self.grid, self.potential, accesses)
+        if self.model.is_nonlinear and self.coefficients.has_salt:
+            of_ions = ions_of_reaction(self.equation, self.grid)
+            if np.isnan(of_ions):
+                pressure(self.model, self.grid, self.potential, self.coefficients.accesses_on_host())  # says what it is
+            energy += of_ions
         return energy
 
     def outside(self, grid: Grid) -> Floats:

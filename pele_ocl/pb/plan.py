@@ -379,7 +379,7 @@ class PoissonBoltzmann:
 
 
 def _beside(batch: Batch, steps: Iterator[None], geometry: Geometry | None) -> Callable[[], None]:
-    """Give what the host does while a GPU solves a batch: a step of the next one, if this has a queue of its own."""
+    """Give what the host does while a GPU solves a batch: a step of the next batch. On CPUs that is nothing."""
     is_alone = geometry is not None or batch.geometries[0].launching.is_cpu
     return nothing if is_alone else lambda: next(steps, None)
 
