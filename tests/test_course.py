@@ -52,6 +52,7 @@ def modules() -> Iterator[None]:
         sys.modules.pop(name, None)
 
 
+@pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning")  # NVIDIA's remarks on every kernel
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_chapters_run(chapter, tmp_path, monkeypatch, capsys):
     """Cells one after the other, in an empty folder; errors that they print are small, charts are readable."""

@@ -40,6 +40,7 @@ from pele_ocl.pairs import pairs_within
 from pele_ocl.paths import shipped
 from pele_ocl.units import COULOMB_KCAL_A
 
+warnings.filterwarnings("ignore", category=cl.CompilerWarning)  # NVIDIA's remarks on every kernel
 HERE = Path(__file__).parent
 MOST_SECONDS = 120  # of a check, on the clock
 SECONDS_OF_A_CASE = 10  # that a process computes
