@@ -27,7 +27,7 @@ def _draw(samples: Mapping[str, np.ndarray], path: Path, background: str, text: 
     figure = Figure(figsize=(4.6 * len(samples) + 0.8, 4.4), dpi=110, facecolor=background, layout="constrained")
     panels = figure.subplots(1, len(samples), sharey=True, squeeze=False)[0]
     for axes, (title, angles) in zip(panels, samples.items(), strict=True):
-        counts, edges, _ = np.histogram2d(*angles.T, bins=BINS, range=[[-180, 180]] * 2)
+        counts, edges, _ = np.histogram2d(angles[:, 0], angles[:, 1], bins=BINS, range=[[-180.0, 180.0]] * 2)
         energy = np.full(counts.shape, np.nan)
         met = counts > 0
         energy[met] = -KT * np.log(counts[met] / counts.max())
