@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
@@ -19,6 +20,10 @@ if sys.dont_write_bytecode:
     sys.dont_write_bytecode = False
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Pytest's processes fill the cores by themselves; threads of NumPy's BLAS would take their time from them.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+gc.disable()  # until pytest_collection_finish, because all that is collected stays
 
 import numpy as np
 import pyopencl as cl
@@ -121,6 +126,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests come first, so that none of them is left to one process when the others are done."""
     items.sort(key=lambda item: item.path.name not in LONG)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected out of Python's search for garbage, which would go through it often."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", params=DEVICES, ids=lambda d: d.vendor.lower() + str(d.index))

@@ -2,7 +2,7 @@
 
     python docs/course/course.py run 2                  runs the cells of chapter 2, one after the other
     python docs/course/course.py run 2 --points 64      the same on a larger map; --molecule src3: on a larger protein
-    python docs/course/course.py check gather mine.cl   checks a kernel of your own
+    python docs/course/course.py check gather           checks your kernel mine/gather.cl, in the folder of this file
     python docs/course/course.py                        lists chapters and exercises
 
 Charts go to the folder `drawn` beside this file, or to the folder of --charts.
@@ -13,21 +13,24 @@ from __future__ import annotations
 
 import argparse
 import ast
+import difflib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import charts
 import numpy as np
 import pyopencl as cl
-from charts import Chart, bars, curves
-from exercises import CRASHED, EXERCISES, QUANTITIES, check
+from charts import Chart
+from exercises import CASES, CRASHED, EXERCISES, QUANTITIES, SIMULATED, another, blanks, check
 from numpy.typing import NDArray
 
 import pele_ocl
@@ -38,7 +41,8 @@ from pele_ocl.paths import shipped
 from pele_ocl.units import COULOMB_KCAL_A
 
 HERE = Path(__file__).parent
-MOST_SECONDS = 120  # of a check
+MOST_SECONDS = 120  # of a check, on the clock
+SECONDS_OF_A_CASE = 10  # that a process computes
 CHAPTERS = sorted(HERE.glob("[0-9]-*.md"))
 Shape = int | Sequence[int]  # work-items along one axis, or along each
 
@@ -51,10 +55,30 @@ def open_queue() -> cl.CommandQueue:
 
 
 def kernel(*names: str) -> str:
-    """Read kernels of the course, or solutions of its exercises: one text of them all."""
-    folders = [HERE / "kernels", HERE / "solutions"]
-    files = [folder / f"{name}.cl" for name in names for folder in folders if (folder / f"{name}.cl").is_file()]
-    return "\n".join(file.read_text() for file in files)
+    """Read kernels of the course, solutions of its exercises, or your own, such as "mine/gather": one text of all."""
+    folders = HERE, HERE / "kernels", HERE / "solutions"
+    texts = []
+    for name in names:
+        files = [folder / f"{name}.cl" for folder in folders if (folder / f"{name}.cl").is_file()]
+        if not files:
+            there = [file.relative_to(HERE).with_suffix("").as_posix() for file in HERE.glob("mine/*.cl")]
+            there += [file.stem for folder in folders[1:] for file in folder.glob("*.cl")]
+            near = difflib.get_close_matches(name, there, 1)
+            raise pele_ocl.InputError(
+                f"the course has no kernel {name!r}" + (f"; is {near[0]!r} meant?" if near else "")
+            )
+        texts.append(files[0].read_text())
+    return "\n".join(texts)
+
+
+def bars(title: str, values: Mapping[str, float], unit: str, *, log: bool = False) -> Chart | None:
+    """Draw a bar for each value, under the title and the device's name."""
+    return charts.bars(f"{title}\n{get_device()}", values, unit, log=log)
+
+
+def curves(title: str, x: str, y: str, series: Mapping[str, Any], **more: Any) -> Chart | None:
+    """Draw curves over a logarithmic axis, under the title and the device's name; more : of `charts.curves`."""
+    return charts.curves(f"{title}\n{get_device()}", x, y, series, **more)
 
 
 def run(
@@ -316,23 +340,16 @@ def repulsion(name: str, most: int) -> NDArray[np.float32]:
 def races(name: str) -> str:
     """Run a kernel over 206 pairs in oclgrind, a simulator: its first report of a race, or a sentence.
 
-    name : of the course, or a file of your own, such as "mine.cl"
+    name : of the course, or "mine/atomic", your own
     """
     if simulator() is None:
         return f"oclgrind is not installed: {INSTALL}"
-    return f"{name}: {race_in(Path(name).read_text() if name.endswith('.cl') else kernel(name)) or 'no race'}"
+    return f"{name}: {race_in(kernel(name)) or 'no race'}"
 
 
 def race_in(source: str) -> str:
     """Describe the first race that oclgrind sees in a kernel over 206 pairs; "" if it sees none."""
-    with tempfile.TemporaryDirectory() as folder:
-        log, file = Path(folder) / "report", Path(folder) / "kernel.cl"
-        file.write_text(source)
-        command, environment = simulated([sys.executable, str(HERE / "course.py"), "once", str(file)], str(log))
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
-        if "ran once" not in done.stdout:
-            raise RuntimeError(done.stdout + done.stderr)
-        reports = log.read_text().split("data race at")[1:] if log.exists() else []
+    reports = report_on("atomic", source).split("data race at")[1:]
     if not reports:
         return ""
     items, lines = re.findall(r"Global\((\d+)", reports[0]), re.findall(r"At line (\d+)", reports[0])
@@ -343,6 +360,23 @@ def race_in(source: str) -> str:
             *(f"work-item {i}, line {n}: {at[int(n) - 1].strip()}" for i, n in zip(items, lines, strict=True)),
         ]
     )
+
+
+def report_on(exercise: str, source: str) -> str:
+    """Run a case of an exercise in oclgrind, and return its report; "" if it has nothing to say."""
+    with tempfile.TemporaryDirectory() as folder:
+        log, file = Path(folder) / "report", Path(folder) / "kernel.cl"
+        file.write_text(source)
+        command, environment = simulated(
+            [sys.executable, str(HERE / "course.py"), "once", exercise, str(file)], str(log)
+        )
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=MOST_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise pele_ocl.InputError(f"oclgrind does not end within {MOST_SECONDS} s: a loop without end?") from None
+        if "ran once" not in done.stdout:
+            raise RuntimeError(done.stdout + done.stderr)
+        return log.read_text() if log.exists() else ""
 
 
 def sort_pairs(atom_of: NDArray[np.int32]) -> tuple[float, NDArray[np.int32]]:
@@ -412,41 +446,42 @@ def run_cells(chapter: Path, molecule: str | None = None, points: int | None = N
 def main(words: list[str]) -> int:
     """Do what the command line says; return 1 if a check fails."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command")
+    commands = parser.add_subparsers(dest="command", metavar="run | check")  # the other two are for this file itself
     running = commands.add_parser("run")
     running.add_argument("chapter", type=int, choices=range(1, len(CHAPTERS) + 1))
     running.add_argument("--molecule", choices=[path.name.partition(".")[0] for path in _structures("*")])
-    running.add_argument("--points", type=int)
-    running.add_argument("--charts", type=Path, default=HERE / "drawn")
-    for name in ("check", "check-here"):  # the first runs the second in a process, which may crash, or never end
+    running.add_argument("--points", type=int, help="along each edge of a map")
+    running.add_argument("--charts", type=Path, default=HERE / "drawn", help="folder of the charts")
+    for name in ("check", "check-here", "once"):  # a process that may crash, or never end; a case in oclgrind
         checking = commands.add_parser(name)
         checking.add_argument("exercise", choices=EXERCISES)
-        checking.add_argument("file", type=Path)
-    once = commands.add_parser("once")  # what `races` runs in oclgrind
-    once.add_argument("file", type=Path)
+        checking.add_argument("file", type=Path, nargs="?", help="by default mine/EXERCISE.cl beside course.py")
     asked = parser.parse_args(words)
     if asked.command == "run":
         return _run(CHAPTERS[asked.chapter - 1], asked.molecule, asked.points, asked.charts)
-    if asked.command in ("check", "check-here", "once") and not asked.file.is_file():
-        print(f"there is no file {asked.file}")
+    if asked.command is None:
+        print(__doc__)
+        print("chapters:", *(path.stem for path in CHAPTERS))
+        print("exercises:", *EXERCISES)
+        return 0
+    exercise, file = asked.exercise, asked.file or HERE / "mine" / f"{asked.exercise}.cl"
+    if not file.is_file():
+        print(f"there is no file {file}")
         return 2
     if asked.command == "check":
-        return _check_apart(asked.exercise, asked.file)
+        return _check_apart(exercise, file)
     if asked.command == "check-here":
-        return 0 if check(asked.exercise, asked.file.read_text()) else 1
-    if asked.command == "once":
-        of = pairs_of("hexapeptide", 4.0)
-        run(asked.file.read_text(), len(of.pairs), *of.arguments, out=of.zeros(), runs=1)
-        print("ran once")
-        return 0
-    print(__doc__)
-    print("chapters:", *(path.stem for path in CHAPTERS))
-    print("exercises:", *EXERCISES)
+        print("on", get_device(), flush=True)
+        return 0 if check(exercise, file.read_text(), most_seconds=SECONDS_OF_A_CASE) else 1
+    case = list(CASES[exercise]())[SIMULATED[exercise]]
+    run(case.whole(file.read_text()), case.size, *case.inputs, out=case.before, group=case.group, runs=1)
+    print("ran once")
     return 0
 
 
 def _run(chapter: Path, molecule: str | None, points: int | None, folder: Path) -> int:
-    """Run a chapter, print its tables, and save its charts."""
+    """Run a chapter, print the device, its tables, and save its charts."""
+    print("on", get_device())
     for number, value in enumerate(run_cells(chapter, molecule, points), 1):
         if isinstance(value, Chart):
             folder.mkdir(parents=True, exist_ok=True)
@@ -459,20 +494,31 @@ def _run(chapter: Path, molecule: str | None, points: int | None, folder: Path) 
 
 def _check_apart(exercise: str, file: Path) -> int:
     """Check a kernel in a process of its own: it may crash, or never end."""
+    source = file.read_text()
+    if exercise in QUANTITIES and (said := [*blanks(source), *another(exercise, source)]):
+        print(*(f"{exercise}: {each}" for each in said), sep="\n")
+        return 1
     if exercise in QUANTITIES:
         asked = ["check", str(file), *QUANTITIES[exercise]]
         print("pele-ocl", *asked, flush=True)
         return subprocess.run([sys.executable, "-m", "pele_ocl", *asked]).returncode
     command = [sys.executable, str(HERE / "course.py"), "check-here", exercise, str(file)]
-    try:
-        done = subprocess.run(command, timeout=MOST_SECONDS)
+    try:  # runtimes write to the second stream, too
+        done = subprocess.run(command, timeout=MOST_SECONDS, stderr=subprocess.PIPE, text=True)
+        code, complaints = done.returncode, done.stderr
     except subprocess.TimeoutExpired:
+        code, complaints = -signal.SIGKILL, ""
+    if code in (-signal.SIGPROF, -signal.SIGKILL):
         endless = "a loop without end, or a barrier that not all come to"
-        print(f"{exercise}: it does not end within {MOST_SECONDS} s: {endless}")
-        return 1
-    if done.returncode < 0:
+        if exercise == "atomic":
+            endless = "a loop without end, if `expected` is not what the last exchange saw"
+        within = f"{SECONDS_OF_A_CASE} s of computing" if code == -signal.SIGPROF else f"{MOST_SECONDS} s"
+        print(f"{exercise}: it does not end within {within}, a right kernel takes milliseconds: {endless}")
+    elif code < 0:
         print(f"{exercise}: {CRASHED}")
-    return 1 if done.returncode else 0
+    elif code > 1:
+        print(complaints, file=sys.stderr)
+    return 1 if code else 0
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ or a function in a given loop: these are checked here.
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pele_ocl.checking import plain_words
+from pele_ocl.checking.simulator import INSTALL, findings_of, simulator
+from pele_ocl.reference.solvent import hct_term
+
 CRASHED = "it crashed; which index lies outside its array?"
 GUARDS = 64  # numbers after the output that no kernel may touch
+BLANK = "____"
+INTEGERS = re.compile(r"(?<![\w.])\d+\s*/\s*\d+(?![\w.])")  # a quotient that C rounds to an integer
+TINY, HUGE = 1e-30, 1e6  # sizes of gradients that only another number's bits have
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +32,10 @@ class Case:
 
     about : in words; size, group : work-items in all and in a group
     inputs : the kernel's arguments before its output; before : the output as the kernel finds it
-    exact : what it must hold afterwards, float64; tolerance : relative to the largest of these
+    exact : what it must hold afterwards, float64; allowed : largest error of a right kernel, of all or of each
+    element : names one number of the output; explain : says what may be wrong with what was found, or ""
     before_source, after_source : what is compiled with it, where it is a function and not a kernel
+    rewrite : changes the solution before it is compiled
     """
 
     about: str
@@ -34,51 +44,77 @@ class Case:
     inputs: tuple[Any, ...]
     before: NDArray[Any]
     exact: NDArray[np.float64]
-    tolerance: float = 1e-5
+    allowed: float | NDArray[np.float64]
+    element: Callable[[int], str] = "number {}".format
+    explain: Callable[[NDArray[np.float32], NDArray[np.bool_]], str] = lambda found, wrong: ""
     before_source: str = ""
     after_source: str = ""
+    rewrite: Callable[[str], str] = lambda source: source
 
     def whole(self, source: str) -> str:
         """All that is compiled for a solution."""
-        return "\n".join(filter(None, [self.before_source, source, self.after_source]))
+        return "\n".join(filter(None, [self.before_source, self.rewrite(source), self.after_source]))
 
 
-def check(name: str, source: str) -> bool:
-    """Run a kernel on the cases of an exercise, say what it does wrong, and return True if nothing."""
-    import pyopencl as cl
-    from course import kernel
+def check(name: str, source: str, *, is_simulated: bool = True, most_seconds: float = 0) -> bool:
+    """Run a kernel on the cases of an exercise, say what it does wrong, and return True if nothing.
 
-    if blank := [number for number, line in enumerate(source.splitlines(), 1) if "____" in line]:
-        print(f"{name}: line {blank[0]}: the blank `____` is still to be filled")
+    is_simulated : whether a simulator looks at it, too, if there is one
+    most_seconds : that this process may compute for a case, else it is ended; 0 for no limit
+    """
+    if said := [*blanks(source), *another(name, source)]:
+        print(*(f"{name}: {each}" for each in said), sep="\n")
         return False
     for case in CASES[name]():
-        try:
-            fault = fault_of(case, source)
-        except cl.Error as error:
-            is_built = error.code != cl.status_code.BUILD_PROGRAM_FAILURE
-            print(f"{name}: {CRASHED if is_built else _compiler_says(str(error), case)}")
-            return False
+        signal.setitimer(signal.ITIMER_PROF, most_seconds)
+        fault = _fault(case, source)
+        print(f"{name}, {case.about}: {fault or 'right'}")
         if fault:
-            print(f"{name}, {case.about}: {fault}")
-            return False
-        print(f"{name}, {case.about}: right")
-    if name == "atomic" and not _is_free_of_races(source):
+            break
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    has_faults = is_simulated and "compiler" not in fault and _is_seen(name, source)
+    if fault or has_faults:
         return False
-    yours, solution = seconds_of(case, source), seconds_of(case, kernel(name))
-    print(f"{name}, the last of these: yours takes {1e6 * yours:.0f} us, the solution {1e6 * solution:.0f} us")
+    from course import kernel
+
+    case = TIMED[name]()
+    yours, solution = (1e3 * seconds_of(case, each) for each in (source, kernel(name)))
+    print(f"{name}, {case.about}: yours takes {yours:.3f} ms, the solution {solution:.3f} ms")
     return True
 
 
-def _is_free_of_races(source: str) -> bool:
-    """Have the simulator look for races, which the device may hide, and say what it saw."""
-    from course import INSTALL, race_in, simulator
+def blanks(source: str) -> list[str]:
+    """List the blanks that are left, a sentence for each line."""
+    lines = [number for number, line in enumerate(source.splitlines(), 1) if BLANK in line]
+    return [f"line {number}: the blank `{BLANK}` is still to be filled" for number in lines]
+
+
+def another(name: str, source: str) -> list[str]:
+    """Say so if a source is of another exercise, or has no function of the exercise's name."""
+    wanted = "atomic_pairs" if name == "atomic" else name
+    there = re.findall(r"^(?:kernel void|float8) (\w+)\(", source, re.MULTILINE)
+    others = ["atomic_pairs" if each == "atomic" else each for each in EXERCISES]
+    if wanted in there or (name in QUANTITIES and not set(there) & set(others)):
+        return []
+    has = f"it has {', '.join(f'`{each}`' for each in there)}" if there else "it has none"
+    return [f"the file has no {'function' if name == 'born8' else 'kernel'} `{wanted}`; {has}"]
+
+
+def _is_seen(name: str, source: str) -> bool:
+    """Have the simulator look for what the device may hide, say what it saw, and return True if it saw something."""
+    from course import report_on
 
     if simulator() is None:
-        print(f"atomic: no simulator looked for races, which this device may hide: {INSTALL}")
-        return True
-    race = race_in(source)
-    print(f"atomic: {race or 'oclgrind looked for races and found none'}")
-    return not race
+        print(f"{name}: no simulator looked for races and invalid accesses, which this device may hide: {INSTALL}")
+        return False
+    before = next(iter(CASES[name]())).before_source
+    offset = before.count("\n") + 1 if before else 0
+    found = findings_of(report_on(name, source), source)
+    for each in found:
+        print(f"{name}: {'' if each.line is None else f'line {each.line - offset}: '}{each.sentence}")
+    if not found:
+        print(f"{name}: oclgrind looked for races and invalid accesses and found none")
+    return bool(found)
 
 
 def seconds_of(case: Case, source: str) -> float:
@@ -88,13 +124,18 @@ def seconds_of(case: Case, source: str) -> float:
     return run(case.whole(source), case.size, *case.inputs, out=case.before, group=case.group, runs=5)[0]
 
 
-def _compiler_says(text: str, case: Case) -> str:
-    """Shorten a compiler's words to its first error and the line of the kernel."""
-    found = re.search(r":(\d+):\d+: (?:error: )?(.*)", text) if "error:" in text else None
-    if not found:
-        return text.splitlines()[0]
-    line = int(found[1]) - (case.before_source.count("\n") + 1 if case.before_source else 0)
-    return f"the compiler says, line {line}: {found[2]}"
+def _fault(case: Case, source: str) -> str:
+    """Describe the first thing that is wrong with a kernel, or ""."""
+    import pyopencl as cl
+
+    try:
+        return fault_of(case, source)
+    except cl.Error as error:
+        if error.code != cl.status_code.BUILD_PROGRAM_FAILURE:
+            return CRASHED
+        offset = case.before_source.count("\n") + 1 if case.before_source else 0
+        said = [f"line {(each.line or 0) - offset}: {each.sentence}" for each in plain_words(str(error))]
+        return "the compiler does not take it; " + "; ".join(said)
 
 
 def fault_of(case: Case, source: str) -> str:
@@ -103,20 +144,30 @@ def fault_of(case: Case, source: str) -> str:
 
     n = case.before.size
     guard = np.full(GUARDS, 1.5, np.float32)  # small enough that what is added to it shows
-    source = case.whole(source)
     inputs = [_padded(value) for value in case.inputs]
-    _, whole = run(source, case.size, *inputs, out=np.concatenate([case.before, guard]), group=case.group, runs=1)
-    found = whole[:n].astype(float)
+    out = np.concatenate([case.before, guard])
+    _, whole = run(case.whole(source), case.size, *inputs, out=out, group=case.group, runs=1)
     if not np.array_equal(whole[n:], guard):
         return "it writes past the end of its output; which work-items have nothing to do?"
-    wrong = ~(np.abs(found - case.exact) <= case.tolerance * max(np.abs(case.exact).max(), 1e-30))
+    wrong = ~(np.abs(whole[:n].astype(float) - case.exact) <= case.allowed)
     if not wrong.any():
         return ""
     first = int(np.argmax(wrong))
-    return (
-        f"{int(wrong.sum())} of {n} numbers are wrong, the first at index {first}: {found[first]:.6g}, "
-        f"not {case.exact[first]:.6g}"
-    )
+    numbers = f"{int(wrong.sum())} of {n} numbers are wrong; {case.element(first)} is {whole[first]:.6g}"
+    hints = [
+        f"line {line}: {quotient} is 0, C divides integers so; write 1.0f / 3" for line, quotient in _integers(source)
+    ]
+    hints = hints or list(filter(None, [case.explain(whole[:n], wrong)]))
+    return "; ".join([f"{numbers}, not {case.exact[first]:.6g}", *hints])
+
+
+def _integers(source: str) -> Iterator[tuple[int, str]]:
+    """Yield quotients of two integers that are less than one, with their lines."""
+    for number, line in enumerate(source.splitlines(), 1):
+        for found in INTEGERS.findall(line.partition("//")[0]):
+            above, below = map(int, found.split("/"))
+            if above < below:
+                yield number, found
 
 
 def _padded(value: Any) -> Any:
@@ -133,44 +184,222 @@ def pair_cases() -> Iterator[Case]:
 
     for cutoff, n_pairs in ((4.0, 1), (4.0, 206), (8.0, 2058)):
         whole = pairs_of("hexapeptide", cutoff)
-        part = Pairs(whole.atoms, whole.pairs[:n_pairs])
-        size, before = (-(-n_pairs // 16) * 16,), part.zeros().ravel()
-        about = f"{n_pairs} {'pair' if n_pairs == 1 else 'pairs'}"
-        yield Case(about, size, (16,), part.arguments, before, part.exact().ravel())
+        yield of_pairs(Pairs(whole.atoms, whole.pairs[:n_pairs]))
 
 
-def segment_cases() -> Iterator[Case]:
-    """Sums of atoms over index lists, some of no pair at all."""
-    from course import pairs_of
+def of_pairs(pairs: Any) -> Case:
+    """Make the case of a list of pairs."""
 
-    whole = pairs_of("hexapeptide", 6.0)
-    for axis, sign in ((0, 1.0), (1, -1.0)):
-        atoms = whole.pairs[:, axis]
-        index = np.argsort(atoms, kind="stable").astype(np.int32)
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(atoms, minlength=len(whole.atoms)))]).astype(np.int32)
-        stored = np.pad(whole.of_pairs(), ((0, 0), (0, 1))).astype(np.float32)
-        exact = np.ones((len(whole.atoms), 4))
-        np.add.at(exact, atoms, sign * stored.astype(float))
-        inputs, before = (len(exact), stored, index, offsets, sign), np.ones(exact.size, np.float32)
-        about = f"96 atoms that are {'first' if axis == 0 else 'second'} in {len(stored)} pairs"
-        yield Case(about, (112,), (16,), inputs, before, exact.ravel())
+    def explain(found: NDArray[np.float32], wrong: NDArray[np.bool_]) -> str:
+        sizes = np.abs(found[found != 0])
+        if np.isnan(found).any() or (len(sizes) and sizes.min() < TINY):
+            return (
+                "these are an integer's bits: a cast, or an assignment to an int, rounds a float's value; "
+                "as_int(as_float(...) + ...) keeps its bits"
+            )
+        if len(sizes) and sizes.max() > HUGE:
+            return "the sum so far counts by its bits: as_float(expected) is its value"
+        if n == 1 and not len(sizes):
+            return "nothing was added, or a float's value rounded to an int; as_int(as_float(...) + ...) keeps its bits"
+        if n > 1:
+            return (
+                "one pair alone is right, so additions are lost: to what is there the value must be added, and the "
+                "exchange tried again if another number was seen than expected"
+            )
+        return ""
 
-
-def born_cases() -> Iterator[Case]:
-    """Born integrals by born8, called from the loop of vectors.cl, with near and far pairs."""
-    from course import born_of, kernel
-
-    hexapeptide = born_of("hexapeptide")
-    exact = np.pad(hexapeptide.exact, (0, len(hexapeptide.rho) - hexapeptide.n_atoms))
-    loop = kernel("vectors").replace("hct8(", "born8(")
-    inputs = (len(hexapeptide.rho), hexapeptide.atoms, *hexapeptide.columns, hexapeptide.rho)
-    yield Case(
-        "96 atoms", (len(hexapeptide.rho) // 8,), None, inputs, hexapeptide.zeros(), exact,
-        before_source=kernel("hct8"), after_source=loop,
+    n, exact = len(pairs.pairs), pairs.exact().ravel()
+    return Case(
+        f"{n:,} {'pair' if n == 1 else 'pairs'}", (-(-n // 16) * 16,), (16,), pairs.arguments, pairs.zeros().ravel(),
+        exact, 1e-5 * np.abs(exact).max(), lambda k: f"that of atom {k // 3} along {'xyz'[k % 3]}", explain,
     )  # fmt: skip
 
 
-# Exercise -> what `pele-ocl check mine.cl` needs besides. Eight numbers for a work-item, so that each must go on.
+def timed_pairs() -> Case:
+    """Many pairs."""
+    from course import pairs_of
+
+    return of_pairs(pairs_of("ubiquitin", 8.0))
+
+
+def segment_cases() -> Iterator[Case]:
+    """Sums of atoms over index lists, some of no pair at all; pairs in no order, so that the list counts."""
+    from course import pairs_of
+
+    whole = pairs_of("hexapeptide", 6.0, shuffled=True)
+    yield of_segments(whole, 0, 1.0)
+    yield of_segments(whole, 1, -1.0)
+
+
+def of_segments(pairs: Any, axis: int, sign: float) -> Case:
+    """Make the case of the atoms that are first, or second, in pairs."""
+    n, atoms = len(pairs.atoms), pairs.pairs[:, axis]
+    index = np.argsort(atoms, kind="stable").astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(atoms, minlength=n))]).astype(np.int32)
+    stored = np.pad(pairs.of_pairs(), ((0, 0), (0, 1))).astype(np.float32)
+
+    def added(of: NDArray[np.float32], begins: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.float64]:
+        sums = np.concatenate([np.zeros((1, 4)), np.cumsum(of.astype(float), axis=0)])
+        ends = np.clip(ends, 0, len(of))
+        totals: NDArray[np.float64] = 1 + sign * (sums[np.maximum(begins, ends)] - sums[begins])
+        return totals.ravel()
+
+    begins, ends, listed = offsets[:-1], offsets[1:], stored[index]
+    exact = added(listed, begins, ends)
+    allowed = 1e-5 * np.abs(exact).max()
+    slips = [
+        ("it takes pair k for the k-th of the list: that one is number index[k]", added(stored, begins, ends)),
+        ("each segment has one pair too many: it ends before offsets[i + 1]", added(listed, begins, ends + 1)),
+        ("each segment begins at offsets[i], not with the first of all", added(listed, 0 * begins, ends)),
+        ("each segment ends at offsets[i + 1], not with the last of all", added(listed, begins, 0 * ends + len(atoms))),
+        ("each segment has one pair too few at its begin", added(listed, np.minimum(begins + 1, ends), ends)),
+        ("each segment has one pair too few at its end", added(listed, begins, np.maximum(ends - 1, begins))),
+        ("the segment of atom i is that from offsets[i] to offsets[i + 1], not its neighbour's",
+         added(listed, ends, np.append(ends[1:], len(atoms)))),
+        ("the segment of atom i is that from offsets[i] to offsets[i + 1], not two of them",
+         added(listed, begins, np.append(ends[1:], len(atoms)))),
+        ("the segment of atom i is that from offsets[i] to offsets[i + 1], not two of them",
+         added(listed, np.insert(begins[:-1], 0, 0), ends)),
+    ]  # fmt: skip
+
+    def explain(found: NDArray[np.float32], wrong: NDArray[np.bool_]) -> str:
+        for sentence, values in slips:
+            # The last atoms' numbers depend on what lies beyond the arrays, the first ones' on what lies before.
+            if np.abs(found - values)[4:-8].max() <= 2 * allowed:
+                return sentence
+        if (found[wrong] == 1).all():
+            return "these are still 1, as the check filled the array before: nothing was added there"
+        return ""
+
+    return Case(
+        f"{n:,} atoms that are {'first' if axis == 0 else 'second'} in {len(stored):,} pairs", (n // 16 * 16 + 16,),
+        (16,), (n, stored, index, offsets, sign), np.ones(exact.size, np.float32), exact, allowed,
+        lambda k: f"the gradient of atom {k // 4}, {'xyzw'[k % 4]}", explain,
+    )  # fmt: skip
+
+
+def timed_segments() -> Case:
+    """Many atoms."""
+    from course import pairs_of
+
+    return of_segments(pairs_of("ubiquitin", 8.0, shuffled=True), 0, 1.0)
+
+
+OF_PAIRS = """
+kernel void of_pairs(
+    global const float8 *r2, global const float8 *rho, global const float8 *s, global float8 *terms)
+{
+    const int i = get_global_id(0);
+    terms[i] = born8(r2[i], rho[i], s[i]);
+}
+"""
+CALLS = """
+kernel void calls(
+    global const float8 *r2, global const float8 *rho, global const float8 *s, global float *called)
+{
+    born8(called, r2[0], rho[0], s[0]);
+}
+"""
+SERIES = np.array([1 / 3, 2 / 5, 3 / 7, 4 / 9, 5 / 11])
+
+
+def series_of(r: NDArray[np.float64], s: NDArray[np.float64], terms: int = 5) -> NDArray[np.float64]:
+    """Sum the first terms of the series."""
+    with np.errstate(all="ignore"):
+        summed: NDArray[np.float64] = s**3 / r**4 * np.polyval(SERIES[:terms][::-1], (s / r) ** 2)
+    return summed
+
+
+def born_cases() -> Iterator[Case]:
+    """Terms of born8 by themselves; whether it calls hct8 for far pairs; integrals by the loop of vectors.cl."""
+    from course import born_of, kernel
+
+    numbers = np.random.default_rng(1)
+    rho, s = numbers.uniform(1.0, 1.8, (6, 8)), numbers.uniform(0.8, 1.5, (6, 8))
+    s[1], rho[1] = 0.4, 1.8  # far by rho + s, and not by 4 s
+    far = np.maximum(4 * s, rho + s)
+    r = far * np.linspace(1.002, 1.5, 8)
+    r[2:4] = far[2:4] * np.linspace(0.25, 0.99, 8)
+    r[4, ::2] = far[4, ::2] * np.linspace(0.3, 0.9, 4)
+    r[5] = far[5] * np.linspace(0.3, 0.9, 8)
+    r2 = (r * r).astype(np.float32)
+    r2[5, 3] = 0
+    yield of_terms(r2.ravel(), rho.astype(np.float32).ravel(), s.astype(np.float32).ravel())
+
+    counted = kernel("hct8").replace("hct8(", "hct8(global float *called, ").replace(") {", ") {\n    *called += 1;", 1)
+    inputs = tuple(values[:1].astype(np.float32).ravel() for values in (r2, rho, s))
+    yield Case(
+        "eight far pairs, no call of hct8", (1,), None, inputs, np.zeros(1, np.float32), np.zeros(1), 0.0,
+        lambda k: "the number of calls of hct8",
+        lambda found, wrong: "the first `if` must be true if no lane is near",
+        before_source=counted, after_source=CALLS,
+        rewrite=_counting,
+    )  # fmt: skip
+    yield of_molecule(born_of("hexapeptide"))
+
+
+def _counting(source: str) -> str:
+    """Hand a counter of calls through born8 to hct8."""
+    return source.replace("born8(", "born8(global float *called, ").replace("hct8(", "hct8(called, ")
+
+
+def of_terms(r2: NDArray[np.float32], rho: NDArray[np.float32], s: NDArray[np.float32]) -> Case:
+    """Make the case of terms of single pairs."""
+    from course import kernel
+
+    r, wide, scaled = np.sqrt(r2.astype(float)), rho.astype(float), s.astype(float)
+    is_far = r >= np.maximum(4 * scaled, wide + scaled)
+    exact = np.where(r > 0, hct_term(np.where(r > 0, r, 1), wide, scaled) / 2, 0)
+
+    def element(k: int) -> str:
+        of = f"r = {r[k]:.3g}, rho = {wide[k]:.3g}, s = {scaled[k]:.3g}"
+        return f"the term of a {'far' if is_far[k] else 'near'} pair ({of})"
+
+    def explain(found: NDArray[np.float32], wrong: NDArray[np.bool_]) -> str:
+        if not np.isfinite(found).all():
+            return (
+                "one pair is an atom with itself, at r2 = 0, where the series is infinite: near is r2 < far * far, "
+                "and the series alone is right only if no lane is near, !any(near)"
+            )
+        near, far = wrong & ~is_far, wrong & is_far
+        if near.any() and np.allclose(found[near], series_of(r[near], scaled[near]), rtol=1e-4):
+            return (
+                "it is the series' value for a near pair; r2 is the square of a distance: is it compared with "
+                "far * far?"
+            )
+        if far.any() and np.allclose(found[far], series_of(r[far], scaled[far], 4), rtol=2e-6):
+            return "the series ends one term too early, there are five"
+        return "far pairs alone are wrong, by the series" if far.any() and not near.any() else ""
+
+    return Case(
+        "48 pairs, near and far", (len(r) // 8,), None, (r2, rho, s), np.zeros(len(r), np.float32), exact,
+        np.where(is_far, 5e-6 * exact, 1e-5 * exact.max()),
+        element,
+        explain, before_source=kernel("hct8"), after_source=OF_PAIRS,
+    )  # fmt: skip
+
+
+def of_molecule(of: Any) -> Case:
+    """Make the case of a molecule's Born integrals."""
+    from course import kernel
+
+    exact = np.pad(of.exact, (0, len(of.rho) - of.n_atoms))
+    return Case(
+        f"{of.n_atoms:,} atoms", (len(of.rho) // 8,), None, (len(of.rho), of.atoms, *of.columns, of.rho), of.zeros(),
+        exact, np.where(np.arange(len(exact)) < of.n_atoms, 1e-5 * exact.max(), np.inf),
+        "the integral of atom {}".format,
+        before_source=kernel("hct8"), after_source=kernel("vectors").replace("hct8(", "born8("),
+    )  # fmt: skip
+
+
+def timed_born() -> Case:
+    """Many atoms."""
+    from course import born_of
+
+    return of_molecule(born_of("ubiquitin"))
+
+
+# Exercise -> what `pele-ocl check` needs besides. Eight numbers for a work-item, so that each must go on.
 QUANTITIES: dict[str, list[str]] = {
     "atoms_outside": ["--as", "potmap", "--launch", "one"],
     "gather": ["--as", "potmap"],
@@ -179,4 +408,6 @@ QUANTITIES: dict[str, list[str]] = {
     "gather8": ["--as", "potmap"],
 }
 CASES: dict[str, Callable[[], Iterator[Case]]] = {"atomic": pair_cases, "segments": segment_cases, "born8": born_cases}
+TIMED: dict[str, Callable[[], Case]] = {"atomic": timed_pairs, "segments": timed_segments, "born8": timed_born}
+SIMULATED = {"atomic": 1, "segments": 0, "born8": 0}  # number of the case that the simulator runs
 EXERCISES = [*QUANTITIES, *CASES]

@@ -1,6 +1,7 @@
 """Kernel files as pages of the site, and links to them wherever a page names a file or a kernel.
 
-A literal such as `cl/potmap/ladder/gather.cl` or `potmap_gather` becomes a link; the lines `#include` link, too.
+A literal such as `cl/potmap/ladder/gather.cl` or `potmap_gather` becomes a link; the lines `#include` link, too. In the
+course a name such as `gather` is an exercise or a kernel of the course, and `kernels/plane.cl` a file there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 CL = Path(__file__).resolve().parents[2] / "cl"
+COURSE = Path(__file__).resolve().parents[1] / "course"
 FILE = re.compile(r"(?:cl/)?([\w/]+\.clh?)")
 INCLUDE = re.compile(r'(<span class="cpf">(?:&quot;|"))([\w/]+\.clh)(&quot;|")')
 
@@ -28,10 +30,18 @@ def places() -> dict[str, tuple[str, int]]:
     found: dict[str, list[tuple[str, int]]] = {}
     for path in sorted(CL.rglob("*.cl")):
         text = path.read_text()
-        for name in re.finditer(r"^(?:kernel .*void|void) (\w+)\(", text, re.MULTILINE):
+        for name in re.finditer(r"^kernel .*void (\w+)\(", text, re.MULTILINE):
             place = str(path.relative_to(CL)), text.count("\n", 0, name.start()) + 1
             found.setdefault(name[1], []).append(place)
     return {name: of[0] for name, of in found.items() if len(of) == 1}
+
+
+@cache
+def of_course() -> dict[str, str]:
+    """Find the file of every kernel of the course by its name, the exercise if it is one, and by its path."""
+    files = [path.relative_to(COURSE).as_posix() for path in sorted(COURSE.glob("*/*.cl")) if path.parts[-2] != "mine"]
+    named = {Path(file).stem: file for file in files if not file.startswith("solutions/")}
+    return named | {file: file for file in files}
 
 
 def page_of(file: str) -> str:
@@ -39,8 +49,10 @@ def page_of(file: str) -> str:
     return f"kernels/{file.replace('.', '-')}"
 
 
-def target(text: str) -> tuple[str, str] | None:
-    """Find page and anchor that a literal names, or None."""
+def target(text: str, page: str = "") -> tuple[str, str] | None:
+    """Find page and anchor that a literal of a page names, or None."""
+    if page.startswith("course/") and text in of_course():
+        return page_of(f"course/{of_course()[text]}"), ""
     file = FILE.fullmatch(text)
     if file is not None:
         return (page_of(file[1]), "") if (CL / file[1]).is_file() else None
@@ -51,7 +63,7 @@ def target(text: str) -> tuple[str, str] | None:
 def link(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Make links of the literals of a page that name a file or a kernel."""
     for literal in list(doctree.findall(nodes.literal)):
-        found = None if isinstance(literal.parent, nodes.reference) else target(literal.astext())
+        found = None if isinstance(literal.parent, nodes.reference) else target(literal.astext(), page)
         if found is not None:
             uri = app.builder.get_relative_uri(page, found[0]) + found[1]
             reference = nodes.reference("", "", internal=True, refuri=uri)
@@ -74,6 +86,10 @@ def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 
         body = f"<h1>cl/{file}</h1>\n{INCLUDE.sub(included, code)}"
         yield page, {"title": f"cl/{file}", "body": body, "parents": []}, "page.html"
+    for file in sorted(set(of_course().values())):
+        code = app.builder.highlighter.highlight_block((COURSE / file).read_text(), "c", force=True)  # type: ignore[attr-defined]
+        body = f"<h1>docs/course/{file}</h1>\n{code}"
+        yield page_of(f"course/{file}"), {"title": file, "body": body, "parents": []}, "page.html"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -15,7 +15,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "check": "in_this_process",
+            "check": "in_this_process together",
             "compiling": "plain_words",
             "running": "Runner",
             "simulator": "findings_of lines_of_writes same_values",

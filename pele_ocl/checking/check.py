@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,8 +26,11 @@ from .simulator import findings_of, lines_of_writes, same_values, simulated, sim
 from .timing import timed
 
 FAR_OUTSIDE = "it reads or writes far outside its arrays"
+ENDLESS = "a loop without end, or a barrier that not all come to, or far too much work"
 DONE = "done"  # last line of a process that the kernel did not end
-MOST_SECONDS = 120.0
+MOST_SECONDS = 120.0  # of a whole check, on the clock
+SECONDS_OF_A_SIZE = 10.0  # that a process computes; the clock would count what others do on the same cores, too
+SECONDS_MORE = 10.0  # for the simulator, on the clock, after a kernel that does not end
 MOST_ITEMS = 4096
 # Work-items of a group along each axis: of points more than one along each, so that every axis needs its own guard.
 GROUPS = {"one": (1,), "point": (16, 2, 2), "plane": (16, 4)}
@@ -50,6 +54,7 @@ def step_by_step(request: dict[str, Any], device: Device) -> Iterator[CheckResul
     if found.precision == "float64" and not device.has_float64:
         yield replace(result, findings=(Finding("compile", f"{device} has no double; use float"),))
         return
+    yield result  # compiled: the time of the first size begins here
     launch = _launch(request, quantity, found.group)
     runner = Runner(device, found, quantity, launch, is_guarded=not is_simulated)
     cases = quantity.cases(launch.items_per_group)
@@ -112,7 +117,7 @@ def check_kernel(
         source=text("source", source), quantity=quantity, kernel=None if kernel is None else text("kernel", kernel),
         launch=launch, group=None if sizes is None else [_items("group", each) for each in sizes],
         points_per_item=None if points_per_item is None else _items("points_per_item", points_per_item),
-        is_timed=False, is_simulated=False,
+        is_timed=False, is_simulated=False, most_seconds=SECONDS_OF_A_SIZE,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "report"
@@ -120,17 +125,17 @@ def check_kernel(
         watched = None if simulator() is None else _started(request | {"is_simulated": True}, None, str(log))
         result = _result(plain, request, str(chosen))
         if watched is not None:
-            _output(watched)
+            _output(watched, SECONDS_MORE if _is_endless(plain) else MOST_SECONDS)
         if watched is not None and result.is_run:
-            more, notes = _seen(request, log)
-            result = replace(result, findings=_together(more, result.findings), notes=notes, simulator=simulator())
+            more, notes = _seen(request, log, _is_endless(plain))
+            result = replace(result, findings=together(more, result.findings), notes=notes, simulator=simulator())
     if not result.is_right or not timing:
         return result
     times = _result(_started(request | {"is_timed": True}, str(chosen.index), None), request, str(chosen))
     return replace(result, findings=times.findings, rungs=times.rungs)
 
 
-def _seen(request: dict[str, Any], log: Path) -> tuple[list[Finding], tuple[Finding, ...]]:
+def _seen(request: dict[str, Any], log: Path, is_endless: bool) -> tuple[list[Finding], tuple[Finding, ...]]:
     """Read the simulator's report, in which writes of one value are races: what is wrong, and notes about the latter.
 
     If it has two writes of one element, a second run, in which these are none, tells which they were.
@@ -138,11 +143,17 @@ def _seen(request: dict[str, Any], log: Path) -> tuple[list[Finding], tuple[Find
     report = log.read_text() if log.exists() else ""
     lines = lines_of_writes(report)
     if not lines:
-        return findings_of(report, request["source"]), ()
+        return findings_of(report, request["source"], _place(request)), ()
     log.unlink()
-    _output(_started(request | {"is_simulated": True}, None, str(log), same_values=False))
-    found = findings_of(log.read_text() if log.exists() else "", request["source"])
+    again = _started(request | {"is_simulated": True}, None, str(log), same_values=False)
+    _output(again, SECONDS_MORE if is_endless else MOST_SECONDS)
+    found = findings_of(log.read_text() if log.exists() else "", request["source"], _place(request))
     return found, tuple(same_values(lines, found))
+
+
+def _place(request: dict[str, Any]) -> str:
+    """Place of an element in words, if a work-item or a group owns each; "" if atoms add to the points of a map."""
+    return "" if request["launch"] == "atom" else QUANTITIES[request["quantity"]].place
 
 
 def _items(name: str, value: object) -> int:
@@ -166,13 +177,18 @@ def _started(
     return process
 
 
-def _output(process: subprocess.Popen[str]) -> tuple[str, str, bool]:
+def _output(process: subprocess.Popen[str], most_seconds: float = MOST_SECONDS) -> tuple[str, str, bool]:
     """Wait for a process: its output, its complaints, and if it ended in time."""
     try:
-        return *process.communicate(timeout=MOST_SECONDS), True
+        return *process.communicate(timeout=most_seconds), True
     except subprocess.TimeoutExpired:
         process.kill()
         return *process.communicate(), False
+
+
+def _is_endless(process: subprocess.Popen[str]) -> bool:
+    """Tell if a process was ended because it took too long."""
+    return process.returncode in (-signal.SIGPROF, -signal.SIGKILL)
 
 
 def _result(process: subprocess.Popen[str], request: dict[str, Any], device: str) -> CheckResult:
@@ -186,10 +202,10 @@ def _result(process: subprocess.Popen[str], request: dict[str, Any], device: str
     result = CheckResult.from_dict(answers[-1]) if answers else unknown
     if DONE in lines:
         return result
+    seconds = f"{MOST_SECONDS:.0f} s" if not in_time else f"{request['most_seconds']:.0f} s of computing"
     reason = (
-        f"it does not end within {MOST_SECONDS:.0f} s: a loop without end, or a barrier that not all come to, or far "
-        "too much work"
-        if not in_time
+        f"it does not end within {seconds}, a right kernel takes milliseconds: {ENDLESS}"
+        if _is_endless(process)
         else f"it ends the process that runs it: {FAR_OUTSIDE}"
         if process.returncode < 0
         else f"it cannot be run: {' '.join(complaints.split())[-300:]}"
@@ -197,11 +213,29 @@ def _result(process: subprocess.Popen[str], request: dict[str, Any], device: str
     return replace(result, findings=(*result.findings, Finding("crash", reason)))
 
 
-def _together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Put findings with lines first, and leave out what follows from them: faults without a name, or of one size."""
+def together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Put findings with lines first, and leave out what follows from them: faults without a name, or of one size.
+
+    Computed findings that say more than the simulator's about one fault take its line.
+    """
+    seen, named = list(simulated), list[Finding]()
+    for each in computed:
+        same = next((other for other in seen if _is_same(each, other)), None)
+        if same is not None:
+            named.append(replace(each, line=same.line))
+            seen.remove(same)
+    left = [each for each in computed if not any(each.sentence == other.sentence for other in named)]
     follows = {"wrong", "not-a-number", "race", "out-of-bounds", "not-written", "partial-group"}
-    left = [each for each in computed if not simulated or (each.kind not in follows and len(each.cases) != 1)]
-    return merged([*simulated, *left])
+    left = [each for each in left if not simulated or (each.kind not in follows and len(each.cases) != 1)]
+    return merged([*named, *seen, *left])
+
+
+def _is_same(computed: Finding, simulated: Finding) -> bool:
+    """Tell if two findings are about one fault, and the computed one says more."""
+    if computed.kind == "axes":
+        return simulated.kind == "race"
+    writes = computed.sentence.startswith("it writes beyond") and simulated.sentence.startswith("it writes outside")
+    return writes and simulated.kind == "out-of-bounds"
 
 
 __all__ = ["CaseResult", "CheckResult", "Finding", "check_kernel", "in_this_process", "step_by_step"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,10 @@ TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
 LOST_DIGITS = 2e-2
 EXACTLY = 3  # times the tolerance, within which a slip explains a result
 REPEATS = 2
+FEWEST_PLACES = 2  # numbers in wrong places that are no chance
+COUNTED = 24  # values of a sum whose number of additions is looked at
 UNNAMED = ("wrong", "not-a-number")  # explanations that others are better than
+FOLLOWS = (*UNNAMED, "not-written", "axes")  # explanations that what is certain is better than
 
 
 def examined(
@@ -27,8 +33,11 @@ def examined(
 ) -> Iterator[tuple[tuple[Finding, ...], tuple[CaseResult, ...]]]:  # fmt: skip
     """Run a kernel on all cases: after each, yield what is wrong so far, and how each went."""
     certain, likely, results = list[Finding](), dict[str, list[Finding]](), list[CaseResult]()
+    guard = cache(lambda: _guard(runner, cases))
     for case in cases:
-        faults, explanations, error = _of_case(runner, case)
+        if _is_long(case) and (certain or likely):
+            return  # it shows lost digits alone, and a kernel that is wrong may take minutes for it
+        faults, explanations, error = _of_case(runner, case, guard)
         certain += faults
         likely |= {case.name: explanations} if explanations else {}
         results.append(CaseResult(case.name, not faults + explanations, error if np.isfinite(error) else None))
@@ -39,7 +48,7 @@ def _chosen(certain: Sequence[Finding], likely: Mapping[str, Sequence[Finding]])
     """Choose what to tell: what is certain, and the fewest explanations."""
     if any(each.kind == "out-of-bounds" for each in certain):
         certain = [each for each in certain if each.kind != "race"]
-    chosen = [each for each in _fewest(likely) if not certain or each.kind not in UNNAMED]
+    chosen = [each for each in _fewest(likely) if not certain or each.kind not in FOLLOWS]
     return merged([*certain, *chosen])
 
 
@@ -58,13 +67,37 @@ def _fewest(likely: Mapping[str, Sequence[Finding]]) -> Iterator[Finding]:
             del left[name]
 
 
-def _of_case(runner: Runner, case: Case) -> tuple[list[Finding], list[Finding], float]:
+def _guard(runner: Runner, cases: Sequence[Case]) -> str:
+    """Say what keeps work-items from writing beyond the end of the output."""
+    quantity, element = runner.quantity, runner.quantity.element
+    if element == "group":
+        return quantity.place
+    if element != "point" or runner.compiled.group is not None or len(runner.launch.shape(cases[0])) == 1:
+        return f"work-items beyond the last {element} must do nothing, by `if (i >= n) return;`"
+    n_axes = len(runner.launch.shape(cases[0]))
+    named = ["xyz"[axis] for axis in range(n_axes) if _writes_beyond(runner, cases, axis)]
+    if not named or _writes_beyond(runner, cases, None):
+        return quantity.place
+    ends = ", ".join(f"along {axis} from 0 to n{axis} - 1" for axis in named)
+    return f"work-items beyond the last point along {' and '.join(named)} must do nothing; points go {ends}"
+
+
+def _writes_beyond(runner: Runner, cases: Sequence[Case], axis: int | None) -> bool:
+    """Tell if it writes beyond the map with work-items beyond the last point along one axis, or along none."""
+    apart, width = copy(runner), 1 if axis is None else max(2, runner.launch.fitted(3)[axis])
+    apart.launch = replace(runner.launch, group=tuple(width if k == axis else 1 for k in range(3)))
+    tried = [case for case in cases if axis is None or case.size(f"n{'xyz'[axis]}") % width]
+    return any(runner.quantity.output in apart.outcome(case).beyond for case in (tried if axis is None else tried[:1]))
+
+
+def _of_case(
+    runner: Runner, case: Case, guard: Callable[[], str]
+) -> tuple[list[Finding], list[Finding], float]:  # fmt: skip
     """Find faults that are certain in one case, the likely explanations of wrong results, and the error."""
     outcomes = [runner.outcome(case) for _ in range(REPEATS)]
     first, tolerance = outcomes[0], TOLERANCE[runner.compiled.precision]
-    guard = f"work-items beyond the last {runner.quantity.element} must do nothing, by `if (i >= n) return;`"
     faults = [
-        Finding("out-of-bounds", f"it writes beyond the end of `{name}`: {guard}", None, (case.name,))
+        Finding("out-of-bounds", f"it writes beyond the end of `{name}`: {guard()}", None, (case.name,))
         for name in first.beyond
     ]
     faults += [Finding("writes-input", f"it changes its input `{name}`", None, (case.name,)) for name in first.changed]
@@ -75,6 +108,8 @@ def _of_case(runner: Runner, case: Case) -> tuple[list[Finding], list[Finding], 
             "it gives other numbers each time it runs: a race, in which work-items write one element at a time, or a "
             "value that was never set"
         )
+        if runner.quantity.element == "group" or len(runner.launch.shape(case)) > 1:  # each element has one owner
+            differ += f"; {runner.quantity.place}"
         return [*faults, Finding("race", differ, None, (case.name,))], [], worst
     if worst <= tolerance:
         return faults, [], worst
@@ -108,6 +143,10 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
             close = (np.abs(values - slip.values) <= tolerance) | (~np.isfinite(values) & ~np.isfinite(slip.values))
             if is_other.any() and close.all():
                 yield Finding(slip.kind, slip.sentence)
+    if runner.quantity.element == "point" and _is_misplaced(values, case.exact, tolerance):
+        yield Finding("axes", f"numbers are right, but not in their places: {runner.quantity.place}")
+    if case.added and not _is_long(case):
+        yield from _of_sum(runner, case, first)
     errors, where = _errors(first, case), _named(np.flatnonzero(wrong), runner, case)
     if runner.compiled.precision == "float64" and errors.max() < TOLERANCE["float32"]:
         digits = "seven digits are right, as float has them: a variable is float, or a constant ends in f, for double"
@@ -137,6 +176,40 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
         k = int(np.argmax(errors))
         worst = f"{_named([k], runner, case)} is {values[k]:.6g} in place of {case.exact[k]:.6g}"
         yield Finding("wrong", f"{where}: wrong; {worst}")
+
+
+def _is_misplaced(values: Floats, exact: Floats, tolerance: Floats) -> bool:
+    """Tell if all numbers but zeros are exact values, of whatever point."""
+    written = values[values != 0]
+    if len(written) < FEWEST_PLACES or not np.isfinite(written).all():
+        return False
+    ordered = np.sort(exact)
+    above = np.clip(np.searchsorted(ordered, written), 1, len(ordered) - 1)
+    off = np.minimum(np.abs(ordered[above] - written), np.abs(ordered[above - 1] - written))
+    return bool((off <= tolerance.max()).all())
+
+
+def _of_sum(runner: Runner, case: Case, first: Outcome) -> Iterator[Finding]:
+    """Explain a wrong sum by its groups' elements, and by how often each value is added."""
+    if len(first.elements) > 1 and np.count_nonzero(first.elements) == 1:
+        yield Finding("not-written", f"only one work-group's sum is written: {runner.quantity.place}")
+    counts = _counts(runner, case)
+    several = "values are counted several times: is a step of the loop the number of all work-items of all groups, and"
+    left_out = "values are left out: does each work-item's loop go on to the last value, and"
+    if (counts > 1).any():
+        yield Finding("formula", f"{several} does each step of a tree add each part once?")
+    elif (counts == 0).any():
+        yield Finding("formula", f"{left_out} does a tree add all parts?")
+
+
+def _counts(runner: Runner, case: Case) -> Floats:
+    """Count how often each of some values is added: it is one, the others zero; the sum is the count."""
+    n, counts = case.size("n"), []
+    for k in np.unique(np.linspace(0, n - 1, COUNTED).astype(int)):
+        one = np.zeros(n)
+        one[k] = 1
+        counts.append(runner.outcome(replace(case, values={**case.values, "values": one})).values[0])
+    return np.array(counts)
 
 
 def _arrays(runner: Runner) -> list[str]:
@@ -177,6 +250,8 @@ def _factor(values: Floats, case: Case) -> float | None:
 def _named(indices: Sequence[int] | NDArray[Any], runner: Runner, case: Case) -> str:
     """Name elements of the output: `atoms 64 to 66 of 67`, `point (3, 0, 1)`, `atom 5, y`."""
     n, element = len(case.exact), runner.quantity.element
+    if case.added:
+        return "the sum"
 
     def one(k: int) -> str:
         if element == "point":

@@ -30,6 +30,7 @@ class Quantity:
     given : arguments by name; the last one is the output, which holds zeros at first
     launches : ways to launch a kernel, the usual one first
     cases : makes the cases for groups of so many work-items
+    place : of an element in the output, in words; "" if it is the element's number
     """
 
     name: str
@@ -39,6 +40,7 @@ class Quantity:
     given: tuple[Given, ...]
     launches: Mapping[str, Items]
     cases: Callable[[int], Sequence[Case]]
+    place: str = ""
 
     @property
     def output(self) -> str:
@@ -86,6 +88,7 @@ QUANTITIES = {
                 Given("sums", "real", True, "(groups) sum of each work-group"),
             ),
             {"number": _each("n"), "one": _one}, sum_cases,
+            "each work-group has one element of `sums`, the one of its number, get_group_id(0)",
         ),
         Quantity(
             "potmap", "electrostatic potential of atoms at the points of a grid",
@@ -99,6 +102,7 @@ QUANTITIES = {
                 Given("map", "real", True, "(nz, ny, nx) potential [kcal/mol/e]"),
             ),
             {"point": _points, "plane": _plane, "atom": _each("n_atoms"), "one": _one}, potmap_cases,
+            "a point's place in `map` is (k * ny + j) * nx + i, x runs fastest",
         ),
         Quantity(
             "born", "Born radius sums: the integral over the spheres of other atoms, by Hawkins, Cramer and Truhlar",

@@ -56,11 +56,12 @@ class Launch:
 class Outcome:
     """Results of a launch.
 
-    values : of the output, shaped as the case's exact values; beyond : arrays that were written beyond their end;
-    changed : inputs that were changed; seconds : of the kernel
+    values : of the output, shaped as the case's exact values; elements : the output itself, before it is added up;
+    beyond : arrays that were written beyond their end; changed : inputs that were changed; seconds : of the kernel
     """
 
     values: Floats
+    elements: Floats
     beyond: tuple[str, ...]
     changed: tuple[str, ...]
     seconds: float
@@ -102,9 +103,8 @@ class Runner:
             name for name, (_, whole, n) in held.items() if name != output and not _same(found[name][:n], whole[:n])
         ]
         values = found[output][: held[output][2]].view(self.queue.dtype).astype(np.float64)
-        return Outcome(
-            np.array([values.sum()]) if case.added else values, tuple(beyond), tuple(changed), seconds
-        )  # fmt: skip
+        compared = np.array([values.sum()]) if case.added else values
+        return Outcome(compared, values, tuple(beyond), tuple(changed), seconds)
 
     def _launch(self, shape: tuple[int, ...], arguments: dict[str, Any]) -> None:
         """Launch once, or once for each value of an argument that has several."""

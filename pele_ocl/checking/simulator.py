@@ -14,7 +14,7 @@ INSTALL = "pip install 'pele-ocl[teach]', or apt install oclgrind"
 MOST_ERRORS = 200
 BEYOND = {  # usual causes of what an access does
     ("read", False): "does a loop run while the index < the number, and does every work-item beyond the last return?",
-    ("write", False): "is the index right? work-items beyond the last element do nothing, by `if (i >= n) return;`",
+    ("write", False): "is the index right? work-items beyond the last element along each axis must do nothing",
     (
         "read",
         True,
@@ -50,17 +50,20 @@ def simulated(command: list[str], log: str, *, same_values: bool = False) -> tup
     return command, environment | asked | {"OCLGRIND_LOG": log}
 
 
-def findings_of(report: str, source: str) -> list[Finding]:
-    """Read a report on a source: each fault once, with its line. A fault's consequences are left out."""
+def findings_of(report: str, source: str, place: str = "") -> list[Finding]:
+    """Read a report on a source: each fault once, with its line. A fault's consequences are left out.
+
+    place : of an element in the output, in words, for races if each element has one owner
+    """
     first: dict[tuple[str, int | None], Finding] = {}
-    for each in _findings(report, _barriers(source)):
+    for each in _findings(report, _barriers(source), place):
         first.setdefault((each.kind, each.line), each)
     kinds = {kind for kind, _ in first}
     follows = {"uninitialised"} if kinds & {"barrier", "divergence", "out-of-bounds"} else set()
     follows |= {"barrier"} if "divergence" in kinds else set()
-    beyond = {line for kind, line in first if kind == "out-of-bounds"}  # work-items there have nothing to share
+    beyond = {line for kind, line in first if kind == "out-of-bounds"}  # work-items there should not act at all
     found = [each for each in first.values() if each.kind not in follows]
-    return [each for each in found if not (each.kind == "barrier" and each.line in beyond)]
+    return [each for each in found if not (each.kind in ("barrier", "race") and each.line in beyond)]
 
 
 def lines_of_writes(report: str) -> list[int]:
@@ -88,13 +91,13 @@ def _barriers(source: str) -> list[Place]:
     return [(code.count("\n", 0, start) + 1, start - code.rfind("\n", 0, start)) for start in starts]
 
 
-def _findings(report: str, barriers: Sequence[Place]) -> Iterator[Finding]:
+def _findings(report: str, barriers: Sequence[Place], place: str) -> Iterator[Finding]:
     for block in BLOCKS.split("\n\n" + report):
         head = block.strip().split("\n")[0]
         places = sorted({(int(line), int(column)) for line, column in PLACE.findall(block)})
         line = places[0][0] if places else None
         if race := re.match(r"(\S+) data race at (\w+) memory", head):
-            yield _race(race[1].lower(), race[2], places, barriers)
+            yield _race(race[1].lower(), race[2], places, barriers, place)
         elif access := re.match(r"Invalid (read|write) of size \d+ at (\w+) memory", head):
             hint = BEYOND[access[1], access[2] == "local"]
             yield Finding("out-of-bounds", f"it {access[1]}s outside an array in {access[2]} memory: {hint}", line)
@@ -108,7 +111,7 @@ def _findings(report: str, barriers: Sequence[Place]) -> Iterator[Finding]:
             )
 
 
-def _race(kind: str, memory: str, places: Sequence[Place], barriers: Sequence[Place]) -> Finding:
+def _race(kind: str, memory: str, places: Sequence[Place], barriers: Sequence[Place], place: str) -> Finding:
     """Describe a race: in local memory a barrier is missing, in global memory two work-items own one element."""
     line, last = (places[0][0], places[-1][0]) if places else (None, None)
     other = "" if line == last else f", with line {last}"
@@ -125,4 +128,4 @@ def _race(kind: str, memory: str, places: Sequence[Place], barriers: Sequence[Pl
         return Finding("barrier", sentence + ": barrier(CLK_LOCAL_MEM_FENCE)", line)
     both = "write" if kind.startswith("write-write") else "write and read"
     sentence = f"two work-items {both} one element of {memory} memory at a time{other}, a race: "
-    return Finding("race", sentence + "let one work-item own each element, or add atomically", line)
+    return Finding("race", sentence + (place or "let one work-item own each element, or add atomically"), line)

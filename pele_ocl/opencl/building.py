@@ -75,7 +75,8 @@ def get_program(
     with BUILDING:
         if key not in device.programs:
             device.require_precision(precision)
-            options, source = _options(device, precision, width, portable, defines), expanded_source(file, source_of)
+            source = expanded_source(file, source_of)
+            options = _named_in(source, _options(device, precision, width, portable, defines))
             with notices.building(device.name), device_errors(device):
                 if packed is None:
                     program = _build(device, file, source, options)
@@ -99,6 +100,12 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
     if precision == "float32":
         options.append("-cl-denorms-are-zero")
     return options + [f"-D{name}={value}" for name, value in macros.items()]
+
+
+def _named_in(source: str, options: list[str]) -> list[str]:
+    """Leave out macros that a source does not name: kernels that differ in these alone are compiled once."""
+    names = set(re.findall(r"\w+", source))
+    return [option for option in options if not option.startswith("-D") or option[2:].split("=")[0] in names]
 
 
 def _build(device: Device, file: str, source: str, options: list[str]) -> Program:

@@ -7,10 +7,10 @@ python tests/benchmarks/dipeptide.py passages [--device D] [--replicas 256] [--s
 python tests/benchmarks/dipeptide.py passages --processes 8 [--platform Reference] [--seconds 60] [--discard 100]
 python tests/benchmarks/dipeptide.py rungs [--device D] [--replicas 256] [--seconds 60] [--discard 100]
     [--right 0.5]
-python tests/benchmarks/dipeptide.py map [--device D] [--replicas 4096] [--seconds 60] [--discard 20]
+python tests/benchmarks/dipeptide.py map [--device D] [--replicas 4096] [--seconds 60]
     [--figure docs/figures/dipeptide-map]
 
-All use Amber99SB with OBC2, steps of 2 fs, friction 1/ps, bonds to hydrogen held. The first picoseconds of each replica
+All use Amber99SB with OBC2, steps of 2 fs but for `map`, friction 1/ps, bonds to hydrogen held. The first picoseconds of each replica
 do not count.
 
 `shares` prints those of ours and of OpenMM's, begun extended, with errors from replicas, from ladders and from 20
@@ -24,8 +24,8 @@ they are OpenMM's, one in each process.
 `rungs` prints the mean energy and the shares at each temperature of a ladder, from exchange and from plain replicas at
 this temperature; there are as many replicas of each as ladders, of which a share begins at phi > 0.
 
-`map` draws the map of phi and psi at 300 K after a second and after so many seconds of the clock, from exchange of so
-many replicas in all, from their first step on.
+`map` draws the map of phi and psi at 300 K from exchange of so many replicas in all, steps of 4 fs, hydrogens of 3 Da:
+what the first second of the clock gives from the first step on, and the second half of so many seconds.
 """
 
 from __future__ import annotations
@@ -243,9 +243,8 @@ def passages_of_openmm(options: argparse.Namespace, starts: list[np.ndarray]) ->
     """Print passages of OpenMM's runs, one in each process, by turns from each basin."""
     from multiprocessing import get_context
 
-    tasks = [
-        (starts[k % 2], options.platform, options.seconds, options.discard, k + 1) for k in range(options.processes)
-    ]
+    common = options.platform, options.seconds, options.discard
+    tasks = [(starts[k % 2], *common, options.seed + k + 1) for k in range(options.processes)]
     with get_context("spawn").Pool(options.processes) as pool:
         found = pool.map(run_of_openmm, tasks, chunksize=1)
     counts, dwelt = (np.concatenate([getattr(of, name) for of in found], axis=1) for name in ("counts", "dwelt"))
@@ -329,23 +328,24 @@ def told_energies(who: str, energies: np.ndarray, is_left: np.ndarray) -> None:
 
 
 def torsion_map(options: argparse.Namespace) -> None:
-    """Draw the map of phi and psi at 300 K from exchange, after one second and after all."""
+    """Draw the map of phi and psi at 300 K from exchange: of the first second, and of the second half of all."""
     atoms = minimised(read(pdb_of_dipeptide()), options.device)
     simulation = pele_ocl.Simulation(
         atoms, options.replicas, constraints="hbonds", seed=options.seed, device=options.device, temperature=LADDER,
-        exchange_every=EXCHANGE_EVERY,
+        exchange_every=EXCHANGE_EVERY, timestep=4.0, hydrogen_mass=3.0,
     )  # fmt: skip
     simulation.run(2 * EVERY).draw_velocities()  # kernels are compiled
-    begin, frames, pictures = time.perf_counter(), [], {}
-    simulation.run(round(500 * options.discard))
-    for seconds in (1.0, options.seconds):
-        while time.perf_counter() < begin + seconds or not frames:
+    begin, pictures = time.perf_counter(), {}
+    for first, last in ((0.0, 1.0), (options.seconds / 2, options.seconds)):
+        frames = []
+        while time.perf_counter() < begin + last or not frames:
             simulation.run(EVERY)
-            frames.append(torsions(all_positions(simulation)[in_ladder(simulation)[:, 0]]))
-        taken, sampled = time.perf_counter() - begin, simulation.time * options.replicas / 1e6
-        title = f"{taken:.0f} s of the clock, {sampled:.2f} µs of {options.replicas:,} replicas"
+            if time.perf_counter() > begin + first:
+                frames.append(torsions(all_positions(simulation)[in_ladder(simulation)[:, 0]]))
+        sampled = simulation.time * options.replicas / 1e6
+        title = f"second {first:.0f} to {last:.0f}, {sampled:.2f} µs of {options.replicas:,} replicas made"
         pictures[title] = np.concatenate(frames)
-        told(title, np.swapaxes(frames, 0, 1), taken)
+        told(title, np.swapaxes(frames, 0, 1), time.perf_counter() - begin)
     if options.figure is not None:
         draw_torsions(pictures, options.figure)
 
