@@ -263,7 +263,7 @@ def frames(device: Device, name: str, count: int, most: int | None, equation: st
         if isinstance(plan, PBEnergy)
     ]
     seconds, begun = Counter[str](), seconds_of(device)
-    for result in solve_systems(conformations):
+    for result in solve_systems(conformations).values():
         seconds.update(result.seconds)
     alone = seconds_of(device) - begun
     points, of_ligand = (" x ".join(map(str, grids[name][0].shape)) for name in ("complex", "ligand"))
