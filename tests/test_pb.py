@@ -38,6 +38,7 @@ from pele_ocl.pb import (
     solve,
     take_corrections,
 )
+from pele_ocl.pb.energies import ions_of_reaction
 from pele_ocl.pb_model import PBProblem, PBSolute, Surface, grid_around
 from pele_ocl.reference import pb as reference
 
@@ -908,6 +909,28 @@ def test_a_potential_that_is_no_number_is_refused(rows):
     run = PoissonBoltzmann(atoms, model, grids=grid_at([0] * 3, 2.0, [17] * 3), reaction=False, max_iterations=300)
     with pytest.raises(PeleError, match=r"^conformation 2 of 2: the solver mgcg came to numbers that are not finite"):
         run.solve_frames(np.array([3 * atoms.positions, atoms.positions]), rows=rows)
+
+
+@pytest.mark.parametrize(("surface", "is_cpu"), [("mol", True), ("mol", False), ("spl2", True)])
+def test_energy_of_ions_is_the_sum_over_nodes(surface, is_cpu, monkeypatch):
+    """On work-items of CPUs and groups of GPUs; accesses are codes, or numbers of splines."""
+    if get_device().kind == "CPU":
+        monkeypatch.setattr(Launching, "is_cpu", is_cpu)
+    grid, model = grid_at([0] * 3, 1.5, [17, 25, 17]), PBModel(ions=SALT, equation="nonlinear", surface=surface)
+    problem = problem_of(random_molecule(), model, grid)
+    launching = Launching(Queue(get_device(), "float32"))
+    coefficients = find_coefficients(launching, problem, grid, probe_points(launching, problem.solute, model))
+    equation = Equation(launching, model, coefficients, 1.5**3, NodeValues.of(launching, np.zeros((0, 3), int), []))
+    potential = np.random.default_rng(4).uniform(-3, 3, grid.shape[::-1])
+    launching.queue.write(equation.potential, equation.colours.split(potential).astype(launching.wide))
+    accesses, expected = coefficients.accesses_on_host(), 0.0
+    for ion in SALT:
+        x = -ion.charge * potential
+        expected += ion.concentration * float((accesses * (0.5 * x * np.exp(x) - np.expm1(x))).sum())
+    expected *= 0.5 * model.screening / model.ionic_strength * 1.5**3 / model.charge_factor
+    assert ions_of_reaction(equation, grid) == pytest.approx(
+        expected, rel=1e-12 if launching.wide == "float64" else 1e-5
+    )
 
 
 def test_nothing_charged_has_no_energy():

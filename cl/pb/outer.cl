@@ -8,8 +8,8 @@
 #ifndef N_IONS
 #error "N_IONS: species of ions of the nonlinear equation, 0 of the linear one"
 #endif
-#ifndef LARGEST_EXPONENT
-#error "LARGEST_EXPONENT: of an ion's Boltzmann factor"
+#if N_IONS && !defined(LARGEST_EXPONENT)
+#error "LARGEST_EXPONENT: of an ion's Boltzmann factor, for the nonlinear equation"
 #endif
 
 #if CODED

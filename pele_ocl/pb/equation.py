@@ -61,9 +61,9 @@ class Equation:
 
     def macros(self, is_linear: bool) -> dict[str, int]:
         """Macros of kernels of the equation."""
-        nonlinear = self.model.is_nonlinear and not is_linear
-        n_ions = len(self.model.ions) if nonlinear else 0
-        return {**self.coefficients.macros, "N_IONS": n_ions, "LARGEST_EXPONENT": LARGEST_EXPONENT}
+        if is_linear or not self.model.is_nonlinear:
+            return {**self.coefficients.macros, "N_IONS": 0}
+        return {**self.coefficients.macros, "N_IONS": len(self.model.ions), "LARGEST_EXPONENT": LARGEST_EXPONENT}
 
     def find_residual(self, residual: Buffer, is_linear: bool) -> list[Launch]:
         """Launches that find what the equation lacks."""
