@@ -8,7 +8,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ if sys.dont_write_bytecode:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Pytest's processes fill the cores by themselves; threads of NumPy's BLAS would take their time from them.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-gc.disable()  # until pytest_collection_finish, because all that is collected stays
+if "OPENBLAS_NUM_THREADS" not in os.environ:
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 import pyopencl as cl
@@ -31,7 +31,7 @@ import pytest
 
 from pele_ocl import Atoms, list_devices
 from pele_ocl.atoms import Labels
-from pele_ocl.opencl import Device, building, notices
+from pele_ocl.opencl import Device, building, get_device, notices
 from pele_ocl.pairs import PairList
 from pele_ocl.paths import copy_installed
 from pele_ocl.variant import PRECISIONS
@@ -49,9 +49,11 @@ os.environ["PELE_OCL_TUNING"] = "off"  # what was measured for the user's own wo
 
 WANTED = os.environ.get("PELE_OCL_TEST_DEVICES", "wheel").lower()
 
-# Kernels of GPUs, for which a CPU's compiler takes 5 to 30 seconds; without its optimiser it takes 3. The tests of
+# Kernels for which a CPU's compiler takes long: those of GPUs, 5 to 30 seconds with its optimiser and 3 without, and in
+# float64 those whose time grows with the atoms alone, so that the optimiser takes longer than it saves. The tests of
 # named devices, and those with the slow cases, have every kernel as users have it.
 COMPILED_PLAINLY = ("energy/squares/",)
+PLAIN_IN_FLOAT64 = ("dynamics/", "energy/finish.cl", "energy/radii.cl", "energy/terms/", "explore/", "minimize/")
 
 
 # What PoCL says of vectors wider than the device's own, which tests alone ask for.
@@ -59,10 +61,13 @@ ABOUT_WIDTH = "changes the ABI"
 
 
 def build_plainly(build: Callable[..., Any]) -> Callable[..., Any]:
-    """building._build, without the optimiser for COMPILED_PLAINLY."""
-    return lambda device, file, source, options: build(
-        device, file, source, [*options, "-cl-opt-disable"] if file.startswith(COMPILED_PLAINLY) else options
-    )
+    """building._build, without the optimiser for COMPILED_PLAINLY and PLAIN_IN_FLOAT64."""
+
+    def built(device: Device, file: str, source: str, options: list[str]) -> Any:
+        files = COMPILED_PLAINLY + PLAIN_IN_FLOAT64 * ("-DREAL_BITS=64" in options)
+        return build(device, file, source, [*options, "-cl-opt-disable"] if file.startswith(files) else options)
+
+    return built
 
 
 def build_in_silence(build: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,15 +133,42 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in LONG)
 
 
-def pytest_collection_finish() -> None:
-    """Leave what was imported and collected out of Python's search for garbage, which would go through it often."""
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Leave what is collected, which stays, out of Python's search for garbage, which would go through it often."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session", params=DEVICES, ids=lambda d: d.vendor.lower() + str(d.index))
 def device(request: pytest.FixtureRequest) -> Device:
     return request.param
+
+
+@pytest.fixture
+def launches_of_gpus(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Kernels of their own for a test of launches as on GPUs, without PoCL's optimiser: it takes long over their loops.
+
+    The tests of named devices, and those with the slow cases, have them with it.
+    """
+    device = get_device()
+    kept = dict(device.programs), dict(device.kernels), building._build
+    if pytestconfig.option.markexpr and WANTED == "wheel":
+        for each in (device.programs, device.kernels):
+            each.clear()
+        building._build = lambda device, file, source, options: kept[2](
+            device, file, source, [*options, "-cl-opt-disable"]
+        )
+    yield
+    building._build = kept[2]
+    device.programs.clear()
+    device.kernels.clear()
+    device.programs.update(kept[0])
+    device.kernels.update(kept[1])
 
 
 def require(device: Device, precision: str) -> None:

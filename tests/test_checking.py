@@ -234,7 +234,7 @@ OF_SUM = "each work-group has one element of `sums`, the one of its number, get_
         ("sum_tree", "get_global_size(0)", "n", "formula", "values are left out"),
         ("sum_tree", "item + half_size", "half_size", "formula", "values are counted several times"),
         ("sum_tree", "get_group_id(0)", "get_global_id(0)", "out-of-bounds", OF_SUM),
-        ("sum_tree", "get_group_id(0)", "0", "not-written", OF_SUM),
+        ("sum_tree", "item == 0) sums[", "get_global_id(0) == 0) sums[", "not-written", OF_SUM),
     ],
 )  # fmt: skip
 def test_slips_of_students_are_told_by_their_cause(name, right, wrong, kinds, sentence):

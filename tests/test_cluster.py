@@ -26,7 +26,16 @@ from trajectory_helpers import moving, write_trajectory
 import pele_ocl
 from pele_ocl.errors import InputError
 from pele_ocl.extras import extra
-from pele_ocl.jobs import Shard, SolventSpec, WorkersDiedError, claim, core_groups, in_order
+from pele_ocl.jobs import (
+    WORKER_ENVIRONMENT,
+    Shard,
+    SolventSpec,
+    WorkersDiedError,
+    claim,
+    connected,
+    core_groups,
+    in_order,
+)
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -426,6 +435,18 @@ def test_a_task_of_which_all_workers_die_may_be_one_row():
     ]  # fmt: skip
     with pytest.raises(WorkersDiedError):
         list(in_order(FakeClient(), str.upper, items))
+
+
+def test_variables_of_workers_are_set_before_they_begin_and_stay_theirs(monkeypatch):
+    monkeypatch.setitem(WORKER_ENVIRONMENT, "PYTHONWARNINGS", "ignore::FutureWarning")  # Python reads it as it starts
+    names = (*WORKER_ENVIRONMENT, "PYTHONHASHSEED")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    with connected(1, None, None) as client:
+        ((variables, read_at_start),) = client.run(lambda: (dict(os.environ), list(sys.warnoptions))).values()
+    assert WORKER_ENVIRONMENT.items() <= variables.items()
+    assert "ignore::FutureWarning" in read_at_start
+    assert not set(names) & set(os.environ)
 
 
 def test_each_worker_has_some_tasks_under_way():

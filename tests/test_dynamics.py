@@ -275,6 +275,7 @@ def test_a_replica_has_the_same_bits_alone_and_in_company(device):
     alone = Simulation(START, first_replica=3, **options)
     assert many.rungs.tolist() == [0, 1, 0, 1, 0, 0, 1]
     assert alone.rungs.tolist() == [1]
+    assert Simulation(START, 4, first_replica=2**31 - 2, **options).rungs.tolist() == [0, 1, 0, 1]
     for _ in range(30):  # however many steps are started at once
         alone.run(1)
     np.testing.assert_array_equal(alone.positions[0], many.positions[3])

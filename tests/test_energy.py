@@ -14,6 +14,7 @@ from pele_ocl import Atoms, InputError, ParameterError, SolventModel, list_devic
 from pele_ocl.energy import (
     TERMS,
     VARIANTS,
+    BlocksLayout,
     Energy,
     Masks,
     PositionalRestraint,
@@ -383,13 +384,27 @@ def test_a_plan_grows_with_its_batches(device):
 # What a device is given
 
 
+@pytest.mark.parametrize(
+    ("layout", "tile", "sentence"),
+    [
+        (BlocksLayout, 64, "a tile has 64 atoms; BlocksLayout allows 32 at most"),
+        (SquaresLayout, 64, "a tile has 64 atoms; SquaresLayout allows 32 at most"),
+        (RowsLayout, 24, "a tile has 24 atoms; a power of two and multiple of 8 is needed"),
+        (RowsLayout, 4, "a tile has 4 atoms; a power of two and multiple of 8 is needed"),
+    ],
+)
+def test_tiles_that_kernels_do_not_know_are_refused(layout, tile, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        layout(8, tile, 1)
+
+
 @pytest.mark.parametrize("size", [16, 32, 64])
 @EVERY_VARIANT
 def test_masks_hold_every_pair_where_it_is_met(size, variant):
     atoms = bonded(200, seed=17)
     tiles = Tiles.of(atoms.positions, size)
     excluded = nonbonded_pairs(atoms).excluded
-    tile_order = VARIANTS[variant].run.tile_order(SquaresLayout(1, size, 256))
+    tile_order = VARIANTS[variant].run.tile_order(SquaresLayout(1, 32, 256))
     masks, ring = Masks.of(tiles, excluded, tile_order), variant != "rows"
     found = [set(), set()]
     for row in range(len(tiles)):

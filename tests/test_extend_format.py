@@ -27,18 +27,18 @@ HEXAPEPTIDE = ROOT / "data" / "structures" / "hexapeptide.pdb"
 
 @pytest.fixture
 def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Add the three formats of the page, as it prints them."""
+    """Add the four formats of the page, as it prints them."""
     monkeypatch.setattr(registry, "STRUCTURES", dict(registry.STRUCTURES))
     monkeypatch.setattr(registry, "MAPS", dict(registry.MAPS))
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 6
-    for module, line in zip(blocks[:4:2], blocks[1:4:2], strict=True):
+    assert len(blocks) == 8
+    for module, line in zip(blocks[:6:2], blocks[1:6:2], strict=True):
         name = re.search(r'"(pele_ocl\.formats\.\w+):FORMAT"', line)[1]
         made = types.ModuleType(name)
         exec(compile(module, "format.md", "exec"), vars(made))
         monkeypatch.setitem(sys.modules, name, made)
         exec(compile(line, "format.md", "exec"), vars(registry))
-    for block in blocks[4:]:
+    for block in blocks[6:]:
         exec(compile(block, "format.md", "exec"), vars(conformation_files))
     yield
     del conformation_files.CONFORMATION_FORMATS[".tab"], vars(conformation_files)["TabFormat"]
@@ -56,8 +56,24 @@ def test_a_structure_format(tmp_path: Path) -> None:
     plain.write_text(text.replace("0.93", "0.9x"))
     with pytest.raises(FormatError, match=r"water.xyzq:4: x, y, z, charge and radius are needed here, not '-0.24 0.9x"):
         read(plain)
-    with pytest.raises(FormatError, match=r"molecules end in .*, .pqr, .*, .xyzq, or these with .gz or .bz2"):
+    with pytest.raises(FormatError, match=r"molecules end in .*, .pqr, .*, .xyzq, .named, or these with .gz or .bz2"):
         read(tmp_path / "water.abc")
+
+
+@pytest.mark.usefixtures("added")
+def test_a_structure_format_whose_parameters_come_from_the_force_field(tmp_path: Path) -> None:
+    expected, path = read(HEXAPEPTIDE), tmp_path / "hexapeptide.named"
+    labels = expected.labels
+    columns = labels.chains, labels.residue_numbers, labels.residue_names, labels.names, labels.elements
+    rows = zip(*(column.tolist() for column in columns), *expected.positions.T.tolist(), strict=True)
+    path.write_text("\n".join(" ".join(map(str, row)) for row in rows))
+    found = read(path)
+    assert len(found) == 96
+    np.testing.assert_array_equal(found.positions, expected.positions)
+    np.testing.assert_array_equal(found.charges, expected.charges)
+    path.write_text(path.read_text().replace(" CA C ", " CA ", 1))
+    with pytest.raises(FormatError, match=r"hexapeptide.named:\d+: names, element, x, y and z are needed here, not "):
+        read(path)
 
 
 @pytest.mark.usefixtures("added")

@@ -715,6 +715,7 @@ def test_charge_states_in_company(monkeypatch):
 
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
+@pytest.mark.usefixtures("launches_of_gpus")
 def test_rows_by_the_launches_of_gpus(monkeypatch):
     """Work-items of a few nodes, alone and in company: the energy of work-items of a plane.
 

@@ -15,7 +15,6 @@ from pele_ocl.opencl import Device, Queue
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import (
     COMBINATIONS,
-    FIELD_VARIANTS,
     RUN,
     VARIANTS,
     BinGrid,
@@ -164,7 +163,7 @@ SMOOTH = PotentialModel(cutoff=7, smooth=True)
     [*product([PotentialModel(), *MODELS, SMOOTH], ["float32"]), (MODELS[-1], "float64"), (SMOOTH, "float64")],
     ids=str,
 )
-@pytest.mark.parametrize("variant", [name for name in FIELD_VARIANTS if name in EXACT])
+@pytest.mark.parametrize("variant", [name for name in EXACT if VARIANTS[name].has_field])
 def test_field(device, precision, variant, model):
     require(device, precision)
     if (variant == "cutoff") != (model.cutoff is not None):
@@ -248,7 +247,7 @@ def test_far_from_the_origin(device, precision, direct):
 @pytest.mark.parametrize("field", [False, True])
 def test_points_next_to_atoms_in_a_wide_map(device, variant, field):
     """A float32 coordinate of 400 A is off by 1.5e-5 A, a hundredth of these points' distance."""
-    if field and variant not in FIELD_VARIANTS:
+    if field and not VARIANTS[variant].has_field:
         pytest.skip(f"{variant} computes no field")
     atoms = random_atoms(400, density=4e-6)
     grid = Grid(atoms.positions.min(axis=0) + 0.0008, 13.1, (33, 35, 34))
@@ -555,7 +554,7 @@ def test_a_point_on_an_atom(device, precision, variant):
         ({"variant": "cutoff"}, "the method direct has no variant 'cutoff'"),
         ({"method": "cutoff", "variant": "blocked"}, "the method cutoff has no variant 'blocked'; choose auto, cutoff"),
         ({"method": "ewald"}, "there is no method 'ewald'; choose direct, cutoff, msm, mesh, pb, auto"),
-        ({"variant": "shared", "field": True}, "the variant shared computes no field; choose auto, gather, blocked"),
+        ({"variant": "shared", "field": True}, "the variant shared computes no field; choose gather, blocked"),
         ({"precision": "float16"}, "there is no precision 'float16'; choose float32 or float64"),
         ({"unit": "volts"}, "unknown unit 'volts' of a potential"),
         ({"dielectric": 0}, "the dielectric is 0; it must be positive"),
@@ -571,6 +570,12 @@ def test_what_is_refused(options, message):
     with pytest.raises(InputError) as error:
         potmap(random_atoms(3), Grid((0.1, 0, 0), 1, (2, 2, 2)), **{"device": DEVICES[0], **options})
     assert message in str(error.value)
+
+
+def test_a_field_is_refused_if_the_variant_that_auto_takes_computes_none(monkeypatch):
+    monkeypatch.setitem(VARIANTS, "blocked", replace(VARIANTS["blocked"], has_field=False))
+    with pytest.raises(InputError, match="the variant blocked computes no field; choose gather, or leave"):
+        potmap(random_atoms(3), Grid((0.1, 0, 0), 1, (2, 2, 2)), device=DEVICES[0], field=True)
 
 
 def test_no_atoms():

@@ -144,6 +144,29 @@ def test_a_bad_model_is_an_entry_that_says_why_and_others_finish(command, tmp_pa
         assert entries[1][key] == pytest.approx(alone[key], rel=1e-4, abs=1e-4), key
 
 
+@pytest.mark.parametrize(
+    ("command", "spec", "options", "more"),
+    [
+        ("energy", jobs.EnergySpec, ("--born", "tree"), {"born", "contents", "accuracy", "measured_error"}),
+        ("solvent", jobs.SolventSpec, ("--variant", "tree"), {"accuracy", "measured_error"}),
+        ("nonbond", jobs.NonbondSpec, (), set()),
+    ],
+)
+def test_facts_of_the_molecule_are_those_of_its_models_and_frames(command, spec, options, more, tmp_path, monkeypatch):
+    """One edit of `facts_of_molecule` reaches all three."""
+    facts_of = spec.facts_of_molecule
+    monkeypatch.setattr(spec, "facts_of_molecule", lambda self, of: {**facts_of(self, of), "shelf": "A"})
+    path = write_trajectory(tmp_path / "run.nc", np.stack([pele_ocl.read(HEXAPEPTIDE).positions] * 2))
+    one, *others = (
+        records_of(tmp_path, command, HEXAPEPTIDE, *options, *words)[0]
+        for words in ((), ("--models", "all"), ("-t", path))
+    )
+    facts = {"n_atoms", "composition", "device", "variant", "precision", "settings", "shelf", *more}
+    for record in (one, *others):
+        assert facts <= record.keys()
+        assert all(record[name] == one[name] for name in facts - {"measured_error"})
+
+
 def moved(folder: Path, k: int) -> Path:
     """The peptide with noise."""
     places = iter(pele_ocl.read(HEXAPEPTIDE).positions + np.random.default_rng(k).normal(0, 0.03, (96, 3)))

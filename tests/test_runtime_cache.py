@@ -40,6 +40,8 @@ PROBE = """
 kernel void probe(global const real *x, global real *y) {
     const int i = get_global_id(0);
     y[i] = x[i] * x[i] + 0.25f;
+#ifdef OTHER  // another program with the same numbers
+#endif
 #ifdef __FAST_RELAXED_MATH__
     y[i] = 0;
 #endif
@@ -120,6 +122,7 @@ def test_a_program_is_built_once(kept_on, folder, builds):
         compute(kept_on)
         data = entry_of(folder).read_bytes()
         compute(kept_on)
+        compute(kept_on, UNNAMED=1)  # a macro that the source does not name
     assert len(builds) == 1
     assert len(data) > CHECKSUM_BYTES + 100
     compute(kept_on, OTHER=1)

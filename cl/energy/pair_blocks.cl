@@ -10,6 +10,9 @@
 #ifndef TILE
 #error "TILE: atoms in a tile; a multiple of WIDTH, at most 32"
 #endif
+#if TILE > 32
+#error "TILE: a word of masks has a bit for each of at most 32 atoms"
+#endif
 #ifndef PER_ATOM
 #error "PER_ATOM: 1 where each atom gets its half of an energy, 0 where the sum over atoms is wanted alone"
 #endif

@@ -40,6 +40,7 @@ from pele_ocl.pairs import pairs_within
 from pele_ocl.paths import shipped
 from pele_ocl.units import COULOMB_KCAL_A
 
+warnings.filterwarnings("ignore", category=cl.CompilerWarning)  # NVIDIA's remarks on every kernel
 HERE = Path(__file__).parent
 MOST_SECONDS = 120  # of a check, on the clock
 SECONDS_OF_A_CASE = 10  # that a process computes
@@ -471,7 +472,6 @@ def main(words: list[str]) -> int:
     if asked.command == "check":
         return _check_apart(exercise, file)
     if asked.command == "check-here":
-        print("on", get_device(), flush=True)
         return 0 if check(exercise, file.read_text(), most_seconds=SECONDS_OF_A_CASE) else 1
     case = list(CASES[exercise]())[SIMULATED[exercise]]
     run(case.whole(file.read_text()), case.size, *case.inputs, out=case.before, group=case.group, runs=1)
@@ -494,6 +494,7 @@ def _run(chapter: Path, molecule: str | None, points: int | None, folder: Path) 
 
 def _check_apart(exercise: str, file: Path) -> int:
     """Check a kernel in a process of its own: it may crash, or never end."""
+    print("on", get_device(), flush=True)
     source = file.read_text()
     if exercise in QUANTITIES and (said := [*blanks(source), *another(exercise, source)]):
         print(*(f"{exercise}: {each}" for each in said), sep="\n")

@@ -24,7 +24,7 @@ KINDS = {
     "off-by-one": "one too many, or one too few",
     "partial-group": "the last work-group, which is not full, is wrong",
     "own-pair": "an atom's pair with itself is wrong",
-    "axes": "axes are exchanged",
+    "axes": "axes are exchanged, or numbers are in others' places",
     "not-added": "a value replaces a sum",
     "absolute": "signs are lost",
     "precision": "digits are lost: float for double, or one long sum in float",

@@ -139,15 +139,13 @@ def _frame_work(spec: EnergySpec, path: Path) -> FrameWork:
     """Make the work on frames."""
     molecule = molecule_of(read_file(path), spec.reading, spec.models)
     plan = spec.plan(molecule.atoms, False, spec.per_residue)
-    contents = summary(plan.names, plan.atoms, plan.model)
     residues = names_of_residues(plan.atoms) if spec.per_residue else ()
     return FrameWork(
         "Energy",
         molecule.source,
         plan,
+        spec.facts_of_molecule(plan),
         chosen=molecule.chosen,
-        contents=contents,
-        settings=spec.settings_of(plan.atoms),
         residues=residues,
         strict=spec.strict,
     )

@@ -235,18 +235,15 @@ def _energy_lines(result: NonbondResult) -> Iterator[str]:
 def frame_work(spec: NonbondSpec, path: Path) -> FrameWork:
     """Make the work on frames: over one list for all of them, or over the pairs within reach in each."""
     molecule = molecule_of(read_file(path), spec.reading, spec.models)
-    plan, facts = spec.plan(molecule.atoms, spec.pairs_of(molecule.atoms)), spec.settings_of(molecule.atoms)
+    plan = spec.plan(molecule.atoms, spec.pairs_of(molecule.atoms))
+    facts = spec.facts_of_molecule(plan)
     if isinstance(spec.pairs, Path) or spec.pairs == "all":
         of = {"pairs": "of a file" if isinstance(spec.pairs, Path) else "all"}
-        return FrameWork(
-            "Nonbonded", molecule.source, plan, of, chosen=molecule.chosen, settings=facts, strict=spec.strict
-        )
+        return FrameWork("Nonbonded", molecule.source, plan, facts, of, chosen=molecule.chosen, strict=spec.strict)
     words = {
         "cutoff": spec.cutoff, "no_cutoff": False, "split_cutoffs": spec.pairs == "split", "one_four": spec.one_four,
     }  # fmt: skip
     evaluate = evaluate_with_fresh_lists(
         plan, spec.pairs_of, lambda atoms, pairs: spec.plan(atoms, pairs, first=molecule.atoms)
     )
-    return FrameWork(
-        "Nonbonded", molecule.source, plan, words, evaluate, molecule.chosen, settings=facts, strict=spec.strict
-    )
+    return FrameWork("Nonbonded", molecule.source, plan, facts, words, evaluate, molecule.chosen, strict=spec.strict)

@@ -118,7 +118,9 @@ def solvent(
 def _frame_work(spec: SolventSpec, path: Path) -> FrameWork:
     """Make the work on frames."""
     molecule = molecule_of(read_file(path), spec.reading, spec.models)
-    return FrameWork("Solvent", molecule.source, spec.plan(molecule.atoms), chosen=molecule.chosen, strict=spec.strict)
+    plan = spec.plan(molecule.atoms)
+    facts = spec.facts_of_molecule(plan)
+    return FrameWork("Solvent", molecule.source, plan, facts, chosen=molecule.chosen, strict=spec.strict)
 
 
 def _as_text(found: Evaluation[SolventResult], per_residue: bool, verbose: bool) -> str:

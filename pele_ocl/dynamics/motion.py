@@ -53,7 +53,7 @@ class Motion:
         self.write("replicas", np.array(replicas, np.uint32)[:, None])
         self.write("molecules", np.array([_number_of(atoms) for atoms in ensemble.atoms], np.uint32)[:, None])
         self.write("temperatures", np.array(temperatures)[:, None])
-        self.write("rung_of", np.array(replicas, np.int32)[:, None] % len(settings.temperatures))
+        self.write("rung_of", np.array(replicas, np.int64)[:, None] % len(settings.temperatures))
         self._common = {**self._resident.arguments, **self._upload(bodies)}
         self._bind(removes)
         if ladders.size:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import ClassVar
 
 from ..tiles import cpu_parts, tried_parts
 from ..variant import Machine, Settings
@@ -13,6 +14,9 @@ from ..variant import Machine, Settings
 SMALL = 2_000
 
 MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse launches
+
+# Atoms in a tile of kernels that keep the excluded partners of an atom as the bits of one word: #error in their files.
+MOST_TILE = 32
 
 # Layers that `squares` keeps at most of what tiles get, for the gradient: where the steps around the ring are more
 # they come in several launches, so that memory grows with the atoms and not with their square.
@@ -24,11 +28,20 @@ class EnergyLayout:
     """Shape of the passes over pairs.
 
     width : reals in a vector
-    tile : atoms in a tile, a power of two, a multiple of width
+    tile : atoms in a tile, a power of two, a multiple of width; at most MOST_TILE for `blocks` and `squares`
+
+    Raises ValueError for a tile that the kernels do not know.
     """
 
     width: int
     tile: int
+    most_tile: ClassVar[int | None] = None  # atoms; None where kernels know tiles of any size
+
+    def __post_init__(self) -> None:
+        if self.tile & (self.tile - 1) or self.tile % self.width:
+            raise ValueError(f"a tile has {self.tile} atoms; a power of two and multiple of {self.width} is needed")
+        if self.most_tile is not None and self.tile > self.most_tile:
+            raise ValueError(f"a tile has {self.tile} atoms; {type(self).__name__} allows {self.most_tile} at most")
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,7 @@ class BlocksLayout(EnergyLayout):
     most_parts : the tiles are walked in at most this many parts; each takes memory
     """
 
+    most_tile = MOST_TILE
     most_parts: int
 
     @classmethod
@@ -125,6 +139,7 @@ class SquaresLayout(EnergyLayout):
     joined : whether all launches are one, where they are fused
     """
 
+    most_tile = MOST_TILE
     most_parts: int
     row: int = 1
     split: int = 1

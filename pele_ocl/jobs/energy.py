@@ -80,13 +80,14 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         found = self._checked(molecule, checks, results, failed, seconds, lambda result: (result.atoms, result.energy))
         return EnergyEvaluation(**vars(found), batch=batch)
 
-    def facts_of_molecule(self, result: EnergyResult) -> dict[str, Any]:
-        """Facts that a record has once, as all models share them."""
+    def facts_of_molecule(self, of: EnergyResult | Energy) -> dict[str, Any]:
+        """Facts that a record has once, as all models or frames share them; of : a result, or the plan of frames"""
+        names = of.names if isinstance(of, Energy) else of.terms.names
         return {
-            "born": result.born,
-            **accuracy_facts(result),
-            "contents": summary(result.terms.names, result.atoms, result.model),
-            "settings": self.settings_of(result.atoms),
+            "born": of.born,
+            **accuracy_facts(of),
+            "contents": summary(names, of.atoms, of.model),
+            "settings": self.settings_of(of.atoms),
         }
 
     def settings_of(self, atoms: Atoms) -> dict[str, Any]:

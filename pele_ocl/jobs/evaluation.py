@@ -64,8 +64,11 @@ class EvaluationSpec(StructureSpec, Generic[R]):
     strict: bool = False
 
     @abstractmethod
-    def facts_of_molecule(self, result: R) -> dict[str, Any]:
-        """Facts that a record has once, as all models share them; as JSON has them."""
+    def facts_of_molecule(self, of: Any) -> dict[str, Any]:
+        """Facts that a record has once, as all models or frames share them; as JSON has them.
+
+        of : a result, or the plan of frames, whose results come later
+        """
 
     @abstractmethod
     def facts_of_model(self, result: R) -> dict[str, Any]:

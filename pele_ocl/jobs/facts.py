@@ -12,8 +12,8 @@ from ..atoms.selection import Composition
 from ..solvent_model import SolventModel, has_area, surface_area
 
 if TYPE_CHECKING:
-    from ..energy import EnergyResult
-    from ..solvent import SolventResult
+    from ..energy import Energy, EnergyResult
+    from ..solvent import Solvent, SolventResult
 
 Energies = Mapping[str, float]  # by term, the total among them
 
@@ -80,13 +80,13 @@ def residues_as_json(names: Sequence[str], terms: Mapping[str, Floats]) -> list[
     return [{"residue": name, **dict(zip(terms, row, strict=True))} for name, *row in zip(names, *columns, strict=True)]
 
 
-def accuracy_facts(result: SolventResult | EnergyResult) -> dict[str, Any]:
+def accuracy_facts(of: SolventResult | EnergyResult | Solvent | Energy) -> dict[str, Any]:
     """Give the accuracy and the measured error, null if it was not measured; nothing if nothing was left out."""
-    if result.accuracy is None:
+    if of.accuracy is None:
         return {}
-    error = result.error
+    error = getattr(of, "error", None)  # a plan has none
     measured = None if error is None else {**vars(error), "about": error.about}
-    return {"accuracy": result.accuracy, "measured_error": measured}
+    return {"accuracy": of.accuracy, "measured_error": measured}
 
 
 def radii_facts(radii: Floats) -> dict[str, float]:

@@ -90,9 +90,9 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         self._note_oddities(found)
         return NonbondEvaluation(**vars(found), pairs=pairs)
 
-    def facts_of_molecule(self, result: NonbondResult) -> dict[str, Any]:
-        """Facts that a record has once, as all models share them."""
-        return {"settings": self.settings_of(result.atoms)}
+    def facts_of_molecule(self, of: NonbondResult | Nonbond) -> dict[str, Any]:
+        """Facts that a record has once, as all models or frames share them; of : a result, or the plan of frames"""
+        return {"settings": self.settings_of(of.atoms)}
 
     def settings_of(self, atoms: Atoms) -> dict[str, Any]:
         """Give the constants that count, the pairs, and what the total lacks; surfaces play no part."""

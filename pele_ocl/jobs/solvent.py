@@ -47,9 +47,9 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         batch = plan.evaluate_batch(molecule.conformations, progress, profile=True, errors="record")
         return self._checked(molecule, checks, list(batch), batch.errors, {"kernel": batch.seconds["kernel"]})
 
-    def facts_of_molecule(self, result: SolventResult) -> dict[str, Any]:
-        """Facts that a record has once, as all models share them."""
-        return {"settings": settings(result.model, result.atoms), **accuracy_facts(result)}
+    def facts_of_molecule(self, of: SolventResult | Solvent) -> dict[str, Any]:
+        """Facts that a record has once, as all models or frames share them; of : a result, or the plan of frames"""
+        return {"settings": settings(of.model, of.atoms), **accuracy_facts(of)}
 
     def facts_of_model(self, result: SolventResult) -> dict[str, Any]:
         """Born radii and energies of a structure or a model."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 
     from .one_device import OneDevice
 
-# Variables of the processes that we start, set before they import anything; a scheduler's workers have their own.
+# Variables of the processes that we start, set before they begin, so that numpy's count, too; a variable that the user
+# has set stays. A scheduler's workers have their own.
 WORKER_ENVIRONMENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 
+_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"  # of Dask's settings
 _PATIENCE = 30  # seconds until a scheduler answers, or workers of this machine have begun
 _MOST_DEATHS = 5  # of workers, with one task, before it counts as the reason
 _ATTEMPTS = 3  # at what fails where a worker dies while it begins
@@ -61,8 +64,24 @@ def _local(workers: int) -> Iterator[dict[str, object]]:
     """Workers of this machine, which share its cores; a worker that dies is begun anew."""
     import dask
 
-    with dask.config.set({"distributed.scheduler.allowed-failures": _MOST_DEATHS}), _begun(workers) as cluster:
+    variables = {**dask.config.get(_ENVIRONMENT), **WORKER_ENVIRONMENT}
+    settings = {"distributed.scheduler.allowed-failures": _MOST_DEATHS, _ENVIRONMENT: variables}
+    with _restored((*variables, "PYTHONHASHSEED")), dask.config.set(settings), _begun(workers) as cluster:
         yield {"address": cluster}
+
+
+@contextmanager
+def _restored(names: Iterable[str]) -> Iterator[None]:
+    """Restore variables of this process: Dask sets a worker's here, before each start, for the worker to inherit."""
+    before = {name: os.environ.get(name) for name in names}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _begun(workers: int) -> LocalCluster:
@@ -75,7 +94,7 @@ def _begun(workers: int) -> LocalCluster:
             with _without_interrupts():
                 return LocalCluster(  # type: ignore[no-untyped-call]
                     n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address="127.0.0.1:0",
-                    memory_limit=None, resources={RESOURCE: 1}, silence_logs=logging.CRITICAL, env=WORKER_ENVIRONMENT,
+                    memory_limit=None, resources={RESOURCE: 1}, silence_logs=logging.CRITICAL,
                     scheduler_kwargs={"dashboard": False},  # with no address it would take a port that others may have
                 )  # fmt: skip
         except RuntimeError:  # "Nanny failed to start."

@@ -30,7 +30,7 @@ from .result import PotmapResult
 from .room import MeshRoom
 from .split_methods import SPLIT_METHODS, require_able
 from .touching import require_apart
-from .variants import FIELD_VARIANTS, MAP_METHODS, METHODS, VARIANTS, choose_variant, tuned_choice
+from .variants import MAP_METHODS, METHODS, VARIANTS, choose_variant, tuned_choice
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -216,6 +216,8 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
     if variant == "auto":
         tuned = tuned_choice(problem, devices[0]).variant if method == "direct" else None
         variant = tuned or choose_variant(method)
+    if options.field:
+        _require_field(method, variant)
     title = f"{model.name} of {len(atoms):,} atoms"
     unit_charge = factor / options.dielectric
     return PlannedMap(problem, method, variant, devices, options.unit, options.temperature, title, unit_charge)
@@ -233,14 +235,22 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
     fitting = [name for name, each in VARIANTS.items() if method == each.method]
     if not arguments.is_among(variant, ("auto", *fitting)):
         raise InputError(f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}")
-    if options.field and variant not in ("auto", *FIELD_VARIANTS):
-        raise InputError(f"the variant {variant} computes no field; choose auto, {', '.join(FIELD_VARIANTS)}")
     if options.pb is not None and method != METHOD:
         raise InputError(f"pb is of the method pb, not of {method}; choose that, or leave it out")
     if not arguments.is_among(precision, PRECISIONS):
         raise InputError(f"there is no precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
     atoms.require((), "a potential map")
     _check_accuracy(method, options.accuracy, precision)
+
+
+def _require_field(method: str, variant: str) -> None:
+    """Raise InputError for a variant without the electric field; `variant` is the chosen one, never "auto"."""
+    if not VARIANTS[variant].has_field:
+        others = [name for name, each in VARIANTS.items() if each.has_field and each.method == method]
+        raise InputError(
+            f"the variant {variant} computes no field; choose {', '.join(others) or 'another method'}, or leave out "
+            "the field"
+        )
 
 
 def _devices(

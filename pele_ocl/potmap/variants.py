@@ -305,8 +305,6 @@ VARIANTS: dict[str, MapVariant] = {
     ),
 }  # fmt: skip
 
-FIELD_VARIANTS = tuple(name for name, variant in VARIANTS.items() if variant.has_field)
-
 
 @dataclass(frozen=True)
 class MapMethod:

@@ -10,8 +10,8 @@ python tests/benchmarks/dipeptide.py rungs [--device D] [--replicas 256] [--seco
 python tests/benchmarks/dipeptide.py map [--device D] [--replicas 4096] [--seconds 60]
     [--figure docs/figures/dipeptide-map]
 
-All use Amber99SB with OBC2, steps of 2 fs but for `map`, friction 1/ps, bonds to hydrogen held. The first picoseconds of each replica
-do not count.
+All use Amber99SB with OBC2, steps of 2 fs but for `map`, friction 1/ps, bonds to hydrogen held. The first picoseconds
+of each replica do not count.
 
 `shares` prints those of ours and of OpenMM's, begun extended, with errors from replicas, from ladders and from 20
 blocks of OpenMM's. There are as many ladders as replicas, and nanoseconds are at 300 K. 0 nanoseconds leave one of

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite, nan
 
 from ...errors import FormatError, InputError
+from ...gb_models import GB_MODELS
 from ...inputfile import InputFile
 from ...pb_model import EQUATIONS
 from ...solvent_model import SolventModel
@@ -15,7 +16,7 @@ from ...textfiles import lines, quoted
 from ..poisson_boltzmann import PBSolvent
 
 STRIP_MASK = ":WAT,Cl*,CIO,Cs+,IB,K*,Li+,MG*,Na+,Rb+,CS,RB,NA,F,CL"  # MMPBSA.py's default
-_GB = {1: "hct", 2: "obc1", 5: "obc2", 7: "gbn", 8: "gbn2"}
+_GB = {model.igb: model.name for model in GB_MODELS.values() if model.igb is not None and not model.vacuum}
 _RADII = {1: "bondi", 2: "mbondi", 3: "mbondi2", 4: "mbondi3"}
 _OTHERS = {
     "nmode": "normal modes", "rism": "3D-RISM", "gbnsr6": "GBNSR6",

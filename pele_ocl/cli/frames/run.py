@@ -23,7 +23,7 @@ from ..physics import lines_of
 from ..plan_options import accuracy_text
 from ..progress import ProgressLine
 from ..reader import Bools
-from ..report import counted, duration, headline, settings, software
+from ..report import counted, duration, headline, software
 from ..terminal import note, one_line, say
 from .options import FrameOptions
 from .sharing import FramesSpec, OpenedFrames, shared_frames
@@ -35,14 +35,12 @@ def facts_of(
     plan: AnyPlan,
     frames: Trajectory,
     options: Mapping[str, object],
-    contents: str | None,
     facts: Mapping[str, object],
 ) -> Mapping[str, object]:
     """Facts that another process can send: `record`, the settings of the file of results; `json` and `lines`, with
     which the report begins; `how`, with which it ends.
 
-    options : what decides on the results beside the plan; contents : the name of what is computed
-    facts : settings, as JSON has them
+    options : what decides on the results beside the plan; facts : of the molecule, as JSON has them
     """
     terms = plan.names if isinstance(plan, Energy) else None
     more = {"software": software(), "input": source.path.name, "input_sha256": source.sha256}
@@ -51,15 +49,13 @@ def facts_of(
         "record": record,
         "json": {
             **facts_of_plan(plan),
-            **({"accuracy": record["accuracy"]} if "accuracy" in record else {}),
-            **({} if contents is None else {"contents": contents}),
-            "settings": facts,
+            **facts,
             "frames_taken": record["frames"],
             **notes_of(plan.atoms),
         },
         "lines": [
-            headline(source, plan.atoms) + ("" if contents is None else f"; {contents}"),
-            *lines_of(facts, terms),
+            headline(source, plan.atoms) + (f"; {facts['contents']}" if "contents" in facts else ""),
+            *lines_of(cast(Mapping[str, object], facts["settings"]), terms),
         ],
         "how": f"{plan.variant}, {plan.precision}, {_radii(plan)}on {plan.device}",
     }
@@ -85,11 +81,10 @@ class FrameWork:
 
     what : for the progress line; source : the structure's file
     plan : that evaluates, or, where each frame has a plan of its own, one of them
+    facts : of the molecule, as JSON has them: `facts_of_molecule` of the Spec
     options : what decides on the results beside the plan
     chosen : (n_all,) True for each atom of the structure's file that was taken, None where all were
     evaluate : how positions are evaluated; by the plan if None
-    contents : the name of what is computed; None where the command says it
-    settings : all that results depend on, as JSON has it; by default the plan's constants
     residues : their names, if the energies of each are wanted
     strict : True to refuse what is noted otherwise
     """
@@ -97,11 +92,10 @@ class FrameWork:
     what: str
     source: InputFile
     plan: AnyPlan
+    facts: Mapping[str, object]
     options: Mapping[str, object] = field(default_factory=dict)
     evaluate: Evaluate[FrameResults] | None = None
     chosen: Bools | None = None
-    contents: str | None = None
-    settings: Mapping[str, object] | None = None
     residues: Sequence[str] = ()
     strict: bool = False
 
@@ -180,5 +174,4 @@ def _open(work: FrameWork, trajectory: FrameOptions) -> OpenedFrames:
     """Open the frames of a work, and the way to evaluate them."""
     frames = trajectory.opened(work.atoms, work.chosen)
     evaluate = evaluate_with(work.plan, bool(work.residues)) if work.evaluate is None else work.evaluate
-    facts = settings(work.plan.model, work.plan.atoms) if work.settings is None else work.settings
-    return OpenedFrames(frames, evaluate, facts_of(work.source, work.plan, frames, work.options, work.contents, facts))
+    return OpenedFrames(frames, evaluate, facts_of(work.source, work.plan, frames, work.options, work.facts))
