@@ -349,15 +349,16 @@ def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
     return grid_at(solute.middle, spacing, (np.ceil(steps / multiple) * multiple + 1).astype(np.int64))
 
 
-def grid_within(grid: Grid, solute: PBSolute, padding: float) -> Grid:
+def grid_within(grid: Grid, solute: PBSolute, padding: float, probe: float) -> Grid:
     """Make the part of a grid that lies around a molecule, of the same nodes, for as many halvings.
 
     grid : of grid_around, for a complex that has the molecule; padding : A, as of this grid
+    probe : A; the part has room for it and for two steps, as reaction potentials need, also with twice the spacing
 
     Returns the grid itself, unless the part has at most three quarters as many nodes: grids alike share launches. Each
     second node of the part is on the grid with twice the spacing, too.
     """
-    reach = solute.radii[:, None] + padding
+    reach = solute.radii[:, None] + np.maximum(padding, probe + 2 * grid.spacing)
     low = np.floor(((solute.positions - reach).min(axis=0) - grid.origin) / grid.spacing / 2 + 1e-9) * 2
     steps = np.ceil(((solute.positions + reach).max(axis=0) - grid.origin) / grid.spacing - 1e-9) - low
     multiple = np.where(steps > 32, 16, 8)

@@ -495,7 +495,8 @@ def pb_cases(device: Device) -> None:
                 model = PBModel(ions=salt, surface=surface, charges="spl2", boundary="sdh", density=0.5)
                 PoissonBoltzmann(atoms, model, grids=small, reaction=False, **options).solve()
             two = np.array([atoms.positions, 0.9 * atoms.positions])
-            PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, **options).solve_frames(two, rows=2)
+            for chosen in (PBModel(probe=0), PBModel(ions=salt, equation="nonlinear", probe=0)):
+                PoissonBoltzmann(atoms, chosen, grids=small, **options).solve_frames(two, rows=2)
     for solver in SOLVERS:
         PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, reaction=False, solver=solver, **options).solve()
 

@@ -13,13 +13,14 @@ from binding_helpers import LIGAND, N, complex_atoms, frames, write_complex
 from click.testing import CliRunner
 from mmpbsa_helpers import call, parts, rows_of, write_files
 
-from pele_ocl import Binding, Energy, Grid, InputError, PBSolvent, PoissonBoltzmann, SolventModel
+from pele_ocl import Binding, Energy, Grid, InputError, PBSolvent, PeleError, PoissonBoltzmann, SolventModel
 from pele_ocl.binding import amber_terms, separate_energies
 from pele_ocl.binding.grid_errors import grid_errors
 from pele_ocl.cli import main
 from pele_ocl.opencl import get_device
-from pele_ocl.pb import Batch, PBIon, PBModel
-from pele_ocl.pb_model import PBSolute, grid_around, grid_within
+from pele_ocl.pb import Batch, PBIon, PBMaps, PBModel
+from pele_ocl.pb.reaction import require_room
+from pele_ocl.pb_model import PBProblem, PBSolute, grid_around, grid_within
 from pele_ocl.trajectories import Trajectory
 
 COARSE = PBSolvent(spacing=2.0)
@@ -74,7 +75,7 @@ def test_a_small_part_has_its_own_part_of_the_grid() -> None:
     grid = grid_around(whole, 0.5, padding)
     few = np.argsort(whole.positions[:, 0])[:4]
     part = PBSolute(whole.positions[few] * [1, 0.2, 0.2], np.zeros(4), whole.radii[few])
-    own = grid_within(grid, part, padding)
+    own = grid_within(grid, part, padding, 1.4)
     first = (own.origin - grid.origin) / grid.spacing
     assert len(own) < 0.75 * len(grid)
     assert np.array_equal(own.spacing, grid.spacing)
@@ -85,7 +86,39 @@ def test_a_small_part_has_its_own_part_of_the_grid() -> None:
     assert (own.last >= part.positions + reach - 1e-9).all()
     assert (own.origin >= grid.origin - 1e-9).all()
     assert (own.last <= grid.last + 1e-9).all()
-    assert grid_within(grid, whole, padding) is grid
+    assert grid_within(grid, whole, padding, 1.4) is grid
+
+
+def test_a_part_of_a_grid_has_room_for_a_probe_whatever_the_padding() -> None:
+    """A padding of 1.5 A is less than a probe and a step."""
+    ligand, radii = np.random.default_rng(0).uniform(-3, 3, (12, 3)), np.full(12, 1.6)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x = np.vstack([ligand + rng.uniform(-8, 8, 3), rng.uniform(-12, 12, (40, 3))])
+        whole, part = PBSolute(x, np.zeros(52), np.full(52, 1.6)), PBSolute(x[:12], np.ones(12), radii)
+        grid = grid_around(whole, 0.5, 1.5)
+        own = grid_within(grid, part, 1.5, 1.4)
+        assert len(own) < 0.75 * len(grid)
+        for solute, of in ((whole, grid), (part, own)):
+            require_room(PBProblem(solute, PBModel(), (of,), PBMaps()))
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_a_frame_without_a_solution_is_named_or_recorded(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second complex has a potential of 4.52 kT/e where ions can be, the others have 4.22 and their parts less."""
+    x = np.array([complex_atoms().positions] * 3)
+    x[1, :, 0] *= 0.5
+    plan = Binding(complex_atoms(), LIGAND, model=SALTY, pb=replace(COARSE, equation="nonlinear"))
+    expected = plan.evaluate_batch(x[:1])
+    monkeypatch.setattr("pele_ocl.pb.energies.LARGEST_EXPONENT", 4.37)
+    monkeypatch.setattr("pele_ocl.pb.plan.rows_at_once", lambda device, n_nodes: rows)
+    found = plan.evaluate_batch(x, errors="record")
+    assert found.errors == {1: found.errors[1]}
+    assert "complex: the potential is 5 kT/e where ions of charge 1 can be" in found.errors[1]
+    assert np.array_equal(found.delta.pb, [expected.delta.pb[0], np.nan, expected.delta.pb[0]], equal_nan=True)
+    if rows == 1:
+        with pytest.raises(PeleError, match=r"^conformation 2 of 3, complex: the potential is 5 kT/e"):
+            plan.evaluate_batch(x)
 
 
 def test_the_grid_of_a_part_hardly_counts() -> None:

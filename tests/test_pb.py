@@ -38,6 +38,7 @@ from pele_ocl.pb import (
     solve,
     take_corrections,
 )
+from pele_ocl.pb.energies import ions_of_reaction
 from pele_ocl.pb_model import PBProblem, PBSolute, Surface, grid_around
 from pele_ocl.reference import pb as reference
 
@@ -165,7 +166,7 @@ def test_energies_of_apbs(example, surface):
 
 
 def test_points_exactly_on_a_sphere_count_as_in_apbs():
-    """Middles of edges lie 1.7 A from the ion, as far as squares go, which are added up along z, y and x."""
+    """Middles of edges lie 1.7 A from the ion, if squares are added up along z, y and x."""
     ion, salt = Atoms([[2.863, 3.387, 0.044]], [1.0], gb_radii=[1.7]), (PBIon(1, 0.15, 2.0), PBIon(-1, 0.15, 1.8))
     model = PBModel(20, 78.5, salt, 310, "linear", "mol", probe=0, charges="spl2", boundary="sdh")
     grids = focusing_grids([41, 25, 17], [16, 16, 16], [8, 9.6, 9.6], ion.positions[0], ion.positions[0])
@@ -896,6 +897,41 @@ def test_a_solver_that_stops_early_says_so():
     run = PoissonBoltzmann(ION, grids=grid_at([0] * 3, 0.5, [65] * 3), solver="jacobi", max_iterations=20)
     with pytest.raises(PeleError, match="jacobi stopped after 20 iterations with a relative residual of"):
         run.solve()
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_potential_that_is_no_number_is_refused(rows):
+    """Ions come to the middles of large charges, and Newton's method to infinite numbers, in the second alone."""
+    atoms = Atoms(
+        [[1.16, -2.03, -1.51], [2.28, -0.61, 1.36]], [6.694443348663688, 17.477043135602646], gb_radii=[1.5] * 2
+    )
+    salt = (PBIon(1, 3.0, 0.0), PBIon(-1, 3.0, 0.0))
+    model = PBModel(1, 4.0, salt, 298.0, "nonlinear", "edges", 0.0)
+    run = PoissonBoltzmann(atoms, model, grids=grid_at([0] * 3, 2.0, [17] * 3), reaction=False, max_iterations=300)
+    with pytest.raises(PeleError, match=r"^conformation 2 of 2: the solver mgcg came to numbers that are not finite"):
+        run.solve_frames(np.array([3 * atoms.positions, atoms.positions]), rows=rows)
+
+
+@pytest.mark.parametrize(("surface", "is_cpu"), [("mol", True), ("mol", False), ("spl2", True)])
+def test_energy_of_ions_is_the_sum_over_nodes(surface, is_cpu, monkeypatch):
+    """On work-items of CPUs and groups of GPUs; accesses are codes, or numbers of splines."""
+    if get_device().kind == "CPU":
+        monkeypatch.setattr(Launching, "is_cpu", is_cpu)
+    grid, model = grid_at([0] * 3, 1.5, [17, 25, 17]), PBModel(ions=SALT, equation="nonlinear", surface=surface)
+    problem = problem_of(random_molecule(), model, grid)
+    launching = Launching(Queue(get_device(), "float32"))
+    coefficients = find_coefficients(launching, problem, grid, probe_points(launching, problem.solute, model))
+    equation = Equation(launching, model, coefficients, 1.5**3, NodeValues.of(launching, np.zeros((0, 3), int), []))
+    potential = np.random.default_rng(4).uniform(-3, 3, grid.shape[::-1])
+    launching.queue.write(equation.potential, equation.colours.split(potential).astype(launching.wide))
+    accesses, expected = coefficients.accesses_on_host(), 0.0
+    for ion in SALT:
+        x = -ion.charge * potential
+        expected += ion.concentration * float((accesses * (0.5 * x * np.exp(x) - np.expm1(x))).sum())
+    expected *= 0.5 * model.screening / model.ionic_strength * 1.5**3 / model.charge_factor
+    assert ions_of_reaction(equation, grid) == pytest.approx(
+        expected, rel=1e-12 if launching.wide == "float64" else 1e-5
+    )
 
 
 def test_nothing_charged_has_no_energy():

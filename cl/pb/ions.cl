@@ -9,8 +9,10 @@
 #ifndef CODED
 #error "CODED: 1 where access is a byte, 0 where it is a number"
 #endif
+#ifndef LARGEST_EXPONENT
+#error "LARGEST_EXPONENT: of an ion's Boltzmann factor"
+#endif
 #define LEAST_ACCESS 1e-9f  // elsewhere exponentials may overflow
-#define LARGEST_EXPONENT 85
 
 #if CODED
 typedef uchar access;

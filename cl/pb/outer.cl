@@ -8,7 +8,9 @@
 #ifndef N_IONS
 #error "N_IONS: species of ions of the nonlinear equation, 0 of the linear one"
 #endif
-#define LARGEST_EXPONENT 85
+#if N_IONS && !defined(LARGEST_EXPONENT)
+#error "LARGEST_EXPONENT: of an ion's Boltzmann factor, for the nonlinear equation"
+#endif
 
 #if CODED
 typedef uchar access;  // of ions to a node, 0 or 1

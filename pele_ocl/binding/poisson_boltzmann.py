@@ -123,7 +123,8 @@ class PBEnergy(Energy):
         ]
         if around is None:
             return [grid_around(solute, own.spacing, padding) for solute in solutes]
-        return [grid_within(grid, solute, padding) for grid, solute in zip(around, solutes, strict=True)]
+        probe = self._pb_model.probe
+        return [grid_within(grid, solute, padding, probe) for grid, solute in zip(around, solutes, strict=True)]
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
@@ -147,7 +148,7 @@ class PBEnergy(Energy):
     def with_pb(self, batch: EnergyBatch, found: Mapping[int, PBResult], refused: Mapping[int, str]) -> EnergyBatch:
         """Put the reaction field's energies among the terms of a batch.
 
-        found : by conformation; refused : sentences of the ones that did not fit their grids
+        found : by conformation; refused : sentences of the ones without a solution, or that did not fit their grids
         """
         energies, of_atoms = np.full(len(batch), np.nan), np.full(batch.positions.shape[:2], np.nan)
         for k, result in found.items():
@@ -209,17 +210,22 @@ def evaluate_together(
                 if errors == "raise":
                     raise InputError(f"conformation {k + 1} of {count}: {error}") from None
                 refused[name][k] = str(error)
+    keys, stopped = list(wanted), dict[int, str]()
     try:
-        found = dict(zip(wanted, solve_systems(list(wanted.values()), progress=progress), strict=True))
+        results = solve_systems(
+            list(wanted.values()), progress=progress, stopped=stopped if errors == "record" else None
+        )  # fmt: skip
     except StoppedError as error:
-        k, name = list(wanted)[error.row]
+        k, name = keys[error.row]
         raise PeleError(f"conformation {k + 1} of {count}{name and f', {name}'}: {error}") from None
-    return {
-        name: plan.with_pb(
-            batches[name], {k: result for (k, of), result in found.items() if of == name}, refused[name]
-        )
-        for name, plan in plans.items()
-    }  # fmt: skip
+    found: dict[str, dict[int, PBResult]] = {name: {} for name in plans}
+    for number, result in results.items():
+        k, name = keys[number]
+        found[name][k] = result
+    for number, why in stopped.items():
+        k, name = keys[number]
+        refused[name][k] = why
+    return {name: plan.with_pb(batches[name], found[name], refused[name]) for name, plan in plans.items()}
 
 
 def plan_in(pb: PBSolvent | None, atoms: Atoms, model: SolventModel, **choices: Any) -> Energy:

@@ -8,16 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..errors import PeleError
 from ..grid import Grid
 from ..pb_model import SMALL, PBModel, PBProblem
 from .border import interpolated
 from .charges import NodeCharges
+from .equation import LARGEST_EXPONENT, StoppedError
 
 if TYPE_CHECKING:
     from .equation import Equation
 
-LARGEST_EXPONENT = 85.0  # of an ion's Boltzmann factor
 GROUP_OF_IONS, GROUPS_OF_IONS = 256, 1024  # work-items of a group, and groups at most, that sum over nodes
 
 
@@ -58,12 +57,12 @@ def energy_terms(
 
 
 def pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
-    """Osmotic term of the ions, kT. Raises PeleError for a potential that no ions could have."""
+    """Osmotic term of the ions, kT. Raises StoppedError for a potential that no ions could have."""
     reached, total = accesses > SMALL, 0.0  # elsewhere exponentials may overflow
     for ion in model.ions:
         exponents = -ion.charge * potential[reached]
-        if exponents.size and exponents.max() > LARGEST_EXPONENT:
-            raise PeleError(
+        if exponents.size and not exponents.max() <= LARGEST_EXPONENT:
+            raise StoppedError(
                 f"the potential is {abs(exponents.max() / ion.charge):.0f} kT/e where ions of charge {ion.charge:g} "
                 "can be, which the nonlinear equation cannot have; check charges, radii and dielectric constants"
             )
@@ -79,7 +78,7 @@ def linear_pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Flo
 
 
 def ions_of_reaction(equation: Equation, grid: Grid) -> float:
-    """Half of the ions' charge times the potential, with its sign turned, less their pressure: kT, on the device.
+    """Sum the ions' energy on the device, kT: minus half of their charge times the potential, less their pressure.
 
     NaN for a potential that no ions could have.
     """
@@ -90,9 +89,10 @@ def ions_of_reaction(equation: Equation, grid: Grid) -> float:
     n_groups = -(-size // chunk)
     sums = queue.empty(n_groups, launching.wide)
     ions = np.array([(ion.charge, ion.concentration) for ion in model.ions])
+    coded = int(equation.coefficients.is_coded)
     launching.prepare(
         "pb/ions.cl", "sum_ions", (n_groups * group,), (group,),
-        {"GROUP": group, "CODED": int(equation.coefficients.is_coded)}, n=size, chunk=chunk, n_ions=len(ions),
+        {"GROUP": group, "CODED": coded, "LARGEST_EXPONENT": LARGEST_EXPONENT}, n=size, chunk=chunk, n_ions=len(ions),
         ions=queue.upload(ions, launching.wide), accesses=equation.coefficients.accesses, potential=equation.potential,
         sums=sums,
     )()  # fmt: skip

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ ENOUGH = 0.5  # of the residual that is wanted, at which a linear solver stops
 ENOUGH_OF_NEWTON = 0.1  # the same of the nonlinear equation
 LINEAR_SHARE = 1e-3  # of the first residual at which the linear equation gives way to the nonlinear one
 LEAST_STEP = 1e-3  # of Newton's step
+LARGEST_EXPONENT = 85  # of an ion's Boltzmann factor
 
 
 class Equation:
@@ -58,8 +61,9 @@ class Equation:
 
     def macros(self, is_linear: bool) -> dict[str, int]:
         """Macros of kernels of the equation."""
-        nonlinear = self.model.is_nonlinear and not is_linear
-        return {**self.coefficients.macros, "N_IONS": len(self.model.ions) if nonlinear else 0}
+        if is_linear or not self.model.is_nonlinear:
+            return {**self.coefficients.macros, "N_IONS": 0}
+        return {**self.coefficients.macros, "N_IONS": len(self.model.ions), "LARGEST_EXPONENT": LARGEST_EXPONENT}
 
     def find_residual(self, residual: Buffer, is_linear: bool) -> list[Launch]:
         """Launches that find what the equation lacks."""
@@ -150,7 +154,7 @@ def solve(
     multigrid : of equation.multigrid, or of another linear equation with the same coefficients
     watch : called after each correction
 
-    Raises PeleError where the solver does not get there.
+    Raises StoppedError where the solver does not get there.
     """
     launching, queue, done = equation.launching, equation.launching.queue, Convergence()
     is_nonlinear = equation.model.is_nonlinear
@@ -173,8 +177,8 @@ def solve(
         first = left if first is None else first
         if not first:  # nothing is charged: rounding alone is left of the ions
             return done
-        while left > wanted * first:
-            if done.corrections == MOST_CORRECTIONS or done.iterations >= most_iterations:
+        while not left <= wanted * first:  # NaN goes on, and is refused
+            if not math.isfinite(left) or done.corrections == MOST_CORRECTIONS or done.iterations >= most_iterations:
                 raise stopped(solver_name, done, left / first, tolerance)
             if not is_linear:
                 equation.linearise(is_linear)()
@@ -203,16 +207,31 @@ def _take(equation: Equation, solver: Solver, norm: Callable[[], float], before:
 
 
 class StoppedError(PeleError):
-    """Error of a solver that did not get there. row : of the problem among the ones that are solved at once"""
+    """Error of a problem without a solution. row : of the problem among the ones that are solved at once"""
 
-    row = 0
+    def __init__(self, message: str, row: int = 0) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+@contextmanager
+def of_row(row: int) -> Iterator[None]:
+    """Give the error of one problem its row."""
+    try:
+        yield
+    except StoppedError as error:
+        error.row = row
+        raise
 
 
 def stopped(solver: str, done: Convergence, reached: float, tolerance: float, row: int = 0) -> StoppedError:
     """Make the error of a solver that did not get there."""
-    error = StoppedError(
+    if not math.isfinite(reached):
+        return StoppedError(
+            f"the solver {solver} came to numbers that are not finite after {done.iterations:,} iterations: the "
+            "potential is too large; check charges, radii and dielectric constants", row
+        )  # fmt: skip
+    return StoppedError(
         f"the solver {solver} stopped after {done.iterations:,} iterations with a relative residual of {reached:.1e}, "
-        f"and {tolerance:.1e} is wanted; choose a larger tolerance, more iterations or the solver mgcg"
-    )
-    error.row = row
-    return error
+        f"and {tolerance:.1e} is wanted; choose a larger tolerance, more iterations or the solver mgcg", row
+    )  # fmt: skip

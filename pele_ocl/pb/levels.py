@@ -15,7 +15,7 @@ from ..pb_model import PBProblem
 from .border import add_border, between_nodes
 from .charges import NodeCharges, NodeWeights
 from .energies import energy_terms, ions_of_reaction, pressure, total_energy
-from .equation import Convergence, Equation, WeightedPotentials, solve
+from .equation import Convergence, Equation, WeightedPotentials, of_row, solve
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching, NodeValues
 from .multigrid import Multigrid
@@ -152,11 +152,13 @@ class Batch:
             else:
                 Level.solve_rows(levels, self.choice, seconds, meanwhile)
             for row, level in enumerate(levels):
-                found[row].append(level.result(around[row]))
+                with of_row(row):
+                    found[row].append(level.result(around[row]))
             if number < last:
                 self._levels = []
                 for row, (level, geometry) in enumerate(zip(levels, self.geometries, strict=True)):
-                    around[row] = around[row] + level.outside(problems[row].grids[number + 1])
+                    with of_row(row):
+                        around[row] = around[row] + level.outside(problems[row].grids[number + 1])
                     parent = level.grid, level.potential
                     self._levels.append(Level(geometry, problems[row], number + 1, self.choice, parent, seconds))
         return [

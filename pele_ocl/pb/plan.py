@@ -183,7 +183,8 @@ class PoissonBoltzmann:
         the same bits alone and in company. Results have no map and no error of the grid.
 
         conformations : (m, n, 3) A; grids : of each; by default the plan's own
-        rows : how many at most in one set of launches; by default 1 on CPUs, else what fits the device's memory
+        rows : how many at most in one set of launches; by default 1 on CPUs, else what fits the device's memory. On a
+            GPU the next ones are made meanwhile, so that it needs the memory of twice as many
         progress : called with the share done, 0 to 1
 
         Returns m results of PBResult. Raises InputError for a conformation that does not fit its grid, and PeleError
@@ -252,7 +253,7 @@ class PoissonBoltzmann:
         """Solve problems, as many as are alike and fit the device in one set of launches; seconds are shared out.
 
         geometry : of all, if they differ in charges alone; by default each has its own, which goes with its solution
-        rows : how many at most; by default as rows_at_once tells
+        rows : how many at most; by default as rows_at_once tells. The next ones are made beside them
 
         Raises StoppedError with the number of the problem.
         """

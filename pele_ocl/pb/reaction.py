@@ -60,7 +60,7 @@ class SingularPart:
         self._add_singular(*self._marked(self._region()), equation.potential)
 
     def _region(self) -> Buffer:
-        """Mark the nodes where the solution is the reaction potential, bytes; not kept, for the solver needs memory."""
+        """Mark the nodes that have the reaction potential alone, bytes; not kept, because the solver needs memory."""
         region = self._launching.queue.zeros(self._colours.size, np.uint8)
         self._over_nodes("find_region", accesses=self._coefficients.accesses, region=region)
         self._include(region)

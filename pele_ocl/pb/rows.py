@@ -152,7 +152,7 @@ def solve_rows(
     watch : called with the number of an equation after each of its corrections
     meanwhile : called while the device does an iteration
 
-    Raises PeleError where the solver does not get there.
+    Raises StoppedError where the solver of a row does not get there.
     """
     rows, is_nonlinear = Rows(equations), equations[0].model.is_nonlinear
     multigrid = rows.multigrid()
@@ -165,17 +165,19 @@ def solve_rows(
         def norms(find: Sequence[Launch] = find) -> Floats:
             for launch in [*find, *measure]:
                 launch()
-            found: Floats = np.sqrt(np.maximum(solver.vectors.squares().astype(np.float64), 0.0))
+            found: Floats = np.sqrt(solver.vectors.squares().astype(np.float64))
             return found
 
         left = norms()
         first = left if first is None else first
-        share_left = np.divide(left, first, out=np.zeros_like(left), where=first > 0)
-        while (is_going := (left > wanted * first) & (first > 0)).any():  # of no charge, ions' rounding alone is left
+        share_left = np.divide(left, first, out=np.zeros_like(left), where=first != 0)
+        # NaN goes on, and is refused; of no charge, ions' rounding alone is left.
+        while (is_going := ~(left <= wanted * first) & (first != 0)).any():
             going = np.flatnonzero(is_going).tolist()
             for number in going:
                 each = done[number]
-                if each.corrections == MOST_CORRECTIONS or each.iterations >= most_iterations:
+                is_lost = not np.isfinite(left[number])
+                if is_lost or each.corrections == MOST_CORRECTIONS or each.iterations >= most_iterations:
                     raise stopped(SOLVER, each, float(share_left[number]), tolerance, number)
                 if not is_linear:
                     rows.linearise(number)
@@ -186,7 +188,7 @@ def solve_rows(
             most = most_iterations - max(done[number].iterations for number in going)
             taken = solver.solve_rows(np.where(is_going, goals, np.inf), most, meanwhile)
             left = take_corrections(rows, solver, norms, left, is_going, is_linear)
-            share_left = np.divide(left, first, out=np.zeros_like(left), where=first > 0)
+            share_left = np.divide(left, first, out=np.zeros_like(left), where=first != 0)
             rows.give_back()
             for number in going:
                 done[number].iterations += int(taken[number])

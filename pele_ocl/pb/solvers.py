@@ -56,7 +56,10 @@ class Solver(ABC):
         """Make the launches that begin, and an iteration's, which leave the residual's square in the scalars."""
 
     def solve(self, goal: float, most: int) -> int:
-        """Find the correction of `residual` until that is smaller than `goal`, by norm; the iterations it took."""
+        """Find the correction of `residual` until that is smaller than `goal`, by norm; the iterations it took.
+
+        It stops at a norm that is no finite number, too.
+        """
         self.clear_solution()
         for buffer in self.further:
             self.queue.clear(buffer)
@@ -65,7 +68,7 @@ class Solver(ABC):
         for count in range(1, most + 1):
             for launch in self.iteration:
                 launch()
-            if (count % self.looks == 0 or count == most) and self.vectors.norm() <= goal:
+            if (count % self.looks == 0 or count == most) and not goal < self.vectors.norm() < math.inf:
                 return count
         return most
 
@@ -134,7 +137,7 @@ class Overrelaxation(Solver):
             if count % self.looks == 0 or count == most:
                 for launch in self.measure:
                     launch()
-                if self.vectors.norm() <= goal:
+                if not goal < self.vectors.norm() < math.inf:
                     return count
         return most
 
@@ -167,6 +170,8 @@ class ConjugateGradients(Solver):
     def solve_rows(self, goals: Floats, most: int, meanwhile: Callable[[], None] | None = None) -> NDArray[np.integer]:
         """Solve each row until its residual is as small as its goal, by norm; the iterations of each, (rows,).
 
+        A row stops at a norm that is no finite number, too.
+
         goals : (rows,); inf for rows that are to stay as they are
         meanwhile : called while the device does an iteration
         """
@@ -184,7 +189,8 @@ class ConjugateGradients(Solver):
                 self.queue.flush()
                 meanwhile()
             if count % self.looks == 0 or count == most:
-                has_come = is_going & (self.vectors.squares() <= squares)
+                left = self.vectors.squares()
+                has_come = is_going & ~((left > squares) & np.isfinite(left))
                 taken[has_come] = count
                 is_going &= ~has_come
                 if not is_going.any():

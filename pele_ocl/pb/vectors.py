@@ -58,8 +58,8 @@ class Vectors:
         self._goals = queue.zeros(launching.rows, launching.wide)
 
     def norm(self) -> float:
-        """Root of the sum of squares that was found last, once everything before is done."""
-        return math.sqrt(max(0.0, float(self.squares()[0])))
+        """Root of the sum of squares that was found last, once everything before is done; it may be NaN or infinite."""
+        return math.sqrt(float(self.squares()[0]))
 
     def squares(self) -> NDArray[np.floating]:
         """Sums of squares that were found last, (rows,)."""

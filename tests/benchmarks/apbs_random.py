@@ -96,7 +96,7 @@ def numbers(text: str) -> list[tuple[str, list[float]]]:
 
 
 def compared(folder: Path) -> tuple[str, bool]:
-    """What differs on an input, "" for nothing; and whether apbs converged."""
+    """List the differences on an input, "" for none, and tell if apbs converged."""
     (folder / "io.mc").unlink(missing_ok=True)
     theirs = subprocess.run(["apbs", "in.in"], cwd=folder, capture_output=True, text=True)
     log = (folder / "io.mc").read_text() if (folder / "io.mc").exists() else ""

@@ -7,6 +7,7 @@ python tests/benchmarks/pb.py errors                                 against clo
 python tests/benchmarks/pb.py limits [STRUCTURE ...]                 told errors against limits of fine grids
 python tests/benchmarks/pb.py states [STRUCTURE]                     two charge states together and one by one
 python tests/benchmarks/pb.py frames [STRUCTURE] [--frames N]        a complex, its receptor and its ligand in N frames
+python tests/benchmarks/pb.py part [PADDING ...]                     a ligand on the complex's grid, and on part of it
 python tests/benchmarks/pb.py peer [STRUCTURE] [--points N]          `apbs`, if it is installed, on the same problem
 
 Each prints a Markdown table. --device D chooses the device. Seconds on CPUs are of all cores together, and of the
@@ -43,6 +44,7 @@ from pele_ocl.pb import SOLVERS, PBResult, centre_of, grid_at, levels
 from pele_ocl.pb.apbs import read_apbs
 from pele_ocl.pb.plan import safety_of
 from pele_ocl.pb.systems import solve_systems
+from pele_ocl.pb_model import PBSolute, grid_around, grid_within
 
 SALT = (PBIon(1, 0.15), PBIon(-1, 0.15))
 SALTY = SolventModel(surface="lcpo", ionic_strength=0.15)
@@ -263,7 +265,7 @@ def frames(device: Device, name: str, count: int, most: int | None, equation: st
         if isinstance(plan, PBEnergy)
     ]
     seconds, begun = Counter[str](), seconds_of(device)
-    for result in solve_systems(conformations):
+    for result in solve_systems(conformations).values():
         seconds.update(result.seconds)
     alone = seconds_of(device) - begun
     points, of_ligand = (" x ".join(map(str, grids[name][0].shape)) for name in ("complex", "ligand"))
@@ -278,6 +280,29 @@ def frames(device: Device, name: str, count: int, most: int | None, equation: st
     row("equation", f"{1e3 * alone / count:.2f}")
     row("binding energies, all terms", f"{1e3 * all_seconds / count:.2f}")
     row("mean of the reaction field's part, kcal/mol", f"{found.delta.pb.mean():.4f}")
+
+
+def part(device: Device, paddings: list[float]) -> None:
+    """Energies of a ligand of charge 2 on the grid of a complex, and on the part of it that it needs."""
+    rng = np.random.default_rng(0)
+    x, charges = rng.normal(size=(25, 3)) * [4, 2, 2], rng.uniform(-0.3, 0.3, 25)
+    ligand = Atoms(x, charges + (2 - charges.sum()) / 25, gb_radii=np.full(25, 1.6))
+    receptor = [[-40, 0, 0], [-20, 20, 0], [-20, -20, 10], [-20, 0, -20]]
+    whole = PBSolute(np.vstack([x, receptor]), np.zeros(29), np.full(29, 1.6))
+    solute = PBSolute(x, ligand.charges, whole.radii[:25])
+    head("padding, A", "salt, M", "points", "of the part", "energy, kcal/mol", "on the part", "difference")
+    for padding in paddings:
+        grid = grid_around(whole, 1.0, padding)
+        for salt in ((), SALT):
+            model = PBModel(ions=salt)
+            both = (grid, grid_within(grid, solute, padding, model.probe))
+            runs = [PoissonBoltzmann(ligand, model, grids=each, device=device) for each in both]
+            on_whole, on_part = (run.solve(keep_map=False, grid_error=False).energy for run in runs)
+            row(
+                f"{padding:g}", f"{salt[0].concentration if salt else 0:g}",
+                *(" x ".join(map(str, each.shape)) for each in both), f"{on_whole:.4f}", f"{on_part:.4f}",
+                f"{on_part - on_whole:.4f}",
+            )  # fmt: skip
 
 
 def peer(name: str, points: int, device: Device) -> None:
@@ -329,10 +354,12 @@ def main() -> None:
     """Print the table that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "table", choices=["ladder", "sizes", "fasciculin", "errors", "limits", "states", "frames", "peer"]
+        "table", choices=["ladder", "sizes", "fasciculin", "errors", "limits", "states", "frames", "part", "peer"]
     )
     parser.add_argument(
-        "what", nargs="*", help="points of sizes, spacings of fasciculin, structures of limits, states, frames and peer"
+        "what",
+        nargs="*",
+        help="points of sizes, spacings of fasciculin, paddings of part, structures of limits, states, frames, peer",
     )
     parser.add_argument("--points", type=int, help="along an edge of the grid; by default 65 of ladder, 161 of peer")
     parser.add_argument("--frames", type=int, default=200)
@@ -359,6 +386,8 @@ def main() -> None:
             device, (options.what or ["src3"])[0], options.frames, options.atoms,
             "nonlinear" if options.nonlinear else "linear",
         )  # fmt: skip
+    elif options.table == "part":
+        part(device, [float(word) for word in options.what] or [5.0, 10.0])
     else:
         peer((options.what or ["src3"])[0], options.points or 161, device)
 

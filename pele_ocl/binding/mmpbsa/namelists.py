@@ -367,7 +367,8 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
         tolerance=max(1e-14, min(PBSolvent.tolerance, accept)), radii=("own", "tan-luo")[radiopt],
     )  # fmt: skip
     notes.append(
-        f"EPB is solved as pele-ocl pb does, on one grid that ends {solvent.padding:g} A from the complex; "
+        f"EPB is solved as pele-ocl pb does, on a grid that ends {solvent.padding:g} A from the complex, or on a "
+        "part of it that ends as far from a small part of the complex; "
         "pbsa's own settings of grid, surface and solver play no part"
     )
     if inp:

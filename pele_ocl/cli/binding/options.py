@@ -198,8 +198,8 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     ),
     click.option(
         "--pb", is_flag=True,
-        help="MM/PBSA: solve the Poisson-Boltzmann equation in place of Generalized Born, for all three systems on the "
-        "grid of the complex. The nonpolar term is then lcpo by default.",
+        help="MM/PBSA: solve the Poisson-Boltzmann equation in place of Generalized Born, on nodes of the "
+        "complex's grid for all three systems. The nonpolar term is then lcpo by default.",
     ),
     click.option(
         "--spacing", type=float, default=PBSolvent.spacing, show_default=True, help="With --pb: of the grid, Angstrom."
