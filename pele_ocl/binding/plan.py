@@ -89,8 +89,8 @@ class Binding:
         idecomp : to have results with a `decomposition`, as sander numbers them: 1 and 2 by residue; 3 and 4 by pairs
             of residues, too. 1-4 pairs are internal with 1 and 3, else van der Waals and electrostatic
         pb : PBSolvent, to solve the Poisson-Boltzmann equation in place of Generalized Born: MM/PBSA. All three
-            have nodes of the complex's grid, small parts not all of them, so that errors of the grid cancel. The
-            surface is by default "lcpo"
+            have nodes of the complex's grid, so that errors of the grid cancel; small parts have some of them alone.
+            The surface is by default "lcpo"
 
         Raises InputError for parts that hold no atom or share one, and as `energy` does.
         """
