@@ -1,6 +1,7 @@
 """Promises that all plans keep: batches with bad members, threads, callbacks that compute, any order of calls."""
 
 import copy
+import inspect
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -209,6 +210,15 @@ PICKLED = {
         atoms, pairs_within(atoms, 8.0), solvent="vacuum", gradient=False, progress=print, **more
     ),
 }
+
+
+@pytest.mark.parametrize("kind", [pele_ocl.Energy, Solvent, Nonbond, Minimizer])
+def test_descriptions_have_all_parameters(kind, device):
+    """A parameter that is not described would be lost in a pickle without a word."""
+    pairs = [all_pairs(PEPTIDE)] if kind is Nonbond else []
+    made = kind(PEPTIDE, *pairs, device=device).__reduce__()[0]
+    parameters = set(inspect.signature(kind).parameters) - {"atoms", "progress"}  # callbacks are not pickled
+    assert set(made.keywords) == parameters
 
 
 @pytest.mark.parametrize("again", [lambda made: pickle.loads(pickle.dumps(made)), copy.deepcopy])

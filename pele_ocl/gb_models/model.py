@@ -29,6 +29,7 @@ class GBModel:
     neck_scale : of the neck integrals that pairs add; 0 for none
     elements : parameters by element, which replace the atoms' own scales; None if the atoms' scales hold
     nucleic : the same of nucleic acids; None where they have no others
+    is_unbounded : if radii have no upper bound, so that errors of the integral grow with them
     vacuum : whether there is no solvent, and so neither Born radii nor energies of it
     of_surface : if Born radii are integrals over the surface of the spheres of Atoms.sgb
     own_dielectrics : if each atom has a dielectric constant inside
@@ -45,6 +46,7 @@ class GBModel:
     neck_scale: float = 0.0
     elements: Elements | None = None
     nucleic: Elements | None = None
+    is_unbounded: bool = False
     vacuum: bool = False
     of_surface: bool = False
     own_dielectrics: bool = False

@@ -12,7 +12,7 @@ BEST, DEFAULT, WORST = 1e-6, 1e-5, 1e-4
 # What a box may leave out at the default accuracy, 1/A, and how it goes with the accuracy: with a smaller one there are
 # more boxes, whose errors add up. Found by tests/benchmarks/tree.py.
 LEFT_OUT, POWER = 2.4e-9, 1.08
-# HCT radii have no upper bound, and with a radius grows what an error of its integral does to it.
+# Radii such as HCT have no upper bound, and with a radius grows what an error of its integral does to it.
 UNBOUNDED = 1 / 4
 
 
@@ -25,7 +25,7 @@ def checked_accuracy(accuracy: float | None) -> float | None:
 
 def tolerance(accuracy: float, model: SolventModel) -> float:
     """Return the largest sum of |a| d^5 / D^9 with which a box counts as far, 1/A; docs/theory/tree.md, eq. 6."""
-    least = LEFT_OUT * (UNBOUNDED if model.gb_model.function == "GB_RADIUS_HCT" else 1.0)
+    least = LEFT_OUT * (UNBOUNDED if model.gb_model.is_unbounded else 1.0)
     return float(least * (accuracy / DEFAULT) ** POWER)
 
 
