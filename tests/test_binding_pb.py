@@ -18,8 +18,7 @@ from pele_ocl.binding import amber_terms, separate_energies
 from pele_ocl.binding.grid_errors import grid_errors
 from pele_ocl.cli import main
 from pele_ocl.opencl import get_device
-from pele_ocl.pb import Batch, PBIon, PBMaps, PBModel
-from pele_ocl.pb.reaction import require_room
+from pele_ocl.pb import Batch, PBIon, PBMaps, PBModel, require_room
 from pele_ocl.pb_model import PBProblem, PBSolute, grid_around, grid_within
 from pele_ocl.trajectories import Trajectory
 

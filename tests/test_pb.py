@@ -32,13 +32,13 @@ from pele_ocl.pb import (
     find_coefficients,
     focusing_grids,
     grid_at,
+    ions_of_reaction,
     list_border,
     lowered_shape,
     probe_points,
     solve,
     take_corrections,
 )
-from pele_ocl.pb.energies import ions_of_reaction
 from pele_ocl.pb_model import PBProblem, PBSolute, Surface, grid_around
 from pele_ocl.reference import pb as reference
 

@@ -43,10 +43,12 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         {
             "border": "border_of list_border",
             "colours": "Colours",
+            "energies": "ions_of_reaction",
             "equation": "Equation solve",
             "launching": "Launching NodeValues add_at",
             "levels": "Batch Level",
             "probes": "probe_points",
+            "reaction": "require_room",
             "rows": "take_corrections",
             "scan": "add_up",
             "surface": "find_coefficients",
