@@ -40,8 +40,14 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
 GB_MODELS = {
     model.name: model
     for model in (
-        GBModel("none", "no solvent: a dielectric of the solute's everywhere", "GB_RADIUS_HCT", is_unbounded=True, vacuum=True, igb=6),
-        GBModel("hct", "Hawkins, Cramer and Truhlar, J. Phys. Chem. 100, 19824 (1996)", "GB_RADIUS_HCT", is_unbounded=True, igb=1),
+        GBModel(
+            "none", "no solvent: a dielectric of the solute's everywhere", "GB_RADIUS_HCT", is_unbounded=True,
+            vacuum=True, igb=6,
+        ),
+        GBModel(
+            "hct", "Hawkins, Cramer and Truhlar, J. Phys. Chem. 100, 19824 (1996)", "GB_RADIUS_HCT", is_unbounded=True,
+            igb=1,
+        ),
         GBModel(
             "obc1", "Onufriev, Bashford and Case, Proteins 55, 383 (2004), set I", "GB_RADIUS_OBC",
             alpha=0.8, beta=0.0, gamma=2.909125, igb=2,
