@@ -170,7 +170,7 @@ class Screen:
         return self._tries[n_tries]
 
     def _new_values(self) -> dict[str, NDArray[Any]]:
-        """Make arrays of zeros, or of what stands for nothing, that are written when tries begin."""
+        """Make the arrays that are written before the first try, filled with zeros or the mark for none."""
         names = "members", "groups", "n_members", "starts", "group_of", "centers", "keys", "places", "found"
         arrays: dict[str, DeviceArray] = {name: self._values[name] for name in names}
         nothing = {"places": -1, "found": NO_TRY}
