@@ -16,7 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .renamed import find_public_names_by as _find_public_names_by
+from .common.renamed import find_public_names_by as _find_public_names_by
 
 if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms import Atoms as Atoms
@@ -28,6 +28,12 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .binding import PBSolvent as PBSolvent
     from .checking import CheckResult as CheckResult
     from .checking import check_kernel as check_kernel
+    from .common.errors import DeviceError as DeviceError
+    from .common.errors import FormatError as FormatError
+    from .common.errors import InputError as InputError
+    from .common.errors import KernelBuildError as KernelBuildError
+    from .common.errors import ParameterError as ParameterError
+    from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
     from .energy import CenterRestraint as CenterRestraint
     from .energy import DistanceRestraint as DistanceRestraint
@@ -38,19 +44,16 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .energy import TorsionRestraint as TorsionRestraint
     from .energy import energy as energy
     from .ensemble import Ensemble as Ensemble
-    from .errors import DeviceError as DeviceError
-    from .errors import FormatError as FormatError
-    from .errors import InputError as InputError
-    from .errors import KernelBuildError as KernelBuildError
-    from .errors import ParameterError as ParameterError
-    from .errors import PeleError as PeleError
     from .explore import Explorer as Explorer
+    from .explore import Refined as Refined
+    from .explore import Refiner as Refiner
     from .forcefield import ForceField as ForceField
     from .formats import draw_slices as draw_slices
     from .formats import read_conformations as read_conformations
     from .formats import read_map as read_map
     from .formats import write_conformations as write_conformations
     from .formats import write_map as write_map
+    from .gb_models.solvent_model import SolventModel as SolventModel
     from .grid import Grid as Grid
     from .grid import Map as Map
     from .interop import from_mdanalysis as from_mdanalysis
@@ -91,8 +94,6 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .potmap import PotmapResult as PotmapResult
     from .potmap import potmap as potmap
     from .reading import read as read
-    from .refine import Refined as Refined
-    from .refine import Refiner as Refiner
     from .relax import Relaxer as Relaxer
     from .relax import RelaxResult as RelaxResult
     from .relax import relax as relax
@@ -101,7 +102,6 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .solvent import SolventBatch as SolventBatch
     from .solvent import SolventResult as SolventResult
     from .solvent import solvent as solvent
-    from .solvent_model import SolventModel as SolventModel
     from .trajectories import batches_over as batches_over
     from .trajectories import energy_over as energy_over
     from .trajectories import potentials_over as potentials_over
@@ -123,10 +123,11 @@ _HOMES = {
         "TorsionRestraint",
     ),
     "ensemble": ("Ensemble",),
-    "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
-    "explore": ("Explorer",),
+    "common.errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
+    "explore": ("Explorer", "Refined", "Refiner"),
     "forcefield": ("ForceField",),
     "formats": ("draw_slices", "read_conformations", "read_map", "write_conformations", "write_map"),
+    "gb_models.solvent_model": ("SolventModel",),
     "grid": ("Grid", "Map"),
     "interop": ("from_mdanalysis", "from_openmm", "from_parmed", "from_rdkit"),
     "interop.preparation": ("Preparation",),
@@ -143,11 +144,9 @@ _HOMES = {
     "pb": ("PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
     "potmap": ("Potmap", "PotmapResult"),
     "reading": ("read",),
-    "refine": ("Refined", "Refiner"),
     "relax": ("RelaxResult", "Relaxer"),
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
-    "solvent_model": ("SolventModel",),
     "trajectories": ("batches_over", "energy_over", "potentials_over", "potmap_over", "trajectory"),
     "view": ("draw_surface", "write_page"),
 }  # fmt: skip

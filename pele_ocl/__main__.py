@@ -11,7 +11,7 @@ import weakref
 from importlib.machinery import ExtensionFileLoader
 from types import FrameType
 
-from .errors import INTERRUPTED
+from .common.errors import INTERRUPTED
 
 _AGAIN = 0.02  # seconds until an interrupt that came at a bad moment is tried again
 _CALLBACKS = (  # of weak references: to locks of imports, and to the keys and values of weak dictionaries and sets

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import arguments
 from .atoms import Atoms, Floats, require_atoms
-from .errors import InputError
-from .readonly import ReadOnlyArrays
+from .common import arguments
+from .common.errors import InputError
+from .common.readonly import ReadOnlyArrays
 from .units import potential_factor
 
 MOST_POINTS = 2**40  # 4 TiB of float32: a mistaken spacing, not a map

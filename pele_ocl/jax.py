@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .common.errors import InputError
+from .common.extras import extra
 from .energy import Energy
-from .errors import InputError
-from .extras import extra
 from .nonbond import Nonbond
 
 if TYPE_CHECKING:

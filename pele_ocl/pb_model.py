@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import arguments
 from .atoms import Atoms, Floats, require_atoms
-from .errors import InputError, ParameterError
+from .common import arguments
+from .common.errors import InputError, ParameterError
 from .grid import Grid, Map
 
 # Constants as APBS has them, two sets that differ in the sixth digit: cgs in the equation, SI in boundary values and

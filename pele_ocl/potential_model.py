@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import arguments
-from .errors import InputError
+from .common import arguments
+from .common.errors import InputError
 
 LARGEST = 1e6  # of kappa and the minimum distance
 FARTHEST = 1e12  # A, of the cutoff, whose square is a float32

@@ -10,10 +10,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from . import arguments
 from .atoms import Atoms, Floats, Structure
 from .atoms.selection import Selection
-from .errors import InputError
+from .common import arguments
+from .common.errors import InputError
 from .forcefield import ForceField
 from .formats import is_pqr, read_structure_or_atoms, structure_format
 

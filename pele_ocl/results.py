@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .atoms import Atoms, Floats, Labels, Residue
-from .errors import InputError
-from .readonly import ReadOnlyArrays
+from .common.errors import InputError
+from .common.readonly import ReadOnlyArrays
 
 __all__ = ["Residue", "ResidueTerms", "TermBatch", "TermResult", "Terms"]
 

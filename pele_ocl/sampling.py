@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import arguments
 from .atoms import Floats
-from .errors import InputError
+from .common import arguments
+from .common.errors import InputError
 from .grid import Map, require_map
 
 _EDGE = 1e-6  # of a step: how far beyond the last point rounding may carry a position that is meant to be on it

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .common.errors import InputError
+from .common.extras import extra
 from .energy import Energy
-from .errors import InputError
-from .extras import extra
 from .nonbond import Nonbond
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from . import arguments
-from .errors import InputError
+from .common import arguments
+from .common.errors import InputError
 
 # CODATA 2018. The first three are exact by definition of the SI.
 ELEMENTARY_CHARGE_C = 1.602176634e-19

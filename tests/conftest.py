@@ -31,10 +31,10 @@ import pytest
 
 from pele_ocl import Atoms, list_devices
 from pele_ocl.atoms import Labels
+from pele_ocl.common.paths import copy_installed
+from pele_ocl.common.variant import PRECISIONS
 from pele_ocl.opencl import Device, building, get_device, notices
 from pele_ocl.pairs import PairList
-from pele_ocl.paths import copy_installed
-from pele_ocl.variant import PRECISIONS
 
 DATA = Path(__file__).parent / "data"
 sys.path.append(str(Path(__file__).parent / "benchmarks"))

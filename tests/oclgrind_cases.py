@@ -38,6 +38,8 @@ from pele_ocl import (
 )
 from pele_ocl.atoms import Bonded, Bonds, LennardJonesPairs
 from pele_ocl.binding.pele import PoseEvaluator
+from pele_ocl.common.paths import shipped
+from pele_ocl.common.variant import Machine
 from pele_ocl.dynamics import motion
 from pele_ocl.energy import (
     BlocksLayout,
@@ -68,9 +70,9 @@ from pele_ocl.minimize import METHODS, Minimizer, iteration, preconditioner, sch
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond, prefix_sum
 from pele_ocl.opencl import Device, Queue, building, get_device
-from pele_ocl.paths import shipped
 from pele_ocl.pb import SOLVERS, Launching, launching, multigrid, vectors
 from pele_ocl.plan import plan as plans
+from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
 from pele_ocl.potmap import Blocking, MapOptions, MapProblem, MapSlab, blocked, blocking, error
@@ -80,9 +82,7 @@ from pele_ocl.potmap.mesh.fft import fft
 from pele_ocl.potmap.msm import LatticeLayout, levels, plan
 from pele_ocl.reference import energy as definition
 from pele_ocl.solvent import VARIANTS, Solvent, SolventLayout
-from pele_ocl.tiled import surface
-from pele_ocl.tuning import Choice, trying
-from pele_ocl.variant import Machine
+from pele_ocl.tiles import surface
 
 PRECISIONS = ("float32", "float64")
 SALT, LCPO = SolventModel(ionic_strength=0.1), SolventModel(surface="lcpo")

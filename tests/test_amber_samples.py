@@ -15,10 +15,10 @@ from amber_helpers import SAMPLES, bonded_energies
 import pele_ocl
 from pele_ocl import Atoms, Energy, Minimizer, SolventModel
 from pele_ocl.atoms import Bonds
+from pele_ocl.common.inputfile import read_file
 from pele_ocl.energy import EnergyResult
 from pele_ocl.formats import place, read_topology
 from pele_ocl.formats.amber import CHARGE_UNIT
-from pele_ocl.inputfile import read_file
 
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="AMBER's test files are not beside the checkout")
 

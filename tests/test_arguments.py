@@ -31,10 +31,10 @@ from pele_ocl import (
     solvent,
     write_map,
 )
+from pele_ocl.common.readonly import ReadOnlyArrays
 from pele_ocl.energy import Energy
 from pele_ocl.formats import read_structure
 from pele_ocl.pairs import internal_dielectrics, pairs_split, read_pairs, without_bonded, write_pairs
-from pele_ocl.readonly import ReadOnlyArrays
 
 ATOMS, PAIRS = random_atoms(5), random_pairs(5, 4)
 NO_ATOMS = r"Atoms are needed: read\('protein.pdb'\), or Atoms\(positions=..., charges=...\)"
@@ -112,7 +112,7 @@ def test_numbers_of_every_kind_are_numbers(cutoff):
 
 
 def test_reprs_are_short():
-    atoms = read(pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb")
+    atoms = read(pele_ocl.common.paths.shipped("data") / "structures" / "hexapeptide.pdb")
     assert repr(atoms) == "Atoms(96 atoms, 6 residues, 96 bonds, net charge -1.000 e)"
     assert repr(atoms.labels) == "Labels(96 atoms, 6 residues)"
     bare = Atoms([[0, 0, 0]], [0.5], gb_radii=[1.5], gb_scales=[0.8])
@@ -152,8 +152,8 @@ def pickled(made):
 @pytest.mark.parametrize(
     "made",
     [
-        read(pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb"),
-        read_structure(pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb"),
+        read(pele_ocl.common.paths.shipped("data") / "structures" / "hexapeptide.pdb"),
+        read_structure(pele_ocl.common.paths.shipped("data") / "structures" / "hexapeptide.pdb"),
         random_pairs(5, 4),
         all_pairs(random_atoms(5)),
         Grid((0, 0, 0), 0.5, (3, 4, 5)),

@@ -151,8 +151,8 @@ def test_arrays_of_other_libraries(dipeptide: Atoms) -> None:
     assert tensor.exports == 1
     batch = plan.evaluate_batch(Tensor(np.stack([there, there])))
     assert batch.total.tolist() == [expected.total] * 2
-    assert pele_ocl.arguments.as_array(tensor).ctypes.data == there.ctypes.data
-    assert pele_ocl.arguments.numbers("positions", tensor).ctypes.data == there.ctypes.data
+    assert pele_ocl.common.arguments.as_array(tensor).ctypes.data == there.ctypes.data
+    assert pele_ocl.common.arguments.numbers("positions", tensor).ctypes.data == there.ctypes.data
     with pytest.raises(InputError, match=r"positions are not an array of numbers: can't convert cuda:0"):
         plan.evaluate(OnGpu())
     with pytest.raises(InputError, match=r"conformations are not an array of numbers: can't convert cuda:0"):

@@ -30,9 +30,9 @@ from pele_ocl.bench import installed
 from pele_ocl.bench.installed import AbsentError
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.bench.timing import call_seconds
+from pele_ocl.common.variant import PRECISIONS
 from pele_ocl.grid import Grid
 from pele_ocl.reference import potmap as reference
-from pele_ocl.variant import PRECISIONS
 
 HAS_OPENMM = importlib.util.find_spec("openmm") is not None
 COMPILE_FOR_SECONDS = ("torch.compile", "KeOps")

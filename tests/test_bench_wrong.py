@@ -10,7 +10,7 @@ from test_cli import on_the_chosen_device, run
 
 from pele_ocl.bench import bounds, ions, nonbond, potmap, solvent
 from pele_ocl.bench import energy as energy_bench
-from pele_ocl.variant import Variant
+from pele_ocl.common.variant import Variant
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

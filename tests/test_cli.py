@@ -20,8 +20,8 @@ from tolerance import BORN_RADIUS
 import pele_ocl
 from pele_ocl import SolventModel, read, solvent
 from pele_ocl.cli import main
+from pele_ocl.common.paths import shipped
 from pele_ocl.gb_models import GB_MODELS
-from pele_ocl.paths import shipped
 from pele_ocl.solvent import VARIANTS
 
 STRUCTURES = shipped("data") / "structures"

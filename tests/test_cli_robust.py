@@ -23,8 +23,8 @@ from conftest import DEVICES
 import pele_ocl
 from pele_ocl import Grid, Map, write_map
 from pele_ocl.cli import COMMANDS, main
+from pele_ocl.common.paths import shipped
 from pele_ocl.opencl import notices
-from pele_ocl.paths import shipped
 
 ROOT = Path(__file__).parent.parent
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
@@ -380,7 +380,7 @@ def test_writing_a_large_map_is_told(tmp_path, monkeypatch):
 
 
 def test_a_copy_in_place_of_the_checkout_is_told(tmp_path, monkeypatch):
-    from pele_ocl import paths
+    from pele_ocl.common import paths
 
     assert paths.copy_installed(ROOT) == ""
     (tmp_path / "pele_ocl").mkdir()

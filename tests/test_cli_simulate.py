@@ -19,7 +19,7 @@ from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 import pele_ocl
 from pele_ocl.cli.simulate import running
-from pele_ocl.errors import INTERRUPTED
+from pele_ocl.common.errors import INTERRUPTED
 
 __all__ = ["on_the_chosen_device"]
 

@@ -9,7 +9,7 @@ from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
 from pele_ocl.bench import tune
-from pele_ocl.tuning import RULES, choices_for, findings, store
+from pele_ocl.plan.tuning import RULES, choices_for, findings, store
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

@@ -24,8 +24,8 @@ from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
-from pele_ocl.errors import InputError
-from pele_ocl.extras import extra
+from pele_ocl.common.errors import InputError
+from pele_ocl.common.extras import extra
 from pele_ocl.jobs import (
     WORKER_ENVIRONMENT,
     Shard,

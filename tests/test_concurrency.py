@@ -16,9 +16,9 @@ import pytest
 from conftest import random_atoms
 
 from pele_ocl import Atoms, Grid, place_ions, potmap
+from pele_ocl.common.variant import Progress
 from pele_ocl.opencl import Device
 from pele_ocl.potmap import plan as map_plan
-from pele_ocl.variant import Progress
 
 Arrays = tuple[np.ndarray, ...]
 Calculation = Callable[[Device, int, Progress | None], Arrays]

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from pele_ocl import Grid, InputError, Map, potmap, read, read_map, read_pairs, write_map
-from pele_ocl.errors import FormatError
+from pele_ocl.common.errors import FormatError
+from pele_ocl.common.paths import shipped
 from pele_ocl.forcefield import read_obc, read_template
 from pele_ocl.formats import model_numbers, read_points, read_pqr
 from pele_ocl.pairs import PairList, write_pairs
-from pele_ocl.paths import shipped
 
 PQR = "ATOM  {k} {name}  ALA A   {n}   {x:8.3f}   2.500  -3.250 -0.4157 1.8240\n"
 

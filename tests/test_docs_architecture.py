@@ -106,7 +106,7 @@ HELD = {
     "pele_ocl/relax/hydrogens.py": "def refuse_ends(",
     "pele_ocl/solvent/layout.py": "def of(",
     "pele_ocl/solvent/variants.py": "VARIANTS",
-    "pele_ocl/tiled/tables.py": "class SphereTables",
+    "pele_ocl/tiles/tables.py": "class SphereTables",
     "pele_ocl/trajectories/energies.py": "def evaluate_with(",
     "pele_ocl/trajectories/recording/recorder.py": "def unit_of(",
     "pele_ocl/trajectories/recording/text.py": "removesuffix(",

@@ -11,10 +11,10 @@ from tolerance import GRADIENT
 
 from pele_ocl import Binding, Energy, InputError, SolventModel
 from pele_ocl.cli import main
+from pele_ocl.common.paths import shipped
+from pele_ocl.common.variant import Machine
 from pele_ocl.energy import Born, check_born, chosen_born
 from pele_ocl.minimize import Minimizer
-from pele_ocl.paths import shipped
-from pele_ocl.variant import Machine
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
 MACHINE = Machine("CPU", "", 2, 8, "float32")

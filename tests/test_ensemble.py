@@ -220,7 +220,7 @@ def test_the_name_of_a_file_is_no_text_of_a_kernel(device):
 
 def test_drivers_are_launched_in_parts(device, monkeypatch):
     """All rows are moved, even more than a launch of CUDA takes in its second dimension."""
-    monkeypatch.setattr("pele_ocl.engine.rows.MOST_ROWS", 2)
+    monkeypatch.setattr("pele_ocl.energy.engine.rows.MOST_ROWS", 2)
     ensemble = Ensemble(MOLECULES[1], 5, device=device)
     drift, velocities = ensemble.kernel(DRIFT, "drift"), ensemble.array("atom", 3)
     velocities.write(1.0)

@@ -11,7 +11,7 @@ from explore_run_helpers import complex_lines, settings, write_complex, write_ru
 from forcefield_helpers import SAMPLES, needs_samples
 
 import pele_ocl
-from pele_ocl.errors import FormatError, InputError
+from pele_ocl.common.errors import FormatError, InputError
 from pele_ocl.explore import Settings, changed, changing_blocks
 from pele_ocl.explore.control import (
     ANM_MINIMIZER,

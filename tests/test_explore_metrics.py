@@ -11,7 +11,7 @@ from test_cli import on_the_chosen_device
 
 import pele_ocl
 from pele_ocl import Binding, Energy, SolventModel
-from pele_ocl.errors import FormatError, InputError
+from pele_ocl.common.errors import FormatError, InputError
 from pele_ocl.explore import PROBE, BindingEnergy, Rmsd, Sasa, Sensor, Sensors, States, sasa_radii
 from pele_ocl.explore.control import MetricBlock, MetricMaker, read_simulation
 

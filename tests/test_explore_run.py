@@ -27,7 +27,7 @@ from pele_ocl.binding.pele import find_run, read_report
 from pele_ocl.cli.explore import ExploreLine, PartsLine
 from pele_ocl.cli.explore_page import write_pages
 from pele_ocl.cli.launchers import device_of_rank, launched, local_rank, local_size
-from pele_ocl.errors import FormatError, InputError
+from pele_ocl.common.errors import FormatError, InputError
 from pele_ocl.explore import PelePdb, numbered, report_head, report_row
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.formats import model_numbers, read_structure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pele_ocl.errors import InputError
+from pele_ocl.common.errors import InputError
 from pele_ocl.explore import Clusters, shares
 
 LIGAND, ALPHA = np.arange(2), np.arange(2, 6)

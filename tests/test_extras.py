@@ -14,7 +14,7 @@ from test_cli import run
 from pele_ocl import PeleError
 from pele_ocl.bench import installed
 from pele_ocl.bench.installed import AbsentError
-from pele_ocl.extras import extra
+from pele_ocl.common.extras import extra
 from pele_ocl.jobs import connected
 
 ROOT = Path(__file__).parent.parent

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from pele_ocl import Grid, Map, PairList, write_map, write_pairs
-from pele_ocl.formats import replacing, write_table
+from pele_ocl.common.writing import replacing
+from pele_ocl.formats import write_table
 
 ROOT = Path(__file__).parent.parent
 
@@ -24,7 +25,7 @@ import sys
 import numpy as np
 from pele_ocl import Grid, Map, PairList, write_map, write_pairs
 from pele_ocl.formats import write_table
-from pele_ocl.errors import PeleError
+from pele_ocl.common.errors import PeleError
 
 path, n = sys.argv[1], int(sys.argv[2])
 def write():

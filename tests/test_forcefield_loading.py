@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from forcefield_helpers import ROOT, SAMPLES, chain, needs_samples
 
-from pele_ocl.errors import FormatError, InputError, ParameterError
+from pele_ocl.common.errors import FormatError, InputError, ParameterError
 from pele_ocl.forcefield import ForceField
 from pele_ocl.formats import read_structure
 

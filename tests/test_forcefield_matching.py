@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from forcefield_helpers import arrays_of, chain, structure_from
 
+from pele_ocl.common.errors import FormatError, InputError, ParameterError
 from pele_ocl.contract import of_structure
-from pele_ocl.errors import FormatError, InputError, ParameterError
 from pele_ocl.forcefield import ForceField, canonical, disulphides, embedded_templates, match_residues
 
 ALA = "N H CA HA C O CB HB1 HB2 HB3"

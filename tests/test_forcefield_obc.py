@@ -9,7 +9,7 @@ import pytest
 from forcefield_helpers import SAMPLES, needs_samples
 
 from pele_ocl.atoms import element_rule
-from pele_ocl.errors import FormatError
+from pele_ocl.common.errors import FormatError
 from pele_ocl.forcefield import embedded_radii, lookup, read_obc
 
 HEADER = "#ResidueName AtomName AtomType(from Gromacs) gbr(overlapscalefactors) hct(standard radii for GB/SA )\n"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from forcefield_helpers import SAMPLES, needs_samples
 
-from pele_ocl.errors import FormatError
+from pele_ocl.common.errors import FormatError
 from pele_ocl.forcefield import element_of, is_template, read_template
 
 METHANOL = """\

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pele_ocl.atoms import element_rule, hct_scale
-from pele_ocl.chemistry import FAMILIES, aligned_name, element, is_polymer, is_water
+from pele_ocl.atoms.chemistry import FAMILIES, aligned_name, element, is_polymer, is_water
 from pele_ocl.forcefield import residue_names
 from pele_ocl.formats import read_pqr
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pele_ocl.atoms import Structure
-from pele_ocl.errors import FormatError
+from pele_ocl.common.errors import FormatError
 from pele_ocl.formats import read_structure
 
 #        1         2         3         4         5         6         7

@@ -11,6 +11,8 @@ import pytest
 
 import pele_ocl
 from pele_ocl import Atoms, FormatError, InputError, trajectory
+from pele_ocl.common.inputfile import read_file
+from pele_ocl.common.paths import shipped
 from pele_ocl.formats import (
     CONFORMATION_FORMATS,
     ConformationFile,
@@ -20,8 +22,6 @@ from pele_ocl.formats import (
     read_structure,
     write_conformation,
 )
-from pele_ocl.inputfile import read_file
-from pele_ocl.paths import shipped
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
 DIGITS = {".pdb": 5.1e-4, ".cif": 5.1e-5, ".h5": 4e-6, ".nc": 4e-6}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from maps_helpers import RTOL, SHAPES, SUFFIXES, assert_same, some_map
 
-from pele_ocl.errors import FormatError, InputError
+from pele_ocl.common.errors import FormatError, InputError
 from pele_ocl.formats import read_map, require_map_suffix, write_map
 from pele_ocl.grid import Grid, Map
 from pele_ocl.units import POTENTIAL_UNITS, potential_factor

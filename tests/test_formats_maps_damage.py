@@ -11,7 +11,7 @@ import pytest
 from maps_helpers import CUBE, SUFFIXES, VMD_DX, some_map
 
 import pele_ocl
-from pele_ocl.errors import FormatError, InputError
+from pele_ocl.common.errors import FormatError, InputError
 from pele_ocl.formats import read_map, write_map
 from pele_ocl.grid import Map
 
@@ -212,7 +212,7 @@ def test_numbers_in_other_files_are_told(tmp_path):
 
 
 def test_gzip_data_that_unpacks_to_too_much(tmp_path, monkeypatch):
-    monkeypatch.setattr(pele_ocl.textfiles, "_SMALL", 2**16)
+    monkeypatch.setattr(pele_ocl.common.textfiles, "_SMALL", 2**16)
     bomb = gzip.compress(b"REMARK\n" * 10**6)
     (tmp_path / "bomb.pdb.gz").write_bytes(bomb)
     (tmp_path / "bomb.pqr").write_bytes(bomb)

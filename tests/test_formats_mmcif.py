@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pele_ocl.atoms import Structure
-from pele_ocl.errors import FormatError
+from pele_ocl.common.errors import FormatError
+from pele_ocl.common.paths import shipped
 from pele_ocl.formats import read_structure
-from pele_ocl.paths import shipped
 
 ITEMS = (
     "group_PDB id type_symbol label_atom_id label_alt_id label_comp_id label_asym_id label_seq_id pdbx_PDB_ins_code "

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pele_ocl.atoms import Structure
-from pele_ocl.errors import FormatError
+from pele_ocl.common.errors import FormatError
 from pele_ocl.formats import read_structure
 
 Read = Callable[..., Structure]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pele_ocl.errors import FormatError
+from pele_ocl.common.errors import FormatError
 from pele_ocl.formats import read_points, write_table
 
 POINTS = np.array([(1, 2.5, -3), (4e1, 5, 6.25)])

@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from pele_ocl.atoms import Atoms
 from pele_ocl.cli.options import structure_options
-from pele_ocl.errors import FormatError, InputError
+from pele_ocl.common.errors import FormatError, InputError
+from pele_ocl.common.inputfile import InputFile, read_file
 from pele_ocl.formats import PqrFields, fields_of, fields_of_each, is_pqr, read_pqr
-from pele_ocl.inputfile import InputFile, read_file
 from pele_ocl.reading import read as read_any
 
 LINE = "ATOM      1  N   ALA A   5      12.345  -6.789   0.001 -0.4157 1.8240"

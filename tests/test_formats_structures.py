@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pele_ocl.atoms import Structure
+from pele_ocl.common.paths import shipped
 from pele_ocl.formats import read_structure
-from pele_ocl.paths import shipped
 
 ARRAYS = Path(__file__).parent / "data"
 NAMES = ("hexapeptide", "ubiquitin", "src3", "enolase_dimer", "ruvab")

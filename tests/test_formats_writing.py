@@ -11,8 +11,9 @@ import h5py
 import numpy as np
 import pytest
 
-from pele_ocl.errors import FormatError
-from pele_ocl.formats import check_target, refuse_overwriting, replacing, write_table
+from pele_ocl.common.errors import FormatError
+from pele_ocl.common.writing import refuse_overwriting, replacing
+from pele_ocl.formats import check_target, write_table
 
 COLUMNS = {
     "atom": np.array(["CA", "O3'", 'Å,"x"']),

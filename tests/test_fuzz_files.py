@@ -24,7 +24,8 @@ import pytest
 from pele_ocl import Atoms, Grid, Map, read, read_conformations, selection, write_map
 from pele_ocl.atoms import Topology
 from pele_ocl.binding.mmpbsa import read_index, read_input
-from pele_ocl.errors import PeleError
+from pele_ocl.common.errors import PeleError
+from pele_ocl.common.inputfile import read_file
 from pele_ocl.forcefield import read_control, read_links, read_obc, read_template
 from pele_ocl.formats import (
     model_numbers,
@@ -36,7 +37,6 @@ from pele_ocl.formats import (
     read_structure,
     read_topology,
 )
-from pele_ocl.inputfile import read_file
 from pele_ocl.pairs import PairList, read_pairs, write_pairs
 
 FEW, MANY = 200, int(os.environ.get("PELE_OCL_FUZZ", "5000"))

@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 from conftest import DEVICES
 
-from pele_ocl import FormatError, tuning
+from pele_ocl import FormatError
 from pele_ocl.bench.tune import VARIANTS
-from pele_ocl.tuning import (
+from pele_ocl.plan import tuning
+from pele_ocl.plan.tuning import (
     RULES,
     SIZES,
     BestChoice,
@@ -160,8 +161,8 @@ def test_files_that_do_not_end_or_are_too_large(file, kind):
 
 WRITER = """
 import sys
-from pele_ocl.tuning import RULES, BestChoice, Entry, store
-from pele_ocl.tuning.findings import as_json, versions
+from pele_ocl.plan.tuning import RULES, BestChoice, Entry, store
+from pele_ocl.plan.tuning.findings import as_json, versions
 number = int(sys.argv[1])
 store.entries()  # as `auto` reads it before anything is measured
 print(flush=True)
@@ -195,7 +196,7 @@ def test_processes_that_tune_at_once_keep_each_others_findings(tmp_path, monkeyp
 
 HOLDER = """
 import os
-from pele_ocl.tuning import store
+from pele_ocl.plan.tuning import store
 with store._locked():
     print(flush=True)
     input()

@@ -12,8 +12,8 @@ from gb_helpers import amber_solvent, labels_of, openmm_energy, read_parm, with_
 from tolerance import BORN_RADIUS, DIFFERENCES, ENERGY, GRADIENT
 
 from pele_ocl import Energy, InputError, Solvent, SolventModel, nonbond, read
+from pele_ocl.common.errors import ParameterError
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
-from pele_ocl.errors import ParameterError
 from pele_ocl.gb_models import GB_MODELS, Necks, tables
 from pele_ocl.pairs import all_pairs
 from pele_ocl.reference import energy as definition

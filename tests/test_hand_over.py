@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from pele_ocl.common.paths import shipped
 from pele_ocl.opencl import Queue, building
-from pele_ocl.paths import shipped
 
 ITEMS, GROUPS, LAUNCHES = 8, 200, 50
 

@@ -12,8 +12,8 @@ import pytest
 
 from pele_ocl import read
 from pele_ocl.atoms.selection import Composition
-from pele_ocl.errors import FormatError, PeleError, printable
-from pele_ocl.inputfile import read_file
+from pele_ocl.common.errors import FormatError, PeleError, printable
+from pele_ocl.common.inputfile import read_file
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 

@@ -21,10 +21,10 @@ from conftest import DEVICES
 
 import pele_ocl
 from pele_ocl import FormatError, InputError, jobs
-from pele_ocl.inputfile import InputFile
+from pele_ocl.common.inputfile import InputFile
+from pele_ocl.common.paths import shipped
 from pele_ocl.jobs import Journal
 from pele_ocl.jobs.running import _Records
-from pele_ocl.paths import shipped
 
 ROOT = Path(__file__).parent.parent
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"

@@ -7,10 +7,10 @@ from conftest import random_atoms, random_pairs
 from test_reference_energy import bonded
 
 from pele_ocl import Ensemble, Nonbond, PositionalRestraint, Solvent, SolventModel
+from pele_ocl.common.variant import Machine
 from pele_ocl.energy import Energy, SquaresLayout, squares
 from pele_ocl.nonbond import rows
 from pele_ocl.solvent import SolventLayout, passes
-from pele_ocl.variant import Machine
 
 TURNS = 20
 JOINED = SquaresLayout(1, 32, 256, split=2, shares=4, fused=True, joined=True)

@@ -21,8 +21,8 @@ from pele_ocl import (
     energy,
     minimize_many,
 )
-from pele_ocl.engine import launching
-from pele_ocl.errors import DeviceMemoryError
+from pele_ocl.common.errors import DeviceMemoryError
+from pele_ocl.energy.engine import launching
 from pele_ocl.minimize import iteration, many, shared
 from pele_ocl.opencl import Device, Parameter, packing
 

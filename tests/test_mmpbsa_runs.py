@@ -18,7 +18,7 @@ from test_interop_files import ETHANE, PLACES
 import pele_ocl
 from pele_ocl.binding import to_alanine
 from pele_ocl.cli import main
-from pele_ocl.solvent_model import SolventModel
+from pele_ocl.gb_models.solvent_model import SolventModel
 
 KEPT = GB.replace("keep_files=0", "keep_files=1")
 

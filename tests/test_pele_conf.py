@@ -9,7 +9,7 @@ import pytest
 from forcefield_helpers import ROOT, SAMPLES, needs_samples
 from test_cli import error_of, on_the_chosen_device, run
 
-from pele_ocl.errors import FormatError
+from pele_ocl.common.errors import FormatError
 from pele_ocl.forcefield import read_control
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses

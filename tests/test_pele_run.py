@@ -16,7 +16,7 @@ from trajectory_helpers import moving, write_trajectory
 import pele_ocl
 from pele_ocl.binding import Binding
 from pele_ocl.binding.pele import Agreement, AtomGroups, PoseEvaluator, find_run, read_report
-from pele_ocl.errors import FormatError
+from pele_ocl.common.errors import FormatError
 from pele_ocl.forcefield import ForceField, read_control
 from pele_ocl.pairs import nonbonded_pairs
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from maps_helpers import some_map
 
-from pele_ocl.errors import FormatError, PeleError
+from pele_ocl.common.errors import FormatError, PeleError
 from pele_ocl.formats import draw_slices
 from pele_ocl.formats.maps.pictures import _figure
 from pele_ocl.grid import Grid, Map

@@ -31,8 +31,8 @@ from pele_ocl import (
     potmap,
     read,
 )  # fmt: skip
+from pele_ocl.common.paths import shipped
 from pele_ocl.energy import Energy
-from pele_ocl.paths import shipped
 from pele_ocl.plan import Encoding
 from pele_ocl.plan import plan as plans
 

@@ -25,10 +25,10 @@ import pytest
 from conftest import DEVICES
 
 from pele_ocl import list_devices
-from pele_ocl.errors import CacheWarning
+from pele_ocl.common.errors import CacheWarning
+from pele_ocl.common.paths import shipped
 from pele_ocl.opencl import CHECKSUM_BYTES, CachedProgram, Device, Queue, building, cache
 from pele_ocl.opencl.runtimes import platforms
-from pele_ocl.paths import shipped
 
 ROOT = Path(__file__).parent.parent
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from maps_helpers import some_map
 
-from pele_ocl.errors import InputError
+from pele_ocl.common.errors import InputError
 from pele_ocl.grid import Grid, Map
 from pele_ocl.sampling import sample
 

@@ -12,6 +12,7 @@ import pytest
 
 import pele_ocl
 from pele_ocl import Atoms, Ensemble, FormatError, InputError, SolventModel
+from pele_ocl.common.paths import shipped
 from pele_ocl.explore import (
     Explorer,
     PredictionArrays,
@@ -27,7 +28,6 @@ from pele_ocl.explore import (
     torsions_at,
 )
 from pele_ocl.pairs import inverse_dielectrics
-from pele_ocl.paths import shipped
 
 VACUUM = SolventModel(gb="none")
 SER = "* SER  1  3  10.0  1\n_OG_\nPOLARH  _HG_  1\n   6\n  -6\n  18\n"

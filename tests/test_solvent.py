@@ -9,12 +9,12 @@ from conftest import load_system, random_atoms
 from tolerance import BORN_RADIUS, ENERGY, OPENMM_ENERGY, born_radius_bound
 
 from pele_ocl import Atoms, Energy, InputError, ParameterError, Solvent, SolventModel, solvent
+from pele_ocl.common.variant import PRECISIONS
 from pele_ocl.opencl import Queue
+from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.reference import solvent as reference
 from pele_ocl.solvent import VARIANTS, SolventLayout, choose_variant
-from pele_ocl.tiles import Tiles
-from pele_ocl.tuning import Choice, trying
-from pele_ocl.variant import PRECISIONS
+from pele_ocl.tiles.tiles import Tiles
 
 MODEL = SolventModel()
 CHEAP = ("hexapeptide", "ubiquitin", "src3")

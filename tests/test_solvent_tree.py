@@ -17,8 +17,9 @@ from pele_ocl import Atoms, InputError, Nonbond, Solvent, SolventModel, pairs_wi
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
 from pele_ocl.cli.plan_options import accuracy_lines
+from pele_ocl.common.paths import shipped
 from pele_ocl.opencl import MOMENTS, Device
-from pele_ocl.paths import shipped
+from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.solvent import (
     SAMPLE,
     VARIANTS,
@@ -31,7 +32,6 @@ from pele_ocl.solvent import (
     sample_of,
     shared_passes,
 )
-from pele_ocl.tuning import Choice, trying
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
 ACCURACIES = (1e-4, 1e-5, 1e-6)

@@ -20,7 +20,7 @@ from pele_ocl.cli import main
 from pele_ocl.reference.energy import energy as definition
 from pele_ocl.reference.surface import surface_areas
 from pele_ocl.solvent import VARIANTS as SOLVENT_VARIANTS
-from pele_ocl.tiled import NEIGHBOURS
+from pele_ocl.tiles import NEIGHBOURS
 
 ROOT = Path(__file__).parent.parent
 STRUCTURES, AMBER = ROOT / "data" / "structures", ROOT.parent / "shared" / "amber_samples"
@@ -208,7 +208,7 @@ def test_all_sizes(device, precision, n):
 
 
 def test_more_tiles_around_than_are_listed(device, monkeypatch, ubiquitin):
-    from pele_ocl.tiled import surface
+    from pele_ocl.tiles import surface
 
     plan = Solvent(ubiquitin, model=LCPO, device=device)
     listed = plan.evaluate().per_atom.nonpolar
@@ -218,7 +218,7 @@ def test_more_tiles_around_than_are_listed(device, monkeypatch, ubiquitin):
 
 def test_groups_of_gpus_list_the_same_neighbours(device, precision, monkeypatch):
     """Work-items of a group mark their neighbours together; CPUs have one."""
-    from pele_ocl.tiled import surface
+    from pele_ocl.tiles import surface
 
     if device.kind != "CPU":
         pytest.skip("groups are of many work-items here anyway")

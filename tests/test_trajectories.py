@@ -13,7 +13,7 @@ from trajectory_helpers import DIGITS, NANOMETERS, SUFFIXES, moving, pdb_model, 
 
 import pele_ocl
 from pele_ocl import Energy, FormatError, InputError, Nonbond, Solvent, all_pairs, energy_over, trajectory
-from pele_ocl.errors import PeleError
+from pele_ocl.common.errors import PeleError
 from pele_ocl.trajectories import FrameResults, Statistics, Trajectory, batches_over, results_over
 from pele_ocl.trajectories.files import Hdf5File, PlainHdf5File, open_frames
 from pele_ocl.trajectories.files.decimals import decimals
@@ -451,7 +451,7 @@ def test_frames_in_memory_are_as_good_as_files(kind, atoms, tmp_path):
 @pytest.mark.parametrize("kind", ["mdtraj", "Universe"])
 def test_cells_of_frames_in_memory_are_imaged(kind):
     """A molecule that the box cuts is made whole, as one of a file is."""
-    peptide = pele_ocl.read(pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb")
+    peptide = pele_ocl.read(pele_ocl.common.paths.shipped("data") / "structures" / "hexapeptide.pdb")
     cut = np.stack([peptide.positions] * 2)
     cut[1, 50:] += [80.0, 0, 0]
     plan = Energy(peptide, gradient=False, device=DEVICES[0])

@@ -11,13 +11,13 @@ import pytest
 from conftest import DEVICES, load_system, random_atoms
 from tolerance import ENERGY, GRADIENT, MAP
 
-from pele_ocl import DeviceError, Energy, Grid, InputError, Nonbond, pairs_within, potmap, solvent, tuning
+from pele_ocl import DeviceError, Energy, Grid, InputError, Nonbond, pairs_within, potmap, solvent
 from pele_ocl.bench import tune
 from pele_ocl.bench.tune import VARIANTS
+from pele_ocl.common.variant import PRECISIONS, Machine, Variant
 from pele_ocl.opencl import Device
-from pele_ocl.potmap import Blocking
-from pele_ocl.solvent import SolventLayout
-from pele_ocl.tuning import (
+from pele_ocl.plan import tuning
+from pele_ocl.plan.tuning import (
     RULES,
     SIZES,
     BestChoice,
@@ -30,7 +30,8 @@ from pele_ocl.tuning import (
     store,
     versions,
 )
-from pele_ocl.variant import PRECISIONS, Machine, Variant
+from pele_ocl.potmap import Blocking
+from pele_ocl.solvent import SolventLayout
 
 DEVICE = DEVICES[0]
 GRID = Grid((0, 0, 0), 0.9, (13, 9, 10))
@@ -121,7 +122,7 @@ def test_what_another_version_measured_is_dropped_when_measured_anew(file):
 
 
 def test_kernels_in_folders_count_in_the_version(tmp_path, monkeypatch):
-    monkeypatch.setattr("pele_ocl.tuning.findings.shipped", lambda name: tmp_path)
+    monkeypatch.setattr("pele_ocl.plan.tuning.findings.shipped", lambda name: tmp_path)
     (tmp_path / "solvent").mkdir()
     digests = set()
     for text in ("one", "two"):

@@ -1,6 +1,6 @@
 import pytest
 
-from pele_ocl.errors import InputError
+from pele_ocl.common.errors import InputError
 from pele_ocl.units import BOHR_A, COULOMB_KCAL_A, POTENTIAL_UNITS, debye_kappa, potential_factor
 
 

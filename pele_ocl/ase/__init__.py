@@ -18,11 +18,11 @@ import gemmi
 import numpy as np
 
 from ..atoms import Atoms, Ints, require_atoms
+from ..common.errors import InputError
+from ..common.extras import missing
 from ..energy import Energy
 from ..energy.terms import Term
-from ..errors import InputError
-from ..extras import missing
-from ..solvent_model import SolventModel
+from ..gb_models.solvent_model import SolventModel
 
 try:
     import ase

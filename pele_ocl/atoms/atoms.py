@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import arguments
-from ..errors import InputError
-from ..readonly import ReadOnlyArrays, read_only
-from ..renamed import present
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.readonly import ReadOnlyArrays, read_only
+from ..common.renamed import present
 from .bonded import Bonded
 from .close_pairs import close_pair
 from .combining import RULES, Combining

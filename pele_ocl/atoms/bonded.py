@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import arguments
-from ..errors import InputError
-from ..readonly import ReadOnlyArrays, read_only
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.readonly import ReadOnlyArrays, read_only
 from .labels import Floats, Ints
 
 MOST_WAVES = 100  # of a torsion's energy in a turn

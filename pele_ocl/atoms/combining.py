@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..common.errors import InputError
 from .bonded import LennardJonesPairs, OneFourPairs, pair_codes
 from .labels import Floats, Ints
 

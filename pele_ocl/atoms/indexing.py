@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import arguments
-from ..errors import InputError
+from ..common import arguments
+from ..common.errors import InputError
 
 
 def chosen_indices(n: int, which: slice | ArrayLike) -> NDArray[np.intp]:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import arguments
-from ..errors import InputError
-from ..readonly import ReadOnlyArrays, read_only
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.readonly import ReadOnlyArrays, read_only
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]

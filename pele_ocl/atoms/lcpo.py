@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..common.errors import InputError
 from .labels import Floats, Ints
 from .radii import bonds_both_ways, elements_of
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import choice
-from ..chemistry import tidy_element
-from ..errors import InputError
+from ..common.arguments import choice
+from ..common.errors import InputError
+from .chemistry import tidy_element
 from .labels import Floats, Ints, Labels
 
 BONDI_SETS = ("bondi", "mbondi", "mbondi2", "mbondi3")

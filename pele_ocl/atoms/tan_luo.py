@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import InputError
+from ..common.errors import InputError
 from .atoms import Atoms
 from .labels import Floats
 from .radii import bonds_both_ways

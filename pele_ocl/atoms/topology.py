@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
-from .. import arguments
-from ..errors import InputError
+from ..common import arguments
+from ..common.errors import InputError
 from .atoms import Atoms
 
 

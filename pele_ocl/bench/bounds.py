@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from ..errors import PeleError
+from ..common.errors import PeleError
 
 ROOM = 10  # on other devices and structures than those that the tests' bounds were found on
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..energy import VARIANTS, Energy, energy
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.device import Device, get_cpu_device
-from ..solvent_model import SolventModel
 from .accuracy import ENERGY, GRADIENT
 from .bounds import bounded
 from .installed import AbsentError

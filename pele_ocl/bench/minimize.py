@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..atoms import Atoms, Floats
+from ..common.paths import shipped
+from ..common.textfiles import plain_bytes
 from ..energy import Energy
+from ..gb_models.solvent_model import SolventModel
 from ..interop import from_openmm
 from ..minimize import Minimizer
 from ..opencl.device import Device, get_cpu_device
-from ..paths import shipped
 from ..reading import read
-from ..solvent_model import SolventModel
-from ..textfiles import plain_bytes
 from ..units import KJ_PER_MOL_NM
 from .installed import AbsentError, load
 from .openmm import NM_PER_A, PLATFORMS, OpenMM

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..gb_models.solvent_model import SolventModel
 from ..pairs import exclusions, nonbonded_pairs, own_lj_pairs
-from ..solvent_model import SolventModel
 from ..units import JOULE_PER_CALORIE
 from .installed import AbsentError, load
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..atoms import Atoms
-from ..errors import PeleError
-from ..extras import extra
+from ..common.errors import PeleError
+from ..common.extras import extra
 from ..grid import Grid
 from ..pb import PBIon, PBModel, PoissonBoltzmann, centre_of, grid_at
 from ..pb.plan import FINEST

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..extras import extra
+from ..common.extras import extra
 from .ceilings import Ceilings
 from .ladders import RungTime
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..atoms import Atoms
-from ..errors import KernelBuildError
+from ..common.errors import KernelBuildError
 from ..grid import Grid
 from ..opencl.device import Device
 from ..opencl.queue import Queue

@@ -9,12 +9,12 @@ from functools import partial
 import numpy as np
 
 from ..atoms import Atoms, Floats
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.device import Device
 from ..opencl.queue import Queue
 from ..reference import solvent as definition
 from ..solvent import VARIANTS, Solvent
 from ..solvent.ladder import Molecule, Sequential
-from ..solvent_model import SolventModel
 from .accuracy import born_radius_bound
 from .bounds import bounded
 from .timing import mean_of_middle

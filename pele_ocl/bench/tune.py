@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Atoms, Floats
+from ..common.errors import PeleError
+from ..common.variant import Variant
 from ..energy import VARIANTS as ENERGY
 from ..energy import Energy
-from ..errors import PeleError
 from ..grid import Grid
 from ..nonbond import VARIANTS as NONBOND
 from ..nonbond import Nonbond
 from ..opencl.device import Device
 from ..pairs import PairList, pairs_within
+from ..plan.tuning import RULES, SIZES, Choice, choices_for, remembered, trying
 from ..potmap import VARIANTS as POTMAP
 from ..potmap import potmap
 from ..solvent import VARIANTS as SOLVENT
 from ..solvent import Solvent
-from ..tuning import RULES, SIZES, Choice, choices_for, remembered, trying
-from ..variant import Variant
 from .timing import profiled
 
 CUTOFF = 12.0  # A, of the pair lists

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Bonded, Floats, Ints, Labels, LennardJonesPairs
 from ..atoms.selection import residue_kinds
-from ..errors import InputError, ParameterError
+from ..common.errors import InputError, ParameterError
+from ..common.paths import shipped
 from ..forcefield import ForceField
 from ..forcefield.sources import embedded_templates
 from ..formats import read_structure
 from ..pairs import nonbonded_pairs, own_lj_pairs
-from ..paths import shipped
 from ..trajectories.files import Positions
 
 CH = 1.09  # A, of the bonds to hydrogens that are put in place

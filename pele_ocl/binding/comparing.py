@@ -9,7 +9,7 @@ from math import erfc, hypot, sqrt
 from os import PathLike
 from pathlib import Path
 
-from ..errors import FormatError
+from ..common.errors import FormatError
 
 _Numbers = Mapping[str, float | None]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import whole_number
 from ..atoms import Floats, Ints, OneFourPairs
+from ..common.arguments import whole_number
+from ..common.errors import InputError
 from ..energy import EnergyBatch
-from ..errors import InputError
 from ..pairs import lj_corrections, nonbonded_pairs, own_lj_pairs
 from ..trajectories.files import Positions
 from .decomposition import GROUPS, IN_RESIDUES, SPLITS, Decomposition, Moments, Shares, grouping

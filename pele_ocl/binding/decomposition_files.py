@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from ..atoms import Floats
-from ..errors import FormatError
-from ..formats import guarded, replacing
+from ..common.errors import FormatError
+from ..common.writing import replacing
+from ..formats import guarded
 from ..formats.hdf5 import text_array, text_type, write_attributes, writing_hdf5
 from .decomposition import GROUPS, IN_RESIDUES, Decomposition, Shares
 

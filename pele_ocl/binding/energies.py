@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..errors import InputError
+from ..common.errors import InputError
 from ..results import Terms
 from .decomposition import Decomposition
 from .statistics import Spread, spread_of

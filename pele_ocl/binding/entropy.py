@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import number, numbers, whole_number
 from ..atoms import Floats
-from ..errors import InputError
+from ..common.arguments import number, numbers, whole_number
+from ..common.errors import InputError
 from ..units import BOLTZMANN_KCAL
 from .statistics import spread_of
 

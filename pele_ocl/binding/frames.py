@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arguments import callback, file_path, flag
+from ..common.arguments import callback, file_path, flag
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..contract import FrameContract, Image
-from ..errors import InputError
 from ..trajectories import Trajectory
 from ..trajectories.energies import recorded
 from ..trajectories.files import Positions
@@ -20,7 +21,6 @@ from ..trajectories.reading import Paths, opened
 from ..trajectories.recording import Settings, joined
 from ..trajectories.selection import Selection
 from ..trajectories.streaming import Evaluate, FrameResults, ResultsOver, results_over
-from ..variant import Progress
 from .decomposing import Decomposer
 from .energies import BindingEnergies
 from .naming import Naming

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import InputError
+from ..common.errors import InputError
 from .energies import BindingEnergies
 from .plan import Binding
 from .poisson_boltzmann import PBEnergy

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Ints
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import PAIR_MODEL
 from ..pairs import nonbonded_pairs
-from ..solvent_model import SolventModel
-from ..tiled.tables import scaled_charges
+from ..tiles.tables import scaled_charges
 
 if TYPE_CHECKING:
     from .plan import Binding

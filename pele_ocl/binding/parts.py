@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import array
 from ..atoms import Atoms, require_atoms
 from ..atoms.selection import residue_kinds
-from ..errors import InputError
+from ..common.arguments import array
+from ..common.errors import InputError
 
 Chosen = str | ArrayLike
 Bools = NDArray[np.bool_]

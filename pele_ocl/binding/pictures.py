@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..errors import InputError
-from ..formats import replacing
+from ..common.errors import InputError
+from ..common.writing import replacing
 from ..formats.maps.pictures import require_png
 from ..formats.pdb_writing import atom_lines
 from .decomposition import GROUPS, Decomposition

@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import instance, numbers
 from ..atoms import Atoms, Floats, require_atoms
 from ..atoms.lcpo import lcpo_notes
 from ..atoms.tan_luo import tan_luo_notes
+from ..common.arguments import instance, numbers
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..contract import Image
 from ..energy import EnergyBatch
-from ..errors import InputError
+from ..gb_models.solvent_model import SolventModel
 from ..grid import Grid
 from ..plan.conformations import as_conformations
 from ..results import Terms
-from ..solvent_model import SolventModel
 from ..trajectories import Trajectory
 from ..trajectories.files import Positions
 from ..trajectories.frames import FrameWords
 from ..trajectories.reading import Paths
 from ..trajectories.selection import Selection
-from ..variant import Progress
 from .decomposing import Decomposer
 from .energies import PARTS, TOO_LARGE, BindingEnergies, is_large
 from .frames import energies_over

@@ -9,21 +9,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import arguments
 from ..atoms import Atoms, Floats
 from ..atoms.tan_luo import tan_luo_radii
+from ..common import arguments
+from ..common.errors import InputError, PeleError
+from ..common.variant import Progress
 from ..energy import Energy, EnergyBatch
 from ..energy.term_set import terms_there
-from ..errors import InputError, PeleError
+from ..gb_models.solvent_model import SolventModel
 from ..grid import Grid
 from ..pb import SOLVERS, PBIon, PBModel, PBResult, PoissonBoltzmann
 from ..pb.equation import StoppedError
 from ..pb.systems import Conformation, solve_systems
 from ..pb_model import EQUATIONS, SURFACES, PBSolute, grid_around, grid_within
 from ..results import Terms
-from ..solvent_model import SolventModel
 from ..trajectories.files import Positions
-from ..variant import Progress
 
 TERM = "pb"  # name of the energy of the reaction field
 _OF_GB = ("gb_pair", "gb_self")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arguments import file_path
 from ..atoms import Atoms, Floats
-from ..errors import FormatError, InputError
+from ..common.arguments import file_path
+from ..common.errors import FormatError, InputError
+from ..common.inputfile import InputFile, read_file
+from ..common.variant import Progress
 from ..formats import read_conformations, read_structure
-from ..inputfile import InputFile, read_file
 from ..results import Terms
-from ..variant import Progress
 from .energies import BindingEnergies, joined_energies
 
 if TYPE_CHECKING:

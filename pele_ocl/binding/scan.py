@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import number
 from ..atoms import Floats, Residue
-from ..errors import InputError
+from ..common.arguments import number
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..forcefield import ForceField
 from ..plan.conformations import as_conformations
 from ..trajectories import Trajectory
 from ..trajectories.files import Positions
-from ..variant import Progress
 from .alanine import Mutant, alanines_of, mutable_residues, to_alanine, unbonded
 from .amber import interaction
 from .frames import binding_trajectory

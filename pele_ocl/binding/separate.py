@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Atoms, Floats
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..energy import Energy
-from ..errors import InputError
 from ..results import Terms
 from ..trajectories import FrameEnergies, Trajectory, energy_over
 from ..trajectories.energies import evaluate_with
 from ..trajectories.streaming import evaluated
-from ..variant import Progress
 from .energies import DELTA, PARTS, TOO_LARGE, is_large
 from .poisson_boltzmann import plan_in
 from .statistics import Spread, spread_of

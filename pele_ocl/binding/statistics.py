@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import numbers
 from ..atoms import Floats
-from ..errors import InputError
+from ..common.arguments import numbers
+from ..common.errors import InputError
 
 
 @dataclass(frozen=True)

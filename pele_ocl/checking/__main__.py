@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 
-from ..errors import PeleError
+from ..common.errors import PeleError
 from ..opencl import get_device
 from .check import DONE, step_by_step
 

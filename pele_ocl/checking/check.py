@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..arguments import choice, flag, text, whole_number
-from ..errors import DeviceError, InputError
+from ..common.arguments import choice, flag, text, whole_number
+from ..common.errors import DeviceError, InputError
 from ..opencl import Device, get_device
 from ..opencl.refusals import is_of_a_run
 from .compiling import compiled

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..errors import KernelBuildError
+from ..common.errors import KernelBuildError
 from ..opencl import Device
 from ..opencl.building import get_program, named_source
 from ..opencl.signature import Parameter

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from ..atoms import Atoms
+from ..gb_models.solvent_model import SolventModel
 from ..grid import Grid
 from ..nonbond import VARIANTS as NONBOND_VARIANTS
 from ..nonbond import Nonbond
@@ -17,7 +18,6 @@ from ..potmap import VARIANTS as POTMAP_VARIANTS
 from ..potmap import potmap
 from ..solvent import VARIANTS as SOLVENT_VARIANTS
 from ..solvent import Solvent
-from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
 from .cases import Case, timed_map
 from .findings import LadderTime

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..errors import INTERRUPTED, KernelBuildError, PeleError, printable
+from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable
 from .clock import process_start
 from .command import DEBUG
 from .terminal import compiling_said_once, note, one_line, open_standard_streams, warnings_as_notes

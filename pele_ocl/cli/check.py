@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import FormatError
+from ..common.errors import FormatError
 from .command import INPUT, EachOnce
 from .options import debug_option, device_option, json_option
 from .terminal import say

@@ -12,7 +12,7 @@ import click
 from .control_file import with_control_file
 
 if TYPE_CHECKING:
-    from ..inputfile import InputFile  # which NumPy comes with
+    from ..common.inputfile import InputFile  # which NumPy comes with
 
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import InputError
+from ..common.errors import InputError
 from .terminal import note
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from ..errors import InputError
+from ..common.errors import InputError
+from ..common.inputfile import read_file
 from ..formats import read_map, require_map_suffix, write_map
 from ..formats.maps import as_written, holds_several, read_extra_maps
 from ..formats.maps.pictures import draw_slices, require_png
 from ..grid import Map
-from ..inputfile import read_file
 from ..units import POTENTIAL_UNITS
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import say_map

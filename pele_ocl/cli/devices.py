@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import DeviceError
+from ..common.errors import DeviceError
 from .command import EachOnce
 from .options import debug_option
 from .tables import table

@@ -9,14 +9,14 @@ from typing import Literal
 
 import click
 
+from ..common.inputfile import read_file
 from ..energy import VARIANTS, EnergyBatch, EnergyResult, summary
 from ..formats import require_table_suffix, write_table
-from ..inputfile import read_file
+from ..gb_models.solvent_model import SolventModel
 from ..jobs import EnergySpec
 from ..jobs.energy import EnergyEvaluation
 from ..jobs.facts import gradient_facts, names_of_residues
 from ..jobs.reading import MoleculeRead, molecule_of
-from ..solvent_model import SolventModel
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
 from .command import EachOnce

@@ -15,11 +15,11 @@ from typing import Any
 import click
 import numpy as np
 
-from ..errors import FormatError
+from ..common.errors import FormatError
+from ..common.inputfile import read_file
 from ..explore.control import read_simulation
 from ..forcefield.control import filled
 from ..formats import is_structure
-from ..inputfile import read_file
 from ..jobs import Place, Record, Shard, shared
 from ..jobs.explore import Exploration, ExploreWork, ForceFieldFiles, Steps
 from ..jobs.explore_files import Files, Said, earlier_seed, ends_of, said_of

@@ -11,10 +11,11 @@ import click
 import numpy as np
 
 from ..atoms import Atoms
-from ..errors import FormatError
-from ..formats import is_pdb, replacing, require_map_suffix, write_map
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile, read_file
+from ..common.writing import replacing
+from ..formats import is_pdb, require_map_suffix, write_map
 from ..formats.pdb_writing import Ion, write_pdb_with_ions
-from ..inputfile import InputFile, read_file
 from ..ions import SPECIES, IonsResult, Requests, place_ions
 from ..jobs.facts import notes_of
 from ..potmap import VARIANTS

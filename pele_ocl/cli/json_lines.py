@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import click
 
-from ..errors import PeleError
-from ..inputfile import InputFile
+from ..common.errors import PeleError
+from ..common.inputfile import InputFile
 from ..jobs import SCHEMA, Record
 from ..jobs.spec import sha256_of_file
 from .clock import elapsed

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from ..errors import InputError
+from ..common.errors import InputError
+from ..common.inputfile import InputFile, read_file
 from ..formats import read_map, require_map_suffix, write_map
 from ..formats.maps.pictures import draw_slices, require_png
 from ..grid import Map
-from ..inputfile import InputFile, read_file
 from ..mapmath import combine_maps
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import say_map

@@ -8,7 +8,7 @@ from typing import cast
 
 import click
 
-from ..errors import InputError
+from ..common.errors import InputError
 from ..formats import JsonText, require_table_suffix
 from ..jobs import Record, Shard
 from ..jobs.journal import is_journal, merged, read_journal

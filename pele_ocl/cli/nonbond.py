@@ -12,15 +12,15 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
+from ..common.inputfile import read_file
 from ..formats import require_table_suffix, write_table
-from ..inputfile import read_file
+from ..gb_models.solvent_model import SolventModel
 from ..jobs import NonbondSpec
 from ..jobs.facts import gradient_facts
 from ..jobs.nonbond import DEFAULT_CUTOFF, NonbondEvaluation
 from ..jobs.reading import molecule_of
 from ..nonbond import VARIANTS, NonbondResult
 from ..pairs import require_pairs_suffix, writing_pairs
-from ..solvent_model import SolventModel
 from ..trajectories.fresh_lists import evaluate_with_fresh_lists
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options

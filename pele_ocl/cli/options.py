@@ -12,11 +12,11 @@ import click
 from click.core import ParameterSource
 
 from ..atoms.radii import RADII_SETS
+from ..common.variant import PRECISIONS
 from ..gb_models import GB_MODELS, models_listed
+from ..gb_models.solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..jobs.reading import require_lennard_jones as require_lennard_jones
-from ..solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..units import POTENTIAL_UNITS
-from ..variant import PRECISIONS
 from .command import CONSTANTS, DEBUG, INPUT, OUTPUT
 from .control_file import OPTION
 from .reader import FILE, StructureReader, choice_options, selection_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import FormatError
+from ..common.errors import FormatError
+from ..common.writing import refuse_target, same_file
 from ..forcefield import is_parameter_file
-from ..formats import refuse_target, same_file
 
 __all__ = ["refuse_overwriting", "same_file"]
 

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
-from ..errors import FormatError, InputError
-from ..formats import refuse_target, replacing, require_map_suffix, write_map, write_pqr
+from ..common.errors import FormatError, InputError
+from ..common.inputfile import InputFile, read_file
+from ..common.writing import refuse_target, replacing
+from ..formats import require_map_suffix, write_map, write_pqr
 from ..gb_models import radii_words
 from ..grid import Grid
-from ..inputfile import InputFile, read_file
 from ..jobs.checks import Checks
 from ..jobs.facts import names_of_residues, notes_of
 from ..pb import SOLVERS, PBIon, PBModel, PBParts, PBResult, PoissonBoltzmann

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..atoms import Atoms
 from ..gb_models import GB_MODELS, radii_words
+from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import settings
 from ..pb_model import PBModel
-from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
 from .terminal import one_line
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import click
 
+from ..common.errors import InputError
 from ..energy import BORN, VARIANTS, EnergyBatch, EnergyResult
 from ..energy.result import ALL_TERMS
 from ..energy.term_set import GROUPS
-from ..errors import InputError
 from ..grid import FARTHEST
 from ..jobs.facts import accuracy_facts as accuracy_facts
 from ..solvent import SolventResult

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from ..errors import InputError
-from ..inputfile import read_file
+from ..common.errors import InputError
+from ..common.inputfile import read_file
 from ..interop.pka import SOURCES, USUAL
 from ..interop.preparation import Preparation
 from ..interop.preparing import prepare as prepared

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..atoms.lcpo import lcpo_notes
 from ..atoms.selection import Composition, Selection
-from ..errors import InputError
+from ..common.errors import InputError
+from ..common.inputfile import InputFile, read_file
 from ..forcefield import ForceField
 from ..formats import is_pqr, is_structure, is_topology, read_structure_or_atoms, read_topology, structure_format
 from ..formats.amber import is_netcdf
 from ..gb_models import default_radii, radii_note
-from ..inputfile import InputFile, read_file
 from ..reading import Coordinates, read_chosen
 from .command import remember_coordinates
 from .report import counted

@@ -9,13 +9,13 @@ from typing import Any
 import click
 import numpy as np
 
-from ..errors import FormatError
+from ..common.errors import FormatError
+from ..explore.poses import ranks_of
 from ..formats import read_conformations, write_table
+from ..gb_models.solvent_model import SolventModel
 from ..jobs import Journal, Record
 from ..jobs.refine import REFINED, RefineSpec
 from ..jobs.running import run_with
-from ..refine.poses import ranks_of
-from ..solvent_model import SolventModel
 from ..view.poses import Column, save_poses_page
 from .clock import elapsed
 from .cluster import ClusterOptions, cluster_options_of, place_options

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from ..errors import FormatError
+from ..common.errors import FormatError
 from ..formats import require_table_suffix, write_table
 from ..formats.conformation_files import CONFORMATION_FORMATS, written_suffixes
 from ..jobs import Journal, Record

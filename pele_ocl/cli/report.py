@@ -16,13 +16,13 @@ import numpy as np
 from .. import __version__
 from ..atoms import Atoms, Labels
 from ..atoms.selection import Composition
+from ..common.inputfile import InputFile
 from ..formats import JsonText
+from ..gb_models.solvent_model import SolventModel
 from ..grid import Map
-from ..inputfile import InputFile
 from ..jobs.facts import area_facts as area_facts
 from ..jobs.facts import composition_as_json as composition_as_json
 from ..jobs.facts import settings as settings
-from ..solvent_model import SolventModel
 from .clock import elapsed
 from .command import CONSTANTS, coordinates_read
 from .terminal import one_line
@@ -68,7 +68,7 @@ def counted(n: int, what: str) -> str:
 def choice_line(devices: str) -> str:
     """Tell by what variants and layouts were chosen on the devices of a result."""
     from ..opencl.device import list_devices
-    from ..tuning import describe
+    from ..plan.tuning import describe
 
     first = next(device for device in list_devices() if str(device) in devices)
     return f"Choice: {describe(first)}"

@@ -9,7 +9,8 @@ import click
 import numpy as np
 
 from ..atoms import Floats, Labels
-from ..errors import FormatError, InputError
+from ..common.errors import FormatError, InputError
+from ..common.inputfile import InputFile, read_file
 from ..formats import (
     POINT_SUFFIXES,
     STRUCTURES,
@@ -22,7 +23,6 @@ from ..formats import (
     write_table,
 )
 from ..grid import Map
-from ..inputfile import InputFile, read_file
 from ..sampling import sample as compute
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import say_map

@@ -12,8 +12,8 @@ import click
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..common.errors import InputError
 from ..energy.term_set import GROUPS
-from ..errors import InputError
 from ..formats import require_table_suffix, write_table
 from ..jobs import Journal, Record
 from ..jobs.running import run_with

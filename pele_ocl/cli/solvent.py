@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import numpy as np
 
+from ..common.inputfile import read_file
 from ..formats import require_table_suffix, write_table
-from ..inputfile import read_file
 from ..jobs import SolventSpec
 from ..jobs.evaluation import Evaluation
 from ..jobs.facts import names_of_residues, radii_facts

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import click
 
-from ..errors import printable
+from ..common.errors import printable
 from ..jobs.notes import note as note
 from ..jobs.notes import one_line as one_line
 from ..jobs.notes import warnings_as_notes as warnings_as_notes

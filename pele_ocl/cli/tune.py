@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ..bench.systems import SYSTEMS, load
-from ..tuning import RULES, SIZES, BestChoice, Entry, findings, store
-from ..variant import PRECISIONS
+from ..common.variant import PRECISIONS
+from ..plan.tuning import RULES, SIZES, BestChoice, Entry, findings, store
 from .command import EachOnce
 from .options import debug_option, device_option, json_option, precisions_option
 from .progress import ProgressLine

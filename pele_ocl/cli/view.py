@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from ..atoms import Atoms
-from ..errors import InputError
+from ..common.errors import InputError
+from ..common.inputfile import InputFile, read_file
 from ..formats import read_map, require_map_suffix
 from ..formats.maps.pictures import require_png
 from ..grid import Grid
-from ..inputfile import InputFile, read_file
 from ..jobs.facts import notes_of
 from ..pb import PBIon, PBModel, PoissonBoltzmann
 from ..pb_model import LIKE_APBS

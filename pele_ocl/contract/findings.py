@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats, Ints, TermTable
 from ..atoms.bond_paths import exclusions
 from ..atoms.close_pairs import close_pair, close_pairs
-from ..errors import InputError
+from ..common.errors import InputError
 
 Action = Literal["repaired", "refused", "noted"]
 

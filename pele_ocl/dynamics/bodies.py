@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import number
 from ..atoms import Atoms, Floats, Ints
 from ..atoms.radii import elements_of
-from ..errors import InputError
+from ..common.arguments import number
+from ..common.errors import InputError
 from ..minimize.constraints import BondConstraints
 
 CONSTRAINTS = ("hbonds",)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import file_path
 from ..atoms import Floats
-from ..errors import FormatError, InputError
-from ..formats.writing import replacing
+from ..common.arguments import file_path
+from ..common.errors import FormatError, InputError
+from ..common.writing import replacing
 
 if TYPE_CHECKING:
-    from ..engine.system import System
+    from ..energy.engine.system import System
     from .simulation import Simulation
 
 _LEAST_APART = 0.02  # kcal/mol that energies of the same settings may differ by on another device

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..engine.rows import RowLaunches, Rows, joined
+from ..energy.engine.rows import RowLaunches, Rows, joined
 from .bodies import MOST_MEMBERS, Body
 from .integrators import INTEGRATORS
 from .settings import Settings

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import choice, flag, number, numbers, whole_number
 from ..atoms import Floats
-from ..errors import InputError
+from ..common.arguments import choice, flag, number, numbers, whole_number
+from ..common.errors import InputError
 from .bodies import CONSTRAINTS
 from .integrators import INTEGRATORS
 

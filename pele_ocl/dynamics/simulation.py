@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import whole_number
 from ..atoms import Atoms, Floats
-from ..engine.rows import Rows
+from ..common.arguments import whole_number
+from ..common.errors import InputError
+from ..energy.engine.rows import Rows
 from ..ensemble import Column, Ensemble
-from ..errors import InputError
 from ..opencl.interface import Halt
 from ..units import BOLTZMANN_KCAL
 from .bodies import Body, masses_of

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
-from ..callable_module import make_callable
-from ..lazy import lazy_names
-from ..solvent_model import SolventModel
+from ..common.callable_module import make_callable
+from ..common.lazy import lazy_names
+from ..gb_models.solvent_model import SolventModel
 from .born import BORN
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..arguments import described, is_among
-from ..errors import InputError
+from ..common.arguments import described, is_among
+from ..common.errors import InputError
+from ..common.variant import Machine
 from ..opencl.interface import LEAF
 from ..solvent.accuracy import DEFAULT, checked_accuracy, pays
-from ..variant import Machine
 
 # Atoms; with fewer the tree gains nothing: the radii are a small part of an energy, and their error is measured.
 LEAST_FOR_TREE = {"CPU": 60_000, "GPU": 100_000}

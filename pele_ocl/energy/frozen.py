@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import atoms_chosen
 from ..atoms import Atoms, Floats
-from ..errors import InputError
+from ..common.arguments import atoms_chosen
+from ..common.errors import InputError
 from ..plan.conformations import Encoding
-from ..tiles import Tiles
+from ..tiles.tiles import Tiles
 from .term_set import TermSet
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
-from ..tiles import cpu_parts, tried_parts
-from ..variant import Machine, Settings
+from ..common.variant import Machine, Settings
+from ..tiles.tiles import cpu_parts, tried_parts
 
 # Of fewer atoms than this a GPU is filled by smaller shares of the work only, and launches are what costs.
 SMALL = 2_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ..arguments import choice, flag, number
+from ..common.arguments import choice, flag, number
 
 MOST_CUTOFF = 1e9  # A; its square is to fit float32
 

@@ -22,16 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..common.variant import Machine
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import PAIR_MODEL
 from ..plan.conformations import Encoding
 from ..plan.outputs import Outputs
 from ..solvent.tree_sums import TreeShape, TreeSums
-from ..solvent_model import SolventModel
-from ..tiled.passes import TiledPasses
-from ..tiled.surface import SurfaceBuffers
-from ..tiled.tables import SphereTables, scaled_charges
-from ..tiles import Tiles
-from ..variant import Machine
+from ..tiles.passes import TiledPasses
+from ..tiles.surface import SurfaceBuffers
+from ..tiles.tables import SphereTables, scaled_charges
+from ..tiles.tiles import Tiles
 from .frozen import Frozen
 from .layout import EnergyLayout
 from .masks import TileOrder

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import flag
 from ..atoms import Atoms, Floats, require_atoms
-from ..errors import InputError
+from ..common.arguments import flag
+from ..common.errors import InputError
+from ..common.variant import Machine
+from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding, check_span
 from ..plan.evaluator import Failures
 from ..plan.outputs import Outputs
@@ -21,10 +23,8 @@ from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
 from ..solvent.error import RadiusCheck
-from ..solvent_model import SolventModel
-from ..tiled.surface import check_surface, crowding
-from ..tiles import Tiles
-from ..variant import Machine
+from ..tiles.surface import check_surface, crowding
+from ..tiles.tiles import Tiles
 from .born import check_born, chosen_born
 from .frozen import Frozen, check_in_place, frozen_atoms
 from .options import Options
@@ -92,9 +92,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         self._fixed_radii, self._only_terms = fixed_radii, None if only_terms is None else tuple(only_terms)
         self.further_terms = (terms,) if isinstance(terms, Term) else tuple(terms)
         self.options = replace(options, chain=options.chain and self._contents.has_gb)
-        super().__init__(
-            atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms), per_atom=per_atom
-        )
+        self.model = model
+        super().__init__(atoms, precision=precision, variant=variant, device=device, size=len(atoms), per_atom=per_atom)
         passes = VARIANTS[self.variant].run
         machine = Machine.of(self.device, precision)
         self.layout = self._choice.applied(self.variant, passes.layout_for(machine, len(atoms)))

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..atoms import Floats
-from ..errors import InputError
+from ..common.errors import InputError
+from ..gb_models.solvent_model import SolventModel, surface_area
 from ..results import TermBatch, TermResult
 from ..solvent.error import RadiusError
-from ..solvent_model import SolventModel, surface_area
 
 PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # those of the passes over pairs
 TERMS = ("lennard_jones", "lennard_jones_14", "coulomb", "coulomb_14", "gb_pair", "gb_self", "nonpolar")

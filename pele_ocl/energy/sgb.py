@@ -8,7 +8,7 @@ import numpy as np
 
 from ..gb_models.surface import POINTS, WORDS, sgb_figures, unit_points
 from ..pairs.dielectric import inverse_dielectrics
-from ..tiled.tables import scaled_charges
+from ..tiles.tables import scaled_charges
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch

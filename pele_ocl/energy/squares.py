@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..opencl.interface import RING_STEPS, Follows
-from ..tiled.dispatch import born_dispatch, ring_dispatch
+from ..tiles.dispatch import born_dispatch, ring_dispatch
 from .layout import MOST_LAYERS, Slab, SquaresLayout
 from .masks import TileOrder
 from .passes import EnergyPasses

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Atoms, Floats, Ints
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import READY_TERMS
-from ..solvent_model import SolventModel
-from ..tiled.series import series_coefficients
-from ..tiled.tables import scaled_charges
-from ..tiles import Tiles
+from ..tiles.series import series_coefficients
+from ..tiles.tables import scaled_charges
+from ..tiles.tiles import Tiles
 from .masks import Masks, TileOrder
 
 if TYPE_CHECKING:

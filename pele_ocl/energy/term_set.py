@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import described
 from ..atoms import Atoms, Ints
-from ..errors import InputError
+from ..common.arguments import described
+from ..common.errors import InputError
+from ..gb_models.solvent_model import SolventModel
 from ..pairs import nonbonded_pairs
-from ..solvent_model import SolventModel
 from .bonded import BondedTerms, bonded_names
 from .options import Options
 from .result import ALL_TERMS, BONDED_TERMS, PASS_TERMS, TERMS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..variant import Variant
+from ..common.variant import Variant
 from .blocks import Blocks
 from .layout import BlocksLayout, RowsLayout, SquaresLayout
 from .passes import AnyPasses

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
+from ..common.errors import InputError
 
 if TYPE_CHECKING:
     from .ensemble import Ensemble

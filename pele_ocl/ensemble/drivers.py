@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from .. import arguments
-from ..errors import InputError
-from ..paths import shipped
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.paths import shipped
 from .columns import DeviceArray, RowsLike
 
 if TYPE_CHECKING:

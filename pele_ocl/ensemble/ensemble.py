@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..arguments import choice, described, flag, numbers, whole_number
 from ..atoms import Atoms, Floats
+from ..common.arguments import choice, described, flag, numbers, whole_number
+from ..common.errors import InputError, PeleError
 from ..energy import Energy, EnergyBatch, Term
+from ..energy.engine.rows import ResidentRows, Rows
+from ..energy.engine.system import System
 from ..energy.result import ALL_TERMS
-from ..engine.rows import ResidentRows, Rows
-from ..engine.system import System
-from ..errors import InputError, PeleError
+from ..gb_models.solvent_model import SolventModel
 from ..results import Terms
-from ..solvent_model import SolventModel
 from .columns import Column, DeviceArray, RowsLike
 from .drivers import DriverKernel
 from .restraints import BUFFERS, KINDS

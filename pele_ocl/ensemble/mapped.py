@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..atoms import Floats
-from ..errors import InputError
+from ..common.errors import InputError
 from ..opencl.interface import N_TERMS
 
 if TYPE_CHECKING:
-    from ..engine.system import System
+    from ..energy.engine.system import System
     from .ensemble import Ensemble
 
 Arrays = NDArray[Any] | list[NDArray[Any] | None]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engine.system import System
-from ..errors import DeviceMemoryError, InputError
+from ..common.errors import DeviceMemoryError, InputError
+from ..energy.engine.system import System
 from ..minimize.minimizer import Minimizer
 from ..minimize.options import check_options
 from ..minimize.result import MinimizeBatch, MinimizeResult

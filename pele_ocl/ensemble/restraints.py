@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import described, numbers, text
 from ..atoms import Floats
+from ..common.arguments import described, numbers, text
+from ..common.errors import InputError
 from ..energy import CenterRestraint, PositionalRestraint, Term
 from ..energy.terms.internal import InternalRestraint
-from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..engine.system import System
+    from ..energy.engine.system import System
     from .ensemble import Ensemble
 
 

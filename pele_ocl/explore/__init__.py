@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..lazy import lazy_names
+from ..common.lazy import lazy_names
 from .anm import ANM
 from .box import Box, Cylinder, Prism, Shell, Sphere, Spheres
 from .explorer import Explorer, Step
 from .minimization import Minimization
 from .modes import Modes, network_modes, read_nmd, write_nmd
 from .perturbation import Perturbation
+from .poses import Measures, Refined
+from .refiner import Refiner
 from .regions import Region
 from .rot_assign import read_rot_assign
 from .rotamers import RotamerLibrary, read_side_file
@@ -20,10 +22,11 @@ from .torsions import Flexible, flexible_ligand, flexible_residues
 from .walk import Move, Settings, Stage, Walk
 
 __all__ = [
-    "ANM", "Box", "Cluster", "Clusters", "Cylinder", "Explorer", "Flexible", "Minimization", "Modes", "Move",
-    "Perturbation", "Prism", "Region", "RotamerLibrary", "Settings", "Shell", "SideChainPredictor", "SideChains",
-    "Sphere", "Spheres", "Stage", "Step", "Walk", "flexible_ligand", "flexible_residues", "network_modes",
-    "predict_side_chains", "read_nmd", "read_rot_assign", "read_side_file", "write_nmd",
+    "ANM", "Box", "Cluster", "Clusters", "Cylinder", "Explorer", "Flexible", "Measures", "Minimization", "Modes",
+    "Move", "Perturbation", "Prism", "Refined", "Refiner", "Region", "RotamerLibrary", "Settings", "Shell",
+    "SideChainPredictor", "SideChains", "Sphere", "Spheres", "Stage", "Step", "Walk", "flexible_ligand",
+    "flexible_residues", "network_modes", "predict_side_chains", "read_nmd", "read_rot_assign", "read_side_file",
+    "write_nmd",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
@@ -34,6 +37,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "metrics": "BindingEnergy PROBE Rmsd Sasa States sasa_radii",
             "metropolis": "BOLTZMANN is_accepted",
             "philox": "normals uniform",
+            "poses": "CLASH clashes_of ranks_of",
             "regions": "is_close",
             "reports": "numbered report_head report_row",
             "rigid": "SMALL directions_about drawn_moves euler_angles lengths random_directions random_frames "

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import choice, instance, number, whole_number
 from ..atoms import Atoms, Floats, Ints
+from ..common.arguments import choice, instance, number, whole_number
+from ..common.errors import InputError
 from ..energy import PositionalRestraint, Term
-from ..errors import InputError
 from ..minimize.options import check_options
 from .modes import Modes, network_modes
 from .regions import Region

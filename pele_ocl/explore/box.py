@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import number, numbers
 from ..atoms import Floats
-from ..errors import InputError
-from ..readonly import read_only
+from ..common.arguments import number, numbers
+from ..common.errors import InputError
+from ..common.readonly import read_only
 
 Inside = NDArray[np.bool_]
 

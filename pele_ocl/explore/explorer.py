@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import array, callback, described, flag, instance, number, numbers, whole_number
 from ..atoms import Atoms, Floats, require_atoms
+from ..common.arguments import array, callback, described, flag, instance, number, numbers, whole_number
+from ..common.errors import InputError
 from ..energy import Term
-from ..errors import InputError
 from ..trajectories.superposing import Superposition
 from .box import Box
 from .metropolis import is_accepted

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats, Labels
 from ..binding import Binding
 from ..binding.pele import PoseEvaluator
+from ..common.errors import InputError
 from ..energy import Energy
-from ..errors import InputError
 from ..formats import read_structure
+from ..gb_models.solvent_model import SolventModel
 from ..gb_models.surface import unit_points
-from ..solvent_model import SolventModel
 from ..trajectories.superposing import turns_onto
 from .philox import philox, uniform
 from .regions import is_close

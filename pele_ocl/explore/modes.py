@@ -9,12 +9,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import choice, file_path, number, positions_of, whole_number
 from ..atoms import Atoms, Floats, Ints, Strings
-from ..errors import FormatError, InputError
-from ..formats.writing import replacing
-from ..readonly import ReadOnlyArrays, read_only
-from ..textfiles import lines
+from ..common.arguments import choice, file_path, number, positions_of, whole_number
+from ..common.errors import FormatError, InputError
+from ..common.readonly import ReadOnlyArrays, read_only
+from ..common.textfiles import lines
+from ..common.writing import replacing
 
 _STILL = 6  # modes of the whole: translations and rotations
 _SPARSE = 2000  # nodes from which SciPy looks for the lowest modes alone

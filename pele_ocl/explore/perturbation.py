@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import choice, flag, number
 from ..atoms import Atoms, Floats, Ints
+from ..common.arguments import choice, flag, number
+from ..common.errors import InputError
 from ..energy import CenterRestraint, Term
-from ..errors import InputError
 from .rigid import drawn_moves, random_directions
 from .screen import Screen
 from .torsions import Flexible, flexible_ligand, flexible_residues

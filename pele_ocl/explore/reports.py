@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from ..errors import FormatError
-from ..formats import appending, replacing
+from ..common.errors import FormatError
+from ..common.writing import appending, replacing
 
 HEADS = ("#Task", "Step", "numberOfAcceptedPeleSteps", "currentEnergy")
 _BETWEEN = " " * 4

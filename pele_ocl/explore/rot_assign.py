@@ -7,8 +7,8 @@ from os import PathLike
 import numpy as np
 
 from ..atoms import Atoms, Ints
-from ..errors import FormatError
-from ..textfiles import lines
+from ..common.errors import FormatError
+from ..common.textfiles import lines
 from .torsions import Flexible, Graph, SideChain, Torsion
 
 # Degrees of the libraries that PELE has for a dihedral angle; others stand for the next finer one.

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import file_path, number
 from ..atoms import Floats
-from ..errors import FormatError
-from ..paths import shipped
-from ..textfiles import lines
+from ..common.arguments import file_path, number
+from ..common.errors import FormatError
+from ..common.paths import shipped
+from ..common.textfiles import lines
 from .rotations import CHI_ATOMS
 
 BINS = 36  # of phi and of psi, 10 degrees each, centred on -180, -170, ...

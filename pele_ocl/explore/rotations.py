@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, Ints
-from ..errors import InputError
+from ..common.errors import InputError
 from ..forcefield.names import residue_names
 from .torsions import Graph
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..atoms import Atoms, Floats, Ints
+from ..common.errors import InputError
 from ..ensemble import Ensemble
-from ..errors import InputError
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import PAIR_MODEL, SIDE_CHAIN, SIDE_CHAIN_BLOCK
 from ..pairs import nonbonded_pairs, own_lj_pairs
 from ..pairs.dielectric import inverse_dielectrics
-from ..solvent_model import SolventModel
-from ..tiled.tables import scaled_charges
+from ..tiles.tables import scaled_charges
 from .rotations import RotamerChain
 
 if TYPE_CHECKING:

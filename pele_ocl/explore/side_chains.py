@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import flag, instance, number, whole_number
 from ..atoms import Atoms, Floats, Ints, require_atoms
+from ..common.arguments import flag, instance, number, whole_number
+from ..common.errors import InputError
+from ..common.paths import shipped
 from ..ensemble import Ensemble
-from ..errors import InputError
 from ..minimize.options import check_options
 from ..opencl.interface import MOST_POLAR
-from ..paths import shipped
 from .metropolis import BOLTZMANN
 from .philox import philox
 from .regions import is_close

@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import choice, number, whole_number
 from ..atoms import Floats, Ints
-from ..errors import InputError
+from ..common.arguments import choice, number, whole_number
+from ..common.errors import InputError
 
 CONTACT = 8.0  # A between an alpha carbon and a ligand atom
 BEST = 5  # clusters that a share epsilon of the explorers begins in

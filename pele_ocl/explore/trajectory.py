@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..errors import FormatError, InputError
+from ..common.errors import FormatError, InputError
+from ..common.textfiles import lines
 from ..formats import is_pdb, read_structure
 from ..formats.conformation_files import ConformationFile, ConformationFormat
 from ..formats.pdb_writing import atom_lines
-from ..textfiles import lines
 
 SUFFIXES = (".pdb", ".xtc")
 _PLACE = slice(30, 54)  # columns of x, y and z

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import atoms_chosen, flag, instance, number, whole_number
 from ..atoms import Atoms, Floats, Ints, require_atoms
+from ..common.arguments import atoms_chosen, flag, instance, number, whole_number
+from ..common.errors import InputError
+from ..common.paths import shipped
 from ..energy import Term
 from ..ensemble import Ensemble
-from ..errors import InputError
-from ..paths import shipped
 from .box import Box
 from .philox import Words, philox, uniform
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from ..errors import FormatError, printable
-from ..textfiles import lines, quoted
+from ..common.errors import FormatError, printable
+from ..common.textfiles import lines, quoted
 
 DATA_FOLDERS = ("Data", "DataLocal")
 _MOST = 1e6

@@ -8,12 +8,12 @@ from os import PathLike
 
 import numpy as np
 
-from .. import arguments
 from ..atoms import Atoms, Floats, Ints, Structure
+from ..atoms.chemistry import tidy_element
 from ..atoms.combining import Combining
 from ..atoms.radii import BONDI_SETS, element_rule, radii_set
-from ..chemistry import tidy_element
-from ..errors import InputError, ParameterError
+from ..common import arguments
+from ..common.errors import InputError, ParameterError
 from .bonded import AtomParameters, bonded_of
 from .bonding import bonding_of
 from .links import Links

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import FormatError
-from ..textfiles import lines, quoted
-from ..textfiles import number as read_number
+from ..common.errors import FormatError
+from ..common.textfiles import lines, quoted
+from ..common.textfiles import number as read_number
 from .templates import as_angles, as_torsions, torsion_problem
 
 LINK_FILES = ("inter_residue_bonds", "disulphide_bonds")

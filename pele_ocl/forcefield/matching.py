@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from ..atoms import Ints, Structure
-from ..chemistry import is_water
-from ..errors import FormatError, ParameterError
+from ..atoms.chemistry import is_water
+from ..common.errors import FormatError, ParameterError
 from .names import canonical, residue_names
 from .templates import Template
 

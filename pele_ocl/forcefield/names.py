@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ..chemistry import AMINO_ACIDS, FAMILIES
+from ..atoms.chemistry import AMINO_ACIDS, FAMILIES
 
 # Amino acids in every protonation state.
 _PROTONATED = {name for family in FAMILIES if AMINO_ACIDS & set(family) for name in family} | AMINO_ACIDS

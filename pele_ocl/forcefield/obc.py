@@ -11,9 +11,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError, printable
-from ..inputfile import read_file
-from ..textfiles import lines, number, quoted
+from ..common.errors import FormatError, printable
+from ..common.inputfile import read_file
+from ..common.textfiles import lines, number, quoted
 
 Key = tuple[str, str]
 ObcTable = dict[Key, tuple[float, float]]

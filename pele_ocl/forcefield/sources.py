@@ -10,12 +10,12 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from .. import arguments
+from ..atoms.chemistry import AMINO_ACIDS
 from ..atoms.radii import BONDI_SETS, RADII_SETS, tidy_set
-from ..chemistry import AMINO_ACIDS
-from ..errors import FormatError, InputError, ParameterError
-from ..paths import shipped
-from ..textfiles import lines
+from ..common import arguments
+from ..common.errors import FormatError, InputError, ParameterError
+from ..common.paths import shipped
+from ..common.textfiles import lines
 from .links import LINK_FILES, Link, LinkKey, Links, read_links
 from .obc import Key, ObcTable, is_obc, lookup, read_obc
 from .openmm.names import names

@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Angles, Bonded, Bonds, Floats, Impropers, Ints, Torsions
-from ..chemistry import element
-from ..errors import FormatError
-from ..textfiles import lines, quoted
-from ..textfiles import number as read_number
+from ..atoms.chemistry import element
+from ..common.errors import FormatError
+from ..common.textfiles import lines, quoted
+from ..common.textfiles import number as read_number
 
 Kind = Literal["amber", "opls"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..lazy import lazy_names
+from ..common.lazy import lazy_names
 from .maps import read_extra_maps, read_map, require_map_suffix, write_map
 from .points import POINT_SUFFIXES, read_points
 from .registry import (
@@ -31,7 +31,6 @@ from .structures import (
     read_topology,
 )
 from .tables import JsonText, check_target, guarded, require_table_suffix, unguarded, write_table
-from .writing import appending, refuse_overwriting, refuse_target, replacing, same_file
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .amber import place
@@ -64,7 +63,6 @@ __all__ = [
     "MapFormat",
     "SparseFile",
     "StructureFormat",
-    "appending",
     "check_target",
     "draw_slices",
     "guarded",
@@ -85,13 +83,9 @@ __all__ = [
     "read_structure",
     "read_structure_or_atoms",
     "read_topology",
-    "refuse_overwriting",
-    "refuse_target",
-    "replacing",
     "require_map_suffix",
     "require_png",
     "require_table_suffix",
-    "same_file",
     "structure_format",
     "structure_suffix",
     "unguarded",

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints, Labels, Strings, Structure
-from ..chemistry import is_polymer, is_water
-from ..errors import FormatError
-from ..textfiles import quoted
+from ..atoms.chemistry import is_polymer, is_water
+from ..common.errors import FormatError
+from ..common.textfiles import quoted
 
 Bools = NDArray[np.bool_]
 Model = TypeVar("Model")

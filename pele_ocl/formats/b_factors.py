@@ -8,8 +8,8 @@ import gemmi
 import numpy as np
 
 from ..atoms import Floats, Labels
-from ..errors import FormatError
-from ..inputfile import InputFile
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile
 from .registry import is_structure, structure_format
 
 Place = tuple[str, int, str]  # chain, residue number, insertion code

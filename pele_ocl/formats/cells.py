@@ -11,9 +11,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ..common.inputfile import InputFile, read_file
+from ..common.textfiles import number, plain_bytes
 from ..contract import cells_of, usable_cells
-from ..inputfile import InputFile, read_file
-from ..textfiles import number, plain_bytes
 from .amber.netcdf import HDF5, MAGICS, opened_coordinates, read_frames
 from .registry import is_structure, structure_format
 

@@ -21,13 +21,13 @@ import gemmi
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import file_path, numbers
 from ..atoms import Atoms, Floats, Labels, require_atoms
-from ..chemistry import is_polymer
-from ..errors import FormatError, InputError
+from ..atoms.chemistry import is_polymer
+from ..common.arguments import file_path, numbers
+from ..common.errors import FormatError, InputError
+from ..common.writing import appending, replacing
 from .hdf5 import placed_dataset, text_array, text_type, write_attributes
 from .pdb_writing import atom_lines
-from .writing import appending, replacing
 
 INTERVAL = "interval_ps"  # the attribute of a Content that tells the time between its frames
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..atoms import Structure
-from ..chemistry import element
-from ..errors import FormatError
-from ..inputfile import InputFile, read_file
-from ..textfiles import lines, number, quoted
+from ..atoms.chemistry import element
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile, read_file
+from ..common.textfiles import lines, number, quoted
 from .assembly import ListedAtoms, model_note, shown_models, structure
 from .cells import gro_cell
 from .registry import StructureFormat

@@ -16,9 +16,9 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError, PeleError, printable
-from ..inputfile import InputFile
-from ..variant import Progress
+from ..common.errors import FormatError, PeleError, printable
+from ..common.inputfile import InputFile
+from ..common.variant import Progress
 
 if TYPE_CHECKING:
     import h5py

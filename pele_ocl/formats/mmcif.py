@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints, Strings, Structure
-from ..chemistry import element
-from ..errors import FormatError
-from ..inputfile import InputFile, read_file
-from ..textfiles import lines, quoted
+from ..atoms.chemistry import element
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile, read_file
+from ..common.textfiles import lines, quoted
 from .assembly import ListedAtoms, fill_readable, first_readable, model_note, structure
 from .cells import cif_cell
 from .registry import StructureFormat

@@ -11,10 +11,10 @@ from typing import NoReturn
 import numpy as np
 
 from ..atoms import Atoms, Ints, Labels
-from ..chemistry import element
-from ..errors import FormatError
-from ..inputfile import InputFile, read_file
-from ..textfiles import lines, number, quoted
+from ..atoms.chemistry import element
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile, read_file
+from ..common.textfiles import lines, number, quoted
 from .assembly import model_note, shown_models
 from .registry import StructureFormat
 

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints, Strings, Structure
-from ..chemistry import aligned_name, element, is_polymer, is_water
-from ..errors import FormatError
-from ..inputfile import InputFile, read_file
-from ..textfiles import lines, number, quoted
+from ..atoms.chemistry import aligned_name, element, is_polymer, is_water
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile, read_file
+from ..common.textfiles import lines, number, quoted
 from .assembly import ListedAtoms, fill_readable, first_readable, model_note, shown_models, structure
 from .cells import pdb_cell
 from .registry import StructureFormat

@@ -14,9 +14,9 @@ from string import ascii_lowercase, ascii_uppercase, digits
 import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
-from ..chemistry import aligned_name, is_polymer
-from ..errors import FormatError
-from ..inputfile import InputFile, read_file
+from ..atoms.chemistry import aligned_name, is_polymer
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile, read_file
 from .pdb import is_atom_line, read_pdb
 from .registry import structure_format
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from ..atoms import Floats
-from ..errors import FormatError
-from ..inputfile import InputFile, read_file
-from ..textfiles import lines, number, quoted
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile, read_file
+from ..common.textfiles import lines, number, quoted
 from .hdf5 import npy_array
 
 _TEXTS = (".txt", ".dat", ".csv")

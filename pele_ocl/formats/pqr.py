@@ -16,11 +16,11 @@ from typing import NamedTuple, NoReturn, TypeVar
 import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
+from ..atoms.chemistry import element, is_polymer, is_water
 from ..atoms.radii import hct_scale
-from ..chemistry import element, is_polymer, is_water
-from ..errors import FormatError
-from ..inputfile import InputFile, read_file
-from ..textfiles import lines, number, quoted
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile, read_file
+from ..common.textfiles import lines, number, quoted
 from .assembly import ListedAtoms, model_note, shown_models, structure
 from .pdb import PdbRecord, model_numbers_of, records
 from .registry import StructureFormat

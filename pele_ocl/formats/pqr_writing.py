@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from os import PathLike
 
-from ..arguments import file_path
 from ..atoms import Atoms, require_atoms
-from ..errors import FormatError, ParameterError
-from .writing import replacing
+from ..common.arguments import file_path
+from ..common.errors import FormatError, ParameterError
+from ..common.writing import replacing
 
 
 def write_pqr(path: str | PathLike[str], atoms: Atoms) -> None:

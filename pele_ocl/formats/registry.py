@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from ..atoms import Atoms, Floats, Structure, Topology
-from ..errors import FormatError
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile
+from ..common.textfiles import BZIP2_MAGIC, GZIP_MAGIC
+from ..common.variant import Progress
 from ..grid import Map
-from ..inputfile import InputFile
-from ..textfiles import BZIP2_MAGIC, GZIP_MAGIC
-from ..variant import Progress
 
 if TYPE_CHECKING:
     import gemmi

@@ -12,11 +12,11 @@ from os import PathLike
 
 import numpy as np
 
-from ..arguments import file_path, instance
 from ..atoms import Atoms, Floats, Structure, Topology
+from ..common.arguments import file_path, instance
+from ..common.errors import FormatError, InputError
+from ..common.inputfile import read_file
 from ..contract import impossible_bonds, made_whole, whole_structure
-from ..errors import FormatError, InputError
-from ..inputfile import read_file
 from .cells import read_cell
 from .registry import STRUCTURES, is_structure, structure_format, structure_suffix
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import FormatError, printable
+from ..common.errors import FormatError, printable
+from ..common.writing import refuse_target, replacing
 from .hdf5 import encodable, flat, text_array, text_type, write_attributes, writing_hdf5
-from .writing import refuse_target, replacing
 
 Columns = Mapping[str, NDArray[Any]]
 Units = Mapping[str, str]

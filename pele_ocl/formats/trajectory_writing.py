@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..extras import extra
+from ..common.extras import extra
 from .conformation_files import INTERVAL, ConformationFormat, Content, Hdf5Format, NetcdfFormat
 
 _AKMA = 0.04888821290839616  # ps of CHARMM's unit of time

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..atoms.chemistry import tidy_element
 from ..atoms.selection.kinds import residue_kinds
-from ..chemistry import tidy_element
-from ..errors import InputError, ParameterError
+from ..common.errors import InputError, ParameterError
 
 Coefficients = tuple[float, float, float]
 

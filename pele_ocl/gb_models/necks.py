@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..errors import ParameterError
-from ..paths import shipped
+from ..common.errors import ParameterError
+from ..common.paths import shipped
 from .radii_of_models import AMBER_RADII
 
 LEAST_RADIUS, MOST_RADIUS, STEP = 1.0, 2.0, 0.05  # of the tables, A

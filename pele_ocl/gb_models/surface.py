@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..errors import ParameterError
+from ..common.errors import ParameterError
 
 WORDS = 64  # words of 32 points
 POINTS = 32 * WORDS  # of a sphere

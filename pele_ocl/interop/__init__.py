@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..common.lazy import lazy_names
 from ..forcefield.openmm.system import from_openmm
-from ..lazy import lazy_names
 from .mdanalysis import from_mdanalysis
 from .parmed import from_parmed
 from .rdkit import from_rdkit

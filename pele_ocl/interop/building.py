@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..atoms import Floats
-from ..extras import extra
+from ..common.extras import extra
 from ..forcefield.bonding import POLYMER_BOND_A
 from ..forcefield.matching import DISULPHIDE_A
 

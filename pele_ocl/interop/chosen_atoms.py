@@ -9,15 +9,15 @@ from itertools import chain, pairwise
 import numpy as np
 
 from ..atoms import Structure
-from ..chemistry import is_polymer
-from ..errors import InputError
+from ..atoms.chemistry import is_polymer
+from ..common.errors import InputError
+from ..common.inputfile import InputFile
+from ..common.textfiles import lines
 from ..forcefield.bonding import POLYMER_BOND_A
 from ..formats.mmcif import sequence_records
 from ..formats.pdb import is_atom_line
 from ..formats.pdb_writing import atom_lines
 from ..formats.registry import structure_format
-from ..inputfile import InputFile
-from ..textfiles import lines
 from .building import LINKS
 
 _NAME = 3  # letters of a residue's name in a PDB file

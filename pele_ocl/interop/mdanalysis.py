@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import described
 from ..atoms import Atoms, Ints, Strings, Structure
-from ..chemistry import element
-from ..errors import InputError
-from ..extras import extra
+from ..atoms.chemistry import element
+from ..common.arguments import described
+from ..common.errors import InputError
+from ..common.extras import extra
 from ..forcefield import ForceField
 from ..forcefield.openmm.gb_forces import DEFAULT_SET
 from ..formats.assembly import ListedAtoms, structure

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arguments import instance
 from ..atoms import Atoms
-from ..errors import InputError
-from ..extras import extra
+from ..common.arguments import instance
+from ..common.errors import InputError
+from ..common.extras import extra
 from ..forcefield.openmm.forces import A_PER_NM
 from ..forcefield.openmm.gb_forces import set_of
 from ..forcefield.openmm.system import from_openmm

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..atoms import Floats
-from ..errors import InputError
-from ..extras import extra
+from ..common.errors import InputError
+from ..common.extras import extra
 from .building import name
 
 if TYPE_CHECKING:

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import arguments
 from ..atoms import Floats, Structure
-from ..chemistry import is_nucleotide, is_polymer, is_water
-from ..errors import FormatError, InputError, PeleError
-from ..extras import extra
+from ..atoms.chemistry import is_nucleotide, is_polymer, is_water
+from ..common import arguments
+from ..common.errors import FormatError, InputError, PeleError
+from ..common.extras import extra
+from ..common.inputfile import read_file
+from ..common.writing import replacing
 from ..forcefield import ForceField
 from ..forcefield.bonding import POLYMER_BOND_A
 from ..forcefield.matching import unmatched_residues
-from ..formats import is_pdb, read_structure, replacing
+from ..formats import is_pdb, read_structure
 from ..formats.assembly import ANOTHER_MODEL
-from ..inputfile import read_file
 from .building import LINKS, SEED, Gap, Tell, build_atoms, build_loops, delete, key_of, positions_nm, tidy_bonds
 from .building import name as _name
 from .chosen_atoms import chosen_text, passed_ters, require_backbones, with_short_names

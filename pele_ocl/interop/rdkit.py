@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import choice, described, numbers
 from ..atoms import Atoms, Floats, Ints
-from ..errors import InputError, ParameterError
-from ..extras import extra
+from ..common.arguments import choice, described, numbers
+from ..common.errors import InputError, ParameterError
+from ..common.extras import extra
 from ..forcefield.openmm.gb_forces import DEFAULT_SET
 from ..formats.assembly import ListedAtoms, structure
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..atoms.close_pairs import close_pairs
-from ..errors import InputError
-from ..extras import extra
+from ..common.errors import InputError
+from ..common.extras import extra
 from .building import name as _name
 from .building import positions_nm, quantity
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Atoms
-from ..errors import FormatError, InputError
-from ..extras import extra
+from ..common.errors import FormatError, InputError
+from ..common.extras import extra
+from ..common.inputfile import InputFile
+from ..common.textfiles import quoted
 from ..forcefield.openmm.forces import A_PER_NM
 from ..forcefield.openmm.system import from_openmm
 from ..formats.registry import StructureFormat
-from ..inputfile import InputFile
-from ..textfiles import quoted
 
 if TYPE_CHECKING:
     from openff.toolkit import Molecule

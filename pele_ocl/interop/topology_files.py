@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Atoms, Topology
-from ..errors import FormatError, InputError, PeleError
-from ..extras import extra
+from ..common.errors import FormatError, InputError, PeleError
+from ..common.extras import extra
+from ..common.inputfile import InputFile, read_file
+from ..common.textfiles import lines, quoted
 from ..forcefield.openmm.system import from_openmm
 from ..formats.amber import read_prmtop
 from ..formats.amber.topology import refuse_models, refuse_reading_alone
 from ..formats.registry import StructureFormat
-from ..inputfile import InputFile, read_file
-from ..textfiles import lines, quoted
 
 if TYPE_CHECKING:
     from openmm.app import CharmmPsfFile, GromacsTopFile

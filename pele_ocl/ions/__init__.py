@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import arguments
 from ..atoms import Atoms, require_atoms
-from ..errors import InputError
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.lazy import lazy_names
+from ..common.variant import PRECISIONS, Progress
 from ..grid import Grid, Map, require_map
-from ..lazy import lazy_names
 from ..potential_model import PotentialModel
 from ..potmap import PotmapResult, potmap
 from ..units import COULOMB_KCAL_A
-from ..variant import PRECISIONS, Progress
 from .counts import Requests, count_ions
 from .placement import Placement
 from .result import IonsResult

@@ -8,8 +8,8 @@ from itertools import product
 from numbers import Integral
 from typing import Literal
 
-from .. import arguments
-from ..errors import InputError
+from ..common import arguments
+from ..common.errors import InputError
 from ..units import AVOGADRO_PER_MOL, METER_PER_ANGSTROM
 from .species import Species, find_species
 

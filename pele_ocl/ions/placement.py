@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
+from ..common.variant import Progress
 from ..grid import Grid
-from ..tiles import Tiles
-from ..variant import Progress
+from ..tiles.tiles import Tiles
 
 if TYPE_CHECKING:
     from ..opencl.kernel import Kernel

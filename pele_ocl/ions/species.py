@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..arguments import described
-from ..errors import InputError
+from ..common.arguments import described
+from ..common.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..atoms import Atoms
+from ..common.errors import InputError
 from ..contract import Finding, of_energy, of_structure, require
-from ..errors import InputError
 from .notes import note
 from .reading import MoleculeRead
 

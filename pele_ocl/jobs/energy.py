@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ..atoms import Atoms
+from ..common.inputfile import InputFile
 from ..energy import Energy, EnergyBatch, EnergyResult, summary
 from ..energy.term_set import has_radii
-from ..inputfile import InputFile
 from .evaluation import Evaluation, EvaluationSpec, Progress
 from .facts import accuracy_facts, area_facts, gradient_facts, radii_facts, residue_facts, settings
 from .notes import note

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from ..atoms import Atoms
-from ..inputfile import InputFile, read_file
+from ..common.inputfile import InputFile, read_file
+from ..gb_models.solvent_model import SolventModel
 from ..results import TermResult
-from ..solvent_model import SolventModel
 from .checks import Checks
 from .facts import facts_of_plan, notes_of
 from .reading import Models, MoleculeRead, Reading, Reads, molecule_of

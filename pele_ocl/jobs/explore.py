@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..common.errors import FormatError, InputError
+from ..common.inputfile import read_file
+from ..common.writing import replacing
 from ..contract import of_structure, require
-from ..errors import FormatError, InputError
 from ..explore import Step
 from ..explore.control import Simulation, SimulationTask
 from ..explore.control.building import MetricMaker, box_of, constraint_terms, ligand_of, native_of
@@ -37,12 +39,10 @@ from ..explore.trajectory import PelePdb, trajectory_file
 from ..forcefield import ForceField
 from ..forcefield.control import beside
 from ..forcefield.sources import data_folders
-from ..formats import replacing
 from ..formats.conformation_files import ConformationFile
 from ..gb_models import GB_MODELS, default_radii
-from ..inputfile import read_file
+from ..gb_models.solvent_model import SolventModel
 from ..reading import read
-from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
 from .explore_files import OVER, WHOLE, Files, refuse_inputs, refuse_other_reports, remove_earlier
 from .facts import settings

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError
+from ..common.errors import FormatError
 from ..explore.control import Simulation
 from ..explore.reports import numbered
 from ..explore.trajectory import require_trajectory_suffix

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..atoms.selection import Composition
-from ..solvent_model import SolventModel, has_area, surface_area
+from ..gb_models.solvent_model import SolventModel, has_area, surface_area
 
 if TYPE_CHECKING:
     from ..energy import Energy, EnergyResult

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from ..errors import FormatError, InputError
-from ..formats import appending, replacing
+from ..common.errors import FormatError, InputError
+from ..common.writing import appending, replacing
 from ..trajectories.fingerprints import sha256_of
 from .records import MORE, SCHEMA, Record
 from .shards import Shard, require_all

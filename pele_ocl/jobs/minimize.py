@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..atoms import Atoms
+from ..common.errors import InputError, PeleError
+from ..common.inputfile import InputFile, read_file
+from ..common.writing import replacing
 from ..contract import of_energy, of_structure, require
-from ..errors import InputError, PeleError
-from ..formats import replacing
 from ..formats.b_factors import read_b_factors
 from ..formats.conformation_files import ConformationFile, Content, layout_of
-from ..inputfile import InputFile, read_file
+from ..gb_models.solvent_model import SolventModel
 from ..minimize import MinimizeResult
 from ..minimize.many import as_done
 from ..opencl.device import get_device
-from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
 from .facts import composition_as_json, notes_of, settings
 from .journal import make_folder

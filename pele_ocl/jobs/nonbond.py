@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..atoms import Atoms, Floats
-from ..errors import InputError
-from ..inputfile import InputFile
+from ..common.errors import InputError
+from ..common.inputfile import InputFile
 from ..nonbond import Nonbond, NonbondResult
 from ..pairs import (
     Pairs,

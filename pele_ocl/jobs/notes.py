@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import printable
+from ..common.errors import printable
 
 _collectors: list[list[str]] = []  # where notes go in place of stderr, the last one now
 

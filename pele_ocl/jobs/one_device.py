@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import InputError
-from ..extras import missing
+from ..common.errors import InputError
+from ..common.extras import missing
 from .places import claim, core_groups, own_cores, stay_on
 
 try:

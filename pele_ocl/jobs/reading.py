@@ -11,12 +11,12 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import choice
 from ..atoms import Atoms, Floats
-from ..errors import InputError
+from ..common.arguments import choice
+from ..common.errors import InputError
+from ..common.inputfile import InputFile
 from ..forcefield import ForceField
 from ..formats import is_pqr, is_structure, read_conformations, structure_format, structure_suffix
-from ..inputfile import InputFile
 from ..reading import read_chosen
 
 Bools = NDArray[np.bool_]

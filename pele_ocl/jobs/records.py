@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import InputError
+from ..common.errors import InputError
 from .notes import one_line
 
 SCHEMA = 2  # the version of the records' shape: docs/records.md

@@ -13,14 +13,14 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..binding.poses import is_sdf, read_poses, require_order
+from ..common.errors import InputError, PeleError
+from ..common.inputfile import InputFile, read_file
 from ..contract import of_energy, of_structure, require
-from ..errors import InputError, PeleError
+from ..explore import Refined, Refiner
 from ..formats import read_conformations
 from ..formats.conformation_files import Content, write_conformation
-from ..inputfile import InputFile, read_file
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.device import get_device
-from ..refine import Refined, Refiner
-from ..solvent_model import SolventModel
 from ..trajectories.fingerprints import sha256_of
 from .facts import composition_as_json, settings
 from .journal import make_folder

@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..common.errors import PeleError
+from ..common.inputfile import InputFile, read_file
 from ..contract import require
-from ..errors import PeleError
 from ..formats.conformation_files import Content, write_conformation
-from ..inputfile import InputFile, read_file
 from ..opencl.device import get_device
 from ..relax import Relaxer, RelaxResult, counts
 from ..relax.presets import protocol_of

@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from ..arguments import file_path
-from ..errors import InputError
+from ..common.arguments import file_path
+from ..common.errors import InputError
 from .journal import Journal, Notes, add_note, notes_in
 from .records import Record
 from .shards import Shard

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import FormatError, InputError
+from ..common.errors import FormatError, InputError
 
 S = TypeVar("S", bound="Sequence[object]")
 

@@ -11,7 +11,7 @@ from functools import partial
 from secrets import token_hex
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..errors import InputError
+from ..common.errors import InputError
 from ..formats.tables import flat_texts
 from .notes import collected_notes, note, warnings_as_notes
 from .tasks import WorkersDiedError, in_order, on_each_worker

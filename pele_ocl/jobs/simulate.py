@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from ..atoms import Atoms
+from ..common.errors import FormatError, InputError
+from ..common.inputfile import InputFile, read_file
+from ..common.writing import refuse_overwriting, replacing
 from ..contract import of_structure, require
 from ..dynamics import Simulation
-from ..errors import FormatError, InputError
-from ..formats.writing import refuse_overwriting, replacing
-from ..inputfile import InputFile, read_file
 from ..opencl.device import get_device
 from ..trajectories.fingerprints import sha256_of
 from .notes import note

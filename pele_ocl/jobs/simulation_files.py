@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Atoms, Floats
+from ..common.errors import FormatError, InputError
+from ..common.inputfile import InputFile
+from ..common.writing import appending, replacing
 from ..dynamics import Simulation
 from ..dynamics.checkpoint import restore, save
 from ..dynamics.integrators import INTEGRATORS
-from ..errors import FormatError, InputError
 from ..formats.conformation_files import INTERVAL, ConformationFile, ConformationFormat, Content, write_conformation
 from ..formats.trajectory_writing import TRAJECTORY_FORMATS
-from ..formats.writing import appending, replacing
-from ..inputfile import InputFile
 from .journal import make_folder
 
 CHECKPOINT = "checkpoint.npz"

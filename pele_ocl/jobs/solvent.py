@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..atoms import Atoms
-from ..inputfile import InputFile
+from ..common.inputfile import InputFile
 from ..solvent import Solvent, SolventResult
 from .evaluation import Evaluation, EvaluationSpec, Progress
 from .facts import accuracy_facts, area_facts, radii_facts, residue_facts, settings

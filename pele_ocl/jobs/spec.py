@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from ..errors import PeleError
-from ..inputfile import InputFile, read_file
+from ..common.errors import PeleError
+from ..common.inputfile import InputFile, read_file
 from .records import Record
 
 Item = TypeVar("Item")

@@ -8,7 +8,7 @@ from itertools import islice
 from secrets import token_hex
 from typing import TYPE_CHECKING, TypeVar
 
-from ..errors import InputError
+from ..common.errors import InputError
 
 if TYPE_CHECKING:
     from distributed import Client, Future

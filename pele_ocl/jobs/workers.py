@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InputError
+from ..common.errors import InputError
 from .places import own_cores
 from .tasks import GONE, RESOURCE
 

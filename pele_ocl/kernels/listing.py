@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Atoms
+from ..common.errors import DeviceError
+from ..common.paths import shipped
+from ..common.variant import Variant
 from ..energy import VARIANTS as ENERGY
 from ..energy import Energy
-from ..errors import DeviceError
 from ..grid import Grid
 from ..nonbond import VARIANTS as NONBOND
 from ..nonbond import Nonbond
 from ..opencl import Device, handles
 from ..opencl.building import source_of
 from ..pairs import pairs_within
-from ..paths import shipped
 from ..potmap import VARIANTS as POTMAP
 from ..potmap import potmap
 from ..potmap.mesh.fft import FFT_VARIANTS, fft
@@ -28,7 +29,6 @@ from ..potmap.split_methods import SPLIT_METHODS
 from ..reading import read
 from ..solvent import VARIANTS as SOLVENT
 from ..solvent import Solvent
-from ..variant import Variant
 
 FEW, MORE = 48, 256  # atoms; more for radii, whose groups have many work-items for an atom
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from ..arguments import choice
+from ..common.arguments import choice
 from ..opencl import Device, get_device
 from ..opencl.building import expanded_source, source_of
 from .declarations import needed

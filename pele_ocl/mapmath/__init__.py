@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .. import arguments
 from ..atoms import Floats
-from ..errors import InputError
+from ..common import arguments
+from ..common.errors import InputError
 from ..grid import Grid, Map, require_map
 from ..sampling import sample
 from ..units import POTENTIAL_UNITS

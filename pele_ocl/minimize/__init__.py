@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
-from ..callable_module import make_callable
+from ..common.callable_module import make_callable
+from ..common.lazy import lazy_names
+from ..common.variant import Progress
 from ..energy import Term
-from ..lazy import lazy_names
-from ..solvent_model import SolventModel
-from ..variant import Progress
+from ..gb_models.solvent_model import SolventModel
 from .many import EachOptions, minimize_all
 from .minimizer import Minimizer, Watch
 from .options import METHODS

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import choice
 from ..atoms import Atoms, Floats, Ints
 from ..atoms.radii import elements_of
-from ..errors import InputError
+from ..common.arguments import choice
+from ..common.errors import InputError
 
 if TYPE_CHECKING:
     from ..energy.passes import AnyPasses

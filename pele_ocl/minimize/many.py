@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import callback, choice, described
 from ..atoms import Atoms
-from ..errors import DeviceError, DeviceMemoryError, InputError, KernelBuildError, PeleError
+from ..common.arguments import callback, choice, described
+from ..common.errors import DeviceError, DeviceMemoryError, InputError, KernelBuildError, PeleError
+from ..common.variant import Progress
 from ..plan.plan import CHUNK_ATOMS
-from ..variant import Progress
 from .minimizer import Minimizer, Watch
 from .result import MinimizeBatch, MinimizeResult
 from .scheduler import Structures

@@ -11,17 +11,17 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import array, callback, flag
 from ..atoms import Atoms, Floats
 from ..atoms.close_pairs import close_pair
+from ..common.arguments import array, callback, flag
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..energy import Energy, EnergyBatch, Term
 from ..energy.frozen import are_in_place
 from ..energy.passes import AnyPasses, EnergyPasses
-from ..errors import InputError
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import Descent, StepState
 from ..plan.pipeline import Pipeline
-from ..solvent_model import SolventModel
-from ..variant import Progress
 from .bond_lengths import BondLengths
 from .constraints import BondConstraints
 from .iteration import Iteration

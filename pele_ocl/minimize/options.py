@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import choice, flag, number, whole_number
 from ..atoms import Floats
-from ..errors import InputError
+from ..common.arguments import choice, flag, number, whole_number
+from ..common.errors import InputError
 from ..opencl.interface import STOPPING, Descent, StepState, Stop
 from .constraints import KINDS
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Ints, Strings
+from ..common.errors import InputError
 from ..energy.result import ALL_TERMS
-from ..errors import InputError
 from ..results import Terms
 
 # In the order of opencl.interface.Stop, from 1.

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..engine.system import encoded
-from ..errors import InputError
+from ..common.errors import InputError
+from ..energy.engine.system import encoded
 from ..opencl.interface import N_STATE, StepState, Stop
 from ..plan.pipeline import Pipeline
 from .preconditioner import BUILD_EVERY, is_due, until_due

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..engine.copies import WORD, Copies, Places
-from ..engine.launching import Room, Tables
-from ..engine.system import System
+from ..energy.engine.copies import WORD, Copies, Places
+from ..energy.engine.launching import Room, Tables
+from ..energy.engine.system import System
 from ..plan.passes import BATCH_BYTES
 from ..plan.plan import CHUNK_ATOMS
 from .iteration import Iteration

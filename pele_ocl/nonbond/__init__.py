@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ..atoms import Atoms, Floats
-from ..callable_module import make_callable
-from ..lazy import lazy_names
+from ..common.callable_module import make_callable
+from ..common.lazy import lazy_names
+from ..common.variant import Progress
+from ..gb_models.solvent_model import SolventModel
 from ..pairs import Pairs
-from ..solvent_model import SolventModel
-from ..variant import Progress
 from .plan import Nonbond
 from .result import NonbondBatch, NonbondResult
 from .variants import VARIANTS, choose_variant

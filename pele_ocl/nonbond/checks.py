@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import described, is_among, numbers
 from ..atoms import Atoms, Floats, require_atoms
-from ..errors import InputError
+from ..common.arguments import described, is_among, numbers
+from ..common.errors import InputError
 from ..pairs import Pairs, own_lj_pairs, require_pairs
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..errors import InputError
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..pairs import PairList
 from ..plan.evaluator import Evaluator, Failures
 from ..plan.outputs import Outputs
 from ..plan.pipeline import Explain
-from ..variant import Progress
 from .passes import AnyPasses
 from .pipeline import ListPipeline
 from .records import MoleculeRecords

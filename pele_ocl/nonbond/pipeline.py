@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..common.variant import Progress
 from ..plan.evaluator import Failures
 from ..plan.outputs import Outputs
 from ..plan.pipeline import Chunk, Explain, Pipeline
-from ..variant import Progress
 from .passes import AnyPasses
 from .records import check_float32_span
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import callback, flag
 from ..atoms import Atoms, Floats
-from ..errors import InputError
+from ..common.arguments import callback, flag
+from ..common.errors import InputError
+from ..common.variant import Progress
+from ..gb_models.solvent_model import SolventModel
 from ..pairs import PairList, Pairs
 from ..plan.conformations import TooWideError
 from ..plan.evaluator import Evaluator, Failures
@@ -23,8 +25,6 @@ from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
 from ..solvent import Solvent
 from ..solvent import choose_variant as variant_of_radii
-from ..solvent_model import SolventModel
-from ..variant import Progress
 from .checks import check_molecule, one_a_conformation, one_an_atom
 from .listed import DeviceList, Piecewise
 from .records import MoleculeRecords
@@ -80,7 +80,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             else one_an_atom("internal_dielectrics", internal_dielectrics, len(atoms))
         )
         self.pairs, self.gradient, self.progress, self.gb = pairs, gradient, progress, solvent == "gb"
-        super().__init__(atoms, model=model, precision=precision, variant=variant, device=device, size=len(pairs))
+        self.model = model
+        super().__init__(atoms, precision=precision, variant=variant, device=device, size=len(pairs))
         self._molecule = MoleculeRecords.of(
             atoms, self.dielectrics, model, precision, self.gb, self.device.has_float64
         )  # fmt: skip

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
-from ..errors import InputError
+from ..common.errors import InputError
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import LIST_MODEL
 from ..plan.conformations import Encoding
-from ..solvent_model import SolventModel
 
 FIXED_POINT_BITS = 30  # of a coordinate, so that differences fit 32 bits
 LARGEST_SPAN_FLOAT32 = 4000.0  # A; a fixed-point step is then 4e-6 A

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..variant import Variant, by_rule, by_rule_up_to
+from ..common.variant import Variant, by_rule, by_rule_up_to
 from .ladder.scattered import Atomic, AtomicNative, Naive
 from .ladder.segmented import Bitonic, Offsets, OffsetsGroup
 from .ladder.sequential import Sequential

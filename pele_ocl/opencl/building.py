@@ -14,8 +14,8 @@ from typing import Any
 
 import pyopencl as cl
 
-from ..errors import KernelBuildError
-from ..paths import shipped
+from ..common.errors import KernelBuildError
+from ..common.paths import shipped
 from . import handles, interface, notices
 from .cache import CachedProgram
 from .device import Device

@@ -21,7 +21,7 @@ from typing import Any
 import platformdirs
 import pyopencl as cl
 
-from ..errors import CacheWarning
+from ..common.errors import CacheWarning
 from .device import Device
 from .signature import Parameter
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-from ..errors import DeviceError, DeviceMemoryError, DeviceWarning
+from ..common.errors import DeviceError, DeviceMemoryError, DeviceWarning
 from . import handles
 from .memory import Buffer, BufferBytes
 from .runtimes import find_platforms, name_processors

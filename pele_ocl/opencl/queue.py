@@ -11,7 +11,7 @@ from typing import Any
 import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..variant import Progress
+from ..common.variant import Progress
 from .building import GroupTooLargeError
 from .kernel import Kernel, get_kernel
 from .launch import BoundLaunch, set_arguments

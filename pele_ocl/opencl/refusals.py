@@ -6,7 +6,7 @@ from types import TracebackType
 
 import pyopencl as cl
 
-from ..errors import DeviceError, DeviceMemoryError
+from ..common.errors import DeviceError, DeviceMemoryError
 from .device import Device
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pyopencl as cl
 
-from ..errors import InputError
+from ..common.errors import InputError
 from .interface import STRUCTS
 from .memory import Buffer
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import arguments
 from ..atoms import Ints
-from ..errors import InputError
-from ..readonly import ReadOnlyArrays, read_only
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.readonly import ReadOnlyArrays, read_only
 from .pairlist import Codes, PairList, require_most, unchecked, whole_numbers
 
 

@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 
 from ..atoms import Atoms, Floats, require_atoms
-from ..errors import InputError
+from ..common.errors import InputError
+from ..common.paths import shipped
 from ..forcefield.names import canonical, residue_names
-from ..paths import shipped
-from ..solvent_model import SolventModel
+from ..gb_models.solvent_model import SolventModel
 
 _ELSEWHERE = 1.0
 

@@ -13,12 +13,12 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import arguments
 from ..atoms import Labels
-from ..errors import FormatError, InputError
+from ..common import arguments
+from ..common.errors import FormatError, InputError
+from ..common.inputfile import InputFile, read_file
+from ..common.writing import replacing
 from ..formats.hdf5 import MOST_EXPANSION, attribute_of, first_line, npy_array, opened_hdf5, values_of, writing_hdf5
-from ..formats.writing import replacing
-from ..inputfile import InputFile, read_file
 from .pairlist import PairList, Pairs, find_fault, require_pairs, whole_numbers
 from .text import Columns, read_columns
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import arguments
 from ..atoms import Floats, Ints, Labels
-from ..errors import InputError
-from ..readonly import ReadOnlyArrays
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.readonly import ReadOnlyArrays
 
 Codes = NDArray[np.int64]
 Flags = NDArray[np.bool_]

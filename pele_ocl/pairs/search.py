@@ -7,9 +7,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import arguments
 from ..atoms import Atoms, Floats, Ints, require_atoms
-from ..errors import InputError
+from ..common import arguments
+from ..common.errors import InputError
 from .allpairs import AllPairs
 from .bonded import exclusions
 from .nonbonded import has_scaled_pairs

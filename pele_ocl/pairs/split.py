@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import arguments
 from ..atoms import Atoms, require_atoms
-from ..errors import InputError
+from ..common import arguments
+from ..common.errors import InputError
 from .pairlist import Codes, PairList, pair_codes, pairs_of
 from .search import OneFour, bonded_left_out, codes_within, require_cutoff
 

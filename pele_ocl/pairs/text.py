@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError
-from ..inputfile import InputFile
-from ..textfiles import lines, number, quoted
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile
+from ..common.textfiles import lines, number, quoted
 
 Columns = dict[str, NDArray[Any]]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
-from ..callable_module import make_callable
+from ..common.callable_module import make_callable
+from ..common.lazy import lazy_names
+from ..common.variant import Progress
 from ..grid import Grid
-from ..lazy import lazy_names
 from ..pb_model import PBIon, PBMaps, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
-from ..variant import Progress
 from .plan import PoissonBoltzmann
 from .result import PBErrors, PBLevelResult, PBParts, PBResult
 from .solvers import SOLVERS

@@ -13,10 +13,11 @@ from typing import NoReturn, TypeVar
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..errors import FormatError, PeleError
+from ..common.errors import FormatError, PeleError
+from ..common.inputfile import InputFile
+from ..common.textfiles import lines
 from ..formats import read_map
 from ..grid import Grid, Map
-from ..inputfile import InputFile
 from ..pb_model import (
     PBIon,
     PBMaps,
@@ -28,7 +29,6 @@ from ..pb_model import (
     grid_at,
     lowered_shape,
 )
-from ..textfiles import lines
 from .apbs_maps import OF_POTENTIAL
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..errors import PeleError
+from ..common.errors import PeleError
 from ..pb_model import PBModel
 from .launching import Launch, Launching, NodeValues
 from .multigrid import Multigrid

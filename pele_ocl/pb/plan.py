@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import arguments
 from ..atoms import Atoms, Floats
-from ..errors import DeviceError, InputError, PeleError
+from ..common import arguments
+from ..common.errors import DeviceError, InputError, PeleError
+from ..common.variant import Progress
 from ..grid import Grid, Map
 from ..pb_model import SMALL, SURFACES, PBMaps, PBModel, PBProblem, PBSolute, grid_around
-from ..variant import Progress
 from .charges import NodeWeights
 from .equation import StoppedError
 from .given_maps import charges_on, coefficients_on

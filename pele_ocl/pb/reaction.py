@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..common.errors import InputError
 from ..grid import Grid
 from ..pb_model import PBProblem
 from .border import add_spheres

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import arguments
 from ..atoms import Atoms, Floats, Residue
-from ..errors import InputError
+from ..common import arguments
+from ..common.errors import InputError
 from ..grid import Grid, Map
 from ..pb_model import PBModel
 from .border import between_nodes

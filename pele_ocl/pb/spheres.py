@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..atoms import Floats
-from ..errors import InputError
+from ..common.errors import InputError
 from ..grid import Grid
 from .cells import Cells
 from .launching import BLOCK, Launching

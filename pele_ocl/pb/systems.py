@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..atoms import Floats
+from ..common.variant import Progress
 from ..grid import Grid
 from ..pb_model import PBProblem
-from ..variant import Progress
 from .equation import StoppedError
 from .plan import PoissonBoltzmann
 from .result import PBResult

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import array, numbers
 from ..atoms import Floats
-from ..errors import InputError
-from ..tiles import ORIGIN_STEP
+from ..common.arguments import array, numbers
+from ..common.errors import InputError
 
 LARGEST_SPAN = 500_000.0  # A; beyond, tiles' origins would not be exact in float32
 
 # The largest step, A, with which close pairs keep their digits in float32; wider molecules take 64 bits a coordinate.
 LARGEST_STEP = 2.0**-20
 WIDE_STEP = 2.0**-28
+
+# Origins are multiples of this (A), so that their differences are exact in float32 up to 500,000 A.
+ORIGIN_STEP = 1 / 32
 
 
 class TooWideError(InputError):

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..atoms import Floats
-from ..errors import InputError
-from ..variant import Progress
+from ..common.errors import InputError
+from ..common.variant import Progress
 from .outputs import Outputs
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..variant import Progress
+from ..common.variant import Progress
 from .conformations import Encoding
 from .outputs import Outputs, norm2
 

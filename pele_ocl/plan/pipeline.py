@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..errors import InputError
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..opencl.threads import LEAST, in_parts
-from ..variant import Progress
 from .conformations import TooWideError, check_span
 from .evaluator import Evaluator, Failures, untold
 from .outputs import Outputs, norm2

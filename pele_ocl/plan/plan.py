@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import callback, choice, flag, numbers, whole_number
 from ..atoms import Atoms, Floats, placed
-from ..errors import DeviceError, InputError
-from ..solvent_model import SolventModel
-from ..variant import Progress, Variant
+from ..common.arguments import callback, choice, flag, numbers, whole_number
+from ..common.errors import DeviceError, InputError
+from ..common.variant import Progress, Variant
 from .conformations import as_conformations
 from .evaluator import Evaluator, Failures, untold
 from .outputs import Outputs
@@ -57,7 +56,7 @@ class Plan(ABC, Generic[R, B]):
     Several threads may use a plan at once, and so may progress callbacks of its own evaluations. Each evaluation
     borrows an evaluator, with kernels and buffers of its own.
 
-    atoms : the molecule; precision : "float32" or "float64"; model : SolventModel
+    atoms : the molecule; precision : "float32" or "float64"
     device : Device that computes; variant : key of `variants`, never "auto"
     quantity : name of what is computed, as results and tunings have it
 
@@ -68,8 +67,8 @@ class Plan(ABC, Generic[R, B]):
     variants: ClassVar[Mapping[str, Variant[Any]]]
 
     def __init__(
-        self, atoms: Atoms, *, model: SolventModel, precision: str, variant: str, device: Device | int | str | None,
-        size: int, per_atom: bool = False,
+        self, atoms: Atoms, *, precision: str, variant: str, device: Device | int | str | None, size: int,
+        per_atom: bool = False,
     ) -> None:  # fmt: skip
         """Select device, variant and layout.
 
@@ -78,7 +77,7 @@ class Plan(ABC, Generic[R, B]):
 
         Raises InputError for options that do not exist, DeviceError where the device cannot do it.
         """
-        self.atoms, self.model, self.precision = atoms, model, precision
+        self.atoms, self.precision = atoms, precision
         selection = select(
             self.quantity, self.variants, self._automatic(per_atom), variant=variant, precision=precision,
             device=device, size=size, per_atom=per_atom,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import described, is_among
-from ..errors import InputError
-from ..tuning import Choice, remembered
-from ..variant import PRECISIONS, Variant
+from ..common.arguments import described, is_among
+from ..common.errors import InputError
+from ..common.variant import PRECISIONS, Variant
+from .tuning import Choice, remembered
 
 if TYPE_CHECKING:
     from ..opencl.device import Device

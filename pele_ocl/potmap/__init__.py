@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from .. import arguments
 from ..atoms import Atoms, require_atoms
-from ..callable_module import make_callable
-from ..errors import InputError
+from ..common import arguments
+from ..common.callable_module import make_callable
+from ..common.errors import InputError
+from ..common.lazy import lazy_names
+from ..common.variant import PRECISIONS, Progress
 from ..grid import Grid
-from ..lazy import lazy_names
 from ..pb_model import PBModel
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
-from ..variant import PRECISIONS, Progress
 from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
 from .options import MapOptions, PlannedMap
 from .plan import MapPlan

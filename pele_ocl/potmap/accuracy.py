@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..variant import Progress
+from ..common.variant import Progress
 from .error import MapError, Sample
 from .mesh import mesh_evaluations, table_waves
 from .plan import MapPlan

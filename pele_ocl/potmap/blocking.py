@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from ..variant import Machine, Settings
+from ..common.variant import Machine, Settings
 
 # Groups of work-items along x, y and z that a GPU does equally well, the first where the map fits all.
 GPU_GROUPS = ((8, 8, 2), (4, 8, 4), (4, 16, 2), (2, 8, 8))

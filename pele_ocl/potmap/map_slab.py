@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..errors import InputError
+from ..common.errors import InputError
 from .problem import MapProblem
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
-from ..errors import InputError
+from ..common.errors import InputError
 from ..grid import Grid, Map
 from . import potmap
 from .result import PotmapResult

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..variant import Progress
+from ..common.variant import Progress
 from .corrections import correct
 from .map_slab import MapSlab
 from .problem import MapProblem

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import arguments
 from ..atoms import Atoms, Floats
-from ..errors import InputError
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..grid import Grid, Map
 from ..pb import PBModel, PoissonBoltzmann
 from ..pb_model import LIKE_APBS
-from ..variant import Progress
 from .options import MapOptions
 from .result import PotmapResult
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
-from ..errors import PeleError
+from ..common.errors import PeleError
 from ..grid import Map
 from ..pb_model import PBModel
 from ..potential_model import PotentialModel

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..variant import Progress
+from ..common.variant import Progress
 from .problem import RUN, MapProblem
 from .variants import SlabMethod
 

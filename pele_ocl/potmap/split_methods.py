@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..errors import InputError
+from ..common.errors import InputError
 from . import mesh, msm
 from .problem import MapProblem
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..atoms import Atoms
-from ..errors import InputError
+from ..common.errors import InputError
 from ..grid import Grid
 
 APART = 1e-4  # A, as two atoms must be

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..tuning import RULES, Choice, remembered
-from ..variant import Variant, by_rule
+from ..common.variant import Variant, by_rule
+from ..plan.tuning import RULES, Choice, remembered
 from .bins import Bins
 from .blocking import Blocking
 from .map_slab import MapSlab

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..atoms import Atoms, Bonded, Floats, Ints, OneFourPairs
+from ..gb_models.solvent_model import SolventModel
 from ..pairs import lj_corrections, nonbonded_pairs, own_lj_pairs
-from ..solvent_model import SolventModel
 
 
 class TermValues(NamedTuple):

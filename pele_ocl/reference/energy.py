@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Ints
 from ..gb_models import Necks, Spheres
+from ..gb_models.solvent_model import SolventModel
 from ..pairs import nonbonded_pairs
 from ..pairs.dielectric import inverse_dielectrics
-from ..solvent_model import SolventModel
 from .bonded import bonded_terms
 from .sgb import nonpolar_sgb, surface_born_radii
 from .solvent import (

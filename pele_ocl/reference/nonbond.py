@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..solvent_model import SolventModel
+from ..gb_models.solvent_model import SolventModel
 
 BLOCK = 1 << 18  # pairs at a time, so that memory stays bounded
 

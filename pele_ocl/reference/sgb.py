@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..gb_models.solvent_model import SolventModel
 from ..gb_models.surface import sgb_figures, unit_points
-from ..solvent_model import SolventModel
 
 MIDDLE, STEEPNESS, LENGTH = 0.4, 12.0, 1.5  # of the switch of SGB/NP: b, c, and a (A)
 

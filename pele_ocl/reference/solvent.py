@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..gb_models import Necks, Spheres
 from ..gb_models.necks import REACH
-from ..solvent_model import SolventModel
+from ..gb_models.solvent_model import SolventModel
 
 ROWS = 256  # atoms at a time, so that memory stays linear in atoms
 SANDER_TERMS = 5  # of sander's series

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..atoms.lcpo import lcpo_parameters
-from ..solvent_model import SolventModel
+from ..gb_models.solvent_model import SolventModel
 
 
 def surface_areas(atoms: Atoms, model: SolventModel) -> tuple[Floats, Floats]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from ..arguments import callback, flag, whole_number
-from ..callable_module import make_callable
-from ..lazy import lazy_names
+from ..common.arguments import callback, flag, whole_number
+from ..common.callable_module import make_callable
+from ..common.lazy import lazy_names
 from ..minimize.minimizer import Watch
 from .presets import PROTOCOLS, Protocol, protocol_of
 from .result import RelaxResult, Round, counts

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..atoms import Floats, Ints, Labels, Structure
-from ..errors import ParameterError
+from ..common.errors import ParameterError
 from ..forcefield.matching import disulphides
 from ..forcefield.names import residue_names
 from ..forcefield.templates import Template

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..errors import InputError
+from ..common.errors import InputError
 
 NM_PER_A = 0.1
 

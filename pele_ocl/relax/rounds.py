@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..contract import Finding, of_energy, of_structure
 from ..energy import PositionalRestraint
+from ..gb_models.solvent_model import SolventModel
 from ..minimize import Minimizer
 from ..minimize.minimizer import Watch
-from ..solvent_model import SolventModel
 from .presets import Protocol
 from .result import RelaxResult, Round
 from .topologies import Model

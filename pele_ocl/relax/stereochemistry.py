@@ -10,8 +10,8 @@ from itertools import combinations
 
 import numpy as np
 
-from ..chemistry import AMINO_ACIDS, FAMILIES
-from ..paths import shipped
+from ..atoms.chemistry import AMINO_ACIDS, FAMILIES
+from ..common.paths import shipped
 
 DEVIATIONS = 12.0  # standard deviations that a bond, or the distance across an angle, may be away
 OVERLAP_A = 1.5  # by which the van der Waals spheres of other pairs may overlap

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Labels, Structure
-from ..chemistry import is_polymer, is_water
-from ..errors import FormatError, InputError, ParameterError
+from ..atoms.chemistry import is_polymer, is_water
+from ..common.errors import FormatError, InputError, ParameterError
+from ..common.inputfile import InputFile, read_file
 from ..forcefield import ForceField
 from ..forcefield.matching import disulphides
 from ..formats import read_structure
 from ..formats.assembly import ANOTHER_MODEL
 from ..formats.b_factors import read_b_factors
-from ..inputfile import InputFile, read_file
 from ..interop.preparing import prepare
 from .chains import gap_notes, in_chains, open_notes, ring_notes, rings
 from .hydrogens import completed, refuse_ends, tautomers

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import positions_of
 from ..atoms import Floats, Ints, Labels
-from ..errors import InputError
+from ..common.arguments import positions_of
+from ..common.errors import InputError
 from ..pairs.pairlist import pairs_of
 from ..pairs.search import codes_within
 from .sites import Sites

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..atoms import Atoms
-from ..callable_module import make_callable
-from ..lazy import lazy_names
-from ..solvent_model import SolventModel
-from ..variant import Progress
+from ..common.callable_module import make_callable
+from ..common.lazy import lazy_names
+from ..common.variant import Progress
+from ..gb_models.solvent_model import SolventModel
 from .error import RadiusError
 from .plan import Solvent
 from .result import SolventBatch, SolventResult

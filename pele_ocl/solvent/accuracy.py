@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..arguments import number
-from ..solvent_model import SolventModel
+from ..common.arguments import number
+from ..gb_models.solvent_model import SolventModel
 
 BEST, DEFAULT, WORST = 1e-6, 1e-5, 1e-4
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..errors import InputError, ParameterError
-from ..solvent_model import SolventModel
+from ..common.errors import InputError, ParameterError
+from ..gb_models.solvent_model import SolventModel
 
 
 def check_radii(atoms: Atoms, model: SolventModel) -> None:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.threads import in_parts
-from ..solvent_model import SolventModel
-from ..tiled.necks import NeckTables
-from ..tiled.series import series_macros
-from ..tiled.tables import packed_reaches
+from ..tiles.necks import NeckTables
+from ..tiles.series import series_macros
+from ..tiles.tables import packed_reaches
 
 if TYPE_CHECKING:
     from ..opencl.device import Device

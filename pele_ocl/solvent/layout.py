@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from ..tiles import Tiles, cpu_parts, tried_parts
-from ..variant import Machine, Settings
+from ..common.variant import Machine, Settings
+from ..tiles.tiles import Tiles, cpu_parts, tried_parts
 from .tree_sums import walks_of
 
 SMALL = 2_000  # atoms; of fewer, launches are what costs a GPU

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
+from ..common.variant import Progress
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.threads import in_parts
 from ..plan.conformations import Encoding
 from ..plan.outputs import Outputs
-from ..solvent_model import SolventModel
-from ..tiled.passes import TiledPasses
-from ..tiled.surface import SurfaceBuffers
-from ..tiled.tables import SphereTables, scaled_charges
-from ..tiles import Tiles
-from ..variant import Progress
+from ..tiles.passes import TiledPasses
+from ..tiles.surface import SurfaceBuffers
+from ..tiles.tables import SphereTables, scaled_charges
+from ..tiles.tiles import Tiles
 from .layout import SolventLayout
 from .result import TERMS
 

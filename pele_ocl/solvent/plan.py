@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import flag
 from ..atoms import Atoms, Floats, require_atoms
-from ..errors import InputError
+from ..common.arguments import flag
+from ..common.errors import InputError
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import LEAF
 from ..plan.conformations import Encoding, check_span
 from ..plan.evaluator import Failures
@@ -19,9 +20,8 @@ from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
-from ..solvent_model import SolventModel
-from ..tiled.surface import check_surface, crowding
-from ..tiles import Tiles
+from ..tiles.surface import check_surface, crowding
+from ..tiles.tiles import Tiles
 from .accuracy import DEFAULT, checked_accuracy
 from .checks import born_radius_error, check_radii
 from .error import RadiusCheck, RadiusError
@@ -77,7 +77,8 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         first, *others = devices_of(device)
         if others and variant == "auto":
             variant = next(name for name, each in VARIANTS.items() if each.shared)
-        super().__init__(atoms, model=model, precision=precision, variant=variant, device=first, size=len(atoms))
+        self.model = model
+        super().__init__(atoms, precision=precision, variant=variant, device=first, size=len(atoms))
         self.devices = [self.device, *others_like(self.device, others, precision, self.variant)]
         self.accuracy = (self._asked or DEFAULT) if VARIANTS[self.variant].approximates else None
         width, units = self.device.vector_width(precision), self.device.compute_units

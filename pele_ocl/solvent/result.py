@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..atoms import Floats
+from ..gb_models.solvent_model import SolventModel, surface_area
 from ..results import TermBatch, TermResult
-from ..solvent_model import SolventModel, surface_area
 from .error import RadiusError
 
 TERMS = ("gb_self", "gb_pair", "nonpolar")

@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..plan.outputs import Outputs
 from ..plan.passes import Passes
-from ..variant import Progress
 from .passes import SolventPasses
 from .tree import Tree
 from .variants import VARIANTS

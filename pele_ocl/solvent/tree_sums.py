@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import LEAF, MOMENTS
-from ..solvent_model import SolventModel
-from ..tiled.passes import TiledPasses
-from ..tiles import Tiles
+from ..tiles.passes import TiledPasses
+from ..tiles.tiles import Tiles
 from .accuracy import far_radii, tolerance
 
 if TYPE_CHECKING:

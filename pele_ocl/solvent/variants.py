@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ..variant import Machine, Settings, Variant, by_rule_up_to
+from ..common.variant import Machine, Settings, Variant, by_rule_up_to
 from .accuracy import pays
 from .ladder import Inner, LadderPasses, Outer, Pair, Sequential
 from .layout import SolventLayout

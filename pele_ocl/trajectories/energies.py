@@ -11,16 +11,16 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import callback, described, file_path, flag
 from ..atoms import Atoms, Floats
+from ..common.arguments import callback, described, file_path, flag
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..contract import Image
 from ..energy import Energy, EnergyBatch
-from ..errors import InputError
+from ..gb_models.solvent_model import has_area
 from ..nonbond import Nonbond, NonbondBatch
 from ..results import Terms
 from ..solvent import Solvent, SolventBatch
-from ..solvent_model import has_area
-from ..variant import Progress
 from .files import Positions
 from .fingerprints import settings_of_frames, sha256_of
 from .frames import FrameWords

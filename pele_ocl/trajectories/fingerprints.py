@@ -13,7 +13,7 @@ import numpy as np
 from ..atoms import Atoms
 from ..energy.terms import Term
 from ..formats.tables import flat_texts
-from ..solvent_model import SolventModel
+from ..gb_models.solvent_model import SolventModel
 from .files import MemoryFile
 from .reading import Trajectory
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..arguments import described
-from ..errors import InputError
+from ..common.arguments import described
+from ..common.errors import InputError
 
 FrameWords = str | slice | int | None
 _WORD = re.compile(r"\s*([-+]?\d+)?\s*")

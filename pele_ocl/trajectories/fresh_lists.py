@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ..atoms import Atoms
-from ..errors import InputError
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..nonbond import Nonbond
 from ..pairs import Pairs
 from ..results import Terms
 from ..solvent import Solvent, choose_variant
-from ..variant import Progress
 from .files import Positions
 from .streaming import Evaluate, FrameResults
 

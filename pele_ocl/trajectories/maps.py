@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import callback
 from ..atoms import Atoms, Floats, require_atoms
+from ..common.arguments import callback
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..contract import Image
-from ..errors import InputError
 from ..grid import Grid, Map
 from ..potmap import PotmapResult
 from ..potmap.frames import MapFrames
 from ..potmap.options import MapOptions
-from ..variant import Progress
 from .frames import FrameWords
 from .reading import Paths, Piece, Trajectory, opened
 from .selection import Selection

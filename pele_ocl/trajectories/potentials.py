@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import callback
 from ..atoms import Atoms, Floats, require_atoms
+from ..common.arguments import callback
+from ..common.variant import Progress
 from ..contract import Image
 from ..potmap.frames import AtomPotentials
 from ..potmap.options import MapOptions
-from ..variant import Progress
 from .frames import FrameWords
 from .reading import Paths, Trajectory, opened
 from .recording.recorder import numbers_of

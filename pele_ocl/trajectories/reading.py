@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import choice, file_path, file_paths, instance, whole_number
 from ..atoms import Atoms, Floats
 from ..atoms.selection import SelectableAtoms
+from ..common.arguments import choice, file_path, file_paths, instance, whole_number
+from ..common.errors import FormatError, InputError
 from ..contract import IMAGES, FrameContract, Image
-from ..errors import FormatError, InputError
 from .files import AtomChoice, FrameFile, LastOpenFile, MemoryFile, Positions, held_frames, open_frames
 from .frames import FrameWords, frames_slice, parts_of
 from .selection import Selection, described_atoms, described_file, selected_atoms

@@ -7,11 +7,11 @@ from os import PathLike
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import atoms_chosen, described
 from ..atoms import Atoms, Structure
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
-from ..errors import InputError
+from ..common.arguments import atoms_chosen, described
+from ..common.errors import InputError
 from ..formats import is_topology, read_structure_or_atoms, read_topology
 
 Selection = str | Words | slice | ArrayLike

@@ -12,8 +12,8 @@ from typing import Generic, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..common.variant import Progress
 from ..plan.plan import CHUNK_ATOMS
-from ..variant import Progress
 from .files import Positions
 from .reading import Piece, Trajectory
 

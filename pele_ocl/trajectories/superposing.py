@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..errors import InputError
+from ..common.errors import InputError
 from .files import Positions
 from .selection import Selection, described_atoms, selected_atoms
 

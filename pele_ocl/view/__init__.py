@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from .. import arguments
 from ..atoms import Atoms, require_atoms
-from ..errors import InputError
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.lazy import lazy_names
 from ..grid import Map, require_map
-from ..lazy import lazy_names
 from .about import about_file, about_map, about_model, about_pb, quantity_of
 from .colouring import LEAST_END, MOST_END, Colouring, by_map, by_residues
 from .page import framed, page_of, require_page, save_page

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..errors import InputError
+from ..common.errors import InputError
+from ..common.readonly import ReadOnlyArrays
 from ..grid import Map
-from ..readonly import ReadOnlyArrays
 from ..sampling import sample
 from .about import quantity_of
 from .surface import PROBE, Surface

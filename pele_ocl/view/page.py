@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..arguments import file_path, file_paths
 from ..atoms import Atoms, Floats
-from ..errors import FormatError, printable
-from ..extras import extra
-from ..formats import replacing
+from ..common.arguments import file_path, file_paths
+from ..common.errors import FormatError, printable
+from ..common.extras import extra
+from ..common.writing import replacing
 from ..grid import Map
 from .colouring import Colouring
 from .orientation import principal_axes

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arguments import file_path, file_paths
 from ..atoms import Atoms
-from ..errors import printable
-from ..formats import replacing
+from ..common.arguments import file_path, file_paths
+from ..common.errors import printable
+from ..common.writing import replacing
 from ..formats.maps.pictures import require_png
 from .colouring import Colouring
 from .orientation import principal_axes

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..errors import InputError, printable
-from ..formats import replacing
+from ..common.errors import InputError, printable
+from ..common.writing import replacing
 
 _HERE = Path(__file__).parent
 _STEP = 0.01  # A between two positions that the page tells apart

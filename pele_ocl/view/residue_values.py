@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 
-from ..errors import FormatError
-from ..inputfile import InputFile, read_file
-from ..textfiles import lines
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile, read_file
+from ..common.textfiles import lines
 
 _DECOMPOSITION = "energy decomposition analysis"
 _TOTAL = 16  # column of a decomposition: the name, and three numbers of each group before the total

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path, PurePath
 
-from ..errors import FormatError
-from ..formats import replacing, structure_suffix
+from ..common.errors import FormatError
+from ..common.writing import replacing
+from ..formats import structure_suffix
 from ..formats.registry import map_suffix
 from .surface import PROBE
 

@@ -14,9 +14,9 @@ import gemmi
 import numpy as np
 
 from ..atoms import Atoms, Floats, Ints
-from ..errors import InputError
+from ..common.errors import InputError
+from ..common.readonly import ReadOnlyArrays
 from ..grid import Grid
-from ..readonly import ReadOnlyArrays
 from .balls import nearest_ball
 from .nets import surface_net
 

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from pele_ocl.bench.systems import SYSTEMS
-from pele_ocl.paths import shipped
-from pele_ocl.textfiles import plain_bytes
+from pele_ocl.common.paths import shipped
+from pele_ocl.common.textfiles import plain_bytes
 
 
 def write_designs(folder: Path, lines: Sequence[str], count: int, noise: float) -> None:

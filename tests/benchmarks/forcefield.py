@@ -22,8 +22,8 @@ import numpy as np
 
 from pele_ocl import Energy, SolventModel, from_openmm
 from pele_ocl.bench.openmm import OpenMM
+from pele_ocl.common.paths import shipped
 from pele_ocl.energy.result import PASS_TERMS
-from pele_ocl.paths import shipped
 
 SYSTEMS = ("ubiquitin", "src3", "ruvab")
 ROUNDS, TURN_SECONDS = 5, 0.3

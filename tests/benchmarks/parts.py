@@ -15,13 +15,13 @@ from unittest.mock import patch
 import numpy as np
 from harness.markdown import table
 
-from pele_ocl import Solvent, potmap, tiles
+from pele_ocl import Solvent, potmap
 from pele_ocl.bench.potmap import random_system
 from pele_ocl.bench.systems import load
 from pele_ocl.bench.timing import profiled
 from pele_ocl.opencl import Device, get_device, queue
 from pele_ocl.potmap import variants as map_variants
-from pele_ocl.tiled import series
+from pele_ocl.tiles import series, tiles
 
 ROUNDS = 7
 NEVER = 10**6  # scaled radii

@@ -38,7 +38,7 @@ from pele_ocl import Atoms, Binding, PBIon, PBModel, PBSolvent, PoissonBoltzmann
 from pele_ocl.bench.pb import grid_for, write_input
 from pele_ocl.bench.systems import SYSTEMS, load
 from pele_ocl.binding.poisson_boltzmann import PBEnergy
-from pele_ocl.inputfile import read_file
+from pele_ocl.common.inputfile import read_file
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.pb import SOLVERS, PBResult, centre_of, grid_at, levels
 from pele_ocl.pb.apbs import read_apbs

@@ -17,9 +17,9 @@ from pele_ocl.bench.openmm import PLATFORMS
 from pele_ocl.bench.systems import SYSTEMS, load
 from pele_ocl.cli.bench.options import as_json_line
 from pele_ocl.cli.options import PATH, debug_option
-from pele_ocl.errors import PeleError
+from pele_ocl.common.errors import PeleError
+from pele_ocl.common.variant import PRECISIONS
 from pele_ocl.reading import read
-from pele_ocl.variant import PRECISIONS
 
 if TYPE_CHECKING:
     from harness.comparison import Row, Work

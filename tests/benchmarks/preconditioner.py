@@ -18,8 +18,8 @@ from unittest.mock import patch
 
 from pele_ocl.bench.minimize import minimizer_of, starts_of
 from pele_ocl.bench.systems import SYSTEMS
+from pele_ocl.common.paths import shipped
 from pele_ocl.minimize import iteration, preconditioner
-from pele_ocl.paths import shipped
 from pele_ocl.reading import read
 
 NEVER = 1 << 30

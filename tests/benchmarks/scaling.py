@@ -12,7 +12,7 @@ from harness.program import Program
 
 from pele_ocl.cli.bench.options import as_json_line
 from pele_ocl.cli.options import debug_option
-from pele_ocl.variant import PRECISIONS
+from pele_ocl.common.variant import PRECISIONS
 
 if TYPE_CHECKING:
     from harness.scaling import Point

@@ -19,8 +19,8 @@ from pele_ocl import Binding, Energy, ForceField, SolventModel
 from pele_ocl.atoms import Floats
 from pele_ocl.binding.pele import PoseEvaluator, read_report
 from pele_ocl.binding.pele.reports import BINDING, TOTAL
+from pele_ocl.common.inputfile import read_file
 from pele_ocl.formats import model_numbers
-from pele_ocl.inputfile import read_file
 
 ROUNDING = 0.0005  # A, most that a coordinate of three decimals is off
 

@@ -20,7 +20,7 @@ import numpy as np
 from pele_ocl import Atoms, Solvent
 from pele_ocl.atoms import Floats
 from pele_ocl.bench.systems import ball_of_atoms
-from pele_ocl.tuning import Choice, trying
+from pele_ocl.plan.tuning import Choice, trying
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
 APART = 1e4  # A, the two clusters

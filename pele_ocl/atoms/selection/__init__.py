@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from ... import arguments
-from ...errors import InputError
-from ...lazy import lazy_names
+from ...common import arguments
+from ...common.errors import InputError
+from ...common.lazy import lazy_names
 from ..atoms import Atoms
 from ..labels import Labels
 from .kinds import KINDS, Composition, residue_kinds

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from ...chemistry import is_nucleotide, is_polymer, is_water
+from ..chemistry import is_nucleotide, is_polymer, is_water
 from ..labels import Labels, Strings
 from .nearby import Bools
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...errors import InputError
+from ...common.errors import InputError
 from ..labels import Strings
 from .nearby import near
 from .words import Bools, SelectableAtoms, clipped, present, with_names

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arguments import MOST_INT32
-from ...errors import InputError
+from ...common.arguments import MOST_INT32
+from ...common.errors import InputError
 from ..labels import Strings
 from .masks import MaskParser, begins_mask
 from .nearby import near

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...common.errors import InputError
 from ..labels import Floats, Ints, Labels, Strings
 from .kinds import residue_kinds
 

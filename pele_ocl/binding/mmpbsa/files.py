@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Labels
-from ...errors import FormatError, InputError, printable
+from ...common.errors import FormatError, InputError, printable
+from ...common.inputfile import read_file
+from ...common.textfiles import lines, quoted
 from ...formats import read_structure_or_atoms, read_topology
 from ...formats.amber.topology import read_names
-from ...inputfile import read_file
-from ...textfiles import lines, quoted
 from .namelists import MmpbsaInput
 from .sources import Source, masked, parts_by_topologies, require_alike
 

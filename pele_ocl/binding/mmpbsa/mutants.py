@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...atoms import Atoms, Labels
-from ...errors import InputError
+from ...common.errors import InputError
 from ..alanine import Mutant, cut_at
 from .namelists import Alanine, MmpbsaInput
 from .residues import starts_of

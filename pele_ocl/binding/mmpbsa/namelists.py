@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite, nan
 
-from ...errors import FormatError, InputError
+from ...common.errors import FormatError, InputError
+from ...common.inputfile import InputFile
+from ...common.textfiles import lines, quoted
 from ...gb_models import GB_MODELS
-from ...inputfile import InputFile
+from ...gb_models.solvent_model import SolventModel
 from ...pb_model import EQUATIONS
-from ...solvent_model import SolventModel
-from ...textfiles import lines, quoted
 from ..poisson_boltzmann import PBSolvent
 
 STRIP_MASK = ":WAT,Cl*,CIO,Cs+,IB,K*,Li+,MG*,Na+,Rb+,CS,RB,NA,F,CL"  # MMPBSA.py's default

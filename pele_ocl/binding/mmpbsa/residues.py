@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms, Labels
 from ...atoms.selection.nearby import near
-from ...errors import InputError
+from ...common.errors import InputError
 from .namelists import Decomp
 
 # The atoms of a backbone by sander's rule; all others of these residues are of the side chain.

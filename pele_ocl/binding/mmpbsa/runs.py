@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
+from ...common.errors import InputError
+from ...common.variant import Progress
 from ...energy import Energy, EnergyBatch
-from ...errors import InputError
 from ...opencl.device import Device
 from ...results import Terms
 from ...trajectories import Trajectory
@@ -19,7 +20,6 @@ from ...trajectories.energies import plan_settings
 from ...trajectories.files import Positions
 from ...trajectories.fingerprints import settings_of_frames
 from ...trajectories.streaming import Evaluate, FrameResults
-from ...variant import Progress
 from ..alanine import Mutant
 from ..amber import amber_terms
 from ..decomposing import Decomposer

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms
 from ...atoms.selection import selection
+from ...common.errors import FormatError, InputError
 from ...contract import FrameContract
-from ...errors import FormatError, InputError
 from ...trajectories import Trajectory
 
 _CHECKED = ("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import hypot, sqrt
 
 from ...atoms import Floats
-from ...errors import printable
+from ...common.errors import printable
 from ..amber import OF_SOLVENT
 from ..energies import PARTS
 from .entropies import c2_entropy_of, interaction_entropy_of, warning_of

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
 from ...pairs.dielectric import inverse_dielectrics
-from ...tiled.tables import scaled_charges
+from ...tiles.tables import scaled_charges
 from ..pairs import definitions, excluded_entries, packed_model, wells
 from ..plan import Binding
 

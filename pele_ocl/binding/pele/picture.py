@@ -8,8 +8,8 @@ from os import PathLike
 import numpy as np
 
 from ...atoms import Floats
-from ...errors import FormatError, PeleError
-from ...formats import replacing
+from ...common.errors import FormatError, PeleError
+from ...common.writing import replacing
 from .agreement import Agreement
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from ...atoms import Floats
-from ...errors import FormatError
-from ...formats import replacing
-from ...textfiles import lines
+from ...common.errors import FormatError
+from ...common.textfiles import lines
+from ...common.writing import replacing
 
 TOTAL = ("currentEnergy", "Energy")  # the second in reports of builds before revision 12377
 BINDING = ("Binding Energy",)

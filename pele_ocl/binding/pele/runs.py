@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from ...errors import FormatError
+from ...common.errors import FormatError
 from ...forcefield import ControlFile, read_control
 
 _REPORT = re.compile(r"(.*)report_(\d+)")

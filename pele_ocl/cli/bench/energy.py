@@ -8,8 +8,8 @@ import click
 
 from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
+from ...common.variant import PRECISIONS, made_for
 from ...energy import VARIANTS
-from ...variant import PRECISIONS, made_for
 from ..command import EachOnce
 from .options import as_json_line, bench_options, exponent, milliseconds, peers_option, times
 

@@ -8,7 +8,7 @@ import click
 
 from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
-from ...variant import PRECISIONS
+from ...common.variant import PRECISIONS
 from ..command import EachOnce
 from ..options import debug_option, device_option, json_option, precisions_option
 from .options import as_json_line, best_run_option, exponent, milliseconds, times

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ...bench.systems import SYSTEMS
+from ...common.variant import PRECISIONS
 from ...minimize import METHODS
-from ...variant import PRECISIONS
 from ..command import EachOnce
 from ..options import debug_option, device_option, json_option
 from .options import as_json_line, peers_option, times

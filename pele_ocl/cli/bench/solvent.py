@@ -8,8 +8,8 @@ import click
 
 from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
+from ...common.variant import PRECISIONS
 from ...solvent import VARIANTS
-from ...variant import PRECISIONS
 from ..command import EachOnce
 from .options import SpeedUps, as_json_line, bench_options, exponent, first_of, milliseconds
 

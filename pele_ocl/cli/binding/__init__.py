@@ -22,14 +22,14 @@ from ...binding.parts import Chosen, Parts
 from ...binding.pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from ...binding.scan import AlanineScan, alanine_scan
 from ...binding.separate import SeparateEnergies
+from ...common.inputfile import InputFile, read_file
 from ...energy import VARIANTS
 from ...formats import is_pqr
-from ...inputfile import InputFile, read_file
+from ...gb_models.solvent_model import SolventModel
 from ...jobs.checks import Checks as JobChecks
 from ...jobs.reading import MoleculeRead, molecule_of
 from ...jobs.records import Kind
 from ...jobs.spec import StructurePath, StructureSpec
-from ...solvent_model import SolventModel
 from ..cluster import cluster_options, cluster_options_of
 from ..command import OUTPUT, EachOnce
 from ..frames import FrameOptions, OpenedFrames, trajectory_options

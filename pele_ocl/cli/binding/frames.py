@@ -19,9 +19,9 @@ from ...binding.naming import Naming
 from ...binding.parts import solute
 from ...binding.poses import evaluate_poses, read_poses
 from ...binding.separate import SeparateEnergies, separate_energies
-from ...errors import FormatError, InputError
+from ...common.errors import FormatError, InputError
+from ...common.inputfile import read_file
 from ...formats import require_table_suffix, write_table
-from ...inputfile import read_file
 from ...jobs.reading import MoleculeRead
 from ...trajectories import Trajectory
 from ...trajectories.fingerprints import settings_of_frames

@@ -11,10 +11,10 @@ import click
 
 from ...binding.decomposition_files import require_decomposition_suffix
 from ...binding.poisson_boltzmann import PBSolvent
-from ...errors import InputError
+from ...common.errors import InputError
 from ...formats.maps.pictures import require_png
+from ...gb_models.solvent_model import SURFACES, SolventModel
 from ...pb_model import SURFACES as PB_SURFACES
-from ...solvent_model import SURFACES, SolventModel
 from ..cluster import ClusterOptions
 from ..command import INPUT, OUTPUT
 from ..frames import FrameOptions

@@ -10,7 +10,7 @@ from ...binding.energies import DELTA, PARTS
 from ...binding.entropy import Entropy
 from ...binding.scan import AlanineScan
 from ...binding.statistics import Spread
-from ...inputfile import InputFile
+from ...common.inputfile import InputFile
 from ..clock import elapsed
 from ..physics import lines_of, physics_lines
 from ..report import counted, duration, headline, settings

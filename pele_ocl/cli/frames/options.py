@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ...atoms import Atoms, Floats
 from ...atoms.selection import SelectableAtoms
 from ...atoms.selection import Selection as Words
+from ...common.errors import FormatError, InputError
 from ...contract import IMAGES, Image
-from ...errors import FormatError, InputError
 from ...trajectories import Trajectory
 from ...trajectories.selection import Selection, described_atoms, described_file, selected_atoms
 from ..command import INPUT

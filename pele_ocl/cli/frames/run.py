@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import cast
 
 from ...atoms import Atoms
+from ...common.inputfile import InputFile
 from ...energy import Energy
-from ...inputfile import InputFile
 from ...jobs.checks import Checks
 from ...jobs.facts import facts_of_plan, notes_of
 from ...nonbond import Nonbond

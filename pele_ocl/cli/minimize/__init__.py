@@ -10,9 +10,9 @@ import click
 
 from ...formats import require_table_suffix
 from ...formats.conformation_files import written_suffixes
+from ...gb_models.solvent_model import SolventModel
 from ...minimize import METHODS
 from ...minimize.options import MOST_ROUNDS
-from ...solvent_model import SolventModel
 from ..cluster import cluster_options, cluster_options_of
 from ..command import EachOnce
 from ..frames import FrameOptions, trajectory_options

@@ -13,10 +13,10 @@ from typing import Any
 import click
 
 from ...atoms import Atoms, Floats
+from ...common.errors import FormatError, InputError
+from ...common.inputfile import InputFile, read_file
 from ...contract import of_structure
-from ...errors import FormatError, InputError
 from ...formats.conformation_files import ConformationFile, layout_of
-from ...inputfile import InputFile, read_file
 from ...jobs import Record, shared
 from ...jobs.facts import notes_of
 from ...jobs.minimize import facts_of_model, facts_of_molecule

@@ -12,7 +12,7 @@ import click
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import InputError
+from ...common.errors import InputError
 from ...formats import write_table
 from ...jobs import Record
 from ...jobs.journal import make_folder

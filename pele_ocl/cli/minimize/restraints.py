@@ -15,10 +15,10 @@ import numpy as np
 
 from ...atoms import Atoms, Floats
 from ...atoms.selection import Selection
+from ...common.errors import InputError
+from ...common.inputfile import read_file
+from ...common.textfiles import number
 from ...energy import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
-from ...errors import InputError
-from ...inputfile import read_file
-from ...textfiles import number
 from ...units import KJ_PER_MOL_NM
 from ..command import INPUT
 from ..options import Command, ReadAtoms

@@ -12,9 +12,9 @@ from typing import cast
 
 import click
 
-from ...errors import FormatError
+from ...common.errors import FormatError
+from ...common.inputfile import read_file
 from ...formats.conformation_files import written_suffixes
-from ...inputfile import read_file
 from ...jobs.journal import read_journal
 from ...jobs.minimize import WRITTEN
 from ...jobs.outputs import NAME, OutputNames

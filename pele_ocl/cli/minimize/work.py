@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from ...atoms import Atoms
+from ...common.inputfile import InputFile
 from ...energy.options import Options as EnergyOptions
 from ...formats.b_factors import read_b_factors
 from ...formats.conformation_files import Content
-from ...inputfile import InputFile
 from ...jobs import Journal, MinimizeSpec, Record, Shard
 from ...jobs.minimize import ATOMS_TOGETHER
 from ...jobs.running import run_with

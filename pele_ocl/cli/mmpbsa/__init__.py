@@ -11,7 +11,7 @@ import click
 
 from ...binding.mmpbsa.files import FrameFiles, Systems, amber_systems, gromacs_systems
 from ...binding.mmpbsa.namelists import MmpbsaInput, read_input
-from ...inputfile import read_file
+from ...common.inputfile import read_file
 from ..cluster import cluster_options, cluster_options_of
 from ..command import INPUT, OUTPUT, EachOnce
 from ..options import report_options, run_options

@@ -15,7 +15,7 @@ from ...binding.mmpbsa.mutants import mutant_label, mutant_of, mutated_residue, 
 from ...binding.mmpbsa.namelists import MmpbsaInput
 from ...binding.mmpbsa.residues import printed_residues, starts_of
 from ...binding.mmpbsa.runs import ComputedFrames, OpenedWork, Results, TrajectoryWork, results_of
-from ...errors import InputError
+from ...common.errors import InputError
 from ...formats import read_topology
 from ...trajectories.energies import recorded
 from ..frames import FramesSpec, OpenedFrames, shared_frames

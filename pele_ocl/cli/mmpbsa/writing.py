@@ -20,8 +20,8 @@ from ...binding.mmpbsa.frames import frames_csv
 from ...binding.mmpbsa.namelists import MmpbsaInput
 from ...binding.mmpbsa.runs import Results
 from ...binding.mmpbsa.tables import Heading, difference, results_text, scan_change, wild_of
-from ...formats import replacing
-from ...inputfile import InputFile
+from ...common.inputfile import InputFile
+from ...common.writing import replacing
 from ..json_lines import say_record
 from ..terminal import say
 

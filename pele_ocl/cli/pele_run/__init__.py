@@ -10,13 +10,13 @@ import click
 
 from ...binding.pele import PeleRun, Walker, find_run, read_report
 from ...binding.pele.picture import draw_against, require_picture
-from ...errors import FormatError, InputError
+from ...common.errors import FormatError, InputError
+from ...common.inputfile import read_file
 from ...forcefield import read_control
 from ...forcefield.control import DATA_FOLDERS
 from ...formats import require_table_suffix
-from ...inputfile import read_file
+from ...gb_models.solvent_model import SolventModel
 from ...jobs.running import run_with
-from ...solvent_model import SolventModel
 from ..clock import elapsed
 from ..cluster import cluster_options, cluster_options_of
 from ..command import INPUT, OUTPUT, EachOnce, _File

@@ -15,13 +15,13 @@ from ...atoms import Floats
 from ...binding import Binding
 from ...binding.pele import PoseEnergies, PoseEvaluator, Walker, read_report
 from ...binding.pele.reports import BINDING, TOTAL, Report
-from ...errors import InputError
+from ...common.errors import InputError
+from ...common.inputfile import read_file
 from ...formats import model_numbers
-from ...inputfile import read_file
+from ...gb_models.solvent_model import SolventModel
 from ...jobs import Record, Spec
 from ...jobs.notes import note
 from ...jobs.reading import Chosen, Reads
-from ...solvent_model import SolventModel
 from ...trajectories import Trajectory
 from ...trajectories.fingerprints import fingerprint
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ...inputfile import read_file
+from ...common.inputfile import read_file
 from ...potmap import MAP_METHODS, METHODS, VARIANTS
 from ...potmap.models import COMBINATIONS
 from ...view import PB_SURFACE_END

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...atoms import Atoms
+from ...common.inputfile import InputFile
 from ...formats import require_table_suffix, write_table
-from ...inputfile import InputFile
 from ...jobs.facts import notes_of
 from ...jobs.records import entries
 from ...trajectories import FramePotentials, Trajectory, potentials_over

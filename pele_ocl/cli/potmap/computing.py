@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...atoms import Atoms, Floats
-from ...errors import FormatError, InputError, ParameterError, PeleError
+from ...common.errors import FormatError, InputError, ParameterError, PeleError
+from ...common.inputfile import InputFile
 from ...formats import model_numbers
 from ...grid import Grid, Map
-from ...inputfile import InputFile
 from ...potmap import MAP_METHODS, PotmapResult
 from ...potmap import potmap as compute
 from ...potmap.estimate import estimate_seconds, memory_bytes

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from ...formats import refuse_target, require_map_suffix, write_map
+from ...common.inputfile import InputFile
+from ...common.writing import refuse_target
+from ...formats import require_map_suffix, write_map
 from ...formats.maps.pictures import draw_slices, require_png
-from ...inputfile import InputFile
 from ...jobs.facts import notes_of
 from ...jobs.records import entries
 from ...potmap import VARIANTS

@@ -10,9 +10,9 @@ from typing import Any, cast
 import click
 
 from ...atoms import Atoms
-from ...formats import refuse_target
+from ...common.inputfile import InputFile, read_file
+from ...common.writing import refuse_target
 from ...grid import Grid
-from ...inputfile import InputFile, read_file
 from ...jobs import Journal, Record
 from ...jobs.running import run_with
 from ...jobs.spec import StructurePath, StructureSpec

@@ -14,9 +14,9 @@ from ...dynamics.bodies import CONSTRAINTS
 from ...dynamics.integrators import INTEGRATORS
 from ...dynamics.settings import FRICTION
 from ...formats.trajectory_writing import TRAJECTORY_FORMATS
+from ...gb_models.solvent_model import SolventModel
 from ...jobs import SimulateSpec
 from ...jobs.checks import Checks
-from ...solvent_model import SolventModel
 from ..cluster import cluster_options_of, place_options
 from ..command import EachOnce
 from ..json_lines import failing_as_record

@@ -6,8 +6,8 @@ import re
 
 import click
 
-from ...errors import InputError
-from ...textfiles import number
+from ...common.errors import InputError
+from ...common.textfiles import number
 from ..cluster import ClusterOptions
 
 DEFAULT_TEMPERATURE = 300.0  # K

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from ...atoms import Atoms
+from ...common.inputfile import InputFile
 from ...dynamics.integrators import INTEGRATORS
-from ...inputfile import InputFile
+from ...gb_models.solvent_model import SolventModel
 from ...jobs import Record, SimulateSpec
 from ...jobs.facts import composition_as_json, settings
 from ...jobs.simulation_files import names_of
-from ...solvent_model import SolventModel
 from ..json_lines import say_records, timed
 from ..physics import physics_lines
 from ..report import counted, duration, headline

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...common.errors import InputError
 from ...dynamics import Simulation
-from ...errors import InputError
 from ...jobs import Journal, Place, SimulateSpec
 from ...jobs.running import run_with
 from ..progress import ProgressLine

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, OneFourPairs
-from ...solvent_model import SolventModel
+from ...gb_models.solvent_model import SolventModel
 from ..terms.term import LaunchPart, TermContext, TermKernels
 from .groups import Groups
 from .tasks import Tasks

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...atoms import Atoms, Bonded, Floats, OneFourPairs, Torsions
+from ...gb_models.solvent_model import SolventModel
 from ...opencl.interface import BondedKind
-from ...solvent_model import SolventModel
 from .spline import patches
 
 MEMBERS = 4  # of a task; of a CMAP term twice as many, the atoms of two torsions

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ...atoms import Atoms
+from ...gb_models.solvent_model import SolventModel
 from ...pairs import nonbonded_pairs
 from ...pairs.dielectric import inverse_dielectrics
-from ...solvent_model import SolventModel
-from ...tiled.tables import scaled_charges
+from ...tiles.tables import scaled_charges
 from .term import ITEMS, TermContext, TermKernels
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import array, numbers
 from ...atoms import Atoms, Floats, require_atoms
-from ...errors import InputError
-from ...readonly import read_only
+from ...common.arguments import array, numbers
+from ...common.errors import InputError
+from ...common.readonly import read_only
 from .term import Term, TermContext
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import atoms_chosen, number, positions_of
 from ...atoms import Atoms, Floats, require_atoms
-from ...errors import InputError
-from ...readonly import read_only
+from ...common.arguments import atoms_chosen, number, positions_of
+from ...common.errors import InputError
+from ...common.readonly import read_only
 from .term import Term, TermContext
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms
+from ...common.errors import FormatError, InputError
 from ...energy import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
-from ...errors import FormatError, InputError
 from ...forcefield.control import beside
-from ...solvent_model import SolventModel
+from ...gb_models.solvent_model import SolventModel
 from ..box import Box, Prism, Shell, Sphere
 from ..metrics import (
     Angle,

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ...errors import FormatError
-from ...textfiles import quoted
+from ...common.errors import FormatError
+from ...common.textfiles import quoted
 
 Values = Mapping[str, float]
 Test = Callable[[Values], bool]

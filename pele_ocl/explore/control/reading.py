@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...errors import FormatError
-from ...textfiles import quoted
+from ...common.errors import FormatError
+from ...common.textfiles import quoted
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

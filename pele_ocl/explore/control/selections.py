@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Labels
-from ...chemistry import aligned_name, is_polymer
-from ...errors import InputError
-from ...textfiles import quoted
+from ...atoms.chemistry import aligned_name, is_polymer
+from ...common.errors import InputError
+from ...common.textfiles import quoted
 
 Bools = NDArray[np.bool_]
 Given = Mapping[str, object] | str

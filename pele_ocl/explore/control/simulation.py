@@ -9,9 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ...errors import FormatError
+from ...common.errors import FormatError
+from ...common.textfiles import quoted
 from ...forcefield.control import ControlFile, control_json, settings_for_energies
-from ...textfiles import quoted
 from .blocks import (
     ANM_MINIMIZER,
     AnmBlock,

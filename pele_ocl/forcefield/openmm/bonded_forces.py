@@ -22,7 +22,7 @@ from ...atoms import (
     Torsions,
     UreyBradley,
 )
-from ...errors import InputError
+from ...common.errors import InputError
 from .forces import A_PER_NM, KCAL_PER_KJ, Forces, form, terms
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...atoms import Floats, Ints, Labels
 from ...atoms.radii import BONDI_SETS, hct_scale, radii_set, tidy_set
-from ...errors import InputError
-from ...extras import extra
+from ...common.errors import InputError
+from ...common.extras import extra
 from .forces import A_PER_NM, Forces, terms
 
 if TYPE_CHECKING:

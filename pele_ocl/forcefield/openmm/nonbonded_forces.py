@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats, Ints, LennardJonesPairs, OneFourPairs
 from ...atoms.combining import Combining, pairs_note, pairs_of_types, rule_of
-from ...errors import InputError
+from ...common.errors import InputError
 from .forces import A_PER_NM, KCAL_PER_KJ, Forces, form, terms
 
 if TYPE_CHECKING:

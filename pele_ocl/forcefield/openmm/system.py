@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import instance, numbers
 from ...atoms import Atoms, Floats, Ints, Labels
-from ...errors import InputError
-from ...extras import extra
+from ...common.arguments import instance, numbers
+from ...common.errors import InputError
+from ...common.extras import extra
 from .bonded_forces import bonded_tables, wrapping_notes
 from .forces import A_PER_NM, Forces
 from .gb_forces import gb_parameters

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats, Ints, Structure
-from ...extras import extra
+from ...common.extras import extra
 from ..matching import disulphides
 
 if TYPE_CHECKING:

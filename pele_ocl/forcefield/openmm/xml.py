@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from ... import arguments
 from ...atoms import Atoms, Structure
+from ...atoms.chemistry import is_water
 from ...atoms.radii import RADII_SETS, tidy_set
-from ...chemistry import is_water
-from ...errors import InputError, ParameterError
-from ...extras import extra
-from ...textfiles import quoted
+from ...common import arguments
+from ...common.errors import InputError, ParameterError
+from ...common.extras import extra
+from ...common.textfiles import quoted
 from ..field import ForceField
 from ..matching import has_hydrogens, without_hydrogens
 from ..names import residue_names

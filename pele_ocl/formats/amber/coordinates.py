@@ -10,11 +10,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import file_path
 from ...atoms import Atoms, Floats, Topology
-from ...errors import FormatError, InputError
-from ...inputfile import InputFile, read_file
-from ...textfiles import plain_bytes, quoted
+from ...common.arguments import file_path
+from ...common.errors import FormatError, InputError
+from ...common.inputfile import InputFile, read_file
+from ...common.textfiles import plain_bytes, quoted
 from .netcdf import HDF5, MAGICS, opened_coordinates, read_frames
 from .sections import Fields
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.errors import FormatError
+from ...common.textfiles import quoted
 from ...contract import cells_of
-from ...errors import FormatError
-from ...textfiles import quoted
 
 if TYPE_CHECKING:
     import h5py

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats, Strings
-from ...errors import FormatError
-from ...inputfile import InputFile
-from ...textfiles import plain_bytes, quoted
+from ...common.errors import FormatError
+from ...common.inputfile import InputFile
+from ...common.textfiles import plain_bytes, quoted
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]

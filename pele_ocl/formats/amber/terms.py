@@ -26,7 +26,7 @@ from ...atoms import (
     UreyBradley,
 )
 from ...atoms.combining import Combining, rule_of
-from ...errors import FormatError
+from ...common.errors import FormatError
 from .sections import Integers, SectionCounts, Sections
 
 

@@ -10,10 +10,10 @@ import gemmi
 import numpy as np
 
 from ...atoms import Atoms, Floats, Labels, Strings, Topology
+from ...atoms.chemistry import element
 from ...atoms.combining import pairs_note, pairs_of_types
-from ...chemistry import element
-from ...errors import FormatError, InputError
-from ...inputfile import InputFile, read_file
+from ...common.errors import FormatError, InputError
+from ...common.inputfile import InputFile, read_file
 from .sections import SectionCounts, Sections, read_counts, read_sections
 from .terms import combining_rule, read_bonded, read_pair_types, read_types
 

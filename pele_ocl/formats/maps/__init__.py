@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ...arguments import callback, file_path, file_paths, instance, text
 from ...atoms import Atoms
-from ...errors import FormatError, InputError
+from ...common.arguments import callback, file_path, file_paths, instance, text
+from ...common.errors import FormatError, InputError
+from ...common.inputfile import read_file
+from ...common.variant import Progress
+from ...common.writing import replacing
 from ...grid import Map, require_map
-from ...inputfile import read_file
 from ...units import POTENTIAL_UNITS
-from ...variant import Progress
 from ..registry import MAPS, Details, map_format, map_suffix
-from ..writing import replacing
 
 __all__ = [
     "as_written",

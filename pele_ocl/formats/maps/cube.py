@@ -12,10 +12,10 @@ import gemmi
 import numpy as np
 
 from ...atoms import Atoms, Floats
-from ...errors import FormatError
+from ...common.errors import FormatError
+from ...common.inputfile import InputFile
+from ...common.textfiles import lines, number, quoted
 from ...grid import Grid, Map
-from ...inputfile import InputFile
-from ...textfiles import lines, number, quoted
 from ...units import BOHR_A
 from ..registry import Details, MapFormat
 from .text_files import orthogonal_spacing, read_numbers, texts, title_line, understood, unit_line

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import FormatError
+from ...common.errors import FormatError
+from ...common.inputfile import InputFile
+from ...common.textfiles import lines, number, quoted
 from ...grid import Grid, Map
-from ...inputfile import InputFile
-from ...textfiles import lines, number, quoted
 from ..registry import Details, MapFormat
 from .text_files import head_lines, orthogonal_spacing, read_numbers, texts, title_line, understood
 

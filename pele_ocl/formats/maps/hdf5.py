@@ -9,9 +9,9 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError
+from ...common.errors import FormatError
+from ...common.inputfile import InputFile
 from ...grid import Grid, Map
-from ...inputfile import InputFile
 from ..hdf5 import attribute_of, opened_hdf5, values_of, write_attributes, writing_hdf5
 from ..registry import Details, MapFormat
 from .text_files import on_one_line

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, InputError
+from ...common.errors import FormatError, InputError
+from ...common.inputfile import InputFile
 from ...grid import Grid, Map
-from ...inputfile import InputFile
 from ..registry import Details, MapFormat
 from .text_files import head_lines, understood
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import file_path, file_paths
 from ...atoms import Floats
-from ...errors import FormatError, PeleError, printable
+from ...common.arguments import file_path, file_paths
+from ...common.errors import FormatError, PeleError, printable
+from ...common.writing import replacing
 from ...grid import Map, require_map
-from ..writing import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
-from ...errors import FormatError, printable
+from ...common.errors import FormatError, printable
+from ...common.textfiles import number, quoted
 from ...grid import Map
-from ...textfiles import number, quoted
 from ..tables import flat_texts
 
 _LINES = 65_536  # read at a time

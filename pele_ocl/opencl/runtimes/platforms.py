@@ -14,7 +14,7 @@ from typing import Any
 
 import pyopencl as cl
 
-from ...errors import CacheWarning
+from ...common.errors import CacheWarning
 from .announced import announced_runtimes
 
 # PoCL aborts the process where it cannot write its kernels; a large program's take some 10 MiB.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import arguments
 from ...atoms import Atoms, Floats
-from ...errors import InputError
+from ...common import arguments
+from ...common.errors import InputError
 from ...grid import Grid
 from .. import MAP_METHODS, planned
 from ..options import MapOptions

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
-from ...errors import InputError
+from ...common.errors import InputError
 from ...grid import Grid
 from .. import planned
 from ..accuracy import compute_accurately

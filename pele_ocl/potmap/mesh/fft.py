@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ... import arguments
-from ...errors import InputError
-from ...variant import PRECISIONS, Variant
+from ...common import arguments
+from ...common.errors import InputError
+from ...common.variant import PRECISIONS, Variant
 from .geometry import FACTORS, is_smooth
 from .transform import LineLayout, radices, roots
 

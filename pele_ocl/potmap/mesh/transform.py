@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...atoms import Floats
-from ...errors import DeviceError
+from ...common.errors import DeviceError
 
 if TYPE_CHECKING:
     from ...opencl.device import Device

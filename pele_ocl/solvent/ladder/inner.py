@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...variant import Progress
+from ...common.variant import Progress
 from .rung import ITEMS, Molecule, Rung
 
 if TYPE_CHECKING:

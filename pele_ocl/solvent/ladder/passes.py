@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms
+from ...common.variant import Progress
+from ...gb_models.solvent_model import SolventModel
 from ...plan.conformations import Encoding
-from ...solvent_model import SolventModel
-from ...tiles import Tiles
-from ...variant import Progress
+from ...tiles.tiles import Tiles
 from ..layout import SolventLayout
 from ..passes import SolventPasses
 from .rung import Molecule, Rung

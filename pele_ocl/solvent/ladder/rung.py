@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...atoms import Atoms, Floats
-from ...solvent_model import SolventModel
-from ...tiled.necks import NeckTables
-from ...tiled.tables import packed_reaches
-from ...variant import Progress
+from ...common.variant import Progress
+from ...gb_models.solvent_model import SolventModel
+from ...tiles.necks import NeckTables
+from ...tiles.tables import packed_reaches
 
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...variant import Progress
+from ...common.variant import Progress
 from .rung import Molecule, Rung
 
 if TYPE_CHECKING:

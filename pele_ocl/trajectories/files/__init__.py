@@ -12,10 +12,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import FormatError
+from ...common.errors import FormatError
+from ...common.lazy import lazy_names
 from ...formats import is_structure
 from ...formats.registry import COMPRESSED, open_plain
-from ...lazy import lazy_names
 from .framefile import AtomChoice, FrameFile, Positions
 from .memory import MemoryFile, held_frames
 from .one_file import LastOpenFile

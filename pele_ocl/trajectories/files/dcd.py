@@ -12,8 +12,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.errors import FormatError
 from ...contract import cells_of
-from ...errors import FormatError
 from .framefile import AtomChoice, Positions, RecordFile
 
 _HEAD = 84  # bytes of the first record

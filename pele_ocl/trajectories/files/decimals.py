@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...textfiles import number
+from ...common.textfiles import number
 
 WIDTH = 8
 

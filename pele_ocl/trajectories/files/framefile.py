@@ -9,7 +9,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError
+from ...common.errors import FormatError
 
 Positions = NDArray[np.floating]  # (m, n, 3) A, float32 or float64 as the file holds them
 AtomChoice = slice | NDArray[np.intp]  # the atoms of a file that are wanted, as NumPy indexes them

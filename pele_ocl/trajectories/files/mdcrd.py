@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ...common.errors import FormatError
 from ...contract import cells_of
-from ...errors import FormatError
 from .decimals import WIDTH, decimals
 from .framefile import AtomChoice, Positions, RecordFile
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import array, described
-from ...errors import InputError
+from ...common.arguments import array, described
+from ...common.errors import InputError
 from .framefile import AtomChoice, FrameFile, Positions
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats, Structure
-from ...errors import FormatError
+from ...common.errors import FormatError
+from ...common.inputfile import InputFile, read_file
 from ...formats.cells import cryst1_cell, read_cell
 from ...formats.registry import is_pdb, structure_format
-from ...inputfile import InputFile, read_file
 from .decimals import WIDTH, decimals
 from .framefile import AtomChoice, FrameFile, Positions
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ...common.errors import FormatError
 from ...contract import cells_of
-from ...errors import FormatError
 from ...formats.amber.netcdf import HDF5, MAGICS, read_frames
 from .framefile import AtomChoice, FrameFile, Positions, RecordFile
 from .hdf5 import open_hdf5

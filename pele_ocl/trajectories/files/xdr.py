@@ -10,9 +10,9 @@ from typing import BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.errors import FormatError
+from ...common.extras import extra
 from ...contract import usable_cells
-from ...errors import FormatError
-from ...extras import extra
 from .framefile import AtomChoice, FrameFile, Positions
 
 _UNPACKED, _WIDE_XTC = 9, 2023  # atoms; magic number of files for more than 2^31 bytes a frame

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
 
-from ...errors import FormatError
-from ...formats import refuse_target
+from ...common.errors import FormatError
+from ...common.writing import refuse_target
 from .hdf5 import Hdf5Recorder
 from .recorder import Recorder, Settings, joined, numbers_of
 from .text import CsvRecorder, JsonLinesRecorder

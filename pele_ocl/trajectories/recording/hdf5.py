@@ -16,8 +16,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError
-from ...formats import appending, replacing
+from ...common.errors import FormatError
+from ...common.writing import appending, replacing
 from ...formats.hdf5 import placed_dataset, write_attributes, writing_hdf5
 from ..streaming import FrameResults
 from .recorder import Recorder, Settings, error_texts, numbers_of, unit_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from ...errors import FormatError
+from ...common.errors import FormatError
 from ..streaming import FrameResults, PieceResults
 from .recorder import Recorder, Settings
 

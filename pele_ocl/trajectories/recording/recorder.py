@@ -11,7 +11,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError
+from ...common.errors import FormatError
 from ...formats.hdf5 import encodable
 from ..streaming import SURFACE_AREA, FrameResults
 

@@ -16,8 +16,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from ...errors import FormatError
-from ...formats import appending, guarded, replacing, unguarded
+from ...common.errors import FormatError
+from ...common.writing import appending, replacing
+from ...formats import guarded, unguarded
 from ..streaming import FrameResults
 from .recorder import AREA_UNIT, UNIT, Recorder, Settings, error_texts, numbers_of, unit_of
 

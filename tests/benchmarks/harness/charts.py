@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pele_ocl.errors import PeleError
-from pele_ocl.formats import replacing
+from pele_ocl.common.errors import PeleError
+from pele_ocl.common.writing import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axis import XAxis, YAxis

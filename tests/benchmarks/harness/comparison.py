@@ -15,6 +15,7 @@ from pele_ocl.bench.openmm import PLATFORMS, OpenMM, gb_alone, pairs_within_cuto
 from pele_ocl.bench.potmap import Once, time_map
 from pele_ocl.bench.timing import call_seconds, kernel_seconds, mean_of_middle, wall_seconds_of_many
 from pele_ocl.energy import Energy, energy
+from pele_ocl.gb_models.solvent_model import SolventModel
 from pele_ocl.grid import Grid
 from pele_ocl.nonbond import Nonbond
 from pele_ocl.opencl import Device, get_cpu_device
@@ -22,7 +23,6 @@ from pele_ocl.pairs import PairList, pairs_within
 from pele_ocl.potmap import choose_variant, potmap
 from pele_ocl.reference.nonbond import nonbond as nonbond_definition
 from pele_ocl.solvent import Solvent, solvent
-from pele_ocl.solvent_model import SolventModel
 from pele_ocl.units import COULOMB_KCAL_A
 
 from .peers import MAP_PEERS, AbsentError, Array, apart, talk_to_stderr, version_of

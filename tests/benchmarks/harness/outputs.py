@@ -13,8 +13,9 @@ import click
 from pele_ocl import __version__
 from pele_ocl.cli.bench.options import without_nan
 from pele_ocl.cli.options import PATH, Command
-from pele_ocl.errors import FormatError
-from pele_ocl.formats import refuse_target, replacing, require_png
+from pele_ocl.common.errors import FormatError
+from pele_ocl.common.writing import refuse_target, replacing
+from pele_ocl.formats import require_png
 
 SUFFIXES = (".md", ".json", ".png")
 

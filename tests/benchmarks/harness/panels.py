@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pele_ocl.formats import replacing
+from pele_ocl.common.writing import replacing
 
 from .charts import logarithmic, new_figure, plain
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..atoms.lcpo import lcpo_parameters
-from ..errors import InputError
+from ..common.errors import InputError
+from ..gb_models.solvent_model import SolventModel
 from ..plan.outputs import Outputs
-from ..solvent_model import SolventModel
-from ..tiles import Tiles
+from .tiles import Tiles
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch

@@ -12,11 +12,11 @@ from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
 from ..gb_models import Spheres
 from ..gb_models.necks import REACH
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import REACHES
-from ..solvent_model import SolventModel
-from ..tiles import Tiles
 from .necks import NeckTables
 from .series import series_coefficients
+from .tiles import Tiles
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer

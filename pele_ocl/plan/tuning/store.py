@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from ..errors import FormatError, InputError
-from ..formats.writing import refuse_target, replacing
+from ...common.errors import FormatError, InputError
+from ...common.writing import refuse_target, replacing
 from .findings import FORMAT, Entry, as_json, from_json, merged
 
 if TYPE_CHECKING:
-    from ..opencl.device import Device
+    from ...opencl.device import Device
 
 VARIABLE = "PELE_OCL_TUNING"  # a path, or "off"
 LARGEST_FILE = 1 << 24  # bytes; a finding takes some 200

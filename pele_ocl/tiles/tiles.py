@@ -16,11 +16,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .atoms import Floats, Ints
+from ..atoms import Floats, Ints
+from ..plan.conformations import ORIGIN_STEP
 
 HILBERT_BITS = 16
-# Origins are multiples of this (A), so that their differences are exact in float32 up to 500,000 A.
-ORIGIN_STEP = 1 / 32
 
 
 # A tile ends where the curve jumps farther than this (A), so that offsets stay short in sparse structures, too.

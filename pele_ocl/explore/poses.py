@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.bond_paths import exclusions
-from ..errors import InputError
+from ..common.errors import InputError
 
 Indices = NDArray[np.integer[Any]]
 

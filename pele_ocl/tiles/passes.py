@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..atoms import Atoms
+from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding
 from ..plan.passes import Passes
-from ..solvent_model import SolventModel
-from ..tiles import Tiles
 from .series import series_macros
 from .tables import SphereTables
+from .tiles import Tiles
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..atoms import Floats
-from ..energy.result import PASS_TERMS
-from ..errors import DeviceMemoryError, InputError
-from ..opencl.interface import N_TERMS, ROW, ROW_BLOCK
+from ...atoms import Floats
+from ...common.errors import DeviceMemoryError, InputError
+from ...opencl.interface import N_TERMS, ROW, ROW_BLOCK
+from ..result import PASS_TERMS
 from .copies import Copies, Pending
 from .launching import Tables
 from .system import System
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
-    from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
+    from ...opencl.launch import BoundLaunch
+    from ...opencl.memory import Buffer
+    from ...opencl.queue import Queue
+    from ...opencl.signature import Arguments
 
 Rows = NDArray[np.int64]
 MOST_ROWS = 65_535  # of a launch, which CUDA's devices take in the second and third dimension

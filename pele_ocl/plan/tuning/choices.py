@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from ..variant import Machine, Setting, Variant, made_for
+from ...common.variant import Machine, Setting, Variant, made_for
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Container, Mapping
 from dataclasses import asdict, dataclass, fields
 
-from .arguments import choice, described, is_finite
-from .atoms import Atoms, require_atoms
-from .errors import InputError
-from .gb_models import GB_MODELS, GBModel, Spheres, models_listed
-from .units import COULOMB_KCAL_A, debye_kappa
+from ..atoms import Atoms, require_atoms
+from ..common.arguments import choice, described, is_finite
+from ..common.errors import InputError
+from ..units import COULOMB_KCAL_A, debye_kappa
+from . import GB_MODELS, GBModel, Spheres, models_listed
 
 # Generalized Born energies screen with this share of the Debye-Hueckel kappa (Srinivasan et al., Theor. Chem. Acc.
 # 101, 426 (1999)), in PELE as in Amber.

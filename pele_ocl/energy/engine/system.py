@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Floats
-from ..energy import Energy, EnergyBatch
-from ..energy.passes import EnergyPasses
-from ..plan.evaluator import Failures
-from ..plan.pipeline import Pipeline
+from ...atoms import Floats
+from ...plan.evaluator import Failures
+from ...plan.pipeline import Pipeline
+from .. import Energy, EnergyBatch
+from ..passes import EnergyPasses
 from .launching import key_of
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
-    from ..opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, Region
+    from ...opencl.launch import BoundLaunch
+    from ...opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, Region
 
 
 class System:
@@ -29,7 +29,7 @@ class System:
 
     def __init__(self, energy: Energy, *, is_alone: bool = False) -> None:
         """is_alone : if it has one structure, and there are no other molecules"""
-        from ..opencl.recording import RecordingQueue
+        from ...opencl.recording import RecordingQueue
 
         self.recorder = RecordingQueue(energy.device, energy.precision, profile=False, is_shared=not is_alone)
         self.energy, self.pipeline = energy, energy._prepared(self.recorder, 1)

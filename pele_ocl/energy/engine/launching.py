@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from .copies import Pending
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
-    from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
-    from ..opencl.recording import ArgumentRow, RecordedLaunch
-    from ..opencl.signature import Argument
+    from ...opencl.launch import BoundLaunch
+    from ...opencl.memory import Buffer
+    from ...opencl.queue import Queue
+    from ...opencl.recording import ArgumentRow, RecordedLaunch
+    from ...opencl.signature import Argument
 
 
 class Room:
@@ -64,7 +64,7 @@ class Tables:
         capacity: int,
     ) -> None:
         """launches, rows : of any molecule with the key; large : the buffer of all regions; capacity : slots"""
-        from ..opencl.launch import BoundLaunch
+        from ...opencl.launch import BoundLaunch
 
         self._queue = queue
         self._firsts = np.cumsum([0, *(len(row.values) for row in rows)])

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import callback, choice, number, numbers, positions_of, whole_number
 from ..atoms import Atoms, Floats
+from ..atoms.chemistry import is_polymer
 from ..binding import Binding
 from ..binding.parts import Chosen
-from ..chemistry import is_polymer
+from ..common.arguments import callback, choice, number, numbers, positions_of, whole_number
+from ..common.errors import InputError
+from ..common.variant import Progress
 from ..energy import PositionalRestraint
 from ..ensemble import Ensemble
-from ..errors import InputError
-from ..explore.rotations import side_chains_of
-from ..explore.side_chains import SideChainPredictor
-from ..solvent_model import SolventModel
-from ..variant import Progress
+from ..gb_models.solvent_model import SolventModel
 from .poses import Measures, Refined, clashes_of, heavy
+from .rotations import side_chains_of
+from .side_chains import SideChainPredictor
 
 if TYPE_CHECKING:
     from ..opencl.device import Device

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..tiles import Tiles
+from .tiles import Tiles
 
 # Of more tiles the groups of a launch are so many that the last ones do not matter.
 MOST_TILES = 1_000

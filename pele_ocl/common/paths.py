@@ -7,7 +7,7 @@ from pathlib import Path
 
 def shipped(folder: str) -> Path:
     """Find the folder `cl` or `data` of this installation."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     for root in (package, package.parent):
         if (root / folder).is_dir():
             return root / folder

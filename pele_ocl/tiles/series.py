@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..atoms import Floats
+from ..common.variant import PRECISIONS
 from ..opencl.interface import READY_TERMS, SANDER_TERMS
-from ..variant import PRECISIONS
 
 # Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out; what is left
 # out: docs/theory/solvent.md, "Far pairs". Of pairs: FAR, and CLOSED where terms cost less than another closed form. Of

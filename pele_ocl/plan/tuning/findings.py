@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ..paths import shipped
-from ..variant import PRECISIONS, Setting
+from ...common.paths import shipped
+from ...common.variant import PRECISIONS, Setting
 from .choices import RULES, SIZES, Choice
 
 if TYPE_CHECKING:
-    from ..opencl.device import Device
+    from ...opencl.device import Device
 
 FORMAT = 1
 LARGEST_SIZE = 10**18
@@ -76,7 +76,7 @@ class Entry:
 @lru_cache(maxsize=1)
 def versions() -> tuple[str, str]:
     """Return the version of pele-ocl and the digest of its kernel files."""
-    from .. import __version__
+    from ... import __version__
 
     folder = shipped("cl")
     files = sorted(path for path in folder.rglob("*") if path.suffix in (".cl", ".clh"))

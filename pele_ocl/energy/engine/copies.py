@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 if TYPE_CHECKING:
-    from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
-    from ..opencl.timing import Event
+    from ...opencl.memory import Buffer
+    from ...opencl.queue import Queue
+    from ...opencl.timing import Event
 
 WORD = 8  # bytes
 MOST_PIECES = 65_535  # of a launch, which CUDA's devices take in the second dimension

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
-from ..lazy import lazy_names
-from ..variant import Machine, Variant
+from ...common.lazy import lazy_names
+from ...common.variant import Machine, Variant
 from .choices import RULES, SIZES, Choice, offered
 from .findings import BestChoice, Entry
 from .store import VARIABLE, TuningWarning, entries, tuning_path
 
 if TYPE_CHECKING:
-    from ..opencl.device import Device
+    from ...opencl.device import Device
 
 __all__ = [
     "RULES",
