@@ -10,7 +10,7 @@ from pele_ocl import Energy, InputError, Nonbond, PositionalRestraint, Solvent, 
 from pele_ocl.opencl import PAIR_MODEL, REACHES, Device, Queue, RecordingQueue, Signature, cache, get_kernel
 
 KERNEL = "energy/terms/restraint.cl", "restrain"
-MACROS = {"FIXED_BITS": 0, "GRADIENT": 1, "MORE_TERMS": 1, "GROUPED_TERMS": 0}
+MACROS = {"FIXED_BITS": 0, "GRADIENT": 1}
 FAR = "binding/far.cl", "far_groups"
 FAR_MACROS = {"TILE": 1, "GRADIENT": 0, "COULOMB": 1, "SCREENED": 1, "CUTOFF": 0, "GEOMETRIC": 0}
 
@@ -25,7 +25,7 @@ def queue(device, precision):
 def arguments(queue: Queue) -> dict[str, object]:
     """What the kernel of a restraint takes."""
     return dict(
-        n_atoms=4, n_energies=4, term=0, step=1.0, positions=queue.zeros(12, np.float64),
+        n_atoms=4, n_energies=4, n_results=100, term=0, step=1.0, positions=queue.zeros(12, np.float64),
         references=queue.upload(np.zeros(12), np.float64), constants=queue.upload(np.ones(4)), flat=0.0,
         results=queue.zeros(100),
     )  # fmt: skip
@@ -136,7 +136,7 @@ def test_cached_signatures_are_those_of_the_compiler(device, monkeypatch, tmp_pa
         programs = list(fresh.programs.values())
     assert programs[0].signatures is not None  # of the cache
     assert plain[0] == plain[1] == packed[0] == packed[1]
-    assert [of.name for of in plain[0]][:4] == ["n_atoms", "n_energies", "term", "step"]
+    assert [of.name for of in plain[0]][:5] == ["n_atoms", "n_energies", "n_results", "term", "step"]
     assert {of.name for of in plain[0] if of.is_array and not of.is_const} == {"results"}
 
 
