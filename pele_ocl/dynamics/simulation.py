@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import whole_number
+from ..common.arguments import file_path, whole_number
 from ..common.errors import InputError
 from ..energy.engine.rows import Rows
 from ..ensemble import Column, Ensemble
 from ..opencl.interface import Halt
 from ..units import BOLTZMANN_KCAL
+from . import checkpoint
 from .bodies import Body, masses_of
 from .integrators import INTEGRATORS
 from .motion import Motion
@@ -350,8 +351,6 @@ class Simulation:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a checkpoint, .npz: all that further steps depend on. Raises FormatError where it cannot be written."""
-        from .checkpoint import save
-
         save(self, path)
 
     def restore(self, path: str | PathLike[str]) -> Simulation:
@@ -359,10 +358,13 @@ class Simulation:
 
         Raises FormatError for a file that is none, InputError for one of another simulation.
         """
-        from .checkpoint import restore
-
         restore(self, path)
         return self
+
+    def _described(self) -> str:
+        """Write what a checkpoint must agree in with this simulation."""
+        ensemble = self.ensemble
+        return checkpoint.described(self.settings, ensemble.atoms, self._bodies, ensemble._resident)
 
     @property
     def _goes_on(self) -> NDArray[np.bool_]:
@@ -383,6 +385,40 @@ class Simulation:
         begins[rows] = int(INTEGRATORS[self.settings.integrator].lags_half_a_step)
         self._motion.write("begins", begins)
         self._motion.launch([self._motion.begin], self._rows)
+
+
+def save(simulation: Simulation, path: str | PathLike[str], **more: NDArray[Any]) -> None:
+    """Write the checkpoint of a simulation, and further arrays with it."""
+    target = checkpoint.target_of(path)
+    simulation._catch_up()
+    ensemble, motion = simulation.ensemble, simulation._motion
+    arrays: dict[str, NDArray[Any]] = {name: motion.read(name) for name in motion.state}
+    arrays["positions"] = checkpoint.read_positions(ensemble._resident)
+    arrays["offsets"] = ensemble._offsets
+    arrays["energies"] = simulation.potential_energies
+    arrays["steps"] = np.array(simulation.steps)
+    arrays["what"] = np.array(simulation._described())
+    checkpoint.write(target, arrays | more)
+
+
+def restore(simulation: Simulation, path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
+    """Set a simulation to a checkpoint, and give the further arrays that are in it."""
+    source, motion, ensemble = file_path(path), simulation._motion, simulation.ensemble
+    needed = (*motion.state, "positions", "offsets", "energies", "steps", "what")
+    arrays = checkpoint.read(source, needed)
+    checkpoint.require_same(str(arrays["what"]), simulation._described(), source)
+    for name in motion.state:
+        motion.write(name, arrays[name])
+    checkpoint.write_positions(ensemble._resident, arrays["positions"])
+    ensemble._offsets[:] = arrays["offsets"]
+    simulation.steps = int(arrays["steps"])
+    stopped = arrays["stopped"]
+    simulation._rows = np.array(
+        [k for k in range(len(ensemble)) if k not in ensemble._failed and not stopped[k]], np.int64
+    )
+    simulation._evaluate()
+    checkpoint.require_same_energies(simulation.potential_energies, arrays["energies"], source)
+    return {name: array for name, array in arrays.items() if name not in needed}
 
 
 def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, options: dict[str, Any]) -> Ensemble:
