@@ -11,10 +11,9 @@ from binding_helpers import LIGAND, N, frames, write_complex
 from click.testing import CliRunner, Result
 
 import pele_ocl
-from pele_ocl import Binding
+from pele_ocl import Binding, SolventModel
 from pele_ocl.binding import amber_terms
 from pele_ocl.cli import main
-from pele_ocl.gb_models.solvent_model import SolventModel
 
 M = 4  # frames
 GB = "a run\n&general\n  startframe=1, endframe=4, interval=1, keep_files=0,\n/\n&gb\n  igb=5, saltcon=0.1,\n/\n"

@@ -29,29 +29,23 @@ HEADERS = sorted(CL.rglob("*.clh"))
 
 # The rooms of the package, floor by floor from the ground up. A room imports from lower floors alone.
 FLOORS = [
-    "errors paths chemistry variant callable_module lazy readonly renamed",
-    "arguments extras opencl",
-    "atoms units inputfile",
-    "contract gb_models potential_model results textfiles tiles grid",
-    "forcefield formats pb_model sampling solvent_model",
-    "interop mapmath pairs pb reading tuning view",
-    "plan potmap reference",
-    "ions tiled",
-    "solvent",
-    "energy nonbond",
-    "ase engine jax torch trajectories",
-    "binding minimize",
-    "bench ensemble kernels relax",
+    "common",
+    "atoms opencl potential_model units",
+    "contract forcefield gb_models grid plan results",
+    "formats pb_model sampling tiles",
+    "interop mapmath pairs pb reading solvent view",
+    "energy nonbond potmap reference",
+    "ase checking ions jax kernels minimize torch trajectories",
+    "bench binding ensemble relax",
     "dynamics explore",
-    "refine",
-    "checking jobs",
+    "jobs",
     "cli",
     "__main__",
 ]
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
 DEEP_IMPORTS = 11  # names that tests take from a file of a room and not from the room; it only goes down
-# Rooms whose files are their units: a command, a table of times, a quantity that is defined.
-ROOMS_OF_FILES = {"bench", "cli", "reference"}
+# Rooms whose files are their units: a command, a table of times, a small helper, a quantity that is defined.
+ROOMS_OF_FILES = {"bench", "cli", "common", "reference"}
 IMPORTS_BY_STRING = 4  # of modules that are loaded when they are first used; each hides an arrow from the tests below
 
 

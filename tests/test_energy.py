@@ -28,7 +28,7 @@ from pele_ocl.opencl import Device, GroupTooLargeError, Queue
 from pele_ocl.pairs import nonbonded_pairs
 from pele_ocl.plan import passes
 from pele_ocl.reference.energy import energy as reference
-from pele_ocl.tiles.tiles import Tiles
+from pele_ocl.tiles import Tiles
 
 EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 VACUUM = SolventModel(solvent_dielectric=1, surface_tension=0)

@@ -12,11 +12,11 @@ from forcefield_energies import dihedrals, energies
 from forcefield_helpers import ROOT, SAMPLES, chain, needs_samples
 
 import pele_ocl
+from pele_ocl import SolventModel
 from pele_ocl.atoms import Labels
 from pele_ocl.common.errors import FormatError
 from pele_ocl.forcefield import ForceField, embedded_templates, read_links, read_template
 from pele_ocl.formats import read_structure
-from pele_ocl.gb_models.solvent_model import SolventModel
 from pele_ocl.units import COULOMB_KCAL_A
 
 STRUCTURES = ROOT / "data" / "structures"

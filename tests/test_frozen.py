@@ -9,7 +9,7 @@ from tolerance import ENERGY, GRADIENT
 
 from pele_ocl import InputError, SolventModel
 from pele_ocl.energy import Energy, Frozen
-from pele_ocl.tiles.tiles import Tiles
+from pele_ocl.tiles import Tiles
 
 ATOMS = of_every_kind(150, seed=7)
 FROZEN = np.linalg.norm(ATOMS.positions - ATOMS.positions[40], axis=1) > 7

@@ -15,12 +15,11 @@ from mmpbsa_helpers import DECOMP, GB, M, call, parts, rows_of, shares_of, terms
 from test_interop_files import ETHANE, PLACES
 
 import pele_ocl
-from pele_ocl import Atoms, Binding, InputError
+from pele_ocl import Atoms, Binding, InputError, SolventModel
 from pele_ocl.binding import amber_terms, mutable_residues, to_alanine
 from pele_ocl.binding.mmpbsa import backbone, mutant_of, mutated_residue, parts_by_topologies, read_index, read_input
 from pele_ocl.cli import main
 from pele_ocl.common.inputfile import InputFile
-from pele_ocl.gb_models.solvent_model import SolventModel
 
 
 @pytest.fixture(scope="module")

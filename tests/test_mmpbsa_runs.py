@@ -16,9 +16,9 @@ from mmpbsa_helpers import DECOMP, GB, M, call, parts, rows_of, shares_of, terms
 from test_interop_files import ETHANE, PLACES
 
 import pele_ocl
+from pele_ocl import SolventModel
 from pele_ocl.binding import to_alanine
 from pele_ocl.cli import main
-from pele_ocl.gb_models.solvent_model import SolventModel
 
 KEPT = GB.replace("keep_files=0", "keep_files=1")
 

@@ -14,7 +14,7 @@ from pele_ocl.opencl import Queue
 from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.reference import solvent as reference
 from pele_ocl.solvent import VARIANTS, SolventLayout, choose_variant
-from pele_ocl.tiles.tiles import Tiles
+from pele_ocl.tiles import Tiles
 
 MODEL = SolventModel()
 CHEAP = ("hexapeptide", "ubiquitin", "src3")

@@ -16,7 +16,7 @@ from pele_ocl import SolventModel
 from pele_ocl.atoms import Floats
 from pele_ocl.opencl.interface import LEAF
 from pele_ocl.solvent.accuracy import DEFAULT, far_radii, tolerance
-from pele_ocl.tiles.tiles import Tiles
+from pele_ocl.tiles import Tiles
 
 FIGURE = Path(__file__).parents[1] / "figures" / "tree-boxes.svg"
 RADIUS, SPACING = 110.0, 2.0  # of the sheet, A

@@ -13,7 +13,7 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import atoms_chosen
 from ..common.errors import InputError
 from ..plan.conformations import Encoding
-from ..tiles.tiles import Tiles
+from ..tiles import Tiles
 from .term_set import TermSet
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from itertools import product
 from typing import ClassVar
 
 from ..common.variant import Machine, Settings
-from ..tiles.tiles import cpu_parts, tried_parts
+from ..tiles import cpu_parts, tried_parts
 
 # Of fewer atoms than this a GPU is filled by smaller shares of the work only, and launches are what costs.
 SMALL = 2_000

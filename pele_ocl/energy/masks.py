@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Ints
-from ..tiles.tiles import Tiles
+from ..tiles import Tiles
 
 BITS = 32  # of a word
 

@@ -28,10 +28,10 @@ from ..opencl.interface import PAIR_MODEL
 from ..plan.conformations import Encoding
 from ..plan.outputs import Outputs
 from ..solvent.tree_sums import TreeShape, TreeSums
+from ..tiles import Tiles
 from ..tiles.passes import TiledPasses
 from ..tiles.surface import SurfaceBuffers
 from ..tiles.tables import SphereTables, scaled_charges
-from ..tiles.tiles import Tiles
 from .frozen import Frozen
 from .layout import EnergyLayout
 from .masks import TileOrder

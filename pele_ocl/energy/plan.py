@@ -23,8 +23,8 @@ from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
 from ..solvent.error import RadiusCheck
+from ..tiles import Tiles
 from ..tiles.surface import check_surface, crowding
-from ..tiles.tiles import Tiles
 from .born import check_born, chosen_born
 from .frozen import Frozen, check_in_place, frozen_atoms
 from .options import Options
@@ -45,7 +45,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     born : key of BORN, never "auto"; accuracy : of the Born radii, where they are approximate; else None
     frozen : (n,) True for atoms that never move; further_terms : the Terms beside the force field's
     options : of the kernels; layout : the shape of their work
-    names : of the terms, in the order of results
+    model : SolventModel; names : of the terms, in the order of results
     """
 
     quantity = "energy"

@@ -10,9 +10,9 @@ import numpy as np
 from ..atoms import Atoms, Floats, Ints
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import READY_TERMS
+from ..tiles import Tiles
 from ..tiles.series import series_coefficients
 from ..tiles.tables import scaled_charges
-from ..tiles.tiles import Tiles
 from .masks import Masks, TileOrder
 
 if TYPE_CHECKING:

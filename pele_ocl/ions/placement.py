@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..common.variant import Progress
 from ..grid import Grid
-from ..tiles.tiles import Tiles
+from ..tiles import Tiles
 
 if TYPE_CHECKING:
     from ..opencl.kernel import Kernel

@@ -43,7 +43,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
     """Nonbonded energy and gradient of one pair list, prepared once; parameters as in `nonbond`.
 
     pairs : the list; dielectrics : (n,) internal dielectric constants; gb : whether there is a solvent
-    names : of the terms, in the order of results
+    model : SolventModel; names : of the terms, in the order of results
     """
 
     quantity = "nonbond"

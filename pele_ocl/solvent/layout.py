@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from ..common.variant import Machine, Settings
-from ..tiles.tiles import Tiles, cpu_parts, tried_parts
+from ..tiles import Tiles, cpu_parts, tried_parts
 from .tree_sums import walks_of
 
 SMALL = 2_000  # atoms; of fewer, launches are what costs a GPU

@@ -15,10 +15,10 @@ from ..gb_models.solvent_model import SolventModel
 from ..opencl.threads import in_parts
 from ..plan.conformations import Encoding
 from ..plan.outputs import Outputs
+from ..tiles import Tiles
 from ..tiles.passes import TiledPasses
 from ..tiles.surface import SurfaceBuffers
 from ..tiles.tables import SphereTables, scaled_charges
-from ..tiles.tiles import Tiles
 from .layout import SolventLayout
 from .result import TERMS
 

@@ -20,8 +20,8 @@ from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
+from ..tiles import Tiles
 from ..tiles.surface import check_surface, crowding
-from ..tiles.tiles import Tiles
 from .accuracy import DEFAULT, checked_accuracy
 from .checks import born_radius_error, check_radii
 from .error import RadiusCheck, RadiusError
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class Solvent(Plan[SolventResult, SolventBatch]):
     """Born radii and implicit-solvent energy of one molecule, prepared once; parameters as in `solvent`.
 
-    accuracy : of the Born radii, where the variant approximates; else None
+    model : SolventModel; accuracy : of the Born radii, where the variant approximates; else None
     devices : Devices that share the work; `device` is the first
     names : of the terms, in the order of results; layout : the shape of the kernels' work
     """

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import LEAF, MOMENTS
+from ..tiles import Tiles
 from ..tiles.passes import TiledPasses
-from ..tiles.tiles import Tiles
 from .accuracy import far_radii, tolerance
 
 if TYPE_CHECKING:

@@ -1,10 +1,13 @@
-"""A molecule's tiles on the device and the series of the HCT integral, which solvent and energy share."""
+"""A molecule's atoms sorted into tiles, its tiles on a device, and the series of the HCT integral there."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ..common.lazy import lazy_names
+from .tiles import Tiles, cpu_parts, tried_parts
+
+__all__ = ["Tiles", "cpu_parts", "tried_parts"]
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
@@ -12,5 +15,6 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         {
             "dispatch": "born_dispatch ring_dispatch",
             "surface": "NEIGHBOURS",
+            "tiles": "hilbert_keys kd_order",
         },
     )

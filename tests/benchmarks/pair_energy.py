@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pele_ocl import Atoms, Solvent, SolventModel
 from pele_ocl.atoms import Floats
-from pele_ocl.tiles.tiles import Tiles
+from pele_ocl.tiles import Tiles
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
 TILE, LEAF = 64, 8

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...atoms import Atoms, Floats
 from ...plan.conformations import Encoding
-from ...tiles.tiles import Tiles
+from ...tiles import Tiles
 from ..options import Options
 
 if TYPE_CHECKING:

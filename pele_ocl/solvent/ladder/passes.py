@@ -11,7 +11,7 @@ from ...atoms import Atoms
 from ...common.variant import Progress
 from ...gb_models.solvent_model import SolventModel
 from ...plan.conformations import Encoding
-from ...tiles.tiles import Tiles
+from ...tiles import Tiles
 from ..layout import SolventLayout
 from ..passes import SolventPasses
 from .rung import Molecule, Rung
