@@ -20,7 +20,7 @@ from ..common.inputfile import InputFile, read_file
 from ..forcefield import ForceField
 from ..formats import is_pqr, is_structure, is_topology, read_structure_or_atoms, read_topology, structure_format
 from ..formats.amber import is_netcdf
-from ..gb_models import default_radii, radii_note
+from ..gb_models.radii_of_models import default_radii, radii_note
 from ..reading import Coordinates, read_chosen
 from .command import remember_coordinates
 from .report import counted
