@@ -48,6 +48,7 @@ plot intel: $(VENV)/.installed
 docs: $(VENV)/.installed
 	$(BIN)/python docs/cli/make.py
 	$(BIN)/python docs/architecture/make.py
+	$(BIN)/python docs/kernels/make.py
 	$(BIN)/python docs/theory/necks.py
 
 # A site of docs/ with search, in build/site; it runs the notebooks of docs/gallery and docs/course.

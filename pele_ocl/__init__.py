@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms import Atoms as Atoms
     from .atoms import Labels as Labels
     from .atoms import Structure as Structure
-    from .atoms.selection import selection as selection
+    from .atoms.atoms import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
     from .binding import PBSolvent as PBSolvent
@@ -114,7 +114,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
 
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
-    "atoms.selection": ("selection",),
+    "atoms.atoms": ("selection",),
     "binding": ("Binding", "BindingEnergies", "PBSolvent"),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),

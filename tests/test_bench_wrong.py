@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import DEVICES
 from test_cli import on_the_chosen_device, run
 
 from pele_ocl.bench import bounds, ions, nonbond, potmap, solvent
@@ -109,3 +110,19 @@ def test_what_cannot_be_timed_is_refused_first(words, reason):
     done = run("bench", *words, code=2)
     assert done.stdout == ""
     assert reason in done.stderr
+
+
+def test_a_new_method_of_maps_is_held_to_the_potential_of_all_atoms(monkeypatch):
+    """One that approximates, without a cutoff and without an accuracy that is asked for."""
+    compute = potmap.potmap
+    monkeypatch.setattr(potmap, "CUTOFF", 4.0)
+    monkeypatch.setitem(potmap.VARIANTS, "new", replace(potmap.VARIANTS["mesh"], method="new"))
+    monkeypatch.setitem(potmap.MAP_METHODS, "new", replace(potmap.MAP_METHODS["mesh"], split=None))
+
+    def by_mesh(atoms, grid, **options):
+        return compute(atoms, grid, **{**options, "method": "mesh", "variant": "mesh"})
+
+    monkeypatch.setattr(potmap, "potmap", by_mesh)
+    atoms, grid = potmap.random_system(16, 50)
+    (timing,) = potmap.measure(atoms, grid, "float32", DEVICES[:1], ["new"], runs=3)
+    assert timing.error < potmap.DEFAULT_ACCURACY <= timing.bounds["error"]

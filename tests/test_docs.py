@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from xml.etree import ElementTree
 
 import numpy as np
@@ -29,10 +30,21 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 KERNEL_PAGES = sorted((ROOT / "cl").rglob("README.md"))
 
 
-def test_help_pages_are_the_commands_own():
-    spec = importlib.util.spec_from_file_location("make", ROOT / "docs" / "cli" / "make.py")
+def _script(*path: str) -> ModuleType:
+    """Load a script that writes pages."""
+    spec = importlib.util.spec_from_file_location("make", ROOT.joinpath(*path))
     make = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(make)
+    return make
+
+
+def test_the_page_of_kernels_is_made_of_their_comments():
+    make = _script("docs", "kernels", "make.py")
+    assert make.PAGE.read_text() == make.page(), "docs/kernels.md is stale: run `make docs`"
+
+
+def test_help_pages_are_the_commands_own():
+    make = _script("docs", "cli", "make.py")
     texts = {**make.help_texts(), "README.md": make.contents()}
     assert {page.name for page in (ROOT / "docs" / "cli").iterdir() if page.is_file()} == {*texts, "make.py"}
     for name, text in texts.items():
@@ -40,9 +52,7 @@ def test_help_pages_are_the_commands_own():
 
 
 def test_performance_page_shows_the_tables_that_were_written():
-    spec = importlib.util.spec_from_file_location("fill_page", ROOT / "tests" / "benchmarks" / "fill_page.py")
-    make = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make)
+    make = _script("tests", "benchmarks", "fill_page.py")
     text = make.PAGE.read_text()
     assert make.filled(text) == text, "docs/performance.md is stale: run tests/benchmarks/fill_page.py"
     written = {path.name for path in make.TABLES.glob("*.md")}

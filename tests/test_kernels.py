@@ -241,3 +241,9 @@ def test_readmes_name_every_file(folder):
     for path in folder.glob("*.cl*"):
         assert f"`{path.relative_to(home)}`" in text, path
     assert len(text.splitlines()) <= 20
+
+
+def test_the_readme_of_all_kernels_names_every_folder():
+    text = (shipped("cl") / "README.md").read_text()
+    missing = [folder.name for folder in shipped("cl").iterdir() if folder.is_dir() and f"`{folder.name}`" not in text]
+    assert not missing

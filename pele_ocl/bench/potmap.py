@@ -16,15 +16,13 @@ from ..potential_model import PotentialModel
 from ..potmap import VARIANTS, potmap
 from ..potmap.accuracy import DEFAULT_ACCURACY
 from ..potmap.estimate import middle_part
-from ..potmap.split_methods import SPLIT_METHODS
+from ..potmap.methods import MAP_METHODS
 from ..reference.potmap import potmap as definition
 from .accuracy import MAP
 from .bounds import bounded
 from .timing import mean_of_middle
 
-# Variants that keep DEFAULT_ACCURACY with less work than atoms times points.
-SPARING = [name for name, variant in VARIANTS.items() if variant.method in SPLIT_METHODS]
-CUTOFF = 12.0  # A, of the variant with one
+CUTOFF = 12.0  # A, of methods with one
 SEED = 1
 # G evaluations/s in the books, GeForce 8800 (2007).
 BOOKS = {"constant": 18.6, "coarsened": 33.4, "shared": 36.4, "coalesced": 39.5}
@@ -94,8 +92,7 @@ def _timing(
     atoms: Atoms, grid: Grid, precision: str, name: str, device: str, once: Once, runs: int, rates: dict[str, float]
 ) -> Timing:
     """One line; records its rate in `rates`."""
-    is_cut = VARIANTS[name].approximates and name not in SPARING
-    model = PotentialModel(cutoff=CUTOFF) if is_cut else None
+    model = PotentialModel(cutoff=CUTOFF) if MAP_METHODS[VARIANTS[name].method].within_cutoff else None
     rate, sampled, error = time_map(atoms, grid, once, runs, whole=VARIANTS[name].approximates, model=model)
     rates[name] = rate
     return Timing(
@@ -115,8 +112,10 @@ def _timing(
 
 
 def _bounds(name: str, precision: str) -> dict[str, float]:
-    """Return the largest error of a variant."""
-    return bounded(error=DEFAULT_ACCURACY if name in SPARING else MAP[precision])
+    """Return the largest error of a variant: of rounding alone, if it computes all that its map is compared with."""
+    variant = VARIANTS[name]
+    is_whole = not variant.approximates or MAP_METHODS[variant.method].within_cutoff
+    return bounded(error=MAP[precision] if is_whole else DEFAULT_ACCURACY)
 
 
 def _ratio(rates: dict[str, float], name: str, base: str) -> float | None:

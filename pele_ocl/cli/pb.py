@@ -16,7 +16,7 @@ from ..common.errors import FormatError, InputError
 from ..common.inputfile import InputFile, read_file
 from ..common.writing import refuse_target, replacing
 from ..formats import require_map_suffix, write_map, write_pqr
-from ..gb_models import radii_words
+from ..gb_models.radii_of_models import radii_words
 from ..grid import Grid
 from ..jobs.checks import Checks
 from ..jobs.facts import names_of_residues, notes_of

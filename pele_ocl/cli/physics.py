@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..atoms import Atoms
-from ..gb_models import GB_MODELS, radii_words
+from ..gb_models import GB_MODELS
+from ..gb_models.radii_of_models import radii_words
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import settings
 from ..pb_model import PBModel

@@ -12,7 +12,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, selectable
 from ..atoms.lcpo import lcpo_notes
 from ..atoms.selection import Composition, Selection
 from ..common.errors import InputError
@@ -20,7 +20,7 @@ from ..common.inputfile import InputFile, read_file
 from ..forcefield import ForceField
 from ..formats import is_pqr, is_structure, is_topology, read_structure_or_atoms, read_topology, structure_format
 from ..formats.amber import is_netcdf
-from ..gb_models import default_radii, radii_note
+from ..gb_models.radii_of_models import default_radii, radii_note
 from ..reading import Coordinates, read_chosen
 from .command import remember_coordinates
 from .report import counted
@@ -183,7 +183,7 @@ class StructureReader:
         bonds = found.bonds if isinstance(found, Atoms) else np.empty((0, 2), np.int32)
         atoms = Atoms(found.positions, np.zeros(len(found.positions)), labels=found.labels, bonds=bonds)
         if self.selection is not None:
-            atoms = atoms[self.selection.mask(atoms)]
+            atoms = atoms[self.selection.mask(selectable(atoms))]
         atoms = self._noted(source, atoms)
         return atoms
 

@@ -34,6 +34,7 @@ class GBModel:
     of_surface : if Born radii are integrals over the surface of the spheres of Atoms.sgb
     own_dielectrics : if each atom has a dielectric constant inside
     igb : the number by which AMBER's programs know it, None where they do not
+    made_for : the set of GB radii that it was made with, by which AMBER's users choose it; None for no set of its own
     """
 
     name: str
@@ -51,11 +52,17 @@ class GBModel:
     of_surface: bool = False
     own_dielectrics: bool = False
     igb: int | None = None
+    made_for: str | None = None
 
     @property
     def is_pairwise(self) -> bool:
         """True if all sums are over pairs of atoms: parts can be left out, put into trees and shared out."""
         return not self.of_surface
+
+    @property
+    def needs_its_radii(self) -> bool:
+        """True if it means little with radii other than `made_for`, as models with necks do."""
+        return self.neck_scale > 0
 
     @property
     def holds_radii(self) -> bool:
@@ -133,5 +140,5 @@ class GBModel:
             rho,
             self.scales(atoms) * rho,
             None if coefficients is None else np.column_stack([coefficients, np.full(n, offset)]),
-            Necks.of(atoms, self.neck_scale, self.name, nearest_necks) if self.neck_scale else None,
+            Necks.of(atoms, self.neck_scale, self.name, nearest_necks, self.made_for) if self.neck_scale else None,
         )

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..common.errors import ParameterError
 from ..common.paths import shipped
-from .radii_of_models import AMBER_RADII
 
 LEAST_RADIUS, MOST_RADIUS, STEP = 1.0, 2.0, 0.05  # of the tables, A
 REACH = 6.8  # necks end where two atoms are this far beyond the sum of their radii, A
@@ -40,10 +39,11 @@ class Necks:
     sizes: Floats
 
     @classmethod
-    def of(cls, atoms: Atoms, scale: float, model: str, nearest: bool = False) -> Necks:
+    def of(cls, atoms: Atoms, scale: float, model: str, nearest: bool = False, made_for: str | None = None) -> Necks:
         """Make the necks of a molecule in a model of this scale and name.
 
         nearest : whether radii between the steps of the tables take the nearest one; otherwise straight lines
+        made_for : the set of radii that the model was made with, for the error
 
         Raises ParameterError for a radius outside the tables and for too many different radii.
         """
@@ -51,11 +51,12 @@ class Necks:
         radii, kinds = np.unique(atoms.gb_radii, return_inverse=True)
         if radii[0] < LEAST_RADIUS or radii[-1] > MOST_RADIUS:
             outside = (atoms.gb_radii < LEAST_RADIUS) | (atoms.gb_radii > MOST_RADIUS)
-            i, made_for = int(np.argmax(outside)), AMBER_RADII[model]
+            i = int(np.argmax(outside))
+            instead = f"--gb-radii {made_for} or atoms.with_radii('{made_for}'), or " if made_for else ""
             raise ParameterError(
                 f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, and {model} has necks for radii "
                 f"from {LEAST_RADIUS:g} to {MOST_RADIUS:g} A only; "
-                f"choose --gb-radii {made_for} or atoms.with_radii('{made_for}'), or another GB model"
+                f"choose {instead}another GB model"
             )
         if len(radii) > MOST_KINDS:
             raise ParameterError(

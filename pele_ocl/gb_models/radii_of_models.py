@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-# The sets of radii that models were made with, by which AMBER's users choose them; the neck models with no other.
-AMBER_RADII = {"hct": "mbondi", "obc1": "mbondi2", "obc2": "mbondi2", "gbn": "bondi", "gbn2": "mbondi3"}
-_OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # programs that take them, as SolventModel.like names them
-_NECK_MODELS = ("gbn", "gbn2")
+from . import GB_MODELS
+
+_OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # programs that take a model's own, as SolventModel.like names them
 _UNNAMED = {"": "of no named set", "file": "of the input file (no set named)"}  # words for radii of no set
 
 
@@ -18,7 +17,8 @@ def default_radii(gb: str | None, like: str | None = None) -> str | None:
     """
     if like == "pele":
         return "pele"
-    return AMBER_RADII.get(gb or "") if like in _OF_AMBER or gb in _NECK_MODELS else None
+    model = None if gb is None else GB_MODELS[gb]
+    return model.made_for if model and (like in _OF_AMBER or model.needs_its_radii) else None
 
 
 def radii_note(gb: str, radii: str) -> str:
@@ -26,12 +26,12 @@ def radii_note(gb: str, radii: str) -> str:
 
     radii : name of the set, alone or within the longer one that tleap writes
     """
-    made_for = AMBER_RADII.get(gb)
+    model = GB_MODELS[gb]
     named = re.findall(r"\b(m?bondi[23]?|openmm-obc|pele)\b", radii)
-    if gb not in _NECK_MODELS or named[-1:] == [made_for]:
+    if not model.needs_its_radii or named[-1:] == [model.made_for]:
         return ""
     those = f"those {radii_words(radii)}" if radii in _UNNAMED else radii
-    return f"the GB model {gb} was made with the radii {made_for}, not with {those}"
+    return f"the GB model {gb} was made with the radii {model.made_for}, not with {those}"
 
 
 def radii_words(radii: str) -> str:

@@ -68,8 +68,8 @@ PRESETS_OF_MODELS: Mapping[tuple[str, str], Mapping[str, float]] = {("openmm", "
 class SolventModel:
     """A Generalized Born model with a nonpolar term; the defaults are PELE's, but for Coulomb's constant.
 
-    gb : name of the model for Born radii, one of GB_MODELS: "hct", "obc1", "obc2", "gbn", "gbn2", "sgbnp" or "vdgbnp".
-        "none" is no solvent
+    gb : name of the model for Born radii, such as "obc2"; pele_ocl/gb_models/__init__.py has all of them. "none" is no
+        solvent
     solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
     ionic_strength : mol/L, >= 0; 0 means no screening
     temperature : K, 0.001 to 1e6; matters only with ions, and not for kappa_convention "amber"

@@ -40,7 +40,8 @@ from ..forcefield import ForceField
 from ..forcefield.control import beside
 from ..forcefield.sources import data_folders
 from ..formats.conformation_files import ConformationFile
-from ..gb_models import GB_MODELS, default_radii
+from ..gb_models import GB_MODELS
+from ..gb_models.radii_of_models import default_radii
 from ..gb_models.solvent_model import SolventModel
 from ..reading import read
 from ..trajectories.fingerprints import sha256_of

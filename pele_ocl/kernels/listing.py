@@ -25,7 +25,7 @@ from ..pairs import pairs_within
 from ..potmap import VARIANTS as POTMAP
 from ..potmap import potmap
 from ..potmap.mesh.fft import FFT_VARIANTS, fft
-from ..potmap.split_methods import SPLIT_METHODS
+from ..potmap.methods import MAP_METHODS, SPLIT_METHODS
 from ..reading import read
 from ..solvent import VARIANTS as SOLVENT
 from ..solvent import Solvent
@@ -95,7 +95,7 @@ def _map(name: str, method: str) -> Callable[[Device], object]:
     def run(device: Device) -> None:
         atoms = _atoms()
         options: dict[str, Any] = dict(accuracy=1e-3) if method in SPLIT_METHODS else {}
-        options |= dict(cutoff=8.0) if method == "cutoff" else {}
+        options |= dict(cutoff=8.0) if MAP_METHODS[method].within_cutoff else {}
         potmap(
             atoms,
             _grid(atoms),

@@ -22,15 +22,15 @@ from ..pb_model import PBModel
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
 from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
+from .methods import MAP_METHODS, METHODS, SPLIT_METHODS, choose_variant, require_able
 from .options import MapOptions, PlannedMap
 from .plan import MapPlan
 from .poisson_boltzmann import METHOD, pb_map, pb_plan
 from .problem import MapProblem
 from .result import PotmapResult
 from .room import MeshRoom
-from .split_methods import SPLIT_METHODS, require_able
 from .touching import require_apart
-from .variants import MAP_METHODS, METHODS, VARIANTS, choose_variant, tuned_choice
+from .variants import VARIANTS, tuned_choice
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -200,7 +200,8 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
     salt = options.kappa
     if salt is None:
         salt = _salt(options.ionic_strength, options.dielectric, options.temperature)
-    reach = options.cutoff if options.method == "cutoff" else None
+    by_cutoff = options.method != "auto" and MAP_METHODS[options.method].within_cutoff
+    reach = options.cutoff if by_cutoff else None
     model = PotentialModel(
         options.dielectric, options.distance_dependent, salt, options.min_distance, reach, options.smooth
     )

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ..common.variant import Progress
 from .error import MapError, Sample
 from .mesh import mesh_evaluations, table_waves
+from .methods import SPLIT_METHODS, finer_accuracy
 from .plan import MapPlan
 from .problem import MapProblem
 from .slabs import evaluations_per_second
-from .split_methods import SPLIT_METHODS, finer_accuracy
 from .variants import VARIANTS
 
 if TYPE_CHECKING:

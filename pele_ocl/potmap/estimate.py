@@ -11,10 +11,10 @@ from ..atoms import Atoms
 from ..grid import Grid
 from . import planned, potmap
 from .blocking import Blocking
+from .methods import SPLIT_METHODS
 from .options import MapOptions
 from .problem import MapProblem
 from .slabs import MOST_POINTS
-from .split_methods import SPLIT_METHODS
 from .touching import require_apart
 
 if TYPE_CHECKING:

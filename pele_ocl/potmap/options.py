@@ -43,7 +43,7 @@ class MapOptions:
 class PlannedMap:
     """A map that is to be computed, by which method, and on which devices.
 
-    method : direct, cutoff, msm or mesh; variant : key of VARIANTS; temperature : K
+    method : key of MAP_METHODS; variant : key of VARIANTS; temperature : K
     factor : the potential of a unit charge 1 A away, in `unit`, without salt
     """
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..common.variant import Progress
 from .corrections import correct
 from .map_slab import MapSlab
+from .methods import MAP_METHODS
 from .problem import MapProblem
 from .slabs import LAUNCH_SECONDS, RemainingSlabs, atoms_a_launch, first_evals, slab_depth
 from .variants import VARIANTS
@@ -45,6 +46,7 @@ class DeviceMap:
     def __init__(self, problem: MapProblem, variant: str, device: Device) -> None:
         self.device, self.problem, self.evals = device, problem, first_evals(device)
         self._variant = VARIANTS[variant]
+        self._corrected = MAP_METHODS[self._variant.method].is_corrected(problem.precision)
         self._setup = self.queue()
         self.method = self._variant.run(self._setup, problem)
         self._slab: MapSlab | None = None
@@ -74,7 +76,7 @@ class DeviceMap:
     def add(self, queue: Queue, slab: MapSlab, first: int, last: int) -> None:
         """Launch the addition of atoms `first` to `last` - 1, and after the last atom the corrections near atoms."""
         self.method.add(queue, slab, first, last)
-        if last == self.problem.n_atoms and self._variant.is_corrected(self.problem.precision):
+        if last == self.problem.n_atoms and self._corrected:
             queue.submit()  # the host prepares what comes next
             correct(queue, slab)
 

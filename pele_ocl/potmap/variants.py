@@ -59,16 +59,10 @@ class MapVariant(Variant[HostSteps]):
 
     method : of `potmap`, a key of MAP_METHODS
     has_field : whether it computes the electric field, too
-    has_rests : whether its kernels know what rounding took from coordinates
     """
 
     method: str = "direct"
     has_field: bool = False
-    has_rests: bool = False
-
-    def is_corrected(self, precision: str) -> bool:
-        """Tell if the points next to atoms are to be put right after it."""
-        return precision == "float32" and not self.has_rests
 
 
 def _kernel(queue: Queue, problem: MapProblem, algorithm: str, width: int = 1, **defines: int) -> Kernel:
@@ -293,43 +287,14 @@ VARIANTS: dict[str, MapVariant] = {
     ),
     "cutoff": MapVariant(
         "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only near ones", cutoff,
-        approximates=True, method="cutoff", has_field=True, has_rests=True,
+        approximates=True, method="cutoff", has_field=True,
     ),
     "msm": MapVariant(
         "potmap/ladder/msm_lattice.cl", "msm_lattice", "near atoms as `cutoff` does, the others by sums on lattices",
-        msm, approximates=True, method="msm", has_field=True, has_rests=True,
+        msm, approximates=True, method="msm", has_field=True,
     ),
     "mesh": MapVariant(
         "potmap/ladder/cutoff.cl", "potmap_cutoff", "near atoms as `cutoff` does, the others by way of a mesh", mesh,
-        approximates=True, method="mesh", has_field=True, has_rests=True,
+        approximates=True, method="mesh", has_field=True,
     ),
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class MapMethod:
-    """A method of `potmap`.
-
-    summary : what it does; variant : the one that the variant "auto" stands for, "" for none
-    atom_by_atom : whether it meets each atom that counts at a point by itself. It then needs no grid, and its cost
-        follows from their number
-    """
-
-    summary: str
-    variant: str
-    atom_by_atom: bool = False
-
-
-MAP_METHODS = {
-    "direct": MapMethod("sums all atoms", "blocked", atom_by_atom=True),
-    "cutoff": MapMethod("sums atoms within the cutoff", "cutoff", atom_by_atom=True),
-    "msm": MapMethod("keeps an accuracy by multilevel summation", "msm"),
-    "mesh": MapMethod("keeps an accuracy by Fourier transforms", "mesh"),
-    "pb": MapMethod("solves the Poisson-Boltzmann equation", ""),  # it has no variants: potmap/poisson_boltzmann.py
-}
-METHODS = (*MAP_METHODS, "auto")  # which is one of these, by cost: potmap/accuracy.py
-
-
-def choose_variant(method: str) -> str:
-    """Return the variant of `auto`."""
-    return MAP_METHODS[method].variant

@@ -177,7 +177,7 @@ def neck_slope(r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray
 
 def radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: SolventModel) -> Floats:
     """Eq. 7: the derivative of a Born radius by its integral, A^2."""
-    return RADIUS_SLOPES[model.gb](psi, born, spheres, model)
+    return RADIUS_SLOPES[model.gb_model.function](psi, born, spheres, model)
 
 
 def hct_radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: SolventModel) -> Floats:
@@ -195,11 +195,8 @@ def obc_radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: Solvent
     return slope
 
 
-# By the name of the model.
-RADIUS_SLOPES = {
-    "hct": hct_radius_slope, "obc1": obc_radius_slope, "obc2": obc_radius_slope, "gbn": obc_radius_slope,
-    "gbn2": obc_radius_slope,
-}  # fmt: skip
+# By the `function` of models, as RADIUS_FUNCTIONS.
+RADIUS_SLOPES = {"GB_RADIUS_HCT": hct_radius_slope, "GB_RADIUS_OBC": obc_radius_slope}
 
 
 def _pairs(

@@ -109,10 +109,8 @@ def obc_radius(psi: Floats, spheres: Spheres, model: SolventModel) -> Floats:
     return born
 
 
-# By the name of the model.
-RADIUS_FUNCTIONS = {
-    "hct": hct_radius, "obc1": obc_radius, "obc2": obc_radius, "gbn": obc_radius, "gbn2": obc_radius,
-}  # fmt: skip
+# By the `function` of models: the macro that selects the same in kernels.
+RADIUS_FUNCTIONS = {"GB_RADIUS_HCT": hct_radius, "GB_RADIUS_OBC": obc_radius}
 
 
 def born_radii(
@@ -151,7 +149,7 @@ def _radii_of(
         spheres.radii[atoms], spheres.rho[atoms], spheres.scaled[atoms],
         None if spheres.constants is None else spheres.constants[atoms],
     )  # fmt: skip
-    return psi, RADIUS_FUNCTIONS[model.gb](psi, own, model)
+    return psi, RADIUS_FUNCTIONS[model.gb_model.function](psi, own, model)
 
 
 def gb_distance(r: Floats, born_i: Floats, born_j: Floats) -> Floats:

@@ -87,7 +87,7 @@ def potmap(
     points: int, n_atoms: int, system: str | None, variants: tuple[str, ...], precisions: tuple[str, ...],
     choices: tuple[str, ...], runs: int, groups: tuple[Group, ...], points_per_item: tuple[int, ...], as_json: bool,
 ) -> None:  # fmt: skip
-    """A potential map by every variant: the ladder of the text books, cutoff, msm and mesh.
+    """A potential map by every variant: the ladder of the text books, and methods with less work.
 
     Times are the kernels' own, with the middle runs averaged. A variant that would take many seconds is timed on slices
     from the middle of the map and scaled, marked *. Rates are atoms times points a second. "sequential" and "gather"

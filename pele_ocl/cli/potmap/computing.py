@@ -16,9 +16,9 @@ from ...grid import Grid, Map
 from ...potmap import MAP_METHODS, PotmapResult
 from ...potmap import potmap as compute
 from ...potmap.estimate import estimate_seconds, memory_bytes
+from ...potmap.methods import SPLIT_METHODS
 from ...potmap.models import potmap_models
 from ...potmap.options import MapOptions
-from ...potmap.split_methods import SPLIT_METHODS
 from ...trajectories import FrameMaps, Trajectory, potmap_over
 from ...trajectories.streaming import ahead
 from ..frames.run import FrameLine

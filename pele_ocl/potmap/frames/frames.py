@@ -17,12 +17,12 @@ from ...grid import Grid
 from .. import planned
 from ..accuracy import compute_accurately
 from ..error import SEED, MapError, exact_potentials, sum_of_squares
+from ..methods import SPLIT_METHODS, require_able
 from ..models import COMBINATIONS, ModelMaps
 from ..options import MapOptions
 from ..plan import MapPlan
 from ..problem import MapProblem
 from ..result import PotmapResult
-from ..split_methods import SPLIT_METHODS, require_able
 from ..touching import require_apart
 from .slab import AHEAD, FrameSlab
 from .statistics import SlabStatistics, values_at
