@@ -19,9 +19,9 @@ from ..energy.engine.system import System
 from ..plan.passes import BATCH_BYTES
 from ..plan.plan import CHUNK_ATOMS
 from .iteration import Iteration
-from .minimizer import Minimizer, computable
+from .minimizer import Minimizer, computable, seated
 from .scheduler import Scheduler
-from .seats import Seated, Seats, seated
+from .seats import Seated, Seats
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
