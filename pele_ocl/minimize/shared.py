@@ -264,7 +264,7 @@ class SharedScheduler(Scheduler):
         from ..opencl.queue import Queue
 
         plain = Queue(device, precision, profile=False)
-        queue, self._own_queue = (plain.with_command_queue(stack.enter_context(device.lend_queue())) for _ in range(2))
+        queue, self._own_queue = (stack.enter_context(plain.beside()) for _ in range(2))
         super().__init__(queue)
         self.device, self.precision = device, precision
         self._copies, self._own_copies = Copies(queue), Copies(self._own_queue)
