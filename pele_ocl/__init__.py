@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .atoms import Atoms as Atoms
     from .atoms import Labels as Labels
     from .atoms import Structure as Structure
-    from .atoms.selection import selection as selection
+    from .atoms.atoms import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
     from .binding import PBSolvent as PBSolvent
@@ -115,7 +115,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
 # Public names by the module that has them. A new one gets an entry in docs/api, and `make docs` its import above.
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
-    "atoms.selection": ("selection",),
+    "atoms.atoms": ("selection",),
     "binding": ("Binding", "BindingEnergies", "PBSolvent"),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .atoms import Atoms, Floats, Structure
+from .atoms import Atoms, Floats, Structure, selectable
 from .atoms.selection import Selection
 from .common import arguments
 from .common.errors import InputError
@@ -87,7 +87,7 @@ def read_chosen(
         found = replace(found, forcefield="file")
     if selection is None:
         return found, None
-    mask, unknown = selection.mask_and_unknown(found)
+    mask, unknown = selection.mask_and_unknown(selectable(found))
     return _noted(found[mask], found, mask, unknown)
 
 
@@ -95,7 +95,7 @@ def _chosen_first(
     structure: Structure, forcefield: ForceField, selection: Selection
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
     """Assign parameters to the residues with a chosen atom, and leave out their other atoms afterwards."""
-    mask, unknown = selection.mask_and_unknown(structure.labels, structure.positions)
+    mask, unknown = selection.mask_and_unknown(selectable(structure.labels, structure.positions))
     whole = selection.whole_residues(structure.labels, mask)
     atoms = forcefield.assign(structure.of_residues(whole))
     return _noted(atoms if mask.sum() == whole.sum() else atoms[mask[whole]], atoms, mask, unknown)

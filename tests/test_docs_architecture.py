@@ -67,7 +67,7 @@ HELD = {
     "cl/energy/chain.clh": "near_slope(",
     "cl/solvent/hct_rows.clh": "near_term(",
     "pele_ocl/binding/amber.py": "_NAMES = {",
-    "pele_ocl/binding/frames.py": "def evaluate_binding_with(",
+    "pele_ocl/binding/plan.py": "def evaluate_binding_with(",
     "pele_ocl/cli/__init__.py": "COMMANDS",
     "pele_ocl/cli/binding/report.py": "def _conformations(",
     "pele_ocl/cli/command.py": "GROUPS = {",

@@ -310,7 +310,7 @@ def test_memory_of_a_cpu_is_mapped_without_a_copy(device, monkeypatch):
 def test_a_row_with_results_that_are_no_numbers_has_no_energy(device):
     """If the kernel finds such results, a sum that is a number is no energy."""
     ensemble = Ensemble(PEPTIDE, 3, device=device).evaluate()
-    ensemble._resident.queue.write(ensemble._resident.numbers_on_device, np.array([1, 0, 1], np.int32))
+    ensemble.state.resident.queue.write(ensemble.state.resident.numbers_on_device, np.array([1, 0, 1], np.int32))
     assert np.flatnonzero(np.isnan(ensemble.energies)).tolist() == [1]
     assert list(ensemble.errors) == [1]
 

@@ -14,8 +14,8 @@ from conftest import DEVICES
 from pele_ocl import DeviceError, InputError, read, solvent
 from pele_ocl.cli import main
 from pele_ocl.common.paths import shipped
-from pele_ocl.kernels import KERNELS, Build, Preprocessor, folded, needed, plain_kernel
-from pele_ocl.opencl import Program
+from pele_ocl.kernels import KERNELS, Build, folded, needed, plain_kernel
+from pele_ocl.opencl import Preprocessor, Program
 
 DEVICE = DEVICES[0]
 # Kernels that CPUs' compilers take longest for.

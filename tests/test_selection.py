@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from pele_ocl import Atoms, InputError, Labels, ParameterError, read, selection
+from pele_ocl.atoms import selectable
 from pele_ocl.atoms.selection import Composition, Selection, near, parser, residue_kinds
 from pele_ocl.cli import main
 from pele_ocl.cli.reader import selection_of
@@ -358,11 +359,11 @@ def test_a_selection_that_was_applied_is_as_new() -> None:
     """Sentences about one molecule's names are not told of the next, and workers get it by its text."""
     atoms = read(STRUCTURES / "hexapeptide.pdb")
     chosen = Selection("protein or resname XYZ")
-    _, unknown = chosen.mask_and_unknown(atoms)
+    _, unknown = chosen.mask_and_unknown(selectable(atoms))
     assert len(unknown) == 1
-    assert chosen.mask_and_unknown(atoms)[1] == unknown
+    assert chosen.mask_and_unknown(selectable(atoms))[1] == unknown
     again = pickle.loads(pickle.dumps(chosen))
-    assert again.mask_and_unknown(atoms)[1] == unknown
+    assert again.mask_and_unknown(selectable(atoms))[1] == unknown
 
 
 @pytest.mark.parametrize(

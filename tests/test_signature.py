@@ -7,10 +7,23 @@ import pytest
 from conftest import random_atoms, random_pairs
 
 from pele_ocl import Energy, InputError, Nonbond, PositionalRestraint, Solvent, minimize
-from pele_ocl.opencl import PAIR_MODEL, REACHES, Device, Queue, RecordingQueue, Signature, cache, get_kernel
+from pele_ocl.opencl import (
+    PAIR_MODEL,
+    REACHES,
+    Device,
+    Kernel,
+    Parameter,
+    Queue,
+    RecordingQueue,
+    Signature,
+    building,
+    cache,
+    declared_parameters,
+    get_kernel,
+)  # fmt: skip
 
 KERNEL = "energy/terms/restraint.cl", "restrain"
-MACROS = {"FIXED_BITS": 0, "GRADIENT": 1, "MORE_TERMS": 1, "GROUPED_TERMS": 0}
+MACROS = {"FIXED_BITS": 0, "GRADIENT": 1}
 FAR = "binding/far.cl", "far_groups"
 FAR_MACROS = {"TILE": 1, "GRADIENT": 0, "COULOMB": 1, "SCREENED": 1, "CUTOFF": 0, "GEOMETRIC": 0}
 
@@ -25,7 +38,7 @@ def queue(device, precision):
 def arguments(queue: Queue) -> dict[str, object]:
     """What the kernel of a restraint takes."""
     return dict(
-        n_atoms=4, n_energies=4, term=0, step=1.0, positions=queue.zeros(12, np.float64),
+        n_atoms=4, n_energies=4, n_results=100, term=0, step=1.0, positions=queue.zeros(12, np.float64),
         references=queue.upload(np.zeros(12), np.float64), constants=queue.upload(np.ones(4)), flat=0.0,
         results=queue.zeros(100),
     )  # fmt: skip
@@ -136,7 +149,7 @@ def test_cached_signatures_are_those_of_the_compiler(device, monkeypatch, tmp_pa
         programs = list(fresh.programs.values())
     assert programs[0].signatures is not None  # of the cache
     assert plain[0] == plain[1] == packed[0] == packed[1]
-    assert [of.name for of in plain[0]][:4] == ["n_atoms", "n_energies", "term", "step"]
+    assert [of.name for of in plain[0]][:5] == ["n_atoms", "n_energies", "n_results", "term", "step"]
     assert {of.name for of in plain[0] if of.is_array and not of.is_const} == {"results"}
 
 
@@ -150,22 +163,66 @@ def test_names_are_resolved_when_launches_are_made_alone(device, monkeypatch):
         plan.evaluate(atoms.positions + 0.1)
 
 
-def test_every_type_of_a_parameter_is_known(device):
-    """An array of a type that nobody knows could be of any.
+DECLARED = """
+#define SIZES(Q) const int n, /* all, of (1, 2) */ \\
+    global const real4 *Q points
+#define NOTHING
+#if SIDE % (2 < 3 ? 2 : 3) == 0
+// void add(int wrong) {
+kernel void add(
+    SIZES(restrict), NOTHING
+#if CHAIN
+    volatile global unsigned int *counters,  // of what, and how many
+#else
+    const real wrong,
+#endif
+    constant LANES *lanes, global uchar* RESTRICT to)
+{ f(n, 1); }
+#else
+kernel void add(int other) {}
+#endif
+"""
 
-    Kernels of pb/, which other tests may have left, choose types by macros of their own files, and are not checked.
-    """
+
+def test_a_declared_signature_is_read_with_its_macros():
+    options = ["-cl-std=CL1.2", "-DSIDE=4", "-DCHAIN=1", "-DLANES=long", "-DRESTRICT=restrict"]
+    assert declared_parameters(DECLARED, "add", options) == (
+        Parameter("n", "int", False, False, False), Parameter("points", "real4", True, True, True),
+        Parameter("counters", "uint", True, False, False), Parameter("lanes", "long", True, True, False),
+        Parameter("to", "uchar", True, False, True),
+    )  # fmt: skip
+
+
+def kernels_of_plans(device: Device) -> dict[tuple[object, ...], Kernel]:
+    """Kernels of an energy, radii, pairs of a list and a minimisation, and others that the device has by now."""
     atoms = random_atoms(60)
     Energy(atoms, terms=[PositionalRestraint(1.0)], device=device).evaluate()
     Solvent(atoms, device=device).evaluate()
     Nonbond(atoms, random_pairs(60, 300), device=device).evaluate()
     minimize(atoms, max_iterations=1, device=device)
+    assert len(device.kernels) > 10
+    return device.kernels
+
+
+def test_signatures_are_read_as_compilers_tell_them(device):
+    """Packed kernels have the signature that is read in the source, and plain ones the compiler's."""
+    told = {key[:2]: (key, kernel) for key, kernel in kernels_of_plans(device).items() if not key[5]}
+    for (file, name), ((*_, precision, width, portable, _, defines), kernel) in told.items():
+        options = building._options(device, precision, width, portable, dict(defines))
+        source = building.expanded_source(file, building.source_of)
+        assert declared_parameters(source, name, options) == kernel.signature.parameters, name
+
+
+def test_every_type_of_a_parameter_is_known(device):
+    """An array of a type that nobody knows could be of any.
+
+    Kernels of pb/, which other tests may have left, choose types by macros of their own files, and are not checked.
+    """
     unknown = [
         (kernel.name, of.parameter)
-        for (file, *_), kernel in device.kernels.items()
+        for (file, *_), kernel in kernels_of_plans(device).items()
         if not file.startswith("pb/")
         for of in kernel.signature.places
         if of.kind is None
     ]
-    assert len(device.kernels) > 10
     assert not unknown

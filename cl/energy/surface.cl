@@ -6,14 +6,14 @@
 #ifndef TILE
 #error "TILE: slots in a tile; also the size of a work-group"
 #endif
-#ifndef PER_ATOM
-#error "PER_ATOM: 1 where the energies of single atoms are wanted, else 0"
-#endif
 
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void add_surface(
     const int n_tiles,
     const int n_atoms,
+    const int n_energies,                    // energies before the Born radii in the results, of atoms or tiles
+    const int n_results,                     // reals of a conformation in the results
+    const int per_atom,                      // 1 where the energies of single atoms are wanted, else 0
     const int n_heavy,
     const int term,                          // of the nonpolar energy among the terms
     global const int *restrict starts,       // (n_tiles + 1) first heavy atom of each tile
@@ -23,7 +23,7 @@ void add_surface(
 {
     local real scratch[TILE];
     const int item = get_local_id(0), tile = get_group_id(0), conformation = get_global_id(2), k = starts[tile] + item;
-    const Results own = results_of(results, conformation, PER_ATOM ? n_atoms : n_tiles, n_atoms);
+    const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);
     scratch[item] = 0;
     if (k < starts[tile + 1]) {
         const real4 pull = pulls[(size_t)conformation * n_heavy + k];
@@ -33,16 +33,12 @@ void add_surface(
         own.gradient[3 * atom + 1] += pull.y;
         own.gradient[3 * atom + 2] += pull.z;
 #endif
-#if PER_ATOM
-        own.energies[N_TERMS * atom + term] = pull.w;
-#endif
+        if (per_atom) own.energies[N_TERMS * atom + term] = pull.w;
         scratch[item] = pull.w;
     }
-#if !PER_ATOM
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (item) return;
+    if (item || per_atom) return;
     real sum = 0;
     for (int other = 0; other < TILE; ++other) sum += scratch[other];
     own.energies[N_TERMS * (size_t)tile + term] = sum;
-#endif
 }

@@ -76,6 +76,7 @@ INLINE void make_tangent(Vector *vectors, const Vector *bonds, int count, bool m
 kernel void project_gradient(
     const int n_atoms,
     const int n_energies,                         // energies before the Born radii in the results, of atoms or tiles
+    const int n_results,                          // reals of a conformation in the results
     const real step,                              // A of a coordinate's unit
     CLUSTER_ARGUMENTS(restrict),
     global const coordinate *restrict positions,  // (n_structures, n_atoms, 3) of the trials
@@ -86,7 +87,7 @@ kernel void project_gradient(
     Cluster own;
     find_cluster(&own, cluster, CLUSTER_PASSED);
     const int center = own.center, moves = own.moves, count = own.count;
-    global real *gradient = results_of(results, structure, n_energies, n_atoms).gradient;
+    global real *gradient = results_of(results, structure, n_results, n_energies, n_atoms).gradient;
     Vector bonds[MOST_HYDROGENS], vectors[MOST_HYDROGENS + 1];
     bonds_of(bonds, positions + (size_t)structure * 3 * n_atoms, &own, step);
     for (int k = 0; k <= count; ++k) {

@@ -16,6 +16,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void iterate(
     const int n_atoms,                       // MEASURE_ARGUMENTS
     const int n_energies,
+    const int n_results,
     const int chunk_size,
     const int n_chunks,
     const int sharing,

@@ -30,6 +30,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void measure_curvature(
     const int n_atoms,
     const int n_energies,                        // energies before the Born radii in the results, of atoms or tiles
+    const int n_results,                         // reals of a conformation in the results
     const int chunk_size,                        // atoms of a chunk
     const int n_chunks,                          // of the structure, not of the launch, which other molecules may share
     global const fine *restrict state,           // (n_structures, STATE_SIZE)
@@ -45,7 +46,7 @@ void measure_curvature(
     const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0);
     const int first = chunk * chunk_size, end = min(n_atoms, first + chunk_size);
     const fine offset = state[(size_t)structure * STATE_SIZE + OFFSET], inv = offset > 0 ? 1 / offset : (fine)0;
-    const Results own = results_of((global real *)results, structure, n_energies, n_atoms);
+    const Results own = results_of((global real *)results, structure, n_results, n_energies, n_atoms);
     const size_t start = (size_t)structure * 3 * n_atoms;
     global const real *w = history + history_start(structure, n_atoms), *p = w + 3 * (size_t)n_atoms;
     fine4 sum = 0;
@@ -82,6 +83,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void step_newton(
     const int n_atoms,
     const int n_energies,                       // energies before the Born radii in the results, of atoms or tiles
+    const int n_results,                        // reals of a conformation in the results
     const int chunk_size,                       // atoms of a chunk
     const int n_chunks,                         // of the structure, not of the launch, which other molecules may share
     const int sharing,                          // groups that shared the preconditioner's blocks of each
@@ -110,7 +112,7 @@ void step_newton(
     local int chosen;
     local fine factors[2];
     const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0);
-    const Results own = results_of((global real *)results, structure, n_energies, n_atoms);
+    const Results own = results_of((global real *)results, structure, n_results, n_energies, n_atoms);
     for (int k = item; k < STATE_SIZE; k += GROUP) state[k] = before[(size_t)structure * STATE_SIZE + k];
     add_chunks(parts + (size_t)structure * N_PARTS(n_chunks, sharing), n_chunks, sharing, shared, sums);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -194,6 +196,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void probe_newton(
     const int n_atoms,
     const int n_energies,                       // energies before the Born radii in the results, of atoms or tiles
+    const int n_results,                        // reals of a conformation in the results
     const int chunk_size,                       // atoms of a chunk
     const int n_chunks,                         // of the structure, not of the launch, which other molecules may share
     const real step,                            // A of a coordinate's unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..common.lazy import lazy_names
-from .atoms import Atoms, placed, require_atoms
+from .atoms import Atoms, placed, require_atoms, selectable
 from .bond_paths import exclusions
 from .bonded import (
     Angles,
@@ -53,6 +53,7 @@ __all__ = [
     "placed",
     "radii_set",
     "require_atoms",
+    "selectable",
 ]
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them

@@ -19,6 +19,7 @@ from .combining import RULES, Combining
 from .indexing import chosen_indices
 from .labels import Floats, Ints, Labels, Strings, labels_of
 from .radii import elements_of, radii_set, tidy_set
+from .selection import SelectableAtoms, Selection
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
@@ -162,8 +163,6 @@ class Atoms(ReadOnlyArrays):
 
         docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
         """
-        from .selection import selection
-
         return selection(self, text)
 
     def select(self, text: str) -> Atoms:
@@ -309,6 +308,36 @@ def placed(atoms: Atoms, positions: Floats) -> Atoms:
     moved = object.__new__(type(atoms))
     moved.__dict__.update(atoms.__dict__, positions=read_only(positions, np.float64))  # a fifth of what `copy` takes
     return moved
+
+
+def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = None) -> NDArray[np.bool_]:
+    """Mark the atoms that a text chooses, (n,) True for each.
+
+    atoms : Atoms, or the Labels of n atoms
+    text : `protein and not resname NAP`, say, or a mask of AMBER, `:1-50@CA`; docs/selection.md lists the words
+    positions : (n, 3) A, for distances; by default the Atoms' own
+
+    Raises InputError for a text that is no selection, with the place of the wrong word, or chooses no atom. If it names
+    labels, types or positions that the atoms lack, InputError says so.
+    """
+    return Selection(text).mask(selectable(atoms, positions))
+
+
+def selectable(atoms: Atoms | Labels, positions: ArrayLike | None = None) -> SelectableAtoms:
+    """Describe atoms as selections see them.
+
+    positions : (n, 3) A; by default the Atoms' own
+
+    Raises InputError for positions of other atoms.
+    """
+    if not isinstance(atoms, Labels):
+        arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels,")
+    there = None if positions is None else arguments.positions_of(positions)
+    if there is not None and len(there) != len(atoms):
+        raise InputError(f"positions have shape {there.shape}; ({len(atoms)}, 3) is needed")
+    if isinstance(atoms, Labels):
+        return SelectableAtoms(len(atoms), atoms, there)
+    return SelectableAtoms(len(atoms), atoms.labels, atoms.positions if there is None else there, atoms.types)
 
 
 def require_atoms(atoms: object) -> None:

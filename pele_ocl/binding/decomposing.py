@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +10,14 @@ from numpy.typing import NDArray
 from ..atoms import Floats, Ints, OneFourPairs
 from ..common.arguments import whole_number
 from ..common.errors import InputError
-from ..energy import EnergyBatch
+from ..energy import Energy, EnergyBatch
 from ..pairs import lj_corrections, nonbonded_pairs, own_lj_pairs
 from ..trajectories.files import Positions
 from .decomposition import GROUPS, IN_RESIDUES, SPLITS, Decomposition, Moments, Shares, grouping
+from .energies import aligned
 from .pairs import ResiduePairs
-
-if TYPE_CHECKING:
-    from .plan import Binding
+from .parts import Parts
+from .poisson_boltzmann import PBEnergy
 
 _OF_PAIRS = ("lennard_jones", "coulomb", "gb_pair", "lennard_jones_14", "coulomb_14")
 
@@ -32,38 +31,39 @@ class Decomposer:
     """
 
     def __init__(
-        self, binding: Binding, idecomp: int = 2, is_backbone: NDArray[np.bool_] | None = None,
+        self, plan: Energy, parts: Parts, idecomp: int = 2, is_backbone: NDArray[np.bool_] | None = None,
         kept: NDArray[np.intp] | None = None,
     ) -> None:  # fmt: skip
         """Prepare the sums of a complex.
 
-        binding : made with per_atom=True; idecomp : 1 and 2 per residue, 3 and 4 of pairs, too; see `grouping`
+        plan : of the complex, made with per_atom=True; parts : its atoms
+        idecomp : 1 and 2 per residue, 3 and 4 of pairs, too; see `grouping`
         is_backbone : (n,) of the complex's atoms, to have pairs of sidechains and backbones with residues, too
         kept : residues (k,) whose pairs are kept of every conformation, for `by_frame`
 
         Raises InputError where the atoms have no residues, or one reaches into both parts.
         """
         self.idecomp = whole_number("idecomp", idecomp, least=1, most=4)
-        if not binding.model.gb_model.is_pairwise:
-            raise InputError(f"energies of {binding.model.gb} are not decomposed; take another GB model")
-        if binding.pb is not None and (self.idecomp > 2 or binding.pb.equation != "linear"):
+        if not plan.model.gb_model.is_pairwise:
+            raise InputError(f"energies of {plan.model.gb} are not decomposed; take another GB model")
+        if isinstance(plan, PBEnergy) and (self.idecomp > 2 or plan.solvent.equation != "linear"):
             what = "shares of pairs" if self.idecomp > 2 else "shares of residues in the nonlinear equation"
             raise InputError(f"Poisson-Boltzmann energies have no {what}; take idecomp 1 or 2 of the linear equation")
-        labels, plan = binding.atoms.labels, binding.plans["complex"]
+        labels = plan.atoms.labels
         if labels is None:
             raise InputError("a decomposition needs residues, which these atoms lack")
         if not plan.options.per_atom:
             raise InputError("a decomposition needs the energies of atoms; make the Binding with per_atom=True")
-        self.binding, self.residues, self._starts = binding, labels.residues, labels.residue_starts
+        self._plan, self._parts, self.residues, self._starts = plan, parts, labels.residues, labels.residue_starts
         side = np.zeros(len(labels), np.int32)
-        side[binding.parts.ligand] = 1
+        side[parts.ligand] = 1
         self._sides = side[self._starts]
         sizes = np.diff(self._starts, append=len(labels))
         if (np.repeat(self._sides, sizes) != side).any():
             cut = int(np.flatnonzero(np.repeat(self._sides, sizes) != side)[0])
-            raise InputError(f"the residue of {binding.atoms.describe(cut)} is in both parts; take whole residues")
+            raise InputError(f"the residue of {plan.atoms.describe(cut)} is in both parts; take whole residues")
         self._residue_of = np.repeat(np.arange(len(sizes)), sizes)
-        self._groups = grouping(binding.names, self.idecomp)
+        self._groups = grouping(plan.names, self.idecomp)
         self._moments = _moments()
         # Of pairs each residue is one group of atoms, or two: its sidechain, then its backbone.
         self._splits = ("total",) if is_backbone is None else SPLITS
@@ -74,10 +74,10 @@ class Decomposer:
         self._group_sides = self._sides if is_backbone is None else np.repeat(self._sides, 2)
         self._split_moments = {split: _moments() for split in self._splits}
         self._kept, self._of_frames = kept, {split: list[dict[str, Floats]]() for split in self._splits}
-        self._kernel = ResiduePairs(binding, self._group_of, self._group_sides) if self.idecomp > 2 else None
+        self._kernel = ResiduePairs(plan, self._group_of, self._group_sides) if self.idecomp > 2 else None
         scaled = plan.options.one_four == "scale"
-        self._one_four = nonbonded_pairs(binding.atoms).one_four if scaled else OneFourPairs()
-        self._lj_pairs = own_lj_pairs(binding.atoms)
+        self._one_four = nonbonded_pairs(plan.atoms).one_four if scaled else OneFourPairs()
+        self._lj_pairs = own_lj_pairs(plan.atoms)
 
     def add(self, batches: Mapping[str, EnergyBatch], positions: Positions) -> None:
         """Let conformations of the complex (m, n, 3) count, whose batches these are, less failed ones."""
@@ -91,7 +91,7 @@ class Decomposer:
             return
         by_group = {name: self._by_group(of_atoms[name][good], of) for name, of in by_residue.items()}
         most, places = self._kernel.most_at_once, np.flatnonzero(good)
-        born = [self.binding._radii_of(batches, of_parts) for of_parts in (False, True)]
+        born = [self._parts.born_radii(batches, of_parts) for of_parts in (False, True)]
         for first in range(0, len(places), most):
             chosen, part = places[first : first + most], slice(first, first + most)
             sums = self._kernel.energies(np.asarray(positions[chosen], np.float64), born[0][chosen], born[1][chosen])
@@ -144,10 +144,10 @@ class Decomposer:
         of: dict[str, Floats] = {}
         for name, batch in batches.items():
             assert batch.per_atom is not None
-            of[name] = self.binding._aligned(batch.per_atom)
+            of[name] = aligned(batch.per_atom, self._plan.names)
         parts = np.empty_like(of["complex"])
-        parts[:, self.binding.parts.receptor] = of["receptor"]
-        parts[:, self.binding.parts.ligand] = of["ligand"]
+        parts[:, self._parts.receptor] = of["receptor"]
+        parts[:, self._parts.ligand] = of["ligand"]
         return {"complex": of["complex"], "parts": parts}
 
     def _matrices(self, sums: Floats, positions: Floats, by_group: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -167,7 +167,7 @@ class Decomposer:
 
         Half an energy stands in either triangle.
         """
-        names, n = self.binding.names, len(self._group_sides)
+        names, n = self._plan.names, len(self._group_sides)
         matrix = np.zeros((n, n, len(GROUPS)))
         diagonal = np.arange(n)
         for k, name in enumerate(names):
@@ -187,7 +187,7 @@ class Decomposer:
         charges, sigma, epsilon = self._one_four.parameters.T
         residues, r2, counts = self._of_pairs(self._one_four.atoms, positions)
         np.add.at(found["lennard_jones_14"], residues, counts * _lennard_jones(r2, sigma, epsilon))
-        np.add.at(found["coulomb_14"], residues, counts * self.binding.model.coulomb_factor * charges / np.sqrt(r2))
+        np.add.at(found["coulomb_14"], residues, counts * self._plan.model.coulomb_factor * charges / np.sqrt(r2))
         return found
 
     def _of_lj_pairs(self, positions: Floats) -> Floats:
@@ -195,7 +195,7 @@ class Decomposer:
         n = len(self._group_sides)
         found = np.zeros((n, n))
         if len(self._lj_pairs):
-            own, by_rule = lj_corrections(self.binding.atoms, self._lj_pairs)
+            own, by_rule = lj_corrections(self._plan.atoms, self._lj_pairs)
             residues, r2, counts = self._of_pairs(self._lj_pairs.atoms, positions)
             np.add.at(found, residues, counts * (_lennard_jones(r2, *own.T) - _lennard_jones(r2, *by_rule.T)))
         return found
@@ -204,7 +204,7 @@ class Decomposer:
         """Groups of atoms of pairs (k, 2), the lower first, r^2 (k,) A^2, and 1 within the cutoff, 0 beyond."""
         i, j = pairs.T
         r2 = ((positions[i] - positions[j]) ** 2).sum(axis=1)
-        cutoff = self.binding.options.cutoff
+        cutoff = self._plan.options.cutoff
         counts = np.ones(len(r2)) if cutoff is None else (r2 <= cutoff**2).astype(np.float64)
         return tuple(np.sort(self._group_of[np.stack([i, j])], axis=0)), r2, counts
 

@@ -97,6 +97,15 @@ class BindingEnergies:
         }
 
 
+def aligned(terms: Terms, names: Sequence[str]) -> Floats:
+    """Align the values (..., n_terms) of a part's terms to the complex's names; 0 if the part lacks one."""
+    if terms.names == names:
+        return terms.values
+    found = np.zeros((*terms.values.shape[:-1], len(names)))
+    found[..., [names.index(name) for name in terms.names]] = terms.values
+    return found
+
+
 def joined_energies(pieces: Sequence[BindingEnergies]) -> BindingEnergies:
     """Join the energies of neighbouring frames."""
     first, errors, n = pieces[0], dict[int, str](), 0

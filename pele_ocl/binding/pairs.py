@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Ints
+from ..energy import Energy
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import PAIR_MODEL
 from ..pairs import nonbonded_pairs
 from ..tiles.tables import scaled_charges
-
-if TYPE_CHECKING:
-    from .plan import Binding
 
 SUMS = 4  # Lennard-Jones, Coulomb, GB of the complex, GB of the part
 MOST_BYTES = 1 << 28  # of the sums of conformations that are computed together
@@ -24,16 +20,16 @@ ITEMS = (8, 8)  # of a work-group, the first dimension that of the second residu
 class ResiduePairs:
     """Kernel of cl/binding/pairs.cl with the tables of a complex on its device."""
 
-    def __init__(self, binding: Binding, groups: NDArray[np.intp], sides: Ints) -> None:
+    def __init__(self, plan: Energy, groups: NDArray[np.intp], sides: Ints) -> None:
         """Upload tables.
 
-        groups : (n_atoms,) number of each atom's group; sides : (n_groups,) number of its part
+        plan : of the complex; groups : (n_atoms,) number of each atom's group; sides : (n_groups,) number of its part
         """
         from ..opencl.queue import Queue
 
-        atoms, plan = binding.atoms, binding.plans["complex"]
+        atoms, model, cutoff = plan.atoms, plan.model, plan.options.cutoff
         self._queue, self._n_atoms, self._n_groups = (
-            Queue(binding.device, binding.precision, False),
+            Queue(plan.device, plan.precision, False),
             len(atoms),
             len(sides),
         )
@@ -44,16 +40,14 @@ class ResiduePairs:
         places[self._order] = np.arange(len(atoms))
         starts = np.searchsorted(groups[self._order], np.arange(self._n_groups + 1))
         first, partners = excluded_entries(atoms, places)
-        self._charges = scaled_charges(atoms, binding.model, binding.precision)[self._order]
+        self._charges = scaled_charges(atoms, model, plan.precision)[self._order]
         self._tables = dict(
             wells=queue.upload(wells(atoms)[self._order]), starts=queue.upload(starts, np.int32),
             sides=queue.upload(sides, np.int32), excluded_starts=queue.upload(first, np.int32),
             excluded=queue.upload(partners, np.int32),
         )  # fmt: skip
-        self._model = packed_model(binding.model, binding.precision, plan.options.cutoff)
-        self._kernel = queue.kernel(
-            "binding/pairs.cl", "residue_pairs", **definitions(atoms, binding.model, plan.options.cutoff)
-        )
+        self._model = packed_model(model, plan.precision, cutoff)
+        self._kernel = queue.kernel("binding/pairs.cl", "residue_pairs", **definitions(atoms, model, cutoff))
 
     @property
     def most_at_once(self) -> int:

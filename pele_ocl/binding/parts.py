@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..atoms import Atoms, require_atoms
+from ..atoms import Atoms, Floats, require_atoms
 from ..atoms.selection import residue_kinds
 from ..common.arguments import array
 from ..common.errors import InputError
+from ..energy import EnergyBatch
+from ..trajectories.files import Positions
 
 Chosen = str | ArrayLike
 Bools = NDArray[np.bool_]
@@ -95,6 +97,22 @@ class Parts:
         in_receptor, in_ligand = np.flatnonzero(is_receptor[chosen]), np.flatnonzero(is_ligand[chosen])
         parts = cls(chosen, in_receptor, in_ligand, tuple(notes), left_out)
         return parts._with_bond_note(atoms)
+
+    def of_complex(self, conformations: Positions) -> Positions:
+        """Take the positions (m, k, 3) of the complex from all atoms' (m, n, 3); not copied if it has all."""
+        return conformations if conformations.shape[1] == len(self.complex) else conformations[:, self.complex]
+
+    def born_radii(self, batches: Mapping[str, EnergyBatch], of_parts: bool) -> Floats:
+        """Return Born radii (m, n) A of the complex, or of atoms in their own part; 1 if there are none.
+
+        batches : of complex, receptor and ligand
+        """
+        radii = batches["complex"].born_radii
+        if of_parts:
+            radii = np.empty_like(radii)
+            radii[:, self.receptor] = batches["receptor"].born_radii
+            radii[:, self.ligand] = batches["ligand"].born_radii
+        return np.where(np.isfinite(radii), radii, 1.0)
 
     def _with_bond_note(self, atoms: Atoms) -> Parts:
         """Note on the parts that bonds run between them, if they do."""

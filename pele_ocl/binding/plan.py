@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,26 +14,30 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..atoms import Atoms, Floats, require_atoms
+from ..atoms import Atoms, require_atoms
 from ..atoms.lcpo import lcpo_notes
 from ..atoms.tan_luo import tan_luo_notes
-from ..common.arguments import instance, numbers
+from ..common.arguments import callback, file_path, flag, instance, numbers
 from ..common.errors import InputError
 from ..common.variant import Progress
-from ..contract import Image
+from ..contract import FrameContract, Image
 from ..energy import EnergyBatch
 from ..gb_models.solvent_model import SolventModel
 from ..grid import Grid
 from ..plan.conformations import as_conformations
 from ..results import Terms
 from ..trajectories import Trajectory
+from ..trajectories.energies import recorded
 from ..trajectories.files import Positions
+from ..trajectories.fingerprints import settings_of_frames, sha256_of
 from ..trajectories.frames import FrameWords
-from ..trajectories.reading import Paths
+from ..trajectories.reading import Paths, opened
+from ..trajectories.recording import Settings, joined
 from ..trajectories.selection import Selection
+from ..trajectories.streaming import Evaluate, FrameResults, ResultsOver, results_over
 from .decomposing import Decomposer
-from .energies import PARTS, TOO_LARGE, BindingEnergies, is_large
-from .frames import energies_over
+from .energies import PARTS, TOO_LARGE, BindingEnergies, aligned, is_large
+from .naming import Naming
 from .parts import Chosen, Parts, run_of
 from .poisson_boltzmann import PBEnergy, PBSolvent, default_model, evaluate_together, plan_in
 
@@ -134,7 +138,7 @@ class Binding:
         self.device, self.variant = self.plans["complex"].device, self.plans["complex"].variant
         self.options = self.plans["complex"].options
         if idecomp is not None:
-            Decomposer(self, idecomp)  # which looks whether it can be done
+            self._decomposer()  # which looks whether it can be done
 
     def __repr__(self) -> str:
         counts = f"{len(self.parts.receptor):,} and {len(self.parts.ligand):,} atoms"
@@ -174,7 +178,7 @@ class Binding:
         progress, errors : as in Energy.evaluate_batch
         """
         given = as_conformations(conformations, self.n_atoms)
-        return self._of_positions(self._of_complex(given), progress, errors)
+        return self._of_positions(self.parts.of_complex(given), progress, errors)
 
     def over(
         self, trajectory: Trajectory | Paths, *, frames: FrameWords = None, select: Selection | None = None,
@@ -194,10 +198,6 @@ class Binding:
             progress=progress, image=image,
         )  # fmt: skip
 
-    def _of_complex(self, conformations: Positions) -> Positions:
-        """Take the positions (m, k, 3) of the complex from all atoms' (m, n, 3); not copied if it has all."""
-        return conformations if len(self.atoms) == self.n_atoms else conformations[:, self.parts.complex]
-
     def _of_positions(
         self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
     ) -> BindingEnergies:
@@ -210,7 +210,7 @@ class Binding:
 
     def _decomposer(self) -> Decomposer | None:
         """A new Decomposer of this complex; None where no decomposition is wanted."""
-        return None if self.idecomp is None else Decomposer(self, self.idecomp)
+        return None if self.idecomp is None else Decomposer(self.plans["complex"], self.parts, self.idecomp)
 
     def _added(
         self, decomposer: Decomposer | None, positions: Positions, progress: Progress | None,
@@ -292,32 +292,15 @@ class Binding:
             raise InputError(f"conformation {places[k] + 1} of {len(large)}: {failed[k]}")
         return {name: with_rows(batch, places, again[name]) for name, batch in batches.items()}
 
-    def _radii_of(self, batches: Mapping[str, EnergyBatch], of_parts: bool) -> Floats:
-        """Return Born radii (m, n) A of the complex, or of atoms in their own part; 1 if there are none."""
-        radii = batches["complex"].born_radii
-        if of_parts:
-            radii = np.empty_like(radii)
-            radii[:, self.parts.receptor] = batches["receptor"].born_radii
-            radii[:, self.parts.ligand] = batches["ligand"].born_radii
-        return np.where(np.isfinite(radii), radii, 1.0)
-
     def _joined(self, batches: Mapping[str, EnergyBatch]) -> BindingEnergies:
         """Join the energies of batches of all parts, and their difference."""
         failed = {k: f"{name}: {why}" for name in reversed(PARTS) for k, why in batches[name].errors.items()}
-        systems = {name: self._aligned(batch.terms).copy() for name, batch in batches.items()}
+        systems = {name: aligned(batch.terms, self.names).copy() for name, batch in batches.items()}
         for values in systems.values():
             values[list(failed)] = np.nan
         delta = systems["complex"] - systems["receptor"] - systems["ligand"]
         terms = {name: Terms._unchecked(self.names, values) for name, values in (*systems.items(), ("delta", delta))}
         return BindingEnergies.of(terms, errors=dict(sorted(failed.items())))
-
-    def _aligned(self, terms: Terms) -> Floats:
-        """Align the values (..., n_terms) of a part's terms to the complex's order; 0 if a part lacks one."""
-        if terms.names == self.names:
-            return terms.values
-        aligned = np.zeros((*terms.values.shape[:-1], len(self.names)))
-        aligned[..., [self.names.index(name) for name in terms.names]] = terms.values
-        return aligned
 
 
 def _failed(batch: EnergyBatch, places: list[int], reason: str) -> EnergyBatch:
@@ -337,3 +320,75 @@ def with_rows(batch: EnergyBatch, places: NDArray[np.intp], others: EnergyBatch)
     errors = {**batch.errors, **{int(places[k]): why for k, why in others.errors.items()}}
     found = Terms(batch.terms.names, terms)
     return replace(batch, terms=found, born_radii=radii, per_atom=per_atom, errors=dict(sorted(errors.items())))
+
+
+def evaluate_binding_with(
+    binding: Binding, decomposer: Decomposer | None = None, naming: Naming | None = None
+) -> Evaluate[FrameResults]:
+    """Make the function that evaluates positions of all atoms and keeps the energies as columns.
+
+    decomposer : to which they are added; naming : of the columns, by default ours
+    """
+    named = naming or Naming(binding.names)
+
+    def evaluate(positions: Positions, progress: Progress | None) -> FrameResults:
+        energies = binding._added(decomposer, binding.parts.of_complex(positions), progress, "record")
+        return FrameResults(named.columns(energies.systems()), energies.errors)
+
+    return evaluate
+
+
+def binding_settings(binding: Binding) -> dict[str, object]:
+    """Return the options of a plan that decide on its results."""
+    parts = binding.parts
+    return {
+        "quantity": binding.quantity,
+        "terms_of_systems": list(binding.names),
+        "options": asdict(binding.options),
+        **({} if binding.pb is None else {"pb": asdict(binding.pb)}),
+        "parts_sha256": sha256_of([parts.complex, parts.receptor, parts.ligand]),
+    }
+
+
+def binding_trajectory(
+    binding: Binding, trajectory: Trajectory | Paths, frames: FrameWords = None, select: Selection | None = None,
+    topology: str | PathLike[str] | None = None, image: Image = "auto",
+) -> Trajectory:  # fmt: skip
+    """A Trajectory of all the atoms that the plan was given, in which the complex is put beside its receptor.
+
+    Raises InputError where one is of others.
+    """
+    over = opened(binding.given, trajectory, frames, select, topology, image)
+    parts = binding.parts
+    return over.of(FrameContract(binding.given, image, parts.complex, parts.complex[parts.receptor]))
+
+
+def energies_over(
+    binding: Binding, trajectory: Trajectory | Paths, *, frames: FrameWords = None, select: Selection | None = None,
+    topology: str | PathLike[str] | None = None, output: str | PathLike[str] | None = None, resume: bool = False,
+    progress: Progress | None = None, settings: Settings | None = None, stream: ResultsOver = results_over,
+    naming: Naming | None = None, image: Image = "auto",
+) -> BindingEnergies:  # fmt: skip
+    """Compute as Binding.over.
+
+    settings : of the output, in place of the plan's; stream : in place of `results_over`; naming : of the output's
+        columns, by default ours
+    """
+    output = None if output is None else file_path(output, "output")
+    flag("resume", resume)
+    callback("progress", progress)
+    over = binding_trajectory(binding, trajectory, frames, select, topology, image)
+    if settings is None:
+        settings = settings_of_frames(binding, over, binding_settings(binding)) if output is not None else {}
+    tell = None if progress is None else lambda done: progress(done / len(over))
+    decomposer = binding._decomposer()
+    if resume and decomposer is not None:
+        raise InputError("a decomposition is of all frames of one run; leave out resume, or idecomp")
+    named = naming or Naming(binding.names)
+    evaluate = evaluate_binding_with(binding, decomposer, named)
+    parts = list(recorded(over, evaluate, output=output, resume=resume, settings=settings, tell=tell, over=stream))
+    results = joined([part.results for part in parts])
+    numbers = np.concatenate([np.array(part.frames, np.int64) for part in parts])
+    energies = BindingEnergies.of(named.systems(results.columns), numbers, results.errors)
+    decomposition = None if decomposer is None else decomposer.result()
+    return replace(energies, decomposition=decomposition, n_imaged=results.n_imaged)

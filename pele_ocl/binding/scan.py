@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +18,8 @@ from ..trajectories import Trajectory
 from ..trajectories.files import Positions
 from .alanine import Mutant, alanines_of, mutable_residues, to_alanine, unbonded
 from .amber import interaction
-from .frames import binding_trajectory
+from .plan import Binding, binding_trajectory
 from .statistics import Spread, spread_of
-
-if TYPE_CHECKING:
-    from .plan import Binding
 
 INTERFACE = 5.0  # A between atoms of the two parts
 
@@ -141,6 +137,7 @@ def _energies(binding: Binding, mutant: Mutant, pieces: Iterable[Positions]) -> 
     side[binding.parts.ligand] = True
     plan = binding._alike(mutant.atoms, side[mutant.kept], ~side[mutant.kept])
     each = [
-        plan.evaluate_batch(mutant.positions(binding._of_complex(piece)), errors="record").delta for piece in pieces
+        plan.evaluate_batch(mutant.positions(binding.parts.of_complex(piece)), errors="record").delta
+        for piece in pieces
     ]
     return np.concatenate([of.total for of in each]), np.concatenate([interaction(of) for of in each])

@@ -17,7 +17,7 @@ from ..results import Terms
 from ..trajectories import FrameEnergies, Trajectory, energy_over
 from ..trajectories.energies import evaluate_with
 from ..trajectories.streaming import evaluated
-from .energies import DELTA, PARTS, TOO_LARGE, is_large
+from .energies import DELTA, PARTS, TOO_LARGE, aligned, is_large
 from .poisson_boltzmann import plan_in
 from .statistics import Spread, spread_of
 
@@ -75,8 +75,8 @@ def separate_energies(
         tell = None if progress is None else lambda share, done=k: progress((done + share) / len(PARTS))
         energies = energy_over(plan, trajectories[name], progress=tell)
         energies = _precise(binding, plan.atoms, energies, trajectories[name])
-        aligned = Terms(binding.names, binding._aligned(energies.terms))
-        found[name] = FrameEnergies(energies.frames, aligned, energies.errors, n_imaged=energies.n_imaged)
+        terms = Terms(binding.names, aligned(energies.terms, binding.names))
+        found[name] = FrameEnergies(energies.frames, terms, energies.errors, n_imaged=energies.n_imaged)
     return SeparateEnergies(found)
 
 

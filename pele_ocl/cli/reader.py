@@ -12,7 +12,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, selectable
 from ..atoms.lcpo import lcpo_notes
 from ..atoms.selection import Composition, Selection
 from ..common.errors import InputError
@@ -190,7 +190,7 @@ class StructureReader:
         bonds = found.bonds if isinstance(found, Atoms) else np.empty((0, 2), np.int32)
         atoms = Atoms(found.positions, np.zeros(len(found.positions)), labels=found.labels, bonds=bonds)
         if self.selection is not None:
-            atoms = atoms[self.selection.mask(atoms)]
+            atoms = atoms[self.selection.mask(selectable(atoms))]
         atoms = self._noted(source, atoms)
         return atoms
 

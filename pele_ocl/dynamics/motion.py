@@ -39,7 +39,7 @@ class Motion:
         temperatures: Sequence[float], removes: bool, ladders: NDArray[np.int64],
     ) -> None:  # fmt: skip
         """bodies, replicas, temperatures : of each row; ladders : (n_ladders, n_rungs) rows, empty without exchanges"""
-        self._ensemble, self._resident, self._settings = ensemble, ensemble._resident, settings
+        self._ensemble, self._resident, self._settings = ensemble, ensemble.state.resident, settings
         self._ladders = ladders
         fine = ensemble.energy_dtype
         make: dict[str, tuple[Any, int, Any]] = {

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import whole_number
+from ..common.arguments import file_path, whole_number
 from ..common.errors import InputError
 from ..energy.engine.rows import Rows
 from ..ensemble import Column, Ensemble
 from ..opencl.interface import Halt
 from ..units import BOLTZMANN_KCAL
+from . import checkpoint
 from .bodies import Body, masses_of
 from .integrators import INTEGRATORS
 from .motion import Motion
@@ -95,13 +96,13 @@ class Simulation:
         self.replicas = self._numbered()
         self._bodies = self._bodies_of_rows()
         self.removes_motion = self._removes_motion()
-        self._rows: Rows = np.array([k for k in range(len(self.ensemble)) if k not in self.ensemble._failed], np.int64)
+        self._rows: Rows = self.ensemble.state.there(None)
         own = [self._temperature(replica) for replica in self.replicas]
         numbers = [replica + first_replica for replica in self.replicas]
         self._motion = Motion(
             self.ensemble, self._bodies, numbers, self.settings, own, self.removes_motion, self._ladders()
         )
-        self.velocities = Column(self.ensemble, self._read_velocities, self._write_velocities)
+        self.velocities = Column(self.ensemble.state, self._read_velocities, self._write_velocities)
         self._note()
         self._place(self._rows)
         self.draw_velocities()
@@ -126,9 +127,9 @@ class Simulation:
         found: dict[tuple[int, bytes], Body] = {}
         bodies: list[Body | None] = []
         for k, atoms in enumerate(self.ensemble.atoms):
-            frozen = self.ensemble._frozen[k]
+            frozen = self.ensemble.state.frozen[k]
             key = id(atoms), frozen.tobytes()
-            if k in self.ensemble._failed:
+            if k in self.ensemble.state.failed:
                 bodies.append(None)
                 continue
             if key not in found:
@@ -140,7 +141,7 @@ class Simulation:
     def _removes_motion(self) -> bool:
         if self.settings.remove_motion is not None:
             return self.settings.remove_motion
-        is_held = any(mask.any() for mask in self.ensemble._frozen) or bool(self.ensemble._options["terms"])
+        is_held = any(mask.any() for mask in self.ensemble.state.frozen) or bool(self.ensemble.state.options["terms"])
         return not is_held
 
     def _temperature(self, replica: int) -> float:
@@ -202,7 +203,7 @@ class Simulation:
                 rows_of.setdefault(body, []).append(k)
         for body, rows in rows_of.items():
             if body.constraints is not None:
-                placed = body.constraints.placed(np.stack(self.ensemble._read_positions(rows)))
+                placed = body.constraints.placed(np.stack(self.ensemble.state.read_positions(rows)))
                 self.ensemble.positions[rows] = list(placed)
 
     def minimize(self, **options: object) -> MinimizeBatch:
@@ -233,7 +234,7 @@ class Simulation:
         """Make so many steps of all replicas, with the exchanges that fall due. Returns the simulation."""
         whole_number("steps", steps, most=MOST_STEPS - self.steps)
         self._catch_up()
-        every, resident = self.settings.exchange_every, self.ensemble._resident
+        every, resident = self.settings.exchange_every, self.ensemble.state.resident
         end = self.steps + steps
         while self.steps < end and len(self._rows):
             stop = min(end, self.steps + STEPS_AT_ONCE)
@@ -253,15 +254,15 @@ class Simulation:
 
     def _catch_up(self) -> None:
         """Hold bonds and compute forces of rows whose positions or restraints were written."""
-        rows = self._rows[~self.ensemble._evaluated[self._rows]]
+        rows = self._rows[~self.ensemble.state.evaluated[self._rows]]
         if len(rows):
             self._place(rows)
             self.ensemble.evaluate(rows)
 
     def _mark_evaluated(self) -> None:
         """Let the ensemble know that its rows were evaluated where they are."""
-        self.ensemble._evaluated[self._rows] = True
-        self.ensemble._explained.clear()
+        self.ensemble.state.evaluated[self._rows] = True
+        self.ensemble.state.explained.clear()
 
     def _drop_stopped(self) -> None:
         """Wait for the device, and go on without rows that stopped."""
@@ -287,7 +288,7 @@ class Simulation:
     @property
     def errors(self) -> dict[int, str]:
         """Sentences on replicas that stopped, by their rows."""
-        found = dict(self.ensemble._failed)
+        found = dict(self.ensemble.state.failed)
         stopped, culprits, done = (self._motion.read(name) for name in ("stopped", "culprits", "done"))
         for k in np.flatnonzero(stopped).tolist():
             why = _WHY[Halt(int(stopped[k]))].format(self.ensemble.atoms[k].describe(int(culprits[k])))
@@ -297,7 +298,7 @@ class Simulation:
     @property
     def potential_energies(self) -> Floats:
         """(n_rows,) kcal/mol; NaN of replicas that stopped."""
-        energies, are_numbers = self.ensemble._resident.energies()
+        energies, are_numbers = self.ensemble.state.resident.energies()
         return np.where(self._goes_on & are_numbers, energies, np.nan)
 
     @property
@@ -350,8 +351,6 @@ class Simulation:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a checkpoint, .npz: all that further steps depend on. Raises FormatError where it cannot be written."""
-        from .checkpoint import save
-
         save(self, path)
 
     def restore(self, path: str | PathLike[str]) -> Simulation:
@@ -359,10 +358,13 @@ class Simulation:
 
         Raises FormatError for a file that is none, InputError for one of another simulation.
         """
-        from .checkpoint import restore
-
         restore(self, path)
         return self
+
+    def _described(self) -> str:
+        """Write what a checkpoint must agree in with this simulation."""
+        ensemble = self.ensemble
+        return checkpoint.described(self.settings, ensemble.atoms, self._bodies, ensemble.state.resident)
 
     @property
     def _goes_on(self) -> NDArray[np.bool_]:
@@ -385,6 +387,38 @@ class Simulation:
         self._motion.launch([self._motion.begin], self._rows)
 
 
+def save(simulation: Simulation, path: str | PathLike[str], **more: NDArray[Any]) -> None:
+    """Write the checkpoint of a simulation, and further arrays with it."""
+    target = checkpoint.target_of(path)
+    simulation._catch_up()
+    ensemble, motion = simulation.ensemble, simulation._motion
+    arrays: dict[str, NDArray[Any]] = {name: motion.read(name) for name in motion.state}
+    arrays["positions"] = checkpoint.read_positions(ensemble.state.resident)
+    arrays["offsets"] = ensemble.state.offsets
+    arrays["energies"] = simulation.potential_energies
+    arrays["steps"] = np.array(simulation.steps)
+    arrays["what"] = np.array(simulation._described())
+    checkpoint.write(target, arrays | more)
+
+
+def restore(simulation: Simulation, path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
+    """Set a simulation to a checkpoint, and give the further arrays that are in it."""
+    source, motion, ensemble = file_path(path), simulation._motion, simulation.ensemble
+    needed = (*motion.state, "positions", "offsets", "energies", "steps", "what")
+    arrays = checkpoint.read(source, needed)
+    checkpoint.require_same(str(arrays["what"]), simulation._described(), source)
+    for name in motion.state:
+        motion.write(name, arrays[name])
+    checkpoint.write_positions(ensemble.state.resident, arrays["positions"])
+    ensemble.state.offsets[:] = arrays["offsets"]
+    simulation.steps = int(arrays["steps"])
+    there = ensemble.state.there(None)
+    simulation._rows = there[arrays["stopped"][there] == 0]
+    simulation._evaluate()
+    checkpoint.require_same_energies(simulation.potential_energies, arrays["energies"], source)
+    return {name: array for name, array in arrays.items() if name not in needed}
+
+
 def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, options: dict[str, Any]) -> Ensemble:
     """Take an ensemble, or make one of so many replicas of each molecule."""
     if not isinstance(molecules, Ensemble):
@@ -394,7 +428,7 @@ def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, o
     if replicas != 1 or options:
         given = "replicas" if replicas != 1 else next(iter(options))
         raise InputError(f"{given} is the ensemble's own; leave it out")
-    if not molecules._options["gradient"]:
+    if not molecules.state.options["gradient"]:
         raise InputError("dynamics need gradients; the ensemble was made with gradient=False")
     _require_whole_gradient(molecules)
     return molecules
@@ -402,5 +436,5 @@ def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, o
 
 def _require_whole_gradient(ensemble: Ensemble) -> None:
     """Raise InputError where Born radii are fixed in the gradient, which is then none of the energy."""
-    if ensemble._options["fixed_radii"]:
+    if ensemble.state.options["fixed_radii"]:
         raise InputError("fixed_radii makes a gradient that is none of the energy; leave it out of dynamics")

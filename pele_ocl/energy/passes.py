@@ -14,7 +14,7 @@ Blocks (blocks.py) : of SumsOfPairs; each pair once, in blocks of two tiles; for
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -84,8 +84,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
             None if frozen is None else frozen.integrals,
         )  # fmt: skip
         self.context = TermContext(
-            queue, atoms, encoding, options, self.buffers, self.n_energies, {**encoding.macros, **self.result_macros},
-            tiles, self.place_arguments,
+            queue, atoms, encoding, options, self.buffers, self.result_sizes, self.first_grouped,
+            {**encoding.macros, **self.result_macros}, tiles, self.place_arguments,
         )  # fmt: skip
 
     def make(self, most: int) -> None:
@@ -167,7 +167,12 @@ class EnergyPasses(TiledPasses, Generic[L]):
     @property
     def n_columns(self) -> int:
         """Reals of an atom after the energies in the results: Born radius, gradient, energies of further terms."""
-        return (4 if self.options.gradient else 1) + self.term_macros["MORE_TERMS"]
+        return (4 if self.options.gradient else 1) + self._n_further
+
+    @property
+    def _n_further(self) -> int:
+        """Further terms, which have energies of atoms."""
+        return sum(len(kernels.names) for kernels in self.contents.further)
 
     def _launches_of(self, term_kernels: Sequence[TermKernels], first: bool = False) -> list[BoundLaunch]:
         """Bind kernels of terms that run after the passes, or first; their terms follow one another in the results."""
@@ -212,9 +217,9 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     def _unpack_further(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         """Add the energies of atoms that further terms left after the columns of the passes."""
-        m, n, n_further = len(results), len(self.atoms), self.term_macros["MORE_TERMS"]
+        m, n, n_further = len(results), len(self.atoms), self._n_further
         columns = self.contents.columns([name for kernels in self.contents.further for name in kernels.names])
-        further = results[:, self._first_grouped - n * n_further : self._first_grouped].reshape(m, n_further, n)
+        further = results[:, self.first_grouped - n * n_further : self.first_grouped].reshape(m, n_further, n)
         values = further.astype(np.float64, order="C")
         self._add(found.energies[part], values.sum(axis=2), columns)
         if found.per_atom is not None:
@@ -246,7 +251,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Places of the energies of `_columns` in the results, term by term."""
         rows, n_pass = np.arange(self.n_energies), len(PASS_TERMS)
         places = [rows * n_pass + k for k in range(n_pass)]
-        places += [self._first_grouped + k * self.n_energies + rows for k in range(len(self._computed) - n_pass)]
+        places += [self.first_grouped + k * self.n_energies + rows for k in range(len(self._computed) - n_pass)]
         counted = [
             (name, place) for name, place in zip(self._computed, places, strict=True) if name in self.contents.names
         ]
@@ -254,7 +259,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return np.concatenate([place for _, place in by_column]).astype(np.intp)
 
     @cached_property
-    def _first_grouped(self) -> int:
+    def first_grouped(self) -> int:
         """First place of the grouped terms in the results of a conformation, after all columns of atoms."""
         return len(PASS_TERMS) * self.n_energies + len(self.atoms) * self.n_columns
 
@@ -292,19 +297,19 @@ class EnergyPasses(TiledPasses, Generic[L]):
         slots, boxes = self.tiles.n_slots, len(self.tiles)
         return {
             "traits": 4 * slots, "born": slots, "largest_born": boxes, "singles": 4 * slots, "weights": slots,
-            "results": (len(PASS_TERMS) + self.term_macros["GROUPED_TERMS"]) * self.n_energies + n * self.n_columns,
+            "results": self.result_sizes["n_results"],
         }  # fmt: skip
 
     @property
     def result_macros(self) -> dict[str, int]:
         """Build definitions of cl/energy/results.clh."""
-        return {"GRADIENT": int(self.options.gradient), **self.term_macros}
+        return {"GRADIENT": int(self.options.gradient)}
 
-    @property
-    def term_macros(self) -> dict[str, int]:
-        """Build definitions that count the terms beside the passes."""
-        counts = [sum(len(kernels.names) for kernels in of) for of in (self.contents.further, self.contents.grouped)]
-        return dict(zip(("MORE_TERMS", "GROUPED_TERMS"), counts, strict=True))
+    @cached_property
+    def result_sizes(self) -> Mapping[str, int]:
+        """Sizes that kernels take to find their place in the results; cl/energy/results.clh."""
+        n_grouped = sum(len(kernels.names) for kernels in self.contents.grouped)
+        return {"n_energies": self.n_energies, "n_results": self.first_grouped + n_grouped * self.n_energies}
 
     def _no_radii(self) -> list[BoundLaunch]:
         """Bind the launches in place of Born radii if there is no solvent."""
@@ -329,10 +334,11 @@ class EnergyPasses(TiledPasses, Generic[L]):
             self.each_slot(
                 "energy/surface.cl", "add_surface",
                 dict(
-                    n_atoms=len(self.atoms), n_heavy=surface.n_heavy, term=PASS_TERMS.index("nonpolar"),
-                    starts=surface.starts, atoms=surface.atoms, **self.named("pulls", "results"),
+                    n_atoms=len(self.atoms), **self.result_sizes, per_atom=options.per_atom, n_heavy=surface.n_heavy,
+                    term=PASS_TERMS.index("nonpolar"), starts=surface.starts, atoms=surface.atoms,
+                    **self.named("pulls", "results"),
                 ),
-                PER_ATOM=int(options.per_atom), **self.result_macros,
+                **self.result_macros,
             ),
         ]  # fmt: skip
 

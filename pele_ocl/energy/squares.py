@@ -104,18 +104,19 @@ class Squares(EnergyPasses[SquaresLayout]):
         then = Follows.KEEP_WEIGHTS if options.chain else Follows.KEEP_RESULTS
         slopes = dict(slopes=tables.slopes, slope_columns=tables.slope_columns) if options.chain else {}
         arguments = dict(
-            n_tiles=n_tiles, n_atoms=len(self.atoms), step=self.encoding.step, tiles_per_chunk=per_part,
-            model=self._pair_model(), ring=self._steps(slab, True, then), counts=spheres.counts,
-            sums=self.buffers["born_sums"], counters=self.queue.zeros(self.batch * COUNTERS, np.int32),
-            **self.reaches, **self.solvent_constants(), **(part.arguments if part else {}), **self.place_arguments(),
-            **self._atom_tables(), **tables.masks, **slopes,
+            n_tiles=n_tiles, n_atoms=len(self.atoms), n_results=self.result_sizes["n_results"],
+            step=self.encoding.step, tiles_per_chunk=per_part, model=self._pair_model(),
+            ring=self._steps(slab, True, then), counts=spheres.counts, sums=self.buffers["born_sums"],
+            counters=self.queue.zeros(self.batch * COUNTERS, np.int32), **self.reaches, **self.solvent_constants(),
+            **(part.arguments if part else {}), **self.place_arguments(), **self._atom_tables(), **tables.masks,
+            **slopes,
             **self.named("positions", "layers", "energies", "totals", "arrivals", "weights", "results"),
         )  # fmt: skip
         return self.queue.bind(
             "energy/squares/joined.cl", "joined", (n_groups * layout.tile, layout.split), (layout.tile, layout.split),
             arguments, TILE=layout.tile, ROW=layout.row, SHARES=layout.split, FUSED=1, CHAIN=int(options.chain),
-            **self.first_macros, **self.term_macros, **self.encoding.macros,
-            **self.integral_macros, **self.gb_macros, **self._pair_macros, **(part.macros if part else {}),
+            **self.first_macros, **self.encoding.macros, **self.integral_macros, **self.gb_macros, **self._pair_macros,
+            **(part.macros if part else {}),
         )  # fmt: skip
 
     def _born(self) -> list[BoundLaunch]:
@@ -192,10 +193,9 @@ class Squares(EnergyPasses[SquaresLayout]):
         arguments : its own, all but n_tiles, ring, dispatch and COLLECT_ARGUMENTS
         """
         layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
-        behind = {**self.term_macros, **self.first_macros}
-        if not self.fused:  # the pass leaves no results itself, and one build serves all terms behind it
-            behind = dict.fromkeys(behind, 0)
-        macros = {"TILE": layout.tile, "ROW": layout.row, **behind}
+        # A pass that leaves no results itself has one build, whether terms ran first or not.
+        first_macros = self.first_macros if self.fused else {"TERMS_FIRST": 0}
+        macros = {"TILE": layout.tile, "ROW": layout.row, **first_macros}
         for slab, dispatch in zip(slabs, self._dispatches, strict=True):
             last = slab is slabs[-1]
             steps = self._steps(slab, is_first and slab is slabs[0], then if last else Follows.KEEP_TOTALS)
@@ -241,6 +241,7 @@ class Squares(EnergyPasses[SquaresLayout]):
     def _collected(self) -> Arguments:
         """COLLECT_ARGUMENTS of cl/energy/squares/collect.clh."""
         return dict(
-            n_atoms=len(self.atoms), counts=self.spheres.counts, order=self.spheres.order,
+            n_atoms=len(self.atoms), n_results=self.result_sizes["n_results"], counts=self.spheres.counts,
+            order=self.spheres.order,
             **self.named("traits", "singles", "layers", "energies", "totals", "arrivals", "weights", "results"),
         )  # fmt: skip

@@ -34,9 +34,11 @@ class SumsOfPairs(EnergyPasses[L]):
 
     def _to_finish(self) -> Arguments:
         """FINISH_ARGUMENTS of cl/energy/finish.clh."""
-        sizes = dict(n_atoms=len(self.atoms), n_parts=self.n_parts)
-        return dict(order=self.spheres.order, **sizes, **self.named("singles", "born", "results"))
+        return dict(
+            n_atoms=len(self.atoms), **self.result_sizes, per_atom=self.options.per_atom, n_parts=self.n_parts,
+            order=self.spheres.order, **self.named("singles", "born", "results"),
+        )  # fmt: skip
 
     @property
     def _finish_macros(self) -> dict[str, int]:
-        return {"PER_ATOM": int(self.options.per_atom), **self.result_macros, **self.first_macros}
+        return {**self.result_macros, **self.first_macros}

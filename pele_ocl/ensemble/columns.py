@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..common.errors import InputError
-
-if TYPE_CHECKING:
-    from .ensemble import Ensemble
-
-RowsLike = int | slice | ArrayLike | None
+from .state import RowsLike, State
 
 
 class Column:
@@ -26,16 +22,16 @@ class Column:
     """
 
     def __init__(
-        self, ensemble: Ensemble, read: Callable[[list[int]], Sequence[NDArray[Any]]],
+        self, state: State, read: Callable[[list[int]], Sequence[NDArray[Any]]],
         write: Callable[[list[int], Sequence[Any]], object] | None = None, ndim: int = 2,
     ) -> None:  # fmt: skip
-        self._ensemble, self._read, self._write, self._ndim = ensemble, read, write, ndim
+        self._state, self._read, self._write, self._ndim = state, read, write, ndim
 
     def __len__(self) -> int:
-        return len(self._ensemble)
+        return len(self._state)
 
     def __getitem__(self, rows: RowsLike) -> Any:
-        chosen = self._ensemble._chosen(rows).tolist()
+        chosen = self._state.chosen(rows).tolist()
         arrays = list(self._read(chosen))
         if isinstance(rows, int | np.integer):
             return arrays[0]
@@ -44,7 +40,7 @@ class Column:
     def __setitem__(self, rows: RowsLike, values: Any) -> None:
         if self._write is None:
             raise InputError("these arrays are results; they cannot be written")
-        chosen = self._ensemble._chosen(rows).tolist()
+        chosen = self._state.chosen(rows).tolist()
         if isinstance(rows, int | np.integer):
             values = [values]
         elif isinstance(values, np.ndarray | float | int) and np.ndim(values) <= self._ndim:
@@ -68,9 +64,9 @@ class DeviceArray:
     shape : (n, columns); atoms of the rows stand one row after the other
     """
 
-    def __init__(self, ensemble: Ensemble, shape: tuple[int, int], dtype: np.dtype[Any], per: str) -> None:
-        self._queue, self.shape, self.dtype, self._per = ensemble._resident.queue, shape, dtype, per
-        self._firsts = ensemble._resident.first_atoms if per == "atom" else np.arange(len(ensemble) + 1)
+    def __init__(self, state: State, shape: tuple[int, int], dtype: np.dtype[Any], per: str) -> None:
+        self._queue, self.shape, self.dtype, self._per = state.resident.queue, shape, dtype, per
+        self._firsts = state.resident.first_atoms if per == "atom" else np.arange(len(state) + 1)
         self.buffer = self._queue.zeros(shape[0] * shape[1], dtype)
 
     def __repr__(self) -> str:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Literal
 from ..common import arguments
 from ..common.errors import InputError
 from ..common.paths import shipped
-from .columns import DeviceArray, RowsLike
+from .columns import DeviceArray
+from .state import RowsLike, State
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
-    from .ensemble import Ensemble
 
 
 _OWN = "energies", "are_numbers", "free"  # parameters that the ensemble gives
@@ -30,18 +30,16 @@ class DriverKernel:
     parameters : names of the parameters after ENSEMBLE
     """
 
-    def __init__(
-        self, ensemble: Ensemble, source: str | Path, name: str, defines: Mapping[str, int], width: int = 1
-    ) -> None:
+    def __init__(self, state: State, source: str | Path, name: str, defines: Mapping[str, int], width: int = 1) -> None:
         from ..opencl.building import named_source
 
-        resident = ensemble._resident
+        resident = state.resident
         words = _words_of(source)
         if not re.search(rf"\bkernel\s[^;{{]*\bvoid\s+{re.escape(arguments.text('name', name))}\s*\(", words):
             raise InputError(f"there is no kernel named {arguments.described(name)} in the source")
         file = _named(source) if isinstance(source, Path) else named_source(words)
         macros = {**resident.macros, **defines}
-        self._ensemble, self.name = ensemble, name
+        self._state, self.name = state, name
         self._kernel = resident.queue.kernel(file, name, width, **macros)
         names = [parameter.name for parameter in self._kernel.signature.parameters]
         self.parameters = names[4:]
@@ -51,9 +49,9 @@ class DriverKernel:
 
     def _own(self, name: str) -> Buffer:
         """Give what the ensemble has, by the name of a parameter."""
-        resident = self._ensemble._resident
+        resident = self._state.resident
         if name == "free":
-            return self._ensemble._free_on_device
+            return self._state.free_on_device
         return resident.energies_on_device if name == "energies" else resident.numbers_on_device
 
     def __repr__(self) -> str:
@@ -70,8 +68,8 @@ class DriverKernel:
 
         Raises InputError that names a missing or unknown parameter, or one of another type.
         """
-        ensemble, resident = self._ensemble, self._ensemble._resident
-        chosen = ensemble._there(rows)
+        state, resident = self._state, self._state.resident
+        chosen = state.there(rows)
         if not len(chosen):
             return
         given: dict[str, object] = {
@@ -81,13 +79,13 @@ class DriverKernel:
         arguments = {**resident.arguments, **given}
         resident.list(chosen)
         n_items = int(resident.n_atoms[chosen].max()) if per == "atom" else 1 if per == "row" else per
-        group = 1 if n_items == 1 else min(64, ensemble.device.largest_group)
-        if per not in ("atom", "row") and ensemble.device.kind == "CPU":
+        group = 1 if n_items == 1 else min(64, state.device.largest_group)
+        if per not in ("atom", "row") and state.device.kind == "CPU":
             group = 1  # such work-items are long, and shared out best one by one
         for first, count in resident.parts(len(chosen)):
             resident.queue.launch(self._kernel, (n_items, count), (group, 1), arguments, offset=(0, first))
         if moves:
-            ensemble._evaluated[chosen] = False
+            state.evaluated[chosen] = False
 
 
 def _named(file: Path) -> str:

@@ -8,25 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import choice, described, flag, numbers, whole_number
-from ..common.errors import InputError, PeleError
-from ..energy import Energy, EnergyBatch, Term
-from ..energy.engine.rows import ResidentRows, Rows
-from ..energy.engine.system import System
+from ..common.arguments import choice, described, flag, whole_number
+from ..common.errors import InputError
+from ..energy import EnergyBatch, Term
 from ..energy.result import ALL_TERMS
 from ..gb_models.solvent_model import SolventModel
 from ..results import Terms
-from .columns import Column, DeviceArray, RowsLike
+from .columns import Column, DeviceArray
 from .drivers import DriverKernel
-from .restraints import BUFFERS, KINDS
+from .restraints import KINDS
+from .state import RowsLike, State
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
     from ..opencl.device import Device
-    from ..opencl.memory import Buffer
     from .mapped import MappedRows
     from .minimizing import RowMinimizer
 
@@ -47,7 +45,7 @@ class Ensemble:
     other parameters : as of `Energy`, for all rows
 
     `atoms` has the Atoms of each row, `device` and `precision` are of all. `positions`, `gradients`, `born_radii`
-    and `frozen` are Columns.
+    and `frozen` are Columns. `state` is for other rooms of the package, and not stable.
 
     Raises InputError for options that do not exist, DeviceMemoryError where the device has no room for all rows.
     """
@@ -70,50 +68,21 @@ class Ensemble:
         errors: Literal["raise", "record"] = "raise",
     ) -> None:
         from ..opencl.device import get_device
-        from ..opencl.queue import Queue
 
         choice("errors", errors, ("raise", "record"))
-        self._options: dict[str, Any] = dict(
+        options: dict[str, Any] = dict(
             gradient=flag("gradient", gradient), fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
             terms=terms, only_terms=only_terms,
             precision=precision, variant=variant, model=model,
         )  # fmt: skip
         self.device, self.precision = get_device(device), precision
         self.atoms: tuple[Atoms, ...] = _rows_of(molecules, copies)
-        self._failed: dict[int, str] = {}
-        systems = self._systems(errors)
-        self._resident = ResidentRows(Queue(self.device, precision, profile=False), systems)
-        self._offsets = np.zeros((len(self), 3))
-        self._evaluated = np.zeros(len(self), bool)
-        self._has_radii = np.zeros(len(self), bool)
-        self._explained: dict[int, str] = {}
-        self._frozen: list[NDArray[np.bool_]] = [np.zeros(len(atoms), bool) for atoms in self.atoms]
-        self._free: Buffer | None = None
+        self.state = State(self.atoms, self.device, options, errors)
         self._minimizer: RowMinimizer | None = None
-        self._is_mapped = False
-        self.positions = Column(self, self._read_positions, self._write_positions)
-        self.gradients = Column(self, self._read_gradients)
-        self.born_radii = Column(self, self._read_radii)
-        self.frozen = Column(self, self._read_frozen, self._write_frozen, ndim=1)
-        self.positions[:] = [atoms.positions for atoms in self.atoms]
-
-    def _systems(self, errors: str) -> list[System | None]:
-        """Record the molecule of each row, once for all rows of the same Atoms."""
-        found: dict[int, System | str] = {}
-        for k, atoms in enumerate(self.atoms):
-            if id(atoms) not in found:
-                try:
-                    energy = Energy(atoms, born="pairs", device=self.device, **self._options)
-                    found[id(atoms)] = System(energy, is_alone=len(self) == 1)
-                except PeleError as error:
-                    if errors == "raise":
-                        raise InputError(f"row {k}: {error}" if len(self) > 1 else str(error)) from error
-                    found[id(atoms)] = str(error)
-            of_row = found[id(atoms)]
-            if isinstance(of_row, str):
-                self._failed[k] = of_row
-        of_rows = (found[id(atoms)] for atoms in self.atoms)
-        return [None if isinstance(of_row, str) else of_row for of_row in of_rows]
+        self.positions = Column(self.state, self.state.read_positions, self.state.place)
+        self.gradients = Column(self.state, self._read_gradients)
+        self.born_radii = Column(self.state, self._read_radii)
+        self.frozen = Column(self.state, self._read_frozen, self.state.freeze, ndim=1)
 
     def __len__(self) -> int:
         return len(self.atoms)
@@ -127,20 +96,20 @@ class Ensemble:
         distinct = {id(atoms): atoms for atoms in self.atoms}
         numbers = {key: number for number, key in enumerate(distinct)}
         rows = [numbers[id(atoms)] for atoms in self.atoms]
-        good = [k for k in range(len(self)) if k not in self._failed]
+        good = [k for k in range(len(self)) if k not in self.state.failed]
         state = {
             "positions": dict(zip(good, self.positions[good], strict=True)),
             "restraints": self._restraints(),
-            "failed": {k: why for k, why in self._failed.items() if self._resident.systems[k] is not None},
-            "frozen": {k: mask for k, mask in enumerate(self._frozen) if mask.any()},
+            "failed": {k: why for k, why in self.state.failed.items() if self.state.resident.systems[k] is not None},
+            "frozen": {k: mask for k, mask in enumerate(self.state.frozen) if mask.any()},
         }
-        return _again, (list(distinct.values()), rows, {**self._options, "device": self.device}, state)
+        return _again, (list(distinct.values()), rows, {**self.state.options, "device": self.device}, state)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Terms of all rows, in the order of results."""
         found = dict.fromkeys(
-            name for system in dict.fromkeys(self._resident.systems) if system for name in system.energy.names
+            name for system in dict.fromkeys(self.state.resident.systems) if system for name in system.energy.names
         )
         ordered = [name for name in ALL_TERMS if name in found]
         return (*ordered, *(name for name in found if name not in ordered))
@@ -148,7 +117,7 @@ class Ensemble:
     @property
     def energy_dtype(self) -> np.dtype[Any]:
         """Type of energies on the device: float64 if it has that, which kernels name `fine`."""
-        return self._resident.fine
+        return self.state.resident.fine
 
     def evaluate(self, rows: RowsLike = None, *, keep_radii: bool = False) -> Ensemble:
         """Compute energies and gradients of rows on the device, by default of all. Returns the ensemble.
@@ -159,17 +128,10 @@ class Ensemble:
 
         Raises InputError if radii are to be kept and the ensemble has none.
         """
-        chosen = self._chosen(rows)
-        if flag("keep_radii", keep_radii) and not self._options["fixed_radii"]:
+        chosen = self.state.chosen(rows)
+        if flag("keep_radii", keep_radii) and not self.state.options["fixed_radii"]:
             raise InputError("radii are kept by ensembles with fixed_radii=True alone")
-        good = self._there(chosen)
-        if keep_radii and (new := good[~self._has_radii[good]]).size:
-            raise InputError(f"row {new[0]} was never evaluated, and has no radii to be kept")
-        self._resident.evaluate(good, keep_radii)
-        self._has_radii[good] = True
-        self._evaluated[chosen] = True
-        for k in chosen.tolist():
-            self._explained.pop(k, None)
+        self.state.evaluate(chosen, keep_radii)
         return self
 
     @property
@@ -185,34 +147,34 @@ class Ensemble:
 
         Raises InputError where a row was not evaluated.
         """
-        chosen = self._chosen(rows)
-        self._require(chosen)
-        energies, are_numbers = self._resident.energies()
+        chosen = self.state.chosen(rows)
+        self.state.require_evaluated(chosen)
+        energies, are_numbers = self.state.resident.energies()
         energies[~are_numbers] = np.nan
-        energies[list(self._failed)] = np.nan
+        energies[list(self.state.failed)] = np.nan
         return energies[chosen]
 
     @property
     def errors(self) -> dict[int, str]:
         """Reasons why rows failed, by their numbers from 0."""
-        _, are_numbers = self._resident.energies()
-        there = self._resident.there
-        for k in there[self._evaluated[there] & ~are_numbers[there]].tolist():
-            if k not in self._failed and k not in self._explained:
-                batch = self._batch([k])
-                self._explained[k] = batch.errors.get(0, "its energy is no number")
-        return dict(sorted({**self._explained, **self._failed}.items()))
+        state = self.state
+        _, are_numbers = state.resident.energies()
+        there = state.resident.there
+        for k in there[state.evaluated[there] & ~are_numbers[there]].tolist():
+            if k not in state.failed and k not in state.explained:
+                state.explained[k] = state.batch([k]).errors.get(0, "its energy is no number")
+        return dict(sorted({**state.explained, **state.failed}.items()))
 
     def terms(self, rows: RowsLike = None) -> Terms:
         """Give the terms of the energies of rows, (n_rows, n_terms) kcal/mol; 0 for terms that a molecule lacks.
 
         A row that failed has NaN. Raises InputError where a row was not evaluated.
         """
-        chosen, names = self._chosen(rows), self.names
-        self._require(chosen)
+        chosen, names = self.state.chosen(rows), self.names
+        self.state.require_evaluated(chosen)
         values = np.full((len(chosen), len(names)), np.nan)
-        for places, system in self._by_system(chosen):
-            batch = self._batch(chosen[places].tolist())
+        for places, system in self.state.by_system(chosen):
+            batch = self.state.batch(chosen[places].tolist())
             values[places] = 0
             for column, name in enumerate(system.energy.names):
                 values[places, names.index(name)] = batch.terms.values[:, column]
@@ -240,8 +202,8 @@ class Ensemble:
         return self._restraint_values("targets", name, 1)
 
     def _restraint_values(self, kind: str, name: str, ndim: int) -> Column:
-        values = KINDS[kind](self, name)
-        return Column(self, values.read, values.write, ndim)
+        values = KINDS[kind](self.state, name)
+        return Column(self.state, values.read, values.write, ndim)
 
     def copy(self, sources: RowsLike, targets: RowsLike) -> None:
         """Copy rows to other rows of the same molecules on the device: positions, results, references.
@@ -250,21 +212,22 @@ class Ensemble:
 
         Raises InputError where their molecules differ, and for a target that is named twice.
         """
-        begin, end = self._chosen(sources), self._chosen(targets)
+        state = self.state
+        begin, end = state.chosen(sources), state.chosen(targets)
         if len(begin) == 1:
             begin = np.repeat(begin, len(end))
         if len(begin) != len(end) or len(np.unique(end)) < len(end):
             raise InputError(f"{len(begin)} sources do not go to {len(end)} targets, each named once")
         for k, to in zip(begin.tolist(), end.tolist(), strict=True):
-            if k in self._failed or self._resident.systems[k] is not self._resident.systems[to]:
+            if k in state.failed or state.resident.systems[k] is not state.resident.systems[to]:
                 raise InputError(f"row {k} cannot be copied to row {to}: their molecules are not the same Atoms")
         if len(begin):
-            self._resident.copy(begin, end)
-            self._offsets[end], self._evaluated[end] = self._offsets[begin], self._evaluated[begin]
-            self._has_radii[end] = self._has_radii[begin]
+            state.resident.copy(begin, end)
+            state.offsets[end], state.evaluated[end] = state.offsets[begin], state.evaluated[begin]
+            state.has_radii[end] = state.has_radii[begin]
             for to in end.tolist():
-                self._explained.pop(to, None)
-                self._failed.pop(to, None)
+                state.explained.pop(to, None)
+                state.failed.pop(to, None)
 
     def array(self, per: Literal["atom", "row"], columns: int = 1, dtype: DTypeLike | None = None) -> DeviceArray:
         """Make an array of zeros on the device for a driver, with so many columns for each atom or row.
@@ -273,15 +236,15 @@ class Ensemble:
         """
         choice("per", per, ("atom", "row"))
         whole_number("columns", columns, least=1)
-        n = int(self._resident.first_atoms[-1]) if per == "atom" else len(self)
-        return DeviceArray(self, (n, columns), self._dtype_of(dtype), per)
+        n = int(self.state.resident.first_atoms[-1]) if per == "atom" else len(self)
+        return DeviceArray(self.state, (n, columns), self._dtype_of(dtype), per)
 
     def _dtype_of(self, dtype: object) -> np.dtype[Any]:
         """Type of a driver's array. Raises InputError for one that kernels do not know."""
         if dtype is None:
             return np.dtype(self.precision)
         if isinstance(dtype, str) and dtype == "coordinate":
-            return self._resident.coordinate
+            return self.state.resident.coordinate
         try:
             kind: np.dtype[Any] = np.dtype(dtype)  # type: ignore[call-overload]
         except (TypeError, ValueError, SyntaxError):
@@ -298,7 +261,7 @@ class Ensemble:
 
         Raises KernelBuildError with the compiler's words.
         """
-        return DriverKernel(self, source, name, defines, whole_number("width", width, least=1, most=16))
+        return DriverKernel(self.state, source, name, defines, whole_number("width", width, least=1, most=16))
 
     def minimize(self, rows: RowsLike = None, **options: object) -> MinimizeBatch:
         """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.
@@ -307,37 +270,19 @@ class Ensemble:
         """
         from .minimizing import RowMinimizer
 
-        chosen = [k for k in self._chosen(rows).tolist() if k not in self._failed]
+        chosen = [k for k in self.state.chosen(rows).tolist() if k not in self.state.failed]
         self._minimizer = self._minimizer or RowMinimizer()
-        return self._minimizer.minimize(self, chosen, options)
-
-    def _system(self, k: int) -> System:
-        """Molecule of a row as it is recorded. Raises InputError where it cannot be computed."""
-        system = self._resident.systems[k]
-        if system is None:
-            raise InputError(self._failed[k])
-        return system
-
-    @property
-    def _energy_options(self) -> dict[str, Any]:
-        """Options of `Energy` that all rows have, less the gradient."""
-        return {name: value for name, value in self._options.items() if name != "gradient"}
-
-    def _row_data(self, rows: list[int]) -> dict[str, NDArray[np.uint8]]:
-        """Read the values of restraints of rows of one molecule, bytes (n_rows, size) by names of buffers."""
-        passes = self._system(rows[0]).passes
-        names = [name for name in passes.buffers if name.startswith(BUFFERS)]
-        return {name: self._resident.read(rows, name, np.uint8) for name in names}
+        return self._minimizer.minimize(self.state, chosen, options)
 
     def _restraints(self) -> dict[tuple[str, str], dict[int, Floats]]:
         """Read the values of restraints by their kind, by the name of the restraint and by row."""
         found: dict[tuple[str, str], dict[int, Floats]] = {}
-        there = self._resident.there.tolist()
-        names = {term.name for k in there for term in self._resident.system(k).energy.further_terms}
+        there = self.state.resident.there.tolist()
+        names = {term.name for k in there for term in self.state.resident.system(k).energy.further_terms}
         for kind, values in KINDS.items():
             for name in names:
                 with suppress(InputError):  # of another kind
-                    found[kind, name] = dict(zip(there, values(self, name).read(there), strict=True))
+                    found[kind, name] = dict(zip(there, values(self.state, name).read(there), strict=True))
         return found
 
     @contextmanager
@@ -352,133 +297,41 @@ class Ensemble:
         """
         from .mapped import mapped
 
-        self._chosen(None)
-        with mapped(self) as rows:
-            self._is_mapped = True
+        self.state.chosen(None)
+        with mapped(self.state) as rows:
+            self.state.is_mapped = True
             try:
                 yield rows
             finally:
-                self._is_mapped = False
+                self.state.is_mapped = False
                 if moves:
-                    self._evaluated[:] = False
+                    self.state.evaluated[:] = False
 
     def finish(self) -> None:
         """Wait until the device has done all that was started."""
-        self._resident.queue.finish()
-
-    def _chosen(self, rows: RowsLike) -> Rows:
-        """Give the numbers of rows. Raises InputError for rows that there are not, and while their memory is mapped."""
-        if self._is_mapped:
-            raise InputError("the memory of the rows is mapped; leave the `with` block of mapped() first")
-        if rows is None:
-            return np.arange(len(self))
-        if not isinstance(rows, bool | np.bool_):
-            try:
-                chosen: Rows = np.atleast_1d(np.arange(len(self))[rows])  # type: ignore[index]
-            except (IndexError, TypeError, ValueError, OverflowError):
-                pass
-            else:
-                if chosen.ndim == 1:
-                    return chosen
-        raise InputError(f"there are {len(self)} rows; {described(rows)} is none of them")
-
-    def _there(self, rows: RowsLike) -> Rows:
-        """Give the numbers of rows that did not fail. Raises InputError as `_chosen` does."""
-        chosen = self._chosen(rows)
-        return chosen[~np.isin(chosen, list(self._failed))] if self._failed else chosen
-
-    def _require(self, rows: Rows) -> None:
-        """Raise InputError for rows that were not evaluated since their positions were written."""
-        old = [k for k in rows[~self._evaluated[rows]].tolist() if k not in self._failed]
-        if old:
-            raise InputError(f"row {old[0]} was not evaluated where it is now; call evaluate() first")
-
-    def _by_system(self, rows: Rows) -> list[tuple[Rows, System]]:
-        """Places in `rows` by molecule; without failed rows."""
-        found: dict[System, list[int]] = {}
-        for place, k in enumerate(rows.tolist()):
-            system = self._resident.systems[k]
-            if system is not None and k not in self._failed:
-                found.setdefault(system, []).append(place)
-        return [(np.array(places, np.int64), system) for system, places in found.items()]
-
-    def _batch(self, rows: list[int]) -> EnergyBatch:
-        """Read the energies of rows of one molecule as results have them."""
-        results = self._resident.read(rows, "results", self.precision)
-        return self._resident.system(rows[0]).energies(results, self._read_positions(rows))
-
-    def _read_positions(self, rows: list[int]) -> list[Floats]:
-        return [x + self._offsets[k] for k, x in zip(rows, self._read_encoded(rows, "positions"), strict=True)]
-
-    def _read_encoded(self, rows: list[int], name: str) -> list[Floats]:
-        found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]
-        for places, system in self._by_system(np.array(rows, np.int64)):
-            there = [rows[place] for place in places.tolist()]
-            encoded = self._resident.read(there, name, self._resident.coordinate)
-            for place, positions in zip(places.tolist(), system.pipeline.decode(encoded), strict=True):
-                found[place] = positions
-        return found
-
-    def _write_positions(self, rows: list[int], positions: Sequence[ArrayLike]) -> None:
-        """Place rows; a structure that cannot be is a failed row until it is placed again."""
-        given = [self._positions(k, x) for k, x in zip(rows, positions, strict=True)]
-        for k in rows:
-            if self._resident.systems[k] is not None:
-                self._failed.pop(k, None)
-            self._explained.pop(k, None)
-        self._evaluated[rows] = False
-        for places, system in self._by_system(np.array(rows, np.int64)):
-            there = [rows[place] for place in places.tolist()]
-            encoded, offsets, errors = system.encoded(np.stack([given[place] for place in places.tolist()]))
-            self._failed |= {there[k]: reason for k, reason in errors.items()}
-            self._offsets[there] = offsets
-            self._resident.write(there, "positions", encoded)
-
-    def _positions(self, k: int, positions: ArrayLike) -> Floats:
-        """Positions (n, 3) of row k. Raises InputError for another shape."""
-        given = numbers("positions", positions)
-        if given.shape != self.atoms[k].positions.shape:
-            raise InputError(f"positions of row {k} have shape {given.shape}; ({len(self.atoms[k])}, 3) is needed")
-        return given
+        self.state.resident.queue.finish()
 
     def _read_gradients(self, rows: list[int]) -> list[Floats]:
-        self._require(np.array(rows, np.int64))
-        if not self._options["gradient"]:
+        self.state.require_evaluated(np.array(rows, np.int64))
+        if not self.state.options["gradient"]:
             raise InputError("there are no gradients; the ensemble was made with gradient=False")
         return self._of_batches(rows, lambda batch: batch.gradients)
 
     def _read_radii(self, rows: list[int]) -> list[Floats]:
-        self._require(np.array(rows, np.int64))
+        self.state.require_evaluated(np.array(rows, np.int64))
         return self._of_batches(rows, lambda batch: batch.born_radii)
 
     def _of_batches(self, rows: list[int], take: Callable[[EnergyBatch], Floats | None]) -> list[Floats]:
         found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]
-        for places, _ in self._by_system(np.array(rows, np.int64)):
-            values = take(self._batch([rows[place] for place in places.tolist()]))
+        for places, _ in self.state.by_system(np.array(rows, np.int64)):
+            values = take(self.state.batch([rows[place] for place in places.tolist()]))
             assert values is not None
             for place, value in zip(places.tolist(), values, strict=True):
                 found[place] = value
         return found
 
     def _read_frozen(self, rows: list[int]) -> list[NDArray[np.bool_]]:
-        return [self._frozen[k].copy() for k in rows]
-
-    def _write_frozen(self, rows: list[int], frozen: Sequence[ArrayLike]) -> None:
-        for k, given in zip(rows, frozen, strict=True):
-            mask = np.zeros(len(self.atoms[k]), bool)
-            try:
-                mask[np.asarray(given) if np.size(given) else []] = True
-            except (IndexError, TypeError, ValueError):
-                raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
-            self._frozen[k] = mask
-        self._free = None
-
-    @property
-    def _free_on_device(self) -> Buffer:
-        """Reals of all atoms of all rows: 1, or 0 of atoms that are frozen."""
-        if self._free is None:
-            self._free = self._resident.queue.upload(1.0 - np.concatenate(self._frozen))
-        return self._free
+        return [self.state.frozen[k].copy() for k in rows]
 
 
 def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) -> tuple[Atoms, ...]:
@@ -503,8 +356,8 @@ def _again(
     ensemble = Ensemble([molecules[k] for k in rows], errors="record", **options)
     ensemble.positions[list(state["positions"])] = list(state["positions"].values())
     for (values, name), of_rows in state["restraints"].items():
-        KINDS[values](ensemble, name).write(list(of_rows), list(of_rows.values()))
-    ensemble._failed |= state["failed"]  # a row that could not be placed is no row at its molecule's positions
+        KINDS[values](ensemble.state, name).write(list(of_rows), list(of_rows.values()))
+    ensemble.state.failed |= state["failed"]  # a row that could not be placed is no row at its molecule's positions
     for k, mask in state["frozen"].items():
         ensemble.frozen[k] = mask
     return ensemble

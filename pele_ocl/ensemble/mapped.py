@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..atoms import Floats
 from ..common.errors import InputError
+from ..energy.engine.system import System
 from ..opencl.interface import N_TERMS
-
-if TYPE_CHECKING:
-    from ..energy.engine.system import System
-    from .ensemble import Ensemble
+from .state import State
 
 Arrays = NDArray[Any] | list[NDArray[Any] | None]
 
@@ -41,27 +39,27 @@ class MappedRows:
 
 
 @contextmanager
-def mapped(ensemble: Ensemble) -> Iterator[MappedRows]:
+def mapped(state: State) -> Iterator[MappedRows]:
     """Map what rows have; the host must not use the arrays after the block.
 
     Raises InputError for a device that is no CPU, and for one without float64, whose positions are integers.
     """
-    resident, device = ensemble._resident, ensemble.device
+    resident, device = state.resident, state.device
     if device.kind != "CPU" or resident.coordinate.kind == "i":
         which = "has memory of its own"
         if device.kind == "CPU":
             which = "has no float64, and so keeps positions as integers"
         raise InputError(f"{device} {which}; read positions[:] and gradients[:] in place of mapping them")
     queue = resident.queue
-    size, n = resident.bytes_on_device.size, len(ensemble)
+    size, n = resident.bytes_on_device.size, len(state)
     with queue.mapped(resident.bytes_on_device, (size,), np.uint8) as memory:
         with queue.mapped(resident.energies_on_device, (n,), resident.fine) as energies:
-            yield _rows(ensemble, memory, energies)
+            yield _rows(state, memory, energies)
 
 
-def _rows(ensemble: Ensemble, memory: NDArray[np.uint8], energies: NDArray[Any]) -> MappedRows:
+def _rows(state: State, memory: NDArray[np.uint8], energies: NDArray[Any]) -> MappedRows:
     """Lay arrays of all rows over the memory of the device."""
-    resident, real = ensemble._resident, np.dtype(ensemble.precision)
+    resident, real = state.resident, np.dtype(state.precision)
 
     def arrays(place: Callable[[System], tuple[int, tuple[int, ...]]], dtype: DTypeLike) -> Arrays:
         """Make the array of each row. place : of a molecule, its first byte in a row and its shape"""
@@ -81,13 +79,13 @@ def _rows(ensemble: Ensemble, memory: NDArray[np.uint8], energies: NDArray[Any])
         begin = system.piece("results").first + (N_TERMS * n_energies + first * n) * real.itemsize
         return begin, (n, columns) if columns > 1 else (n,)
 
-    has_gradient = ensemble._options["gradient"]
+    has_gradient = state.options["gradient"]
     origins = np.array([np.zeros(3) if system is None else system.origin for system in resident.systems])
     return MappedRows(
         positions=arrays(lambda of: (of.piece("positions").first, (len(of.passes.atoms), 3)), resident.coordinate),
         gradients=arrays(lambda of: results(of, 1, 3), real) if has_gradient else None,
         born_radii=arrays(lambda of: results(of, 0, 1), real),
-        energies=energies, origins=origins + ensemble._offsets,
+        energies=energies, origins=origins + state.offsets,
     )  # fmt: skip
 
 

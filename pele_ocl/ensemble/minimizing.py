@@ -16,10 +16,11 @@ from ..minimize.minimizer import Minimizer
 from ..minimize.options import check_options
 from ..minimize.result import MinimizeBatch, MinimizeResult
 from ..minimize.shared import Member, SharedScheduler, SharedSeated, most_bytes
+from .restraints import values_of_rows
+from .state import State
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from .ensemble import Ensemble
 
 MOST_MEMBERS = 256  # molecules with options that are kept prepared
 
@@ -39,72 +40,70 @@ class RowMinimizer:
         self._stack = ExitStack()
         weakref.finalize(self, self._stack.close).atexit = False
 
-    def minimize(self, ensemble: Ensemble, rows: Sequence[int], options: Mapping[str, Any]) -> MinimizeBatch:
+    def minimize(self, state: State, rows: Sequence[int], options: Mapping[str, Any]) -> MinimizeBatch:
         """Minimise rows, leave them evaluated at their minima, and give their results in the order of `rows`.
 
         options : of Minimizer. Raises InputError for options that do not exist, or are the ensemble's.
         """
-        begin, own = time.perf_counter(), ensemble._energy_options
+        begin, own = time.perf_counter(), state.energy_options
         if twice := [name for name in options if name in own or name in ("frozen", "device")]:
             raise InputError(f"{twice[0]} is the ensemble's own; leave it out")
         check_options(options)
         found: Found = {}
-        batches = list(self._structures(ensemble, rows, options, found))
+        batches = list(self._structures(state, rows, options, found))
         try:
-            self._run(ensemble, batches, options.get("max_seconds"), found)
+            self._run(state, batches, options.get("max_seconds"), found)
         except BaseException:
             self._forget()
             raise
         good = {k: of.positions for k, of in found.items() if isinstance(of, MinimizeResult)}
         if good:
-            ensemble.positions[list(good)] = list(good.values())
-        ensemble.evaluate(list(rows))
+            state.place(list(good), list(good.values()))
+        state.evaluate(list(rows))
         results = [found[k] for k in rows]
         errors = {place: result for place, result in enumerate(results) if isinstance(result, str)}
         there = [None if isinstance(result, str) else result for result in results]
         return MinimizeBatch(there, errors, time.perf_counter() - begin)
 
     def _structures(
-        self, ensemble: Ensemble, rows: Sequence[int], options: Mapping[str, Any], found: Found
+        self, state: State, rows: Sequence[int], options: Mapping[str, Any], found: Found
     ) -> Iterator[list[SharedSeated]]:
         """Give the structures of rows by molecule. found : gets why others are none"""
         chosen = np.unique(np.array(rows, np.int64))
-        for there, system in ensemble._by_system(chosen):
+        for there, system in state.by_system(chosen):
             own_rows = chosen[there].tolist()
-            member = self._member(ensemble, system, own_rows[0], options)
+            member = self._member(state, system, own_rows[0], options)
             if isinstance(member, str):
                 found |= dict.fromkeys(own_rows, member)
                 continue
             structures, errors = member.structures(
-                own_rows, np.stack(ensemble._read_positions(own_rows)), [~ensemble._frozen[k] for k in own_rows],
-                ensemble._row_data(own_rows),
+                own_rows, np.stack(state.read_positions(own_rows)), [~state.frozen[k] for k in own_rows],
+                values_of_rows(state, system, own_rows),
             )  # fmt: skip
             found |= errors
             yield structures
 
-    def _member(self, ensemble: Ensemble, system: System, k: int, options: Mapping[str, Any]) -> Member | str:
+    def _member(self, state: State, system: System, k: int, options: Mapping[str, Any]) -> Member | str:
         """Prepare the molecule of row k for some options, once; give it, or why it cannot be."""
         key = system, tuple(sorted((name, repr(value)) for name, value in options.items()))
         if key not in self._members:
             if len(self._members) >= MOST_MEMBERS:
                 self._forget()
             try:
-                minimizer = Minimizer(ensemble.atoms[k], **options, **ensemble._energy_options, device=ensemble.device)
+                minimizer = Minimizer(state.atoms[k], **options, **state.energy_options, device=state.device)
                 self._members[key] = Member(minimizer)
             except InputError as error:
                 self._members[key] = str(error)
         return self._members[key]
 
-    def _run(
-        self, ensemble: Ensemble, batches: Sequence[list[SharedSeated]], limit: float | None, found: Found
-    ) -> None:
+    def _run(self, state: State, batches: Sequence[list[SharedSeated]], limit: float | None, found: Found) -> None:
         """Minimise structures, for so many seconds at most."""
         members = [batch[0].member for batch in batches if batch]
         if not members:
             return
         needed = sum(of.shared.size for of in members)
         needed += sum(len(batch) * batch[0].member.own.size for batch in batches if batch)
-        scheduler = self._scheduler_for(ensemble.device, ensemble.precision, needed, max(of.size for of in members))
+        scheduler = self._scheduler_for(state.device, state.precision, needed, max(of.size for of in members))
         scheduler.begin(limit)
         for done in scheduler.minimized(iter(batches)):
             found |= {structure.number: structure.result for structure in done}

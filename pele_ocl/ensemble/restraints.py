@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,12 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Floats
 from ..common.arguments import described, numbers, text
 from ..common.errors import InputError
+from ..energy.engine.system import System
 from ..energy.terms import CenterRestraint, PositionalRestraint, Term
 from ..energy.terms.internal import InternalRestraint
-
-if TYPE_CHECKING:
-    from ..energy.engine.system import System
-    from .ensemble import Ensemble
+from .state import State
 
 
 class RowValues:
@@ -28,11 +26,11 @@ class RowValues:
     words: ClassVar[str]
     kinds: ClassVar[tuple[type[Term], ...]] = (PositionalRestraint, InternalRestraint, CenterRestraint)
 
-    def __init__(self, ensemble: Ensemble, name: str) -> None:
+    def __init__(self, state: State, name: str) -> None:
         """name : of the restraint. Raises InputError if a molecule has no such values under it"""
-        self._ensemble, self._name = ensemble, text("name", name)
-        for k in ensemble._resident.there.tolist():
-            system = ensemble._resident.system(k)
+        self._state, self._name = state, text("name", name)
+        for k in state.resident.there.tolist():
+            system = state.resident.system(k)
             if self._term(system) is None:
                 raise InputError(
                     f"no restraint of the ensemble that has {self.words} is named {described(name)}; {_calls(system)}"
@@ -43,7 +41,7 @@ class RowValues:
         found: dict[int, Floats] = {}
         for numbers_, system in self._by_system(rows):
             piece, kind = self._buffer(system)
-            raw = self._ensemble._resident.read(numbers_, piece, kind)
+            raw = self._state.resident.read(numbers_, piece, kind)
             found |= zip(numbers_, self._decoded(system, raw), strict=True)
         return [found[k] for k in rows]
 
@@ -53,19 +51,19 @@ class RowValues:
         ready: list[tuple[list[int], str, NDArray[Any]]] = []
         for numbers_, system in self._by_system(list(given)):
             piece, kind = self._buffer(system)
-            raw = self._ensemble._resident.read(numbers_, piece, kind)
+            raw = self._state.resident.read(numbers_, piece, kind)
             for k, own in zip(numbers_, raw, strict=True):
                 self._encode(system, self._checked(k, system, given[k]), own, k)
             ready.append((numbers_, piece, raw))
         for numbers_, piece, raw in ready:
-            self._ensemble._resident.write(numbers_, piece, raw)
-        self._ensemble._evaluated[rows] = False
+            self._state.resident.write(numbers_, piece, raw)
+        self._state.evaluated[rows] = False
 
     def _by_system(self, rows: Sequence[int]) -> Iterator[tuple[list[int], System]]:
         """Rows by molecule."""
         found: dict[System, list[int]] = {}
         for k in rows:
-            found.setdefault(self._ensemble._system(k), []).append(k)
+            found.setdefault(self._state.system(k), []).append(k)
         return ((numbers_, system) for system, numbers_ in found.items())
 
     def _checked(self, k: int, system: System, values: ArrayLike) -> Floats:
@@ -85,7 +83,7 @@ class RowValues:
         passes = system.passes
         if isinstance(self._term(system), PositionalRestraint):
             return f"constants of {self._name}", passes.queue.dtype
-        return f"parameters of {self._name}", self._ensemble._resident.fine
+        return f"parameters of {self._name}", self._state.resident.fine
 
     def _shape(self, system: System) -> tuple[int, ...]:
         """Shape of the values of a row."""
@@ -109,7 +107,7 @@ class References(RowValues):
     words, kinds = "references", (PositionalRestraint,)
 
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
-        return f"reference of {self._name}", self._ensemble._resident.coordinate
+        return f"reference of {self._name}", self._state.resident.coordinate
 
     def _shape(self, system: System) -> tuple[int, ...]:
         return len(system.energy.atoms), 3
@@ -165,8 +163,14 @@ class Targets(RowValues):
         return term
 
 
-BUFFERS = "reference of ", "constants of ", "parameters of "  # how names of the buffers begin that have values
+_BUFFERS = "reference of ", "constants of ", "parameters of "  # how names of the buffers begin that have values
 KINDS: dict[str, type[RowValues]] = {"references": References, "force_constants": ForceConstants, "targets": Targets}
+
+
+def values_of_rows(state: State, system: System, rows: list[int]) -> dict[str, NDArray[np.uint8]]:
+    """Read the values of restraints of rows of one molecule, bytes (n_rows, size) by names of buffers."""
+    names = [name for name in system.passes.buffers if name.startswith(_BUFFERS)]
+    return {name: state.resident.read(rows, name, np.uint8) for name in names}
 
 
 def _calls(system: System) -> str:

@@ -210,8 +210,8 @@ class Explorer:
             walk.made[row].add(move.name)
         move.apply(walk, due)
         for row in due:
-            if row in walk.ensemble._failed:  # its positions are none; further moves would count rows without it
-                walk.failures.setdefault(row, walk.ensemble._failed[row])
+            if row in walk.ensemble.state.failed:  # its positions are none; further moves would count rows without it
+                walk.failures.setdefault(row, walk.ensemble.state.failed[row])
         good = [row for row in due if row not in walk.failures]
         if self._stage_energies and good:
             walk.ensemble.evaluate(good)

@@ -56,7 +56,7 @@ class Pairwise:
         pairs = nonbonded_pairs(atoms)
         self.special: dict[int, dict[int, tuple[float, float, float]]] = {}
         scaled = pairs.one_four.parameters * [model.coulomb_factor, 1.0, 4.0]
-        if ensemble._energy_options["one_four"] == "exclude":
+        if ensemble.state.options["one_four"] == "exclude":
             scaled = np.zeros_like(scaled)
         none = [(0.0, 0.0, 0.0)] * len(pairs.excluded)
         for (i, j), values in [
@@ -93,8 +93,8 @@ class SideChainTables:
     def __init__(self, ensemble: Ensemble, atoms: Atoms, chains: Sequence[RotamerChain]) -> None:
         """Raises InputError for atoms whose energies the prediction does not know."""
         self.chains = tuple(chains)
-        queue = ensemble._resident.queue
-        model = SolventModel.or_default(ensemble._energy_options["model"])
+        queue = ensemble.state.resident.queue
+        model = SolventModel.or_default(ensemble.state.options["model"])
         pairs = Pairwise(atoms, ensemble, model)
         self.has_gb = not model.gb_model.vacuum
         self.n_columns = -(-len(atoms) // SIDE_CHAIN_BLOCK) * SIDE_CHAIN_BLOCK
@@ -133,7 +133,7 @@ class SideChainTables:
         traits = np.column_stack([pairs.charges, pairs.sigmas, pairs.wells, pairs.inverses])
         halves = np.zeros(self.n_columns)
         halves[: len(atoms)] = pairs.sigma / 2
-        fine = ensemble._resident.fine
+        fine = ensemble.state.resident.fine
         self.halves = queue.upload(halves)
         self.buffers: dict[str, Buffer | np.void | int] = dict(
             model=PAIR_MODEL.pack(ensemble.precision, outside=model.outside, kappa=model.kappa, cutoff2=0.0),

@@ -224,7 +224,7 @@ class Walk:
     @property
     def holds_radii(self) -> bool:
         """Tell if the ensemble's gradients are at Born radii that stay as they are."""
-        return bool(self.ensemble._options["fixed_radii"])
+        return bool(self.ensemble.state.options["fixed_radii"])
 
     def are_near(self, rows: Sequence[int]) -> list[bool]:
         """Tell of rows if their ligands are as near to the receptor as `Settings.proximity_distance`."""
@@ -243,7 +243,7 @@ class Walk:
 
     def upload(self, values: ArrayLike, dtype: Any = None) -> Buffer:
         """Put a table on the device that kernels take, reals by default."""
-        return self.ensemble._resident.queue.upload(np.asarray(values), dtype)
+        return self.ensemble.state.resident.queue.upload(np.asarray(values), dtype)
 
     def note(self, row: int, sentence: str) -> None:
         """Tell something of a row in the step under way that a user should know."""

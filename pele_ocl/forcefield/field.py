@@ -20,6 +20,7 @@ from .links import Links
 from .matching import Match, match_residues
 from .obc import Key, lookup
 from .openmm.names import is_named
+from .openmm.xml import XmlFiles, load
 from .sources import Origin, collected
 from .templates import Kind, Template
 
@@ -196,6 +197,24 @@ class ForceField:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class XmlForceField(ForceField):
+    """A force field of OpenMM's XML files, with bonded terms of its own."""
+
+    xml: XmlFiles = field(kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"ForceField({self.name}: {', '.join(self.xml.files)})"
+
+    def assign(self, structure: Structure) -> Atoms:
+        """Parameters for every atom of a structure, which needs all its hydrogens.
+
+        Residues are matched by their elements and bonds, which follow from distances; a note names each that has the
+        template of another name. Raises ParameterError for residues without a template.
+        """
+        return self.xml.assign(structure)
+
+
 def _openmm_force_field(
     name: str, radii: str | None, files: Sequence[str | PathLike[str]], allow_scripts: bool
 ) -> ForceField:
@@ -204,9 +223,7 @@ def _openmm_force_field(
             f"{files[0]}: templates and OBC tables do not go with the force field {name}; give an XML file of OpenMM: "
             f"--forcefield {name},ligand.xml"
         )
-    from .openmm.xml import load  # its class is a kind of ForceField
-
-    return load(name, radii, allow_scripts)
+    return XmlForceField(name, "amber", {}, {}, xml=load(name, radii, allow_scripts))
 
 
 def _parameters(used: Sequence[Template], index: Ints, kind: Kind) -> AtomParameters:

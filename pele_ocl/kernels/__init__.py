@@ -17,6 +17,5 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "declarations": "needed",
             "folding": "folded",
             "listing": "Build",
-            "preprocessing": "Preprocessor",
         },
     )

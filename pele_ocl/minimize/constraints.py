@@ -117,7 +117,7 @@ class BondConstraints:
         macros = {"MOST_HYDROGENS": MOST_HYDROGENS, **passes.encoding.macros, **passes.result_macros}
         project = queue.bind(
             file, "project_gradient", (n, 1), (ITEMS, 1),
-            dict(n_energies=passes.n_energies, **clusters, **passes.named("results")), **macros,
+            dict(**passes.result_sizes, **clusters, **passes.named("results")), **macros,
         )  # fmt: skip
         hold = queue.bind(
             file, "hold_bonds", (n, 1), (ITEMS, 1),

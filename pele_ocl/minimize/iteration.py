@@ -166,7 +166,7 @@ class Iteration:
         """Integers of MEASURE_ARGUMENTS, cl/minimize/measure.clh."""
         names = passes.contents.names
         return dict(
-            n_atoms=passes.n_atoms, n_energies=passes.n_energies, chunk_size=self._shape.chunk, n_chunks=self._n_chunks,
+            n_atoms=passes.n_atoms, **passes.result_sizes, chunk_size=self._shape.chunk, n_chunks=self._n_chunks,
             sharing=self._sharing, counted=sum(1 << k for k, name in enumerate(PASS_TERMS) if name in names),
         )  # fmt: skip
 
@@ -189,7 +189,7 @@ class Iteration:
         queue, shape = passes.queue, self._shape
         n_groups = -(-passes.n_atoms // shape.moved)
         arguments = dict(
-            n_atoms=passes.n_atoms, n_energies=passes.n_energies, n_chunks=self._n_chunks, sharing=self._sharing,
+            n_atoms=passes.n_atoms, **passes.result_sizes, n_chunks=self._n_chunks, sharing=self._sharing,
             **self._softened, **self._stepped_by(passes, before, after),
         )  # fmt: skip
         step_on = queue.bind(

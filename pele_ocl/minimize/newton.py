@@ -33,7 +33,7 @@ class NewtonIteration(Iteration):
         bends = queue.zeros(4 * passes.batch * n_chunks, self.fine)
         reaches = queue.zeros(2 * passes.batch * n_chunks, self.fine)
         step, old, new = passes.encoding.step, self.per_seat[before][0], self.per_seat[after][0]
-        sizes = dict(n_atoms=passes.n_atoms, n_energies=passes.n_energies, chunk_size=shape.chunk, n_chunks=n_chunks)
+        sizes = dict(n_atoms=passes.n_atoms, **passes.result_sizes, chunk_size=shape.chunk, n_chunks=n_chunks)
         macros = self._macros(passes)
 
         def launch(name: str, arguments: Arguments) -> BoundLaunch:

@@ -19,9 +19,9 @@ from ..common.paths import shipped
 from . import handles, interface, notices
 from .cache import CachedProgram
 from .device import Device
-from .packing import packed_source, signature_source
+from .packing import packed_source
 from .refusals import device_errors
-from .signature import Parameter, parameters_of
+from .signature import Parameter, declared_parameters, parameters_of
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
 # of a user's objects may run while a thread builds, so it may build within.
@@ -77,14 +77,13 @@ def get_program(
             device.require_precision(precision)
             source = expanded_source(file, source_of)
             options = _named_in(source, _options(device, precision, width, portable, defines))
+            signatures = None
+            if packed is not None:
+                plain = declared_parameters(source, packed, options)
+                source, signatures = packed_source(source, packed, plain), {packed: plain}
             with notices.building(device.name), device_errors(device):
-                if packed is None:
-                    program = _build(device, file, source, options)
-                else:
-                    plain = _build(device, file, signature_source(source, packed), options).signature(packed)
-                    made = _build(device, file, packed_source(source, packed, plain), options)
-                    program = Program(made.handle, {packed: plain})
-                device.programs[key] = program
+                program = _build(device, file, source, options)
+            device.programs[key] = program if signatures is None else Program(program.handle, signatures)
         return device.programs[key]
 
 

@@ -39,11 +39,6 @@ def packed_source(source: str, name: str, parameters: Sequence[Parameter]) -> st
     return _PROLOGUE + source[:start] + packed + "".join(map(_taken, parameters)) + source[brace + 1 :]
 
 
-def signature_source(source: str, name: str) -> str:
-    """Cut a source after the signature of kernel `name`, which has no statements then."""
-    return source[: _signature(source, name)[1] + 1] + "}\n"
-
-
 def _array_type(of: Parameter) -> str:
     """Type of a pointer to an array."""
     return f"global {'const ' if of.is_const else ''}{of.type} *"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
@@ -15,6 +15,7 @@ import pyopencl as cl
 from ..common.errors import InputError
 from .interface import STRUCTS
 from .memory import Buffer
+from .preprocessing import Preprocessor, without_comments
 
 # A kernel's argument: a buffer, or a number, vector or struct.
 Argument = Buffer | np.generic
@@ -27,10 +28,13 @@ _NUMBERS = {
     "long": np.int64, "ulong": np.uint64, "float": np.float32, "double": np.float64,
 }  # fmt: skip
 
+_CONSTANT = {"const", "constant", "__constant"}
+_QUALIFIERS = {*_CONSTANT, "global", "__global", "local", "__local", "volatile", "struct"}
+
 
 @dataclass(frozen=True)
 class Parameter:
-    """Parameter of a kernel as its compiler tells it. type : in C, without qualifiers and star"""
+    """Parameter of a kernel. type : in C, without qualifiers and star; is_const : of an array that is only read"""
 
     name: str
     type: str
@@ -51,6 +55,29 @@ def parameters_of(program: cl.Program, name: str) -> tuple[Parameter, ...]:
         own = own.removeprefix("_cl_")  # PoCL renames what OpenCL has functions of, such as step
         found.append(Parameter(own, kind.rstrip("* "), kind.endswith("*"), is_const, is_restrict))
     return tuple(found)
+
+
+def declared_parameters(source: str, name: str, options: Sequence[str]) -> tuple[Parameter, ...]:
+    """Read the parameters of a kernel that is packed from its source; no program tells them. options : of the compiler
+
+    It reads what cl/ has: other kernels are as their users write them, and a compiler tells of these.
+    """
+    preprocessor = Preprocessor.with_values(dict(of[2:].split("=") for of in options if of.startswith("-D")))
+    text = without_comments(preprocessor.obey(source))
+    found = re.search(rf"\bvoid\s+{name}\s*\(", text)
+    assert found is not None, f"no kernel {name}"
+    declared = preprocessor.expand(text[found.end() : text.index("{", found.end())]).rpartition(")")[0]
+    return tuple(_declared(each) for each in without_comments(declared).split(","))
+
+
+def _declared(text: str) -> Parameter:
+    """Read a parameter from its declaration."""
+    words = re.findall(r"\w+|\*", text.replace("unsigned ", "u"))
+    is_array, name = "*" in words, words[-1]
+    before = words[: words.index("*")] if is_array else words[:-1]
+    (kind,) = [word for word in before if word not in _QUALIFIERS]
+    is_const = is_array and not _CONSTANT.isdisjoint(before)
+    return Parameter(name, kind, is_array, is_const, "restrict" in words)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..atoms import Atoms, Structure
+from ..atoms import Atoms, Structure, selectable
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
 from ..common.arguments import atoms_chosen, described
@@ -33,7 +34,7 @@ def selected_atoms(select: Selection, n_atoms: int, names: SelectableAtoms | Non
                 f"the selection {words.text[:60]!r} is about names, which a trajectory lacks; give a structure of all "
                 "its atoms by --topology, or indices, such as 'index 0:331'"
             )
-        chosen = np.flatnonzero(words.mask_of(SelectableAtoms(n_atoms) if names is None else names))
+        chosen = np.flatnonzero(words.mask(SelectableAtoms(n_atoms) if names is None else names))
     elif isinstance(select, slice):
         chosen = everyone[select]
     else:
@@ -51,10 +52,11 @@ def described_file(path: str | PathLike[str]) -> SelectableAtoms:
     """Describe the atoms of a structure file or a topology. Raises FormatError if it cannot be read."""
     found = read_topology(path).parameters if is_topology(path) else read_structure_or_atoms(path)
     if isinstance(found, Structure):
-        return SelectableAtoms(len(found.labels), found.labels, found.positions)
-    return SelectableAtoms(len(found), found.labels, None if is_topology(path) else found.positions, found.types)
+        return selectable(found.labels, found.positions)
+    described = selectable(found)
+    return replace(described, positions=None) if is_topology(path) else described
 
 
 def described_atoms(atoms: Atoms) -> SelectableAtoms | None:
     """Describe the atoms with all that is known of them, None if they have no names."""
-    return None if atoms.labels is None else SelectableAtoms(len(atoms), atoms.labels, atoms.positions, atoms.types)
+    return None if atoms.labels is None else selectable(atoms)

@@ -35,6 +35,7 @@ kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void joined(
     const int n_tiles,
     const int n_atoms,
+    const int n_results,                          // COLLECT_ARGUMENTS
     const real step,                              // A of a coordinate's unit
     const coordinate origin_step,                 // PLACE_ARGUMENTS
     const int tiles_per_chunk,                    // BORN_ARGUMENTS
@@ -108,7 +109,7 @@ void joined(
 #if TERMS_FIRST
     const int n_bonded = bonded_groups(n_atoms);
     if (ticket < n_bonded) {
-        add_bonded(ticket, item, &memory.bonded, n_atoms, step, positions, results, BONDED_PASSED);
+        add_bonded(ticket, item, &memory.bonded, n_atoms, n_results, step, positions, results, BONDED_PASSED);
         PUBLISH();
         if (first) count_done(COUNTER(BONDED_GROUPS), 1);
         return;

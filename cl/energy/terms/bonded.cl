@@ -28,6 +28,7 @@ INLINE void place_alone(
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void bonded_terms(
     const int n_atoms,
+    const int n_results,                          // reals of a conformation in the results
     const real step,                              // A of a coordinate's unit
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     global real *restrict results,                // energy/results.clh
@@ -45,5 +46,5 @@ void bonded_terms(
         if (i < n_tiles * TILE) place_alone(i, n_tiles, n_atoms, step, positions, PLACED);
     }
 #endif
-    add_bonded(group, item, &memory, n_atoms, step, positions, results, BONDED_PASSED);
+    add_bonded(group, item, &memory, n_atoms, n_results, step, positions, results, BONDED_PASSED);
 }

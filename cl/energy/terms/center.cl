@@ -10,6 +10,7 @@
 kernel void restrain_center(
     const int n_atoms,
     const int n_energies,                         // energies before the Born radii in the results, of atoms or tiles
+    const int n_results,                          // reals of a conformation in the results
     const int term,                               // index in `further`
     const real step,                              // A of a coordinate's unit
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
@@ -22,7 +23,7 @@ kernel void restrain_center(
 {
     const int i = get_global_id(0), conformation = get_global_id(2);
     if (i >= n_atoms) return;
-    const Results own = results_of(results, conformation, n_energies, n_atoms);
+    const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);
     global real *energy = own.further + (size_t)term * n_atoms + i;
     *energy = 0;
     const fine weight = weights[i];

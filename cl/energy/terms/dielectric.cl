@@ -23,6 +23,7 @@ typedef struct { realv parts[PARTS]; } Corrections;  // Coulomb and GB energy [k
     const int n_atoms, \
     const int n_special, \
     const int n_energies,                   /* energies before the Born radii in the results, of atoms or tiles */ \
+    const int n_results,                    /* reals of a conformation in the results */ \
     const int coulomb_term,                 /* index in `further` of each term, -1 where it does not count */ \
     const int scaled_term, \
     const int gb_term, \
@@ -72,7 +73,7 @@ kernel void correct_all(
     const int first = get_global_id(0) * WIDTH, conformation = get_global_id(2), n_slots = n_tiles * TILE;
     if (first >= n_slots) return;
     const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
-    const Results own = results_of(results, conformation, n_energies, n_atoms);
+    const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);
     const realv own_x = LOAD(first, x + at), own_y = LOAD(first, y + at), own_z = LOAD(first, z + at);
     const realv radii = LOAD(first, born + at), own_charges = LOAD(first, charges), own_inverses = LOAD(first, inverses);
     const real4 origin = origins[box + first / TILE];
@@ -144,7 +145,7 @@ void correct_special(
     for (int c = 0; c < PARTS; ++c) each[c * ITEMS + item] = lane_sum(sum.parts[c]);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item > 0) return;
-    const Results own = results_of(results, conformation, n_energies, n_atoms);
+    const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);
     const int i = order[slot];
     real whole[PARTS];
     for (int c = 0; c < PARTS; ++c) {

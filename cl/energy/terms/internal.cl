@@ -40,6 +40,7 @@ INLINE fine restraint_energy(
 kernel void restrain_internal(
     const int n_atoms,
     const int n_energies,                         // energies before the Born radii in the results, of atoms or tiles
+    const int n_results,                          // reals of a conformation in the results
     const int term,                               // index in `further`
     const real step,                              // A of a coordinate's unit
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
@@ -51,7 +52,7 @@ kernel void restrain_internal(
 {
     const int i = get_global_id(0), conformation = get_global_id(2);
     if (i >= n_atoms) return;
-    const Results own = results_of(results, conformation, n_energies, n_atoms);
+    const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);
     global const coordinate *all = positions + 3 * (size_t)conformation * n_atoms;
     fine energy = 0;
     Vector gradient = {0, 0, 0};

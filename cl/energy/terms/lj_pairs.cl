@@ -9,6 +9,7 @@
 kernel void correct_lj_pairs(
     const int n_atoms,
     const int n_energies,                         // energies before the Born radii in the results, of atoms or tiles
+    const int n_results,                          // reals of a conformation in the results
     const int term,                               // index in `further`
     const real step,                              // A of a coordinate's unit
     const real cutoff2,                           // [A^2]
@@ -20,7 +21,7 @@ kernel void correct_lj_pairs(
 {
     const int i = get_global_id(0), conformation = get_global_id(2);
     if (i >= n_atoms) return;
-    const Results own = results_of(results, conformation, n_energies, n_atoms);
+    const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);
     global const coordinate *all = positions + 3 * (size_t)conformation * n_atoms;
     real energy = 0, gradient[3] = {0, 0, 0};
     for (int k = starts[i]; k < starts[i + 1]; ++k) {

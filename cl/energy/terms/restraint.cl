@@ -9,6 +9,7 @@
 kernel void restrain(
     const int n_atoms,
     const int n_energies,                          // energies before the Born radii in the results, of atoms or tiles
+    const int n_results,                           // reals of a conformation in the results
     const int term,                                // index in `further`
     const real step,                               // A of a coordinate's unit
     global const coordinate *restrict positions,   // (n_conformations, n_atoms, 3)
@@ -19,7 +20,7 @@ kernel void restrain(
 {
     const int i = get_global_id(0), conformation = get_global_id(2);
     if (i >= n_atoms) return;
-    const Results own = results_of(results, conformation, n_energies, n_atoms);
+    const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);
     global const coordinate *here = positions + 3 * ((size_t)conformation * n_atoms + i);
     global const coordinate *there = references + 3 * (size_t)i;
     real away[3], r2 = 0;

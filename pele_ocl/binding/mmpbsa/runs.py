@@ -24,9 +24,8 @@ from ..alanine import Mutant
 from ..amber import amber_terms
 from ..decomposing import Decomposer
 from ..decomposition import GROUPS, SPLITS, Decomposition, grouping
-from ..energies import PARTS, TOO_LARGE, is_large
-from ..frames import binding_settings
-from ..plan import Binding, with_rows
+from ..energies import PARTS, TOO_LARGE, aligned, is_large
+from ..plan import Binding, binding_settings, with_rows
 from ..poisson_boltzmann import plan_in
 from .namelists import Decomp, MmpbsaInput
 from .residues import backbone, starts_of
@@ -176,7 +175,7 @@ class OpenedWork:
                     f"-deo of pairs would need {size / 2**30:.1f} GiB for {len(self.frames):,} frames of "
                     f"{len(kept):,} residues; name fewer in print_res"
                 )
-        return plan, Decomposer(plan, decomp.idecomp, is_backbone, kept)
+        return plan, Decomposer(plan.plans["complex"], plan.parts, decomp.idecomp, is_backbone, kept)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -221,7 +220,7 @@ class OpenedWork:
         batches = self._batches(placed, progress)
         columns: dict[str, NDArray[np.generic]] = {}
         for name, batch in batches.items():
-            values = self.plan._aligned(batch.terms) if isinstance(self.plan, Binding) else batch.terms.values
+            values = aligned(batch.terms, self.names)
             columns |= {f"{name}_{term}": values[:, k].copy() for k, term in enumerate(self.names)}
         errors = {k: f"{name}: {why}" for name, batch in batches.items() for k, why in batch.errors.items()}
         shares: dict[str, Floats] = {}
@@ -259,7 +258,7 @@ class OpenedWork:
         assert self.atoms.labels is not None
         plan = self.plan
         groups = grouping(self.names, self._decomp.idecomp)
-        values = plan._aligned(batch.per_atom) if isinstance(plan, Binding) else batch.per_atom.values
+        values = aligned(batch.per_atom, self.names)
         own = slice(None) if isinstance(plan, Energy) or system == "complex" else getattr(plan.parts, system)
         of_atoms = np.zeros((len(values), len(self.atoms), groups.shape[1]))
         of_atoms[:, own] = values @ groups

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms
-from ...atoms.selection import selection
 from ...common.errors import FormatError, InputError
 from ...contract import FrameContract
 from ...trajectories import Trajectory
@@ -126,7 +125,7 @@ def require_alike(complex_: Atoms, chosen: NDArray[np.bool_], part: Atoms, name:
 def masked(atoms: Atoms, mask: str) -> NDArray[np.bool_]:
     """(n,) True for the atoms of a mask, none where it names none that is there."""
     try:
-        return selection(atoms, mask)
+        return atoms.selected(mask)
     except InputError as error:
         if "takes no atom" in str(error):
             return np.zeros(len(atoms), bool)

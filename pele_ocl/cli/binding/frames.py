@@ -14,9 +14,9 @@ from ...atoms import Atoms, Floats
 from ...atoms.selection import Selection
 from ...binding import Binding, BindingEnergies
 from ...binding.energies import PARTS
-from ...binding.frames import binding_settings, binding_trajectory, energies_over, evaluate_binding_with
 from ...binding.naming import Naming
 from ...binding.parts import solute
+from ...binding.plan import binding_settings, binding_trajectory, energies_over, evaluate_binding_with
 from ...binding.poses import evaluate_poses, read_poses
 from ...binding.separate import SeparateEnergies, separate_energies
 from ...common.errors import FormatError, InputError
@@ -247,7 +247,7 @@ def opened_frames(binding: Binding, molecule: MoleculeRead, trajectory: FrameOpt
 def _of_trajectory(
     binding: Binding, spec: FramesSpec, output: Path | None, resume: bool, like: str | None
 ) -> BindingEnergies:
-    if binding._decomposer() is not None:
+    if binding.idecomp is not None:
         cluster_options_of(click.get_current_context()).refuse("a decomposition is summed up in one process")
     naming = _naming(binding, like)
     with shared_frames(spec, output, resume) as shared:

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
-from ...atoms import Atoms, Floats
+from ...atoms import Atoms, Floats, selectable
 from ...atoms.selection import Selection
 from ...common.errors import InputError
 from ...common.inputfile import read_file
@@ -99,7 +99,7 @@ class Restraint:
         """Find the atom of each selection. Raises InputError if one takes several, or none."""
         found = list[int]()
         for selection in self.selections:
-            chosen = np.flatnonzero(selection.mask(atoms))
+            chosen = np.flatnonzero(selection.mask(selectable(atoms)))
             if len(chosen) > 1:
                 raise InputError(f"{self.option}: {selection.text!r} takes {len(chosen):,} atoms; one is needed")
             found.append(int(chosen[0]))
@@ -154,9 +154,10 @@ def terms_of(restraints: Sequence[Restraint], reference: Reference | None, atoms
     """Make the terms of a molecule. Raises InputError for selections that do not fit it, and for another reference."""
     by_option = {option: [of for of in restraints if of.option == option] for option in FORMS}
     places = None if reference is None else reference.positions(atoms)
+    described = selectable(atoms)
     found: list[Term] = [
         PositionalRestraint(
-            of.constant, places, of.selections[0].mask(atoms), of.flat, f"restraint_{k}" if k > 1 else "restraint"
+            of.constant, places, of.selections[0].mask(described), of.flat, f"restraint_{k}" if k > 1 else "restraint"
         )
         for k, of in enumerate(by_option["--restrain"], 1)
     ]
@@ -228,7 +229,7 @@ class RestraintOptions:
         """Make the options for a molecule. Raises InputError for selections and a reference that do not fit."""
         assert not isinstance(self.reference, Path)
         terms = terms_of(self.restraints, self.reference, atoms)
-        return {"terms": terms, "frozen": None if self.freeze is None else self.freeze.mask(atoms)}
+        return {"terms": terms, "frozen": None if self.freeze is None else self.freeze.mask(selectable(atoms))}
 
 
 def restraint_options(command: Command, *, constraints: Sequence[str] = ("hbonds", "hbonds-present")) -> Command:

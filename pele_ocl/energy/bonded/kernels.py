@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms, OneFourPairs
 from ...gb_models.solvent_model import SolventModel
+from ...opencl.interface import MOST_BONDED_TERMS
 from ..terms.term import LaunchPart, TermContext, TermKernels
 from .groups import Groups
 from .tasks import Tasks
@@ -110,9 +111,9 @@ class BondedTerms(TermKernels):
         part = self.part(context, index, items)
         n_groups = part.n_groups + (-(-n_tiles * tile // items) if runs_first else 0)
         arguments = dict(
-            n_atoms=self._n_atoms, step=context.encoding.step, positions=context.buffers["positions"],
-            results=context.buffers["results"], **(dict(n_tiles=n_tiles, **context.place()) if runs_first else {}),
-            **part.arguments,
+            n_atoms=self._n_atoms, n_results=context.result_sizes["n_results"], step=context.encoding.step,
+            **{name: context.buffers[name] for name in ("positions", "results")}, **part.arguments,
+            **(dict(n_tiles=n_tiles, **context.place()) if runs_first else {}),
         )  # fmt: skip
         return [queue.bind_kernel(kernel, (n_groups * items, 1), (items, 1), arguments)]
 
@@ -124,9 +125,8 @@ class BondedTerms(TermKernels):
         """Build definitions of cl/energy/terms/bonded.clh for groups of so many work-items, all but TERMS_FIRST."""
         size = self._shape(context)[0]
         return {
-            "ATOMS": size, "ITEMS": items, "BONDED_TERMS": len(self._names),
+            "ATOMS": size, "ITEMS": items,
             "LOCAL_SLOTS": self._local_slots(context, self._groups_of(size, items == 1)),
-            "PER_ATOM": int(context.options.per_atom),
         }  # fmt: skip
 
     def _arguments(self, context: TermContext, index: int, items: int) -> Arguments:
@@ -136,7 +136,8 @@ class BondedTerms(TermKernels):
         slots = context.buffers.get("bonded_slots") or queue.empty(0)
         cutoff = context.options.cutoff
         return dict(
-            n_energies=context.n_energies, first_term=index, n_slots=groups.n_slots,
+            n_energies=context.result_sizes["n_energies"], n_terms=len(self._names), per_atom=context.options.per_atom,
+            first_energy=context.first_grouped + index * context.result_sizes["n_energies"], n_slots=groups.n_slots,
             cutoff2=np.finfo(queue.dtype).max if cutoff is None else cutoff**2,
             kind_starts=queue.upload(groups.starts, np.int32), members=queue.upload(groups.members, np.int32),
             places=queue.upload(groups.places, np.int32), details=queue.upload(groups.details, np.int32),
@@ -153,9 +154,9 @@ class BondedTerms(TermKernels):
     def _local_slots(self, context: TermContext, groups: Groups) -> int:
         """Count a group's slots in local memory, in one of few sizes that share kernels; 0 if it lacks room."""
         if groups.shared:
-            return groups.size * len(self._names)
+            return groups.size * MOST_BONDED_TERMS
         slots = 1 << max(8, (groups.most_slots - 1).bit_length())
-        queue, n_energies = context.queue, groups.size * len(self._names)
+        queue, n_energies = context.queue, groups.size * MOST_BONDED_TERMS
         taken = queue.dtype.itemsize * (4 * slots + n_energies) + 4 * (n_energies + 1)
         return slots if taken <= min(LOCAL_BYTES, queue.device.handle.local_mem_size) else 0
 

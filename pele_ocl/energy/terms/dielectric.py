@@ -61,7 +61,7 @@ class DielectricCorrections(TermKernels):
         inverses = np.where(tiles.used, self._inverses[tiles.order], 1.0)
         special = np.sort(tiles.slots[self._special])
         common = dict(
-            n_tiles=len(tiles), n_atoms=len(context.atoms), n_special=len(special), n_energies=context.n_energies,
+            n_tiles=len(tiles), n_atoms=len(context.atoms), n_special=len(special), **context.result_sizes,
             cutoff2=self._cutoff2, inverses=queue.upload(inverses), special=queue.upload(special, np.int32),
             order=queue.upload(np.where(tiles.used, tiles.order, -1), np.int32),
             **dict(zip(("coulomb_term", "scaled_term", "gb_term"), terms, strict=True)),

@@ -28,7 +28,8 @@ class TermContext:
 
     queue : makes buffers and binds launches
     buffers : by name, "positions" and "results" among them, and its own of `sizes`; none before sizes are known
-    n_energies : energies of each term of the passes, of atoms or tiles
+    result_sizes : energies of each term of the passes, n_energies, and reals of a conformation, n_results
+    first_grouped : place of the first grouped term in the results of a conformation
     macros : build definitions of cl/energy/results.clh and of how positions are encoded
     tiles, place : for a term that runs first: the tiles, and PLACE_ARGUMENTS of cl/common/place.clh
     """
@@ -38,7 +39,8 @@ class TermContext:
     encoding: Encoding
     options: Options
     buffers: dict[str, Buffer]
-    n_energies: int
+    result_sizes: Mapping[str, int]
+    first_grouped: int
     macros: Mapping[str, int]
     tiles: Tiles
     place: Callable[[], Arguments]
@@ -54,10 +56,10 @@ class TermContext:
         """Bind a kernel of a work-item an atom.
 
         index : of its first term, as `TermKernels.launches` has it
-        arguments : all but n_atoms, n_energies, term, step, positions and results
+        arguments : all but n_atoms, n_energies, n_results, term, step, positions and results
         """
         n = len(self.atoms)
-        common = dict(n_atoms=n, n_energies=self.n_energies, term=index, step=self.encoding.step)
+        common = dict(n_atoms=n, **self.result_sizes, term=index, step=self.encoding.step)
         buffers = {of: self.buffers[of] for of in ("positions", "results")}
         return self.queue.bind(
             file, name, (n, 1), (ITEMS, 1), dict(**common, **buffers, **arguments), **self.macros, **defines

@@ -16,7 +16,6 @@ from ...common import arguments
 from ...common.errors import InputError, ParameterError
 from ...common.extras import extra
 from ...common.textfiles import quoted
-from ..field import ForceField
 from ..matching import has_hydrogens, without_hydrogens
 from ..names import residue_names
 from .names import files_of, names
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 _SCRIPTS = ("Script", "InitializationScript")
 
 
-def load(name: str, radii: str | None = None, allow_scripts: bool = False) -> XmlForceField:
-    """Load the force field of a name, of an XML file, or of several with commas: `amber14,ligand.xml`.
+def load(name: str, radii: str | None = None, allow_scripts: bool = False) -> XmlFiles:
+    """Find the files of a name, of an XML file, or of several with commas: `amber14,ligand.xml`.
 
     radii : the name of a set of GB radii; by default the Generalized Born force's in the files, or mbondi2
     allow_scripts : whether the Python scripts of files that are not OpenMM's own are run
@@ -44,22 +43,21 @@ def load(name: str, radii: str | None = None, allow_scripts: bool = False) -> Xm
     files = tuple(file for part in name.split(",") for file in _files(part.strip()))
     if not allow_scripts:
         _refuse_scripts(files)
-    return XmlForceField(name, "amber", {}, {}, files=files, set_of_radii=radii)
+    return XmlFiles(name, files, radii)
 
 
 @dataclass(frozen=True, eq=False)
-class XmlForceField(ForceField):
-    """A force field of OpenMM's XML files, with bonded terms of its own.
+class XmlFiles:
+    """XML files of OpenMM, and the Atoms that they give for structures.
 
+    name : of the force field, for messages
     files : names of files that OpenMM brings, or paths
     set_of_radii : the GB radii that atoms get; None for the files' own
     """
 
-    files: tuple[str, ...] = ()
+    name: str
+    files: tuple[str, ...]
     set_of_radii: str | None = None
-
-    def __repr__(self) -> str:
-        return f"ForceField({self.name}: {', '.join(self.files)})"
 
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure, which needs all its hydrogens.

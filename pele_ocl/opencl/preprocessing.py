@@ -1,4 +1,4 @@
-"""Preprocessor of C, as far as cl/ needs it, for people: comments stay, and lines of macros stay lines."""
+"""Preprocessor of C, as far as cl/ needs it. Comments stay, and lines of macros stay lines, for people to read."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ TOKEN = re.compile(
 NAME = re.compile(r"[A-Za-z_]\w*")
 DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)", re.DOTALL)
 COMMENTS_AT_END = re.compile(r"(?:^[ \t]*//[^\n]*\n)+\Z", re.MULTILINE)
+CHOICE = re.compile(r"\(([^()]*\?[^()]*)\)")  # in the innermost parentheses
 KEPT = ("pragma",)  # directives that stay
 MOST_STEPS = 100_000
 
@@ -40,13 +41,24 @@ class Preprocessor:
     macros: dict[str, Macro] = field(default_factory=dict)
 
     @classmethod
-    def with_values(cls, values: Mapping[str, int]) -> Preprocessor:
+    def with_values(cls, values: Mapping[str, int | str]) -> Preprocessor:
         """Begin with what the host defines."""
         return cls({name: Macro(str(value)) for name, value in values.items()})
 
     def resolve(self, source: str) -> str:
         """Give the source without directives, dead branches and macros. Raises ValueError where a macro is missing."""
-        done, code = list[str](), list[str]()
+        done = list[str]()
+        for code in self._parts(source, done):
+            done.append(self.expand(code))
+        return "".join(done)
+
+    def obey(self, source: str) -> str:
+        """Give the source without directives and dead branches, with macros left in it, which are then known."""
+        return "".join(self._parts(source, []))
+
+    def _parts(self, source: str, done: list[str]) -> Iterator[str]:
+        """Yield the code before each directive, and obey it. done : what was made of the source so far"""
+        code = list[str]()
         taken: list[tuple[bool, bool]] = []  # of each open condition: if a branch is taken now, and if one was
         for line in _logical_lines(source):
             found = DIRECTIVE.match(line)
@@ -54,11 +66,10 @@ class Preprocessor:
                 if all(now for now, _ in taken):
                     code.append(line)
                 continue
-            done.append(self.expand("\n".join(code) + "\n" if code else ""))
+            yield "\n".join(code) + "\n" if code else ""
             code = []
             self._obey(found[1], found[2], taken, done)
-        done.append(self.expand("\n".join(code)))
-        return "".join(done)
+        yield "\n".join(code)
 
     def _obey(self, word: str, rest: str, taken: list[tuple[bool, bool]], done: list[str]) -> None:
         """Obey a directive."""
@@ -87,7 +98,7 @@ class Preprocessor:
 
     def _holds(self, word: str, rest: str) -> bool:
         """Tell if a condition is true."""
-        text = _without_comments(rest)
+        text = without_comments(rest)
         if word != "if":
             return (text.split()[0] in self.macros) == (word == "ifdef")
         text = re.sub(r"\bdefined\s*\(?\s*(\w+)\s*\)?", lambda of: str(int(of[1] in self.macros)), text)
@@ -188,7 +199,8 @@ def _logical_lines(source: str) -> Iterator[str]:
         yield line
 
 
-def _without_comments(text: str) -> str:
+def without_comments(text: str) -> str:
+    """Put a blank in place of each comment."""
     return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
 
 
@@ -206,8 +218,18 @@ _OPERATORS: dict[type, Callable[[int, int], int]] = {
 
 def value_of(text: str) -> int:
     """Compute a condition's value. Raises ValueError for what is no whole number."""
+    text = _choice(CHOICE.sub(lambda found: f"({_choice(found[1])})", text))
     words = re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or ").replace("/", "//"))
     return _of_tree(ast.parse(words.strip(), mode="eval").body)
+
+
+def _choice(text: str) -> str:
+    """Write `a ? b : c` as Python has it."""
+    condition, is_choice, rest = text.partition("?")
+    if not is_choice:
+        return text
+    value, _, other = rest.partition(":")
+    return f"({value}) if ({condition}) else ({_choice(other)})"
 
 
 def _of_tree(tree: ast.expr) -> int:
@@ -218,6 +240,8 @@ def _of_tree(tree: ast.expr) -> int:
             return int(all(map(_of_tree, values)))
         case ast.BoolOp(values=values):
             return int(any(map(_of_tree, values)))
+        case ast.IfExp(test=test, body=value, orelse=other):
+            return _of_tree(value if _of_tree(test) else other)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return int(not _of_tree(operand))
         case ast.UnaryOp(op=ast.USub(), operand=operand):

@@ -1,0 +1,197 @@
+"""State of the rows of an ensemble: what each has on its device, and what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..atoms import Atoms, Floats
+from ..common.arguments import described, numbers
+from ..common.errors import InputError, PeleError
+from ..energy import Energy, EnergyBatch
+from ..energy.engine.rows import ResidentRows, Rows
+from ..energy.engine.system import System
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+    from ..opencl.memory import Buffer
+
+RowsLike = int | slice | ArrayLike | None
+
+
+class State:
+    """Rows of an ensemble as they are; what reads, moves or minimises rows works on this.
+
+    atoms, frozen, offsets : of each row, the last in A from the place that its molecule has on the device
+    resident : the rows on the device; device, precision : of all
+    options : of `Energy`, for all rows
+    failed, explained : sentences on rows that cannot be placed, or whose energies are no numbers, by their numbers
+    evaluated, has_radii : (n_rows,) if rows were evaluated where they are, and if they have Born radii
+    is_mapped : if the host uses the memory of the rows, as long as nothing else may
+    """
+
+    def __init__(self, atoms: tuple[Atoms, ...], device: Device, options: Mapping[str, Any], errors: str) -> None:
+        """Place each row at its molecule's positions.
+
+        errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
+        """
+        from ..opencl.queue import Queue
+
+        self.atoms, self.device, self.options = atoms, device, options
+        self.precision: str = options["precision"]
+        self.failed: dict[int, str] = {}
+        systems = self._systems(errors)
+        self.resident = ResidentRows(Queue(device, self.precision, profile=False), systems)
+        self.offsets = np.zeros((len(self), 3))
+        self.evaluated = np.zeros(len(self), bool)
+        self.has_radii = np.zeros(len(self), bool)
+        self.explained: dict[int, str] = {}
+        self.frozen: list[NDArray[np.bool_]] = [np.zeros(len(of), bool) for of in atoms]
+        self.is_mapped = False
+        self._free: Buffer | None = None
+        self.place(list(range(len(self))), [of.positions for of in atoms])
+
+    def _systems(self, errors: str) -> list[System | None]:
+        """Record the molecule of each row, once for all rows of the same Atoms."""
+        found: dict[int, System | str] = {}
+        for k, atoms in enumerate(self.atoms):
+            if id(atoms) not in found:
+                try:
+                    energy = Energy(atoms, born="pairs", device=self.device, **self.options)
+                    found[id(atoms)] = System(energy, is_alone=len(self) == 1)
+                except PeleError as error:
+                    if errors == "raise":
+                        raise InputError(f"row {k}: {error}" if len(self) > 1 else str(error)) from error
+                    found[id(atoms)] = str(error)
+            of_row = found[id(atoms)]
+            if isinstance(of_row, str):
+                self.failed[k] = of_row
+        of_rows = (found[id(atoms)] for atoms in self.atoms)
+        return [None if isinstance(of_row, str) else of_row for of_row in of_rows]
+
+    def __len__(self) -> int:
+        return len(self.atoms)
+
+    def system(self, k: int) -> System:
+        """Molecule of a row as it is recorded. Raises InputError where it cannot be computed."""
+        system = self.resident.systems[k]
+        if system is None:
+            raise InputError(self.failed[k])
+        return system
+
+    @property
+    def energy_options(self) -> dict[str, Any]:
+        """Options of `Energy` that all rows have, less the gradient."""
+        return {name: value for name, value in self.options.items() if name != "gradient"}
+
+    def chosen(self, rows: RowsLike) -> Rows:
+        """Give the numbers of rows. Raises InputError for rows that there are not, and while their memory is mapped."""
+        if self.is_mapped:
+            raise InputError("the memory of the rows is mapped; leave the `with` block of mapped() first")
+        if rows is None:
+            return np.arange(len(self))
+        if not isinstance(rows, bool | np.bool_):
+            try:
+                chosen: Rows = np.atleast_1d(np.arange(len(self))[rows])  # type: ignore[index]
+            except (IndexError, TypeError, ValueError, OverflowError):
+                pass
+            else:
+                if chosen.ndim == 1:
+                    return chosen
+        raise InputError(f"there are {len(self)} rows; {described(rows)} is none of them")
+
+    def there(self, rows: RowsLike) -> Rows:
+        """Give the numbers of rows that did not fail. Raises InputError as `chosen` does."""
+        chosen = self.chosen(rows)
+        return chosen[~np.isin(chosen, list(self.failed))] if self.failed else chosen
+
+    def require_evaluated(self, rows: Rows) -> None:
+        """Raise InputError for rows that were not evaluated since their positions were written."""
+        old = [k for k in rows[~self.evaluated[rows]].tolist() if k not in self.failed]
+        if old:
+            raise InputError(f"row {old[0]} was not evaluated where it is now; call evaluate() first")
+
+    def by_system(self, rows: Rows) -> list[tuple[Rows, System]]:
+        """Places in `rows` by molecule; without failed rows."""
+        found: dict[System, list[int]] = {}
+        for place, k in enumerate(rows.tolist()):
+            system = self.resident.systems[k]
+            if system is not None and k not in self.failed:
+                found.setdefault(system, []).append(place)
+        return [(np.array(places, np.int64), system) for system, places in found.items()]
+
+    def evaluate(self, rows: RowsLike, keep_radii: bool = False) -> None:
+        """Compute energies and gradients of rows on the device; failed rows are passed over.
+
+        keep_radii : at the Born radii that rows have. Raises InputError for a row that has none
+        """
+        chosen = self.chosen(rows)
+        good = self.there(chosen)
+        if keep_radii and (new := good[~self.has_radii[good]]).size:
+            raise InputError(f"row {new[0]} was never evaluated, and has no radii to be kept")
+        self.resident.evaluate(good, keep_radii)
+        self.has_radii[good] = True
+        self.evaluated[chosen] = True
+        for k in chosen.tolist():
+            self.explained.pop(k, None)
+
+    def batch(self, rows: list[int]) -> EnergyBatch:
+        """Read the energies of rows of one molecule as results have them."""
+        results = self.resident.read(rows, "results", self.precision)
+        return self.resident.system(rows[0]).energies(results, self.read_positions(rows))
+
+    def read_positions(self, rows: list[int]) -> list[Floats]:
+        """Read the positions of rows, (n, 3) A each; NaN of rows that failed."""
+        return [x + self.offsets[k] for k, x in zip(rows, self._read_encoded(rows, "positions"), strict=True)]
+
+    def _read_encoded(self, rows: list[int], name: str) -> list[Floats]:
+        found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]
+        for places, system in self.by_system(np.array(rows, np.int64)):
+            there = [rows[place] for place in places.tolist()]
+            encoded = self.resident.read(there, name, self.resident.coordinate)
+            for place, positions in zip(places.tolist(), system.pipeline.decode(encoded), strict=True):
+                found[place] = positions
+        return found
+
+    def place(self, rows: list[int], positions: Sequence[ArrayLike]) -> None:
+        """Place rows; a structure that cannot be is a failed row until it is placed again."""
+        given = [self._checked(k, x) for k, x in zip(rows, positions, strict=True)]
+        for k in rows:
+            if self.resident.systems[k] is not None:
+                self.failed.pop(k, None)
+            self.explained.pop(k, None)
+        self.evaluated[rows] = False
+        for places, system in self.by_system(np.array(rows, np.int64)):
+            there = [rows[place] for place in places.tolist()]
+            encoded, offsets, errors = system.encoded(np.stack([given[place] for place in places.tolist()]))
+            self.failed |= {there[k]: reason for k, reason in errors.items()}
+            self.offsets[there] = offsets
+            self.resident.write(there, "positions", encoded)
+
+    def _checked(self, k: int, positions: ArrayLike) -> Floats:
+        """Positions (n, 3) of row k. Raises InputError for another shape."""
+        given = numbers("positions", positions)
+        if given.shape != self.atoms[k].positions.shape:
+            raise InputError(f"positions of row {k} have shape {given.shape}; ({len(self.atoms[k])}, 3) is needed")
+        return given
+
+    def freeze(self, rows: list[int], frozen: Sequence[ArrayLike]) -> None:
+        """Freeze atoms of rows, and no others. frozen : of each row a mask (n,), or indices of its atoms"""
+        for k, given in zip(rows, frozen, strict=True):
+            mask = np.zeros(len(self.atoms[k]), bool)
+            try:
+                mask[np.asarray(given) if np.size(given) else []] = True
+            except (IndexError, TypeError, ValueError):
+                raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
+            self.frozen[k] = mask
+        self._free = None
+
+    @property
+    def free_on_device(self) -> Buffer:
+        """Reals of all atoms of all rows: 1, or 0 of atoms that are frozen."""
+        if self._free is None:
+            self._free = self.resident.queue.upload(1.0 - np.concatenate(self.frozen))
+        return self._free
