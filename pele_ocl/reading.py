@@ -38,8 +38,8 @@ def read(
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
-    path : file of a structure, such as .pdb, or of a topology, such as .prmtop, also with .gz or .bz2; the suffix says
-        which, docs/formats/inputs.md lists them. An InputFile in place of a path is not read again
+    path : file of a structure, such as .pdb, or of a topology, such as .prmtop, also with .gz or .bz2. The suffix says
+        which; the error of another suffix lists all. An InputFile in place of a path is not read again
     forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. A PQR file, a mol2 file and a
         topology bring their own parameters and take none
     model : number of the model in a file with several, or of the frame of `coordinates`; by default the first
