@@ -92,7 +92,7 @@ def test_molecules_with_other_terms_share_launches(device):
     assert PEPTIDE.bonded is not None
     fewer = replace(PEPTIDE, bonded=replace(PEPTIDE.bonded, torsions=Torsions(), impropers=Impropers()))
     together = Ensemble([PEPTIDE, fewer, PEPTIDE], device=device).evaluate()
-    assert len(together._resident.groups) == 1
+    assert len(together.state.resident.groups) == 1
     for k, atoms in enumerate((PEPTIDE, fewer)):
         alone = Ensemble([atoms], device=device).evaluate()
         assert bits(together, k)[1:] == bits(alone, 0)[1:]
