@@ -17,8 +17,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .common.renamed import find_public_names_by as _find_public_names_by
+from .common.version import installed_version as _installed_version
 
-if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
+if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .atoms import Atoms as Atoms
     from .atoms import Labels as Labels
     from .atoms import Structure as Structure
@@ -35,14 +36,14 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .common.errors import ParameterError as ParameterError
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
-    from .energy import CenterRestraint as CenterRestraint
-    from .energy import DistanceRestraint as DistanceRestraint
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
     from .energy import EnergyResult as EnergyResult
-    from .energy import PositionalRestraint as PositionalRestraint
-    from .energy import TorsionRestraint as TorsionRestraint
     from .energy import energy as energy
+    from .energy.terms import CenterRestraint as CenterRestraint
+    from .energy.terms import DistanceRestraint as DistanceRestraint
+    from .energy.terms import PositionalRestraint as PositionalRestraint
+    from .energy.terms import TorsionRestraint as TorsionRestraint
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
     from .explore import Refined as Refined
@@ -112,16 +113,15 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
 
     __version__: str
 
+# Public names by the module that has them. A new one gets an entry in docs/api, and `make docs` its import above.
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
     "atoms.atoms": ("selection",),
     "binding": ("Binding", "BindingEnergies", "PBSolvent"),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
-    "energy": (
-        "CenterRestraint", "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint",
-        "TorsionRestraint",
-    ),
+    "energy": ("Energy", "EnergyBatch", "EnergyResult"),
+    "energy.terms": ("CenterRestraint", "DistanceRestraint", "PositionalRestraint", "TorsionRestraint"),
     "ensemble": ("Ensemble",),
     "common.errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
     "explore": ("Explorer", "Refined", "Refiner"),
@@ -159,7 +159,7 @@ __all__ = sorted([*_MODULES, *_CALLED])
 def __getattr__(name: str) -> Any:
     """A public name or a sub-module, loaded now and kept."""
     if name == "__version__":
-        value: Any = _version()
+        value: Any = _installed_version()
     elif name in _MODULES:
         value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     else:
@@ -176,15 +176,6 @@ def _submodule(name: str) -> Any:
         if error.name != full:
             raise
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("pele-ocl")
-    except PackageNotFoundError:  # a checkout that is not installed
-        return "unknown"
 
 
 def __dir__() -> list[str]:

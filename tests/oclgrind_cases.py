@@ -22,14 +22,18 @@ from gb_helpers import labels_of
 from pele_ocl import (
     Atoms,
     Binding,
+    CenterRestraint,
+    DistanceRestraint,
     Ensemble,
     Grid,
     InputError,
     PBIon,
     PBModel,
     PoissonBoltzmann,
+    PositionalRestraint,
     Simulation,
     SolventModel,
+    TorsionRestraint,
     minimize_many,
     place_ions,
     potmap,
@@ -43,13 +47,9 @@ from pele_ocl.common.variant import Machine
 from pele_ocl.dynamics import motion
 from pele_ocl.energy import (
     BlocksLayout,
-    CenterRestraint,
-    DistanceRestraint,
     Energy,
-    PositionalRestraint,
     RowsLayout,
     SquaresLayout,
-    TorsionRestraint,
     sgb,
     squares,
 )  # fmt: skip
@@ -368,7 +368,7 @@ def joined_cases(device: Device) -> None:
         np.testing.assert_array_equal(one.energies, several.energies[0])
         np.testing.assert_array_equal(one.gradient, several.gradients[0])
         row = Ensemble(atoms, device=device).evaluate()
-        assert len(row._resident.groups[0].launches) == 1
+        assert len(row.state.resident.groups[0].launches) == 1
         np.testing.assert_array_equal(row.gradients[0], one.gradient)
         wells = replace(atoms, labels=labels_of_elements(["C"] * 70))
         with patch.object(motion, "ITEMS", 16):  # so that a row has several groups, the last of which adds up
