@@ -24,6 +24,7 @@ SMALL_BOX = 64  # slots; in groups the moments of larger boxes are a work-group'
 BOX_GROUP = 128  # work-items of it
 TERMS = 5  # of the HCT series that atoms of leaves nearby take
 LOOKS = 64  # boxes that vectors look at together, cl/solvent/tree.cl
+OPEN_ROOM = 512  # room for boxes that wait is a multiple of it, so that molecules of most sizes share kernels
 PARTNERS = 4000  # pairs of an atom that cost as much as the walk of its tile, about
 LARGEST = 8_192  # slots of a trunk; larger boxes are hardly ever far, and each costs a pass over its atoms
 TRUNKS = 64  # that a walk begins with, at most
@@ -139,7 +140,7 @@ class TreeSums:
         return passes.queue.bind(
             "solvent/tree.cl", "born_sums_tree", (len(self.tiles), self.n_parts), (1, 1),
             {**walk, **passes.named("x", "y", "z")}, width=width, cost=self._cost, VECTORS=self.tiles.size // width,
-            MOST_OPEN=self._most_open(LOOKS), **self._macros(passes),
+            MOST_OPEN=-(-self._most_open(LOOKS) // OPEN_ROOM) * OPEN_ROOM, **self._macros(passes),
         )  # fmt: skip
 
     def _groups(self, passes: TiledPasses, walk: Arguments) -> BoundLaunch:
