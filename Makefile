@@ -46,6 +46,7 @@ plot intel: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[$@]'
 
 docs: $(VENV)/.installed
+	$(BIN)/python docs/api/make.py
 	$(BIN)/python docs/cli/make.py
 	$(BIN)/python docs/architecture/make.py
 	$(BIN)/python docs/kernels/make.py

@@ -15,7 +15,7 @@ from .atoms.selection import Selection
 from .common import arguments
 from .common.errors import InputError
 from .forcefield import ForceField
-from .formats import is_pqr, read_structure_or_atoms, structure_format
+from .formats import brings_parameters, read_structure_or_atoms, structure_format
 
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
@@ -38,9 +38,8 @@ def read(
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
-    path : a .pdb, .ent, .cif, .mmcif, .gro or .pqr file, or an AMBER topology, .prmtop, .parm7 or .top, also with .gz.
-        With the extra `openmm` also a GROMACS topology, .top, or one of CHARMM, .psf. An InputFile in place of a path
-        is not read again
+    path : file of a structure, such as .pdb, or of a topology, such as .prmtop, also with .gz or .bz2. The suffix says
+        which; the error of another suffix lists all. An InputFile in place of a path is not read again
     forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. A PQR file, a mol2 file and a
         topology bring their own parameters and take none
     model : number of the model in a file with several, or of the frame of `coordinates`; by default the first
@@ -71,7 +70,7 @@ def read_chosen(
     require_model(model)
     if not isinstance(forcefield, ForceField | str | None):
         raise InputError(f"forcefield is {arguments.described(forcefield)}; a ForceField or the name of one is needed")
-    if forcefield is not None and is_pqr(path):
+    if forcefield is not None and brings_parameters(path):
         kind = structure_format(path).kind
         raise InputError(f"{path}: {kind} brings its own charges and radii; give no force field with it")
     selection = select if isinstance(select, Selection | None) else Selection(select)

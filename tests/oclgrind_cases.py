@@ -22,14 +22,18 @@ from gb_helpers import labels_of
 from pele_ocl import (
     Atoms,
     Binding,
+    CenterRestraint,
+    DistanceRestraint,
     Ensemble,
     Grid,
     InputError,
     PBIon,
     PBModel,
     PoissonBoltzmann,
+    PositionalRestraint,
     Simulation,
     SolventModel,
+    TorsionRestraint,
     minimize_many,
     place_ions,
     potmap,
@@ -43,13 +47,9 @@ from pele_ocl.common.variant import Machine
 from pele_ocl.dynamics import motion
 from pele_ocl.energy import (
     BlocksLayout,
-    CenterRestraint,
-    DistanceRestraint,
     Energy,
-    PositionalRestraint,
     RowsLayout,
     SquaresLayout,
-    TorsionRestraint,
     sgb,
     squares,
 )  # fmt: skip

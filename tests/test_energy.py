@@ -10,14 +10,13 @@ from test_reference_energy import BRANCHES, OPENMM, SALT, bonded
 from test_reference_nonbond import relative
 from tolerance import BORN_RADIUS, ENERGY, GRADIENT
 
-from pele_ocl import Atoms, InputError, ParameterError, SolventModel, list_devices
+from pele_ocl import Atoms, InputError, ParameterError, PositionalRestraint, SolventModel, list_devices
 from pele_ocl.energy import (
     TERMS,
     VARIANTS,
     BlocksLayout,
     Energy,
     Masks,
-    PositionalRestraint,
     RowsLayout,
     SquaresLayout,
     choose_variant,

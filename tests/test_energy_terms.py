@@ -10,8 +10,8 @@ from test_reference_energy import bonded
 from test_reference_nonbond import relative
 from tolerance import ENERGY, GRADIENT
 
-from pele_ocl import InputError, SolventModel
-from pele_ocl.energy import TERMS, Energy, PositionalRestraint, SquaresLayout, energy
+from pele_ocl import InputError, PositionalRestraint, SolventModel
+from pele_ocl.energy import TERMS, Energy, SquaresLayout, energy
 
 NOISE = np.random.default_rng(5).normal(0, 0.3, (150, 3))
 

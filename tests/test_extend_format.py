@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 import pele_ocl
 from pele_ocl import FormatError, Grid, Map, read, read_map, write_map
 from pele_ocl.cli import main
-from pele_ocl.formats import conformation_files, is_pqr, model_numbers, registry
+from pele_ocl.formats import brings_parameters, conformation_files, model_numbers, registry
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "extend" / "format.md"
@@ -52,7 +52,7 @@ def test_a_structure_format(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(text.encode()))
     for path in (plain, packed):
         assert read(path).charges.tolist() == [-0.8, 0.4, 0.4]
-        assert (is_pqr(path), model_numbers(path)) == (True, [1])
+        assert (brings_parameters(path), model_numbers(path)) == (True, [1])
     plain.write_text(text.replace("0.93", "0.9x"))
     with pytest.raises(FormatError, match=r"water.xyzq:4: x, y, z, charge and radius are needed here, not '-0.24 0.9x"):
         read(plain)

@@ -67,7 +67,7 @@ def test_a_missing_library_names_its_extra(library, monkeypatch):
 def test_workers_without_dask_name_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.setitem(sys.modules, "distributed.diagnostics.plugin", None)
-    monkeypatch.delitem(sys.modules, "pele_ocl.jobs.one_device", raising=False)
+    monkeypatch.delitem(sys.modules, "pele_ocl.jobs.worker_start", raising=False)
     with pytest.raises(PeleError, match=r"needs Dask, which is not installed: pip install 'pele-ocl\[cluster\]'"):
         connected(2, None, None).__enter__()
 

@@ -17,7 +17,7 @@ from pele_ocl.atoms import Atoms
 from pele_ocl.cli.options import structure_options
 from pele_ocl.common.errors import FormatError, InputError
 from pele_ocl.common.inputfile import InputFile, read_file
-from pele_ocl.formats import PqrFields, fields_of, fields_of_each, is_pqr, read_pqr
+from pele_ocl.formats import PqrFields, brings_parameters, fields_of, fields_of_each, read_pqr
 from pele_ocl.reading import read as read_any
 
 LINE = "ATOM      1  N   ALA A   5      12.345  -6.789   0.001 -0.4157 1.8240"
@@ -189,8 +189,8 @@ def test_parameters_with_a_file_that_brings_its_own(tmp_path: Path) -> None:
 
 def test_suffix(tmp_path: Path) -> None:
     (tmp_path / "p.PQR.gz").write_bytes(gzip.compress(LINE.encode()))
-    assert is_pqr(tmp_path / "p.PQR.gz")
-    assert not is_pqr("p.pdb")
+    assert brings_parameters(tmp_path / "p.PQR.gz")
+    assert not brings_parameters("p.pdb")
     assert len(read_pqr(tmp_path / "p.PQR.gz")) == 1
 
 

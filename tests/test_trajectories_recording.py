@@ -27,9 +27,8 @@ from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run  # noqa: F
 from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
-from pele_ocl import Energy, FormatError, Nonbond, PairList, energy_over, trajectory
+from pele_ocl import Energy, FormatError, Nonbond, PairList, PositionalRestraint, energy_over, trajectory
 from pele_ocl.cli.frames.tally import Rate
-from pele_ocl.energy import PositionalRestraint
 from pele_ocl.formats import SparseFile
 from pele_ocl.trajectories import FrameResults, recorded, sha256_of, streaming
 from pele_ocl.trajectories.recording import RECORDERS, text

@@ -18,7 +18,14 @@ from ..atoms.selection import Composition, Selection
 from ..common.errors import InputError
 from ..common.inputfile import InputFile, read_file
 from ..forcefield import ForceField
-from ..formats import is_pqr, is_structure, is_topology, read_structure_or_atoms, read_topology, structure_format
+from ..formats import (
+    brings_parameters,
+    is_structure,
+    is_topology,
+    read_structure_or_atoms,
+    read_topology,
+    structure_format,
+)
 from ..formats.amber import is_netcdf
 from ..gb_models.radii_of_models import default_radii, radii_note
 from ..reading import Coordinates, read_chosen
@@ -150,16 +157,16 @@ class StructureReader:
         if self.coordinates and number is not None:
             raise click.UsageError("--models all reads the models of a PDB file; leave out --coordinates")
         self._tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
-        brings_parameters = is_pqr(source.path)
-        if brings_parameters:
+        has_own = brings_parameters(source.path)
+        if has_own:
             self._refuse_parameters(source.path)
         atoms, taken = read_chosen(
-            source, None if brings_parameters else self._forcefield, self.model if number is None else number,
+            source, None if has_own else self._forcefield, self.model if number is None else number,
             self._positions(source), self.parameters, select=self.selection,
         )  # fmt: skip
-        if self.radii == FILE and not brings_parameters and not atoms.gb_radii_set.startswith(FILE):
+        if self.radii == FILE and not has_own and not atoms.gb_radii_set.startswith(FILE):
             raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
-        if brings_parameters and self.radii not in (None, FILE):
+        if has_own and self.radii not in (None, FILE):
             atoms = atoms.with_radii(self.radii)
         if self._of_frames:
             atoms = replace(atoms, notes=(*atoms.notes, *self._of_frames))
@@ -190,7 +197,7 @@ class StructureReader:
     def require_forcefield(self) -> None:
         """Load the force field where a structure needs one. Raises as ForceField.load."""
         structures = (path for path in self.structures if is_structure(path) and not path.is_dir())
-        if not all(map(is_pqr, structures)):
+        if not all(map(brings_parameters, structures)):
             assert self._forcefield is not None
 
     @property

@@ -15,7 +15,7 @@ from .born import BORN
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult
 from .term_set import summary
-from .terms import CenterRestraint, DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
+from .terms import Term
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
@@ -25,14 +25,10 @@ __all__ = [
     "BORN",
     "TERMS",
     "VARIANTS",
-    "CenterRestraint",
-    "DistanceRestraint",
     "Energy",
     "EnergyBatch",
     "EnergyResult",
-    "PositionalRestraint",
     "Term",
-    "TorsionRestraint",
     "choose_variant",
     "energy",
     "summary",

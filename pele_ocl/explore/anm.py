@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats, Ints
 from ..common.arguments import choice, instance, number, whole_number
 from ..common.errors import InputError
-from ..energy import PositionalRestraint, Term
+from ..energy.terms import PositionalRestraint, Term
 from ..minimize.options import check_options
 from .modes import Modes, network_modes
 from .regions import Region

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats, Ints
 from ..common.arguments import choice, flag, number
 from ..common.errors import InputError
-from ..energy import CenterRestraint, Term
+from ..energy.terms import CenterRestraint, Term
 from .rigid import drawn_moves, random_directions
 from .screen import Screen
 from .torsions import Flexible, flexible_ligand, flexible_residues

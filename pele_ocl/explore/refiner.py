@@ -16,7 +16,7 @@ from ..binding.parts import Chosen
 from ..common.arguments import callback, choice, number, numbers, positions_of, whole_number
 from ..common.errors import InputError
 from ..common.variant import Progress
-from ..energy import PositionalRestraint
+from ..energy.terms import PositionalRestraint
 from ..ensemble import Ensemble
 from ..gb_models.solvent_model import SolventModel
 from .poses import Measures, Refined, clashes_of, heavy

@@ -22,7 +22,7 @@ from .registry import (
     structure_suffix,
 )
 from .structures import (
-    is_pqr,
+    brings_parameters,
     is_topology,
     model_numbers,
     read_conformations,
@@ -63,11 +63,11 @@ __all__ = [
     "MapFormat",
     "SparseFile",
     "StructureFormat",
+    "brings_parameters",
     "check_target",
     "draw_slices",
     "guarded",
     "is_pdb",
-    "is_pqr",
     "is_structure",
     "is_topology",
     "layout_of",

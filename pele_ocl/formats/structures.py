@@ -104,8 +104,8 @@ def model_numbers(path: str | PathLike[str]) -> list[int]:
     return structure_format(file_path(path)).models(read_file(path))
 
 
-def is_pqr(path: str | PathLike[str]) -> bool:
-    """Tell if a file brings its own charges and radii, as PQR files and topologies do; by its suffix."""
+def brings_parameters(path: str | PathLike[str]) -> bool:
+    """Tell if a file brings its own charges, as PQR and MOL2 files and topologies do; by its suffix."""
     return is_structure(path) and structure_format(path).brings_parameters
 
 

@@ -79,7 +79,8 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
             "solvent": "SolventSpec",
             "spec": "Spec StructureSpec",
             "tasks": "WorkersDiedError in_order",
-            "workers": "WORKER_ENVIRONMENT connected",
+            "worker_start": "WORKER_ENVIRONMENT",
+            "workers": "connected",
         },
     )
 

@@ -16,7 +16,7 @@ from ..common.arguments import choice
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
 from ..forcefield import ForceField
-from ..formats import is_pqr, is_structure, read_conformations, structure_format, structure_suffix
+from ..formats import brings_parameters, is_structure, read_conformations, structure_format, structure_suffix
 from ..reading import read_chosen
 
 Bools = NDArray[np.bool_]
@@ -49,7 +49,7 @@ class Reading:
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
         """Read the atoms of a file, and tell which they are; number : of the model."""
-        field = None if is_pqr(source) else self._forcefield
+        field = None if brings_parameters(source) else self._forcefield
         model = self.model if number is None else number
         return read_chosen(source, field, model, self.coordinates, self.parameters, select=self.select)
 

@@ -163,7 +163,7 @@ def _raise_difference(first: Mapping[str, str], other: Mapping[str, str]) -> Non
 def _work_of(sent: _Sent) -> tuple[Work[Any, Any], Facts]:
     """Load a work and its facts, kept until another one comes. Raises InputError if its folder is not there."""
     from ..opencl.device import get_device
-    from .one_device import require_settled
+    from .worker_start import require_settled
 
     require_settled()
     if sent.key not in _works:

@@ -18,11 +18,7 @@ from .tasks import GONE, RESOURCE
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster
 
-    from .one_device import OneDevice
-
-# Variables of the processes that we start, set before they begin, so that numpy's count, too; a variable that the user
-# has set stays. A scheduler's workers have their own.
-WORKER_ENVIRONMENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
+    from .worker_start import WorkerStart
 
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"  # of Dask's settings
 _PATIENCE = 30  # seconds until a scheduler answers, or workers of this machine have begun
@@ -40,7 +36,7 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
     Raises InputError where Dask is not installed, nothing answers, or workers were started without the resource `ocl`;
     DeviceError where no device of a worker fits.
     """
-    from .one_device import OneDevice  # needs Dask, and says so: it comes first
+    from .worker_start import WorkerStart  # needs Dask, and says so: it comes first
 
     from distributed import Client  # isort: skip
 
@@ -54,7 +50,7 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
         except (OSError, ValueError) as error:
             raise InputError(f"{scheduler}: no scheduler of Dask answers there ({error})") from None
         with client:
-            _register(client, OneDevice(device, None if workers is None else len(own_cores())))
+            _register(client, WorkerStart(device, is_local=workers is not None))
             _require_resource(client)
             yield client
 
@@ -63,6 +59,8 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
 def _local(workers: int) -> Iterator[dict[str, object]]:
     """Workers of this machine, which share its cores; a worker that dies is begun anew."""
     import dask
+
+    from .worker_start import WORKER_ENVIRONMENT
 
     variables = {**dask.config.get(_ENVIRONMENT), **WORKER_ENVIRONMENT}
     settings = {"distributed.scheduler.allowed-failures": _MOST_DEATHS, _ENVIRONMENT: variables}
@@ -121,7 +119,7 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _register(client: Client, plugin: OneDevice) -> None:
+def _register(client: Client, plugin: WorkerStart) -> None:
     """Give all workers a plugin, and workers that begin anew, too.
 
     Raises InputError if the scheduler, or one worker after the other, is gone.

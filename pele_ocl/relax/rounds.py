@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..contract import Finding, of_energy, of_structure
-from ..energy import PositionalRestraint
+from ..energy.terms import PositionalRestraint
 from ..gb_models.solvent_model import SolventModel
 from ..minimize import Minimizer
 from ..minimize.minimizer import Watch

@@ -24,7 +24,7 @@ from ...binding.scan import AlanineScan, alanine_scan
 from ...binding.separate import SeparateEnergies
 from ...common.inputfile import InputFile, read_file
 from ...energy import VARIANTS
-from ...formats import is_pqr
+from ...formats import brings_parameters
 from ...gb_models.solvent_model import SolventModel
 from ...jobs.checks import Checks as JobChecks
 from ...jobs.reading import MoleculeRead, molecule_of
@@ -316,7 +316,7 @@ def _scan(
     """Scan all frames or models by alanine of the force field of files that bring no parameters."""
     with ProgressLine("Alanine scan") as progress:
         wanted = None if sites.strip() == "interface" else sites
-        forcefield = None if is_pqr(molecule.source.path) else reading.loaded_forcefield
+        forcefield = None if brings_parameters(molecule.source.path) else reading.loaded_forcefield
         conformations = conformations_for(plan, molecule, trajectory)
         return alanine_scan(plan, conformations, wanted, progress, forcefield=forcefield)
 

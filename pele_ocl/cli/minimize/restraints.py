@@ -18,7 +18,7 @@ from ...atoms.selection import Selection
 from ...common.errors import InputError
 from ...common.inputfile import read_file
 from ...common.textfiles import number
-from ...energy import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
+from ...energy.terms import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
 from ...units import KJ_PER_MOL_NM
 from ..command import INPUT
 from ..options import Command, ReadAtoms

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms
 from ...common.errors import FormatError, InputError
-from ...energy import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
+from ...energy.terms import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
 from ...forcefield.control import beside
 from ...gb_models.solvent_model import SolventModel
 from ..box import Box, Prism, Shell, Sphere

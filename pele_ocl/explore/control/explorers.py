@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats, Ints
-from ...energy import PositionalRestraint
+from ...energy.terms import PositionalRestraint
 from ...forcefield.control import beside
 from ..anm import ANM
 from ..box import Box

@@ -1,4 +1,8 @@
-"""Plugin of Dask: gives each worker one OpenCL device of its host, or a group of its cores."""
+"""Start of a worker: its environment; then, first of all in its process, its cores and its OpenCL device.
+
+Local workers are the processes that a command starts; a scheduler's were started by others, and have their own
+environment. `WorkerStart.setup` runs in both.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +21,30 @@ if TYPE_CHECKING:
     from distributed import Worker
     from filelock import FileLock
 
+# Variables of local workers, set before their processes begin, so that numpy's count, too; a variable that the user has
+# set stays.
+WORKER_ENVIRONMENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
+
 _is_settled: list[bool] = []  # in a worker's process, once it has its device
 
 
-class OneDevice(WorkerPlugin):
-    """Share a host: a worker gets a core for each of its threads, and the least used device.
+class WorkerStart(WorkerPlugin):
+    """Plugin of Dask: a worker gets the least used device and a core for each of its threads.
 
     choice : of the devices, as --device has it
-    units : compute units that decide on layouts, so that results do not depend on how many workers share the cores;
-        None for the units of each worker
+    is_local : whether the command starts the workers itself, on its own machine. All its cores then decide on
+        layouts, so that results do not depend on how many workers share them; else each worker's own
     """
 
-    name = "pele-ocl-one-device"
+    name = "pele-ocl-start"
 
-    def __init__(self, choice: str | None, units: int | None) -> None:
-        self.choice, self.units = choice, units
+    def __init__(self, choice: str | None, is_local: bool) -> None:
+        self.choice, self.is_local = choice, is_local
+        self.units = len(own_cores()) if is_local else None
         self._locks: list[FileLock] = []
 
     def setup(self, worker: Worker) -> None:
-        """Take cores before any runtime is loaded, which makes threads; then a device."""
+        """Begin a worker. It takes its cores before any runtime is loaded, which makes threads; then a device."""
         groups = core_groups(own_cores(), worker.state.nthreads)
         group, lock = claim([f"cores-{cores[0]}-{cores[-1]}" for cores in groups])
         self._locks.append(lock)
