@@ -126,7 +126,7 @@ def test_the_grid_of_a_part_hardly_counts() -> None:
     x[N:, 0] += 20
     atoms = complex_atoms().moved(x)
     plan = Binding(atoms, LIGAND, model=SALTY, pb=PBSolvent(spacing=1.0, padding=8))
-    grids = plan._grids_of_parts(plan._positions_of_parts(atoms.positions[None]))
+    grids = plan.systems.grids(plan.systems.positions(atoms.positions[None]))
     assert len(grids["ligand"][0]) < len(grids["complex"][0])
     on_own = plan.evaluate().ligand.pb
     on_whole = plan.plans["ligand"].evaluate_batch(atoms.positions[None, N:], grids=grids["complex"]).terms.pb[0]

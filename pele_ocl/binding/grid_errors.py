@@ -21,9 +21,9 @@ def grid_errors(binding: Binding, energies: BindingEnergies | None = None) -> di
     whole = binding.plans["complex"]
     if not isinstance(whole, PBEnergy):
         raise InputError("there is no grid with Generalized Born; make the Binding with pb=PBSolvent()")
-    positions = whole.atoms.positions[None]
-    fine = binding._of_positions(positions)[0] if energies is None else energies
-    grids = binding._grids_of_parts(binding._positions_of_parts(positions))
+    fine = binding.evaluate() if energies is None else energies
+    systems = binding.systems
+    grids = systems.grids(systems.positions(whole.atoms.positions[None]))
     coarse = {
         name: plan.energy_on_coarse_grid(grids[name][0])
         for name, plan in binding.plans.items()

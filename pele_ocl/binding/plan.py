@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import asdict, replace
 from functools import partial
@@ -12,7 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, require_atoms
 from ..atoms.lcpo import lcpo_notes
@@ -21,11 +20,8 @@ from ..common.arguments import callback, file_path, flag, instance, numbers
 from ..common.errors import InputError
 from ..common.variant import Progress
 from ..contract import FrameContract, Image
-from ..energy import EnergyBatch
 from ..gb_models.solvent_model import SolventModel
-from ..grid import Grid
 from ..plan.conformations import as_conformations
-from ..results import Terms
 from ..trajectories import Trajectory
 from ..trajectories.energies import recorded
 from ..trajectories.files import Positions
@@ -36,10 +32,11 @@ from ..trajectories.recording import Settings, joined
 from ..trajectories.selection import Selection
 from ..trajectories.streaming import Evaluate, FrameResults, ResultsOver, results_over
 from .decomposing import Decomposer
-from .energies import PARTS, TOO_LARGE, BindingEnergies, aligned, is_large
+from .energies import BindingEnergies
 from .naming import Naming
-from .parts import Chosen, Parts, run_of
-from .poisson_boltzmann import PBEnergy, PBSolvent, default_model, evaluate_together, plan_in
+from .parts import Chosen, Parts
+from .poisson_boltzmann import PBSolvent, default_model
+from .systems import Systems
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -54,6 +51,7 @@ class Binding:
     atoms : of the complex, chosen among the Atoms that were `given`, whose positions are evaluated
     parts : Parts, which atoms these are; notes : sentences about the choice
     plans : the Energy of each part, by name; "receptor" and "ligand" take their atoms of the complex
+    systems : Systems, which evaluates these plans together
     names : of the terms; n_atoms : of `given`; idecomp : of the decomposition, None without
     model, precision, variant, device, options : of the complex's plan; quantity : "binding"
     pb : PBSolvent, None with Generalized Born
@@ -126,15 +124,10 @@ class Binding:
             self.notes = (*self.notes, *lcpo_notes(self.atoms))
         if pb is not None and pb.radii == "tan-luo":
             self.notes = (*self.notes, *tan_luo_notes(self.atoms))
-        of_parts = {
-            "complex": self.atoms,
-            "receptor": self.atoms[self.parts.receptor],
-            "ligand": self.atoms[self.parts.ligand],
-        }
         choices = {**self._choices, "per_atom": idecomp is not None}
-        self.plans = {name: plan_in(pb, of, self.model, **choices) for name, of in of_parts.items()}
+        self.systems = Systems(self.atoms, self.parts, pb, self.model, choices)
+        self.plans = self.systems.plans
         self.precision, self.names = precision, self.plans["complex"].names
-        self._in_float64: Binding | None = None  # made for the first conformation that needs it
         self.device, self.variant = self.plans["complex"].device, self.plans["complex"].variant
         self.options = self.plans["complex"].options
         if idecomp is not None:
@@ -151,12 +144,6 @@ class Binding:
             partial(type(self), model=self.model, idecomp=self.idecomp, pb=self.pb, **self._chosen, **options),
             (self.given,),
         )
-
-    def _alike(self, atoms: Atoms, ligand: Chosen, receptor: Chosen, precision: str | None = None) -> Binding:
-        """A Binding of other atoms with the options of this one; a decomposition only with another precision."""
-        choices = self._choices if precision is None else {**self._choices, "precision": precision, "variant": "auto"}
-        idecomp = None if precision is None else self.idecomp
-        return Binding(atoms, ligand, receptor, model=self.model, idecomp=idecomp, pb=self.pb, **choices)
 
     def evaluate(self, positions: ArrayLike | None = None) -> BindingEnergies:
         """Compute the energies at positions (n, 3) A of all atoms that were given, by default their own; shape ().
@@ -217,109 +204,15 @@ class Binding:
         errors: Literal["raise", "record"],
     ) -> BindingEnergies:  # fmt: skip
         """Compute the energies at positions (m, k, 3) of the complex, which the decomposition lets count."""
-        batches = self._batches(positions, progress, errors)
+        batches = self.systems.batches(positions, progress, errors)
         if decomposer is not None:
             decomposer.add(batches, positions)
-        return self._joined(batches)
-
-    def _batches(
-        self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
-    ) -> dict[str, EnergyBatch]:
-        """Evaluate positions (m, k, 3) of the complex by the plan of each part."""
-        chosen = self._positions_of_parts(positions)
-        in_pb = {name: plan for name, plan in self.plans.items() if isinstance(plan, PBEnergy)}
-        if in_pb:
-            found = evaluate_together(in_pb, chosen, progress, errors=errors, grids=self._grids_of_parts(chosen))
-            return self._precise(found, positions, errors)
-
-        def batch(name: str) -> EnergyBatch:
-            return self.plans[name].evaluate_batch(chosen[name], progress if name == PARTS[0] else None, errors=errors)
-
-        if self.device.kind == "CPU":
-            found = {name: batch(name) for name in PARTS}
-        else:
-            with ThreadPoolExecutor(len(PARTS)) as pool:  # a GPU would wait while the host begins and ends each
-                found = dict(zip(PARTS, pool.map(batch, PARTS), strict=True))
-        return self._precise(found, positions, errors)
-
-    def _positions_of_parts(self, positions: Positions) -> dict[str, Positions]:
-        """Take the positions (m, n, 3) of each part, from the complex's (m, k, 3)."""
-        return {
-            "complex": positions,
-            "receptor": positions[:, run_of(self.parts.receptor)],
-            "ligand": positions[:, run_of(self.parts.ligand)],
-        }
-
-    def _grids_of_parts(self, chosen: Mapping[str, Positions]) -> dict[str, list[Grid]]:
-        """Make the grids of Poisson-Boltzmann equations: the complexes' nodes, or of small parts some of these.
-
-        chosen : conformations (m, n, 3) A of the complex, the receptor and the ligand
-        """
-        plans = {name: plan for name, plan in self.plans.items() if isinstance(plan, PBEnergy)}
-        around = plans["complex"].grids(chosen["complex"])
-        parts = {name: plan.grids(chosen[name], around) for name, plan in plans.items() if name != "complex"}
-        return {"complex": around, **parts}
-
-    def _precise(
-        self, batches: Mapping[str, EnergyBatch], positions: Positions, errors: Literal["raise", "record"] = "raise"
-    ) -> dict[str, EnergyBatch]:
-        """Return the batches, with float64's energies if float32's are too large to take differences of.
-
-        Atoms on top of each other have such energies. Without float64 on the device these conformations fail.
-
-        positions : (m, k, 3) A of the complex
-
-        Raises InputError for a conformation that fails where errors is "raise".
-        """
-        if self.precision == "float64":
-            return dict(batches)
-        large = np.logical_or.reduce([is_large(batch.terms) for batch in batches.values()])
-        for batch in batches.values():
-            large[list(batch.errors)] = False
-        places = np.flatnonzero(large)
-        if not len(places):
-            return dict(batches)
-        if not self.device.has_float64:
-            if errors == "raise":
-                raise InputError(f"conformation {places[0] + 1} of {len(large)}: {TOO_LARGE}")
-            return {name: _failed(batch, places.tolist(), TOO_LARGE) for name, batch in batches.items()}
-        if self._in_float64 is None:
-            self._in_float64 = self._alike(self.atoms, self.parts.ligand, self.parts.receptor, precision="float64")
-        again = self._in_float64._batches(positions[places].astype(np.float64), errors="record")
-        failed = {k: why for batch in again.values() for k, why in batch.errors.items()}
-        if failed and errors == "raise":
-            k = min(failed)
-            raise InputError(f"conformation {places[k] + 1} of {len(large)}: {failed[k]}")
-        return {name: with_rows(batch, places, again[name]) for name, batch in batches.items()}
-
-    def _joined(self, batches: Mapping[str, EnergyBatch]) -> BindingEnergies:
-        """Join the energies of batches of all parts, and their difference."""
-        failed = {k: f"{name}: {why}" for name in reversed(PARTS) for k, why in batches[name].errors.items()}
-        systems = {name: aligned(batch.terms, self.names).copy() for name, batch in batches.items()}
-        for values in systems.values():
-            values[list(failed)] = np.nan
-        delta = systems["complex"] - systems["receptor"] - systems["ligand"]
-        terms = {name: Terms._unchecked(self.names, values) for name, values in (*systems.items(), ("delta", delta))}
-        return BindingEnergies.of(terms, errors=dict(sorted(failed.items())))
+        return self.systems.joined(batches)
 
 
-def _failed(batch: EnergyBatch, places: list[int], reason: str) -> EnergyBatch:
-    """Add further failed conformations to the batch."""
-    return replace(batch, errors=dict(sorted({**batch.errors, **dict.fromkeys(places, reason)}.items())))
-
-
-def with_rows(batch: EnergyBatch, places: NDArray[np.intp], others: EnergyBatch) -> EnergyBatch:
-    """Replace the conformations at `places` of the batch by another's."""
-    terms, radii = batch.terms.values.copy(), batch.born_radii.copy()
-    terms[places], radii[places] = others.terms.values, others.born_radii
-    per_atom = batch.per_atom
-    if per_atom is not None and others.per_atom is not None:
-        of_atoms = per_atom.values.copy()
-        of_atoms[places] = others.per_atom.values
-        per_atom = Terms(per_atom.names, of_atoms)
-    errors = {**batch.errors, **{int(places[k]): why for k, why in others.errors.items()}}
-    found = Terms(batch.terms.names, terms)
-    return replace(batch, terms=found, born_radii=radii, per_atom=per_atom, errors=dict(sorted(errors.items())))
+def binding_like(binding: Binding, atoms: Atoms, ligand: Chosen, receptor: Chosen) -> Binding:
+    """Make a Binding of other atoms with the options of one, but for its decomposition."""
+    return Binding(atoms, ligand, receptor, model=binding.model, pb=binding.pb, **binding._choices)
 
 
 def evaluate_binding_with(

@@ -88,7 +88,7 @@ def evaluate_poses(binding: Binding, poses: Floats, progress: Progress | None = 
             "receptor": replace(ligand, terms=repeated, errors={}),
             "ligand": ligand,
         }
-        found.append(binding._joined(binding._precise(batches, positions, "record")))
+        found.append(binding.systems.joined(binding.systems.precise(batches, positions, "record")))
         if progress is not None:
             progress(min(1.0, (first + size) / len(poses)))
     return joined_energies(found)

@@ -18,7 +18,7 @@ from ..trajectories import Trajectory
 from ..trajectories.files import Positions
 from .alanine import Mutant, alanines_of, mutable_residues, to_alanine, unbonded
 from .amber import interaction
-from .plan import Binding, binding_trajectory
+from .plan import Binding, binding_like, binding_trajectory
 from .statistics import Spread, spread_of
 
 INTERFACE = 5.0  # A between atoms of the two parts
@@ -135,7 +135,7 @@ def _energies(binding: Binding, mutant: Mutant, pieces: Iterable[Positions]) -> 
     """Compute the binding energy of a mutant in each frame (m,), and its part in the gas phase."""
     side = np.zeros(len(binding.atoms), bool)
     side[binding.parts.ligand] = True
-    plan = binding._alike(mutant.atoms, side[mutant.kept], ~side[mutant.kept])
+    plan = binding_like(binding, mutant.atoms, side[mutant.kept], ~side[mutant.kept])
     each = [
         plan.evaluate_batch(mutant.positions(binding.parts.of_complex(piece)), errors="record").delta
         for piece in pieces

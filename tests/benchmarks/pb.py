@@ -256,8 +256,8 @@ def frames(device: Device, name: str, count: int, most: int | None, equation: st
     begun = seconds_of(device)
     found = binding.evaluate_batch(moved)
     all_seconds = seconds_of(device) - begun
-    positions = binding._positions_of_parts(moved)
-    grids = binding._grids_of_parts(positions)
+    positions = binding.systems.positions(moved)
+    grids = binding.systems.grids(positions)
     conformations = [
         plan.conformation(positions[name][k], grids[name][k])
         for k in range(count)

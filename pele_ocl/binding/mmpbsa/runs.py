@@ -25,8 +25,9 @@ from ..amber import amber_terms
 from ..decomposing import Decomposer
 from ..decomposition import GROUPS, SPLITS, Decomposition, grouping
 from ..energies import PARTS, TOO_LARGE, aligned, is_large
-from ..plan import Binding, binding_settings, with_rows
+from ..plan import Binding, binding_settings
 from ..poisson_boltzmann import plan_in
+from ..systems import with_rows
 from .namelists import Decomp, MmpbsaInput
 from .residues import backbone, starts_of
 from .sources import Source
@@ -230,13 +231,13 @@ class OpenedWork:
                     shares[f"{name}_{split}"] = of.reshape(len(of), -1)
         if self._decomposed is not None and not errors:
             plan, decomposer = self._decomposed
-            decomposer.add(batches if plan is self.plan else plan._batches(placed), placed)
+            decomposer.add(batches if plan is self.plan else plan.systems.batches(placed), placed)
         return FrameResults(columns, errors, shares)
 
     def _batches(self, positions: Floats, progress: Progress | None) -> dict[str, EnergyBatch]:
         """Batch of each system; energies too large for differences in float32 come from float64."""
         if isinstance(self.plan, Binding):
-            return self.plan._batches(positions, progress, errors="record")
+            return self.plan.systems.batches(positions, progress, errors="record")
         batch = self.plan.evaluate_batch(positions, progress, errors="record")
         places = np.flatnonzero(is_large(batch.terms)) if self.plan.precision == "float32" else np.arange(0)
         places = np.setdiff1d(places, list(batch.errors))

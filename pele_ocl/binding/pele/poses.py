@@ -38,8 +38,8 @@ class PoseEvaluator:
     def evaluate(self, conformations: NDArray[np.floating]) -> PoseEnergies:
         """Compute the energies at conformations (m, n, 3) A of all atoms that the plan was given."""
         positions = np.asarray(self.binding.parts.of_complex(np.asarray(conformations)), np.float64)
-        batches = self.binding._batches(positions, errors="record")
-        energies = self.binding._joined(batches)
+        batches = self.binding.systems.batches(positions, errors="record")
+        energies = self.binding.systems.joined(batches)
         total, binding = energies.complex.total, energies.total
         if self._far is not None:
             radii = (self.binding.parts.born_radii(batches, of_parts) for of_parts in (False, True))

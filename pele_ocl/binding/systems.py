@@ -1,0 +1,145 @@
+"""Complex, receptor and ligand, planned apart and evaluated at the same positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms
+from ..common.errors import InputError
+from ..common.variant import Progress
+from ..energy import Energy, EnergyBatch
+from ..gb_models.solvent_model import SolventModel
+from ..grid import Grid
+from ..results import Terms
+from ..trajectories.files import Positions
+from .energies import PARTS, TOO_LARGE, BindingEnergies, aligned, is_large
+from .parts import Parts, run_of
+from .poisson_boltzmann import PBEnergy, PBSolvent, evaluate_together, plan_in
+
+
+class Systems:
+    """Complex, receptor and ligand with a plan each.
+
+    plans : the Energy of each by name; "receptor" and "ligand" take their atoms of the complex
+    names : of the complex's terms
+    """
+
+    def __init__(
+        self, atoms: Atoms, parts: Parts, pb: PBSolvent | None, model: SolventModel, choices: Mapping[str, Any]
+    ) -> None:
+        """Make the plans. atoms : of the complex; choices : of Energy, for all three"""
+        self._atoms, self._parts, self._pb, self._model, self._choices = atoms, parts, pb, model, choices
+        of_parts = {"complex": atoms, "receptor": atoms[parts.receptor], "ligand": atoms[parts.ligand]}
+        self.plans: dict[str, Energy] = {name: plan_in(pb, of, model, **choices) for name, of in of_parts.items()}
+        whole = self.plans["complex"]
+        self.names, self._device, self._precision = whole.names, whole.device, whole.precision
+        self._in_float64: Systems | None = None  # made for the first conformation that needs it
+
+    def _again(self, **choices: object) -> Systems:
+        """Make the same with other choices."""
+        return Systems(self._atoms, self._parts, self._pb, self._model, {**self._choices, **choices})
+
+    def batches(
+        self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
+    ) -> dict[str, EnergyBatch]:
+        """Evaluate positions (m, k, 3) of the complex by the plan of each part."""
+        chosen = self.positions(positions)
+        in_pb = {name: plan for name, plan in self.plans.items() if isinstance(plan, PBEnergy)}
+        if in_pb:
+            found = evaluate_together(in_pb, chosen, progress, errors=errors, grids=self.grids(chosen))
+            return self.precise(found, positions, errors)
+
+        def batch(name: str) -> EnergyBatch:
+            return self.plans[name].evaluate_batch(chosen[name], progress if name == PARTS[0] else None, errors=errors)
+
+        if self._device.kind == "CPU":
+            found = {name: batch(name) for name in PARTS}
+        else:
+            with ThreadPoolExecutor(len(PARTS)) as pool:  # a GPU would wait while the host begins and ends each
+                found = dict(zip(PARTS, pool.map(batch, PARTS), strict=True))
+        return self.precise(found, positions, errors)
+
+    def positions(self, positions: Positions) -> dict[str, Positions]:
+        """Take the positions (m, n, 3) of each part, from the complex's (m, k, 3)."""
+        return {
+            "complex": positions,
+            "receptor": positions[:, run_of(self._parts.receptor)],
+            "ligand": positions[:, run_of(self._parts.ligand)],
+        }
+
+    def grids(self, chosen: Mapping[str, Positions]) -> dict[str, list[Grid]]:
+        """Make the grids of Poisson-Boltzmann equations: the complexes' nodes, or of small parts some of these.
+
+        chosen : conformations (m, n, 3) A of the complex, the receptor and the ligand
+        """
+        plans = {name: plan for name, plan in self.plans.items() if isinstance(plan, PBEnergy)}
+        around = plans["complex"].grids(chosen["complex"])
+        parts = {name: plan.grids(chosen[name], around) for name, plan in plans.items() if name != "complex"}
+        return {"complex": around, **parts}
+
+    def precise(
+        self, batches: Mapping[str, EnergyBatch], positions: Positions, errors: Literal["raise", "record"] = "raise"
+    ) -> dict[str, EnergyBatch]:
+        """Return the batches, with float64's energies if float32's are too large to take differences of.
+
+        Atoms on top of each other have such energies. Without float64 on the device these conformations fail.
+
+        positions : (m, k, 3) A of the complex
+
+        Raises InputError for a conformation that fails where errors is "raise".
+        """
+        if self._precision == "float64":
+            return dict(batches)
+        large = np.logical_or.reduce([is_large(batch.terms) for batch in batches.values()])
+        for batch in batches.values():
+            large[list(batch.errors)] = False
+        places = np.flatnonzero(large)
+        if not len(places):
+            return dict(batches)
+        if not self._device.has_float64:
+            if errors == "raise":
+                raise InputError(f"conformation {places[0] + 1} of {len(large)}: {TOO_LARGE}")
+            return {name: _failed(batch, places.tolist(), TOO_LARGE) for name, batch in batches.items()}
+        if self._in_float64 is None:
+            self._in_float64 = self._again(precision="float64", variant="auto")
+        again = self._in_float64.batches(positions[places].astype(np.float64), errors="record")
+        failed = {k: why for batch in again.values() for k, why in batch.errors.items()}
+        if failed and errors == "raise":
+            k = min(failed)
+            raise InputError(f"conformation {places[k] + 1} of {len(large)}: {failed[k]}")
+        return {name: with_rows(batch, places, again[name]) for name, batch in batches.items()}
+
+    def joined(self, batches: Mapping[str, EnergyBatch]) -> BindingEnergies:
+        """Join the energies of batches of all parts, and their difference."""
+        failed = {k: f"{name}: {why}" for name in reversed(PARTS) for k, why in batches[name].errors.items()}
+        systems = {name: aligned(batch.terms, self.names).copy() for name, batch in batches.items()}
+        for values in systems.values():
+            values[list(failed)] = np.nan
+        delta = systems["complex"] - systems["receptor"] - systems["ligand"]
+        terms = {name: Terms._unchecked(self.names, values) for name, values in (*systems.items(), ("delta", delta))}
+        return BindingEnergies.of(terms, errors=dict(sorted(failed.items())))
+
+
+def _failed(batch: EnergyBatch, places: list[int], reason: str) -> EnergyBatch:
+    """Add further failed conformations to the batch."""
+    return replace(batch, errors=dict(sorted({**batch.errors, **dict.fromkeys(places, reason)}.items())))
+
+
+def with_rows(batch: EnergyBatch, places: NDArray[np.intp], others: EnergyBatch) -> EnergyBatch:
+    """Replace the conformations at `places` of the batch by another's."""
+    terms, radii = batch.terms.values.copy(), batch.born_radii.copy()
+    terms[places], radii[places] = others.terms.values, others.born_radii
+    per_atom = batch.per_atom
+    if per_atom is not None and others.per_atom is not None:
+        of_atoms = per_atom.values.copy()
+        of_atoms[places] = others.per_atom.values
+        per_atom = Terms(per_atom.names, of_atoms)
+    errors = {**batch.errors, **{int(places[k]): why for k, why in others.errors.items()}}
+    found = Terms(batch.terms.names, terms)
+    return replace(batch, terms=found, born_radii=radii, per_atom=per_atom, errors=dict(sorted(errors.items())))
