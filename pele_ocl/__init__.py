@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .common.renamed import find_public_names_by as _find_public_names_by
+from .common.version import installed_version as _installed_version
 
 if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .atoms import Atoms as Atoms
@@ -158,7 +159,7 @@ __all__ = sorted([*_MODULES, *_CALLED])
 def __getattr__(name: str) -> Any:
     """A public name or a sub-module, loaded now and kept."""
     if name == "__version__":
-        value: Any = _version()
+        value: Any = _installed_version()
     elif name in _MODULES:
         value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     else:
@@ -175,15 +176,6 @@ def _submodule(name: str) -> Any:
         if error.name != full:
             raise
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("pele-ocl")
-    except PackageNotFoundError:  # a checkout that is not installed
-        return "unknown"
 
 
 def __dir__() -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from test_minimize import PEPTIDE, shaken
 
 from pele_ocl import Energy, Ensemble, InputError, PositionalRestraint, SolventModel, minimize_many
+from pele_ocl.atoms import Impropers, Torsions
 from pele_ocl.reference.energy import energy as reference_energy
 
 SIZES = (88, 30, 57, 41)
@@ -83,6 +85,20 @@ def test_a_row_has_the_same_bits_in_any_order_and_company(device):
     assert [bits(ensemble, k) for k in (0, 3, 4)] == [alone[k][:-1] for k in (0, 3, 4)]
     with pytest.raises(InputError, match="row 1 was not evaluated"):
         ensemble.gradients[1]
+
+
+def test_molecules_with_other_terms_share_launches(device):
+    """Numbers of terms are arguments of kernels, and so data of a row."""
+    assert PEPTIDE.bonded is not None
+    fewer = replace(PEPTIDE, bonded=replace(PEPTIDE.bonded, torsions=Torsions(), impropers=Impropers()))
+    together = Ensemble([PEPTIDE, fewer, PEPTIDE], device=device).evaluate()
+    assert len(together.state.resident.groups) == 1
+    for k, atoms in enumerate((PEPTIDE, fewer)):
+        alone = Ensemble([atoms], device=device).evaluate()
+        assert bits(together, k)[1:] == bits(alone, 0)[1:]
+        found, expected = together.terms(k), alone.terms(0)
+        assert [getattr(found, name) for name in expected.names] == [getattr(expected, name) for name in expected.names]
+        assert together.energies[k] == alone.energies[0]
 
 
 @pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "middle", "last"])

@@ -69,7 +69,7 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
         encoded = np.empty((1, x.size), pipeline.passes.encoding.dtype)
         pipeline.encode(x[np.newaxis], slice(0, 1), encoded, None)
         seats = PlanSeats(queue, pipeline, steps)
-        seats.enter([Seated(0, plan, pipeline, x, plan.free, encoded[0], np.zeros(3))])
+        seats.enter([Seated(0, plan.stopping, plan.rounds, pipeline, x, plan.free, encoded[0], np.zeros(3))])
         if gradient is not None:
             state = steps.first_state(int(plan.free.sum()))
             state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, plan.free.sum() * gradient**2

@@ -195,8 +195,6 @@ void step_newton(
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void probe_newton(
     const int n_atoms,
-    const int n_energies,                       // energies before the Born radii in the results, of atoms or tiles
-    const int n_results,                        // reals of a conformation in the results
     const int chunk_size,                       // atoms of a chunk
     const int n_chunks,                         // of the structure, not of the launch, which other molecules may share
     const real step,                            // A of a coordinate's unit

@@ -73,14 +73,13 @@ def layer(path: Path) -> str:
 
 
 def imported_layers(path: Path) -> set[str]:
-    """Find the first-level names that a module imports, except the package's version, which lower layers ask for."""
+    """Find the first-level names that a module imports."""
     found, depth = set(), len(path.relative_to(PACKAGE).parts)
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level == depth:
             names = [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
-            is_version = not node.module and names == ["__version__"]
             exist = {name for name in names if (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").exists()}
-            found |= exist if exist or is_version else {"__init__"}
+            found |= exist or {"__init__"}
     return found
 
 

@@ -20,7 +20,8 @@ import numpy as np
 from pele_ocl import Atoms, Energy, Minimizer, read
 from pele_ocl.atoms import Floats
 from pele_ocl.common.paths import shipped
-from pele_ocl.minimize.seats import PlanSeats, seated
+from pele_ocl.minimize.minimizer import seated
+from pele_ocl.minimize.seats import PlanSeats
 from pele_ocl.opencl import building
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.opencl.interface import StepState, Stop

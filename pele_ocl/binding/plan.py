@@ -1,4 +1,4 @@
-"""Binding energy of a complex, prepared once and evaluated in many conformations."""
+"""Binding energy of a complex, prepared once and evaluated in many conformations, or over frames."""
 
 from __future__ import annotations
 

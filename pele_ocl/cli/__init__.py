@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable
+from ..common.version import installed_version
 from .clock import process_start
 from .command import DEBUG
 from .terminal import compiling_said_once, note, one_line, open_standard_streams, warnings_as_notes
@@ -106,9 +107,7 @@ def _sentence(error: Exception) -> str:
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from .. import __version__
-
-        click.echo(f"pele-ocl, version {__version__}")
+        click.echo(f"pele-ocl, version {installed_version()}")
         ctx.exit()
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 import numpy as np
 
-from .. import __version__
 from ..atoms import Atoms, Labels
 from ..atoms.selection import Composition
 from ..common.inputfile import InputFile
+from ..common.version import installed_version
 from ..formats import JsonText
 from ..gb_models.solvent_model import SolventModel
 from ..grid import Map
@@ -192,7 +192,7 @@ def parameters_used(context: click.Context) -> dict[str, Any]:
 
 def software() -> str:
     """Name the program and its version."""
-    return f"pele-ocl {__version__}"
+    return f"pele-ocl {installed_version()}"
 
 
 def command_line(without: Collection[str] = ()) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,13 +15,11 @@ from ..plan.conformations import Encoding
 from ..tiles import Tiles
 from .term_set import TermSet
 
-if TYPE_CHECKING:
-    from .passes import AnyPasses
-
 AWAY = 1e-3  # A that a frozen atom may be from its place
 ASIDE = 8.0  # A between atoms that are out of the way
 
-Make = Callable[[TermSet, "Frozen | None", Encoding], "AnyPasses"]
+# Passes for some contents give Born integrals (n_slots,) and energies (n_terms,) at positions (n, 3) A.
+Measure = Callable[[TermSet, "Frozen | None", Encoding, Floats], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +34,10 @@ class Frozen:
     energies: Floats
 
     @classmethod
-    def of(cls, make: Make, contents: TermSet, atoms: Atoms, tiles: Tiles, pairs: bool, doubles: bool) -> Frozen:
+    def of(cls, measure: Measure, contents: TermSet, atoms: Atoms, tiles: Tiles, pairs: bool, doubles: bool) -> Frozen:
         """Compute by passes for one conformation, with the atoms that move out of the way.
 
-        make : passes for some contents that leave out what frozen atoms give each other, or None for all of it
+        measure : by passes that leave out what frozen atoms give each other, or by None of it all
         contents : terms that the frozen atoms need alone; pairs : if the pair pass leaves out their pairs
         doubles : whether the device has float64
         """
@@ -48,8 +45,8 @@ class Frozen:
         encoding = Encoding.of(float(np.ptp(aside, axis=0).max()), doubles)
         nothing = cls(np.zeros(tiles.n_slots), np.zeros(len(contents.names)))
         bare = replace(contents, grouped=())
-        all_of_it = make(contents, None, encoding).measured(aside)
-        rest = make(bare, nothing, encoding).measured(aside)
+        all_of_it = measure(contents, None, encoding, aside)
+        rest = measure(bare, nothing, encoding, aside)
         integrals = np.where(np.isfinite(all_of_it[0]), all_of_it[0] - rest[0], 0.0)
         behind = [name for kernels in contents.grouped for name in kernels.names]
         kept = [name in behind or (pairs and name in ("lennard_jones", "coulomb")) for name in contents.names]

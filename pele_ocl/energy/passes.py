@@ -3,7 +3,7 @@
 A variant is the last of a chain of classes, each derived from the one before:
 
 Passes (plan/passes.py) : buffers and launches of any quantity, and conformations to the device and back
-TiledPasses (tiled/passes.py) : positions are placed in tiles first
+TiledPasses (tiles/passes.py) : positions are placed in tiles first
 EnergyPasses (here) : the steps of an energy, the terms beside the passes, and the results
 Squares (squares.py) : of EnergyPasses; groups meet rows of tiles, and layers are added up tile by tile; for GPUs
 SumsOfPairs (sums.py) : of EnergyPasses; sums stand at all slots until a last step puts them in the atoms' order
@@ -78,7 +78,9 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         shape = TreeShape.of(layout.width, len(atoms))
         self.tree = None if accuracy is None else TreeSums(tiles, model, shape, accuracy)
-        self.of_surface = SurfaceRadii(tiles.n_slots, queue.precision) if model.gb_model.of_surface else None
+        self.of_surface: SurfaceRadii | None = None
+        if model.gb_model.of_surface:
+            self.of_surface = SurfaceRadii(tiles.n_slots, queue.precision, contents.names, layout.width)
         self.tables = PairTables.of(
             queue, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names,
             None if frozen is None else frozen.integrals,

@@ -158,7 +158,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         still[tiles.order[tiles.first_frozen * tiles.size :]] = True
         if self._frozen_part is None:
             self._frozen_part = Frozen.of(
-                lambda contents, frozen, encoding: self._make_passes_of(queue, 1, contents, frozen, encoding),
+                lambda contents, frozen, encoding, positions: (
+                    self._make_passes_of(queue, 1, contents, frozen, encoding).measured(positions)
+                ),
                 self._contents.within(still), self.atoms, tiles,
                 self.model.gb_model.vacuum or not self._contents.has_gb, self.device.has_float64,
             )  # fmt: skip

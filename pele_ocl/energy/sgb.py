@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..gb_models.surface import POINTS, WORDS, sgb_figures, unit_points
 from ..pairs.dielectric import inverse_dielectrics
+from ..tiles.passes import TiledPasses
 from ..tiles.tables import scaled_charges
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
-    from .passes import AnyPasses
 
 CENTRES = 64  # atoms of a work-group on GPUs; on CPUs one has them all
 MOST_PARTS = 32  # in which spheres are added up
@@ -25,8 +26,9 @@ TYPES = {"exposed": np.dtype(np.int32)}  # of buffers that hold no reals
 class SurfaceRadii:
     """Launches that find exposed points, Born sums and energies of single atoms, of the passes of one molecule."""
 
-    def __init__(self, n_slots: int, precision: str) -> None:
-        """Share the spheres out. n_slots : of the tiles"""
+    def __init__(self, n_slots: int, precision: str, names: Sequence[str], width: int) -> None:
+        """Share the spheres out. n_slots : of the tiles; names : of the terms; width : of vectors"""
+        self._names, self._width = names, width
         self.n_slots, self.n_moments = n_slots, PRODUCTS * n_slots if precision == "float32" else 1
         most = max(1, min(MOST_PARTS, WORK_ITEMS // n_slots))
         self.n_spheres = -(-n_slots // most)
@@ -39,7 +41,7 @@ class SurfaceRadii:
             "moments": self.n_moments,
         }  # fmt: skip
 
-    def launches(self, passes: AnyPasses, sums: str) -> list[BoundLaunch]:
+    def launches(self, passes: TiledPasses, sums: str) -> list[BoundLaunch]:
         """Bind the launches that leave Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
         queue, tiles, model = passes.queue, passes.tiles, passes.model
         figures = np.column_stack([tiles.by_slot(column) for column in sgb_figures(passes.atoms, model.gb).T])
@@ -49,8 +51,8 @@ class SurfaceRadii:
         )
         units, on_cpu = unit_points(), queue.device.kind == "CPU"
         items, centres = (1, self.n_slots) if on_cpu else (CENTRES, CENTRES)
-        macros = {"TILE": tiles.size, "WORDS": WORDS, "ITEMS": items, "width": passes.layout.width}
-        has_areas = "nonpolar" in passes.contents.names
+        macros = {"TILE": tiles.size, "WORDS": WORDS, "ITEMS": items, "width": self._width}
+        has_areas = "nonpolar" in self._names
         bare, reached = figures[:, :2].max(axis=0).tolist()
         return [
             queue.bind(
@@ -78,9 +80,9 @@ class SurfaceRadii:
         """Number of pairs of an atom and a point, about a sixth of them exposed."""
         return float(self.n_slots) ** 2 * POINTS / 6
 
-    def single(self, passes: AnyPasses) -> BoundLaunch:
+    def single(self, passes: TiledPasses) -> BoundLaunch:
         """Bind the launch that puts the energies of single atoms right."""
-        queue, tiles, model, names = passes.queue, passes.tiles, passes.model, passes.contents.names
+        queue, tiles, model, names = passes.queue, passes.tiles, passes.model, self._names
         return passes.each_slot(
             "energy/sgb/single.cl", "sgb_single",
             dict(

@@ -19,13 +19,13 @@ from ..gb_models.solvent_model import SolventModel
 from ..results import Terms
 from .columns import Column, DeviceArray
 from .drivers import DriverKernel
+from .mapped import MappedRows, mapped
 from .restraints import KINDS
 from .state import RowsLike, State
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
     from ..opencl.device import Device
-    from .mapped import MappedRows
     from .minimizing import RowMinimizer
 
 MOST_ROWS = 1 << 24  # of one molecule
@@ -295,8 +295,6 @@ class Ensemble:
 
         Raises InputError for a device that is no CPU, or one without float64.
         """
-        from .mapped import mapped
-
         self.state.chosen(None)
         with mapped(self.state) as rows:
             self.state.is_mapped = True

@@ -17,6 +17,7 @@ from ..common.arguments import array, callback, flag
 from ..common.errors import InputError
 from ..common.variant import Progress
 from ..energy import Energy, EnergyBatch, Term
+from ..energy.engine.system import encoded
 from ..energy.frozen import are_in_place
 from ..energy.passes import AnyPasses, EnergyPasses
 from ..gb_models.solvent_model import SolventModel
@@ -29,7 +30,7 @@ from .newton import NewtonIteration
 from .options import Stopping, descent_of, rounds_of
 from .result import REASONS, MinimizeBatch, MinimizeResult
 from .scheduler import PlanScheduler
-from .seats import Seated, seated
+from .seats import Seated
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -253,6 +254,28 @@ class Minimizer:
             rms_displacement=float(np.sqrt((moved**2).sum(axis=1).mean())),
             seconds=structure.seconds,
         )
+
+
+def seated(
+    minimizer: Minimizer, pipeline: Pipeline, given: Floats, free: Sequence[NDArray[np.bool_]]
+) -> tuple[list[Seated], dict[int, InputError]]:
+    """Make structures that begin at positions (m, n, 3) A, and find why others cannot, by their numbers from 0.
+
+    free : of each, (n,) atoms that move
+    """
+    starts, errors = np.array(given, np.float64), dict[int, InputError]()
+    for k, (positions, moves) in enumerate(zip(given, free, strict=True)):
+        try:
+            minimizer._check_start(positions, moves)
+            starts[k] = minimizer._placed(positions, moves)
+        except InputError as error:
+            errors[k] = error
+    found, offsets, far = encoded(pipeline, starts)
+    errors = {**{k: InputError(reason) for k, reason in far.items()}, **errors}
+    good = (k for k in range(len(given)) if k not in errors)
+    return [
+        Seated(k, minimizer.stopping, minimizer.rounds, pipeline, given[k], free[k], found[k], offsets[k]) for k in good
+    ], errors
 
 
 def computable(conformations: Floats, atoms: Atoms) -> Floats:

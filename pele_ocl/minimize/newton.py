@@ -33,7 +33,7 @@ class NewtonIteration(Iteration):
         bends = queue.zeros(4 * passes.batch * n_chunks, self.fine)
         reaches = queue.zeros(2 * passes.batch * n_chunks, self.fine)
         step, old, new = passes.encoding.step, self.per_seat[before][0], self.per_seat[after][0]
-        sizes = dict(n_atoms=passes.n_atoms, **passes.result_sizes, chunk_size=shape.chunk, n_chunks=n_chunks)
+        sizes = dict(n_atoms=passes.n_atoms, chunk_size=shape.chunk, n_chunks=n_chunks)
         macros = self._macros(passes)
 
         def launch(name: str, arguments: Arguments) -> BoundLaunch:
@@ -43,13 +43,13 @@ class NewtonIteration(Iteration):
             )  # fmt: skip
 
         curvature = dict(
-            state=old, free=self.free, sums=bends, **self._softened, **passes.named("results"),
+            state=old, free=self.free, sums=bends, **passes.result_sizes, **self._softened, **passes.named("results"),
             **self._named("base_gradient", "history"),
         )  # fmt: skip
         stepped = dict(
             sharing=self._sharing, descent=self._descent, stopping=self._stopping, step=step, free=self.free,
             parts=self._sums, bends=bends, before=old, after=new, reaches=reaches, **self._softened,
-            **passes.named("results", "positions"),
+            **passes.result_sizes, **passes.named("results", "positions"),
             **self._named("base", "base_gradient", "directions", "history", "solutions"),
         )  # fmt: skip
         probe = dict(

@@ -172,7 +172,7 @@ class Scheduler(ABC):
             states = seats.look()
             states[states[:, StepState.STOPPED] == Stop.RUNNING, StepState.STOPPED] = Stop.TIME
             for k, structure in enumerate(seats.structures):
-                structure.minimizer.stopping.judge(states[k : k + 1])
+                structure.stopping.judge(states[k : k + 1])
         return states
 
     def _let_go(self, seats: Seats, stopped: list[int], states: Floats) -> None:

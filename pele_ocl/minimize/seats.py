@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..common.errors import InputError
 from ..energy.engine.system import encoded
 from ..opencl.interface import N_STATE, StepState, Stop
 from ..plan.pipeline import Pipeline
+from .options import Stopping
 from .preconditioner import BUILD_EVERY, is_due, until_due
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..opencl.queue import Queue
     from ..opencl.timing import Event
     from .iteration import Iteration
-    from .minimizer import Minimizer
     from .result import MinimizeResult
 
 COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
@@ -34,7 +33,8 @@ COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
 class Seated:
     """A structure that is minimised, before, in and after a seat.
 
-    number : among all that were asked for; minimizer, pipeline : of its molecule
+    number : among all that were asked for; pipeline : of its molecule
+    stopping, rounds : its bounds, and how many rounds there are at most
     given : (n, 3) A, where it began; free : (n,) atoms that move
     start : (3 n) encoded, where its round begins; offset : (3,) A from where it is computed to where it is
     round : from 0; counted : iterations and evaluations of the rounds before
@@ -45,7 +45,8 @@ class Seated:
     """
 
     number: int
-    minimizer: Minimizer
+    stopping: Stopping
+    rounds: int
     pipeline: Pipeline
     given: Floats
     free: NDArray[np.bool_]
@@ -76,7 +77,7 @@ class Seated:
     def goes_on(self, state: Floats) -> bool:
         """Tell if another round follows the one that ended with this state: it moved, and time is left."""
         moved = state[StepState.ITERATIONS] > 0 and state[StepState.STOPPED] != Stop.TIME
-        return bool(moved) and self.round + 1 < self.minimizer.rounds
+        return bool(moved) and self.round + 1 < self.rounds
 
     def begin_again(self) -> bool:
         """Begin the next round where the last one ended; False if that is nowhere."""
@@ -199,23 +200,3 @@ class PlanSeats(Seats):
                 for buffer, size in self._per_seat.values():
                     self._queue.copy_part(buffer, size, len(self.structures), seat)
                 self.structures[seat] = last
-
-
-def seated(
-    minimizer: Minimizer, pipeline: Pipeline, given: Floats, free: Sequence[NDArray[np.bool_]]
-) -> tuple[list[Seated], dict[int, InputError]]:
-    """Make structures that begin at positions (m, n, 3) A, and find why others cannot, by their numbers from 0.
-
-    free : of each, (n,) atoms that move
-    """
-    starts, errors = np.array(given, np.float64), dict[int, InputError]()
-    for k, (positions, moves) in enumerate(zip(given, free, strict=True)):
-        try:
-            minimizer._check_start(positions, moves)
-            starts[k] = minimizer._placed(positions, moves)
-        except InputError as error:
-            errors[k] = error
-    found, offsets, far = encoded(pipeline, starts)
-    errors = {**{k: InputError(reason) for k, reason in far.items()}, **errors}
-    good = (k for k in range(len(given)) if k not in errors)
-    return [Seated(k, minimizer, pipeline, given[k], free[k], found[k], offsets[k]) for k in good], errors

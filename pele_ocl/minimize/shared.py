@@ -19,9 +19,9 @@ from ..energy.engine.system import System
 from ..plan.passes import BATCH_BYTES
 from ..plan.plan import CHUNK_ATOMS
 from .iteration import Iteration
-from .minimizer import Minimizer, computable
+from .minimizer import Minimizer, computable, seated
 from .scheduler import Scheduler
-from .seats import Seated, Seats, seated
+from .seats import Seated, Seats
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -264,7 +264,7 @@ class SharedScheduler(Scheduler):
         from ..opencl.queue import Queue
 
         plain = Queue(device, precision, profile=False)
-        queue, self._own_queue = (plain.with_command_queue(stack.enter_context(device.lend_queue())) for _ in range(2))
+        queue, self._own_queue = (stack.enter_context(plain.beside()) for _ in range(2))
         super().__init__(queue)
         self.device, self.precision = device, precision
         self._copies, self._own_copies = Copies(queue), Copies(self._own_queue)

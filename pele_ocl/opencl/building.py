@@ -1,4 +1,4 @@
-"""Programs built for a device from the files of cl/."""
+"""Programs and their kernels, built for a device from the files of cl/."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pyopencl as cl
@@ -19,9 +18,10 @@ from ..common.paths import shipped
 from . import handles, interface, notices
 from .cache import CachedProgram
 from .device import Device
+from .kernel import Kernel, Program
 from .packing import packed_source
 from .refusals import device_errors
-from .signature import Parameter, declared_parameters, parameters_of
+from .signature import Signature, declared_parameters, types_of
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
 # of a user's objects may run while a thread builds, so it may build within.
@@ -39,28 +39,34 @@ HEADER = re.compile(r'^[ \t]*#include "([\w./]+)"', re.MULTILINE)
 ARGUMENT_INFO = "-cl-kernel-arg-info"  # has compilers tell names and types of parameters
 
 
-@dataclass(frozen=True)
-class Program:
-    """Kernels built for a device, with their signatures.
-
-    signatures : by kernel; None if the runtime tells them, because the program was built from source
-    """
-
-    handle: cl.Program
-    signatures: Mapping[str, tuple[Parameter, ...]] | None = None
-
-    def signature(self, name: str) -> tuple[Parameter, ...]:
-        """Give the parameters of a kernel."""
-        return parameters_of(self.handle, name) if self.signatures is None else self.signatures[name]
-
-    def all_signatures(self) -> dict[str, tuple[Parameter, ...]]:
-        """Give the parameters of every kernel."""
-        names: Any = self.handle.get_info(cl.program_info.KERNEL_NAMES)
-        return {name: self.signature(name) for name in names.strip("\0").split(";")}
-
-
 class GroupTooLargeError(KernelBuildError):
     """A kernel that the device's compiler refused because its work-group is too large."""
+
+
+def get_kernel(
+    device: Device, file: str, name: str, precision: str, width: int = 1, portable: bool = False, packed: bool = False,
+    **defines: int,
+) -> Kernel:  # fmt: skip
+    """Kernel `name` of cl/`file`, built for the device and kept.
+
+    precision : "float32" or "float64"
+    width : reals in a vector
+    portable : leave out what is written for one vendor's compiler
+    packed : whether it takes its arguments from a table, as pele_ocl/opencl/packing.py has it
+    defines : further macros of the kernel
+
+    Raises KernelBuildError with the compiler's words.
+    """
+    key = (file, name, precision, width, portable, packed, tuple(sorted(defines.items())))
+    kernel: Kernel | None = device.kernels.get(key)
+    if kernel is None:
+        with BUILDING:
+            program = get_program(device, file, precision, width, portable, defines, name if packed else None)
+            types = types_of(precision, defines.get("FIXED_BITS", 0), defines.get("DOUBLES", 0))
+            with device_errors(device):
+                signature = Signature(name, program.signature(name), types)
+                kernel = device.kernels.setdefault(key, Kernel(program.handle, name, device.handle, signature))
+    return kernel
 
 
 def get_program(

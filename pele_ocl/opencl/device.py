@@ -11,10 +11,8 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyopencl as cl
@@ -22,12 +20,9 @@ from numpy.typing import NDArray
 
 from ..common.errors import DeviceError, DeviceMemoryError, DeviceWarning
 from . import handles
+from .kernel import Kernel, Program
 from .memory import Buffer, BufferBytes
 from .runtimes import find_platforms, name_processors
-
-if TYPE_CHECKING:
-    from .building import Program
-    from .kernel import Kernel
 
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
 
@@ -88,7 +83,7 @@ class Device:
     buffers : bytes of the device's buffers; mapped : bytes of host memory that the device reads and fills
     cached : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
     staging : such memory, cached for large reads and dropped alike; whoever reads takes it out meanwhile
-    spare : queues that were lent by `lend_queue` and are free
+    spare : command queues that `Queue.beside` lent and that are free
     forks : that came before the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
     """
@@ -122,21 +117,6 @@ class Device:
     def plain_queue(self) -> cl.CommandQueue:
         """Queue that takes no times, and so launches faster."""
         return self.queues[2]
-
-    @contextmanager
-    def lend_queue(self) -> Iterator[cl.CommandQueue]:
-        """A queue that nobody else uses meanwhile, without times; what waits in it runs beside what waits in others."""
-        try:
-            queue = self.spare.pop()
-        except IndexError:
-            from .refusals import device_errors  # which itself knows devices
-
-            with device_errors(self):
-                queue = cl.CommandQueue(self.context)
-        try:
-            yield queue
-        finally:
-            self.spare.append(queue)
 
     def require_same_process(self) -> None:
         """Raise DeviceError after a fork, as NVIDIA's runtime then answers no question about a device."""

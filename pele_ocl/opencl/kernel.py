@@ -1,17 +1,38 @@
-"""Kernels of built programs, and the OpenCL kernel objects that launch them."""
+"""Built programs, their kernels, and the OpenCL kernel objects that launch them."""
 
 from __future__ import annotations
 
 import weakref
 from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pyopencl as cl
 
-from .building import BUILDING, get_program
-from .device import Device
-from .refusals import device_errors
-from .signature import Signature, types_of
+from . import handles
+from .signature import Parameter, Signature, parameters_of
+
+
+@dataclass(frozen=True)
+class Program:
+    """Kernels built for a device, with their signatures.
+
+    signatures : by kernel; None if the runtime tells them, because the program was built from source
+    """
+
+    handle: cl.Program
+    signatures: Mapping[str, tuple[Parameter, ...]] | None = None
+
+    def signature(self, name: str) -> tuple[Parameter, ...]:
+        """Give the parameters of a kernel."""
+        return parameters_of(self.handle, name) if self.signatures is None else self.signatures[name]
+
+    def all_signatures(self) -> dict[str, tuple[Parameter, ...]]:
+        """Give the parameters of every kernel."""
+        names: Any = self.handle.get_info(cl.program_info.KERNEL_NAMES)
+        return {name: self.signature(name) for name in names.strip("\0").split(";")}
 
 
 class Kernel:
@@ -25,9 +46,9 @@ class Kernel:
     launched : if it has run on the device
     """
 
-    def __init__(self, program: cl.Program, name: str, device: Device, signature: Signature) -> None:
+    def __init__(self, program: cl.Program, name: str, handle: cl.Device, signature: Signature) -> None:
         self.name, self.signature, self.launched = name, signature, False
-        self._program, self._vendor, self._handle = program, device.vendor, device.handle
+        self._program, self._handle = program, handle
         self._free = deque([cl.Kernel(program, name)])
 
     def borrow(self) -> cl.Kernel:
@@ -55,30 +76,4 @@ class Kernel:
         limit = kernel_object.get_work_group_info(info.WORK_GROUP_SIZE, self._handle)
         self.give_back(kernel_object)
         # On NVIDIA the source's own size holds; the limit is 256 there, whatever that is.
-        return int(own) if own and self._vendor == "NVIDIA" else max(1, int(limit))
-
-
-def get_kernel(
-    device: Device, file: str, name: str, precision: str, width: int = 1, portable: bool = False, packed: bool = False,
-    **defines: int,
-) -> Kernel:  # fmt: skip
-    """Kernel `name` of cl/`file`, built for the device and kept.
-
-    precision : "float32" or "float64"
-    width : reals in a vector
-    portable : leave out what is written for one vendor's compiler
-    packed : whether it takes its arguments from a table, as pele_ocl/opencl/packing.py has it
-    defines : further macros of the kernel
-
-    Raises KernelBuildError with the compiler's words.
-    """
-    key = (file, name, precision, width, portable, packed, tuple(sorted(defines.items())))
-    kernel: Kernel | None = device.kernels.get(key)
-    if kernel is None:
-        with BUILDING:
-            program = get_program(device, file, precision, width, portable, defines, name if packed else None)
-            types = types_of(precision, defines.get("FIXED_BITS", 0), defines.get("DOUBLES", 0))
-            with device_errors(device):
-                signature = Signature(name, program.signature(name), types)
-                kernel = device.kernels.setdefault(key, Kernel(program.handle, name, device, signature))
-    return kernel
+        return int(own) if own and handles.vendor(self._handle) == "NVIDIA" else max(1, int(limit))

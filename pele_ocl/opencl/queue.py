@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +13,8 @@ import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..common.variant import Progress
-from .building import GroupTooLargeError
-from .kernel import Kernel, get_kernel
+from .building import GroupTooLargeError, get_kernel
+from .kernel import Kernel
 from .launch import BoundLaunch, set_arguments
 from .memory import Buffer, CommandQueue
 from .refusals import device_errors, refusal
@@ -57,9 +58,19 @@ class Queue(Transfers):
         """Make another queue of the device, with or without times."""
         return Queue(self.device, self.precision, profile=profile)
 
-    def with_command_queue(self, command_queue: CommandQueue) -> Queue:
-        """Make another queue of the device, without times, in a command queue that it computes in beside all others."""
-        return Queue(self.device, self.precision, profile=False, own_command_queue=command_queue)
+    @contextmanager
+    def beside(self) -> Iterator[Queue]:
+        """Lend a queue without times that nobody else uses; what waits in it runs beside what waits in others."""
+        spare = self.device.spare
+        try:
+            own = spare.pop()
+        except IndexError:
+            with device_errors(self.device):
+                own = cl.CommandQueue(self.device.context)
+        try:
+            yield Queue(self.device, self.precision, profile=False, own_command_queue=own)
+        finally:
+            spare.append(own)
 
     def hold(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         """Upload values for launches of this queue alone, with which the buffer goes.

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from .building import get_kernel
 from .interface import ROW_BLOCK
-from .kernel import Kernel, get_kernel
+from .kernel import Kernel
 from .launch import BoundLaunch
 from .memory import Buffer
 from .queue import Queue

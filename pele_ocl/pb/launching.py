@@ -96,7 +96,7 @@ class Launching:
         precision : of reals, by default the queue's; width : reals in a vector
         values : arguments by the kernel's names
         """
-        from ..opencl.kernel import get_kernel
+        from ..opencl.building import get_kernel
 
         macros: dict[str, Any] = {**self.macros, **defines}
         program = PROGRAMS.get(file, file)

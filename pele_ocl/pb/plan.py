@@ -286,7 +286,7 @@ class PoissonBoltzmann:
         launching = self._geometry().launching if geometry is None else geometry.launching
         is_cpu, queues = launching.is_cpu, [launching.queue]
         if geometry is None and len(parts) > 1 and not is_cpu:
-            queues += [queues[0].with_command_queue(stack.enter_context(self.device.lend_queue()))]
+            queues += [stack.enter_context(queues[0].beside())]
         for own, queue in zip(parts, cycle(queues), strict=False):
             if geometry is None:
                 launching = Launching(queue, keeps=not is_cpu)

@@ -12,7 +12,6 @@ from typing import Any
 import click
 import numpy as np
 
-from ... import __version__
 from ...binding.mmpbsa.decomposition import decomposition_text, frame_shares_csv
 from ...binding.mmpbsa.entropies import c2_entropy_of, interaction_entropy_of
 from ...binding.mmpbsa.files import Systems
@@ -21,6 +20,7 @@ from ...binding.mmpbsa.namelists import MmpbsaInput
 from ...binding.mmpbsa.runs import Results
 from ...binding.mmpbsa.tables import Heading, difference, results_text, scan_change, wild_of
 from ...common.inputfile import InputFile
+from ...common.version import installed_version
 from ...common.writing import replacing
 from ..json_lines import say_record
 from ..terminal import say
@@ -57,7 +57,7 @@ def headed(
     n = len(next(iter(runs[0].energies["complex"].values())))
     lines = [
         f" Run on {time.strftime('%a %b %d %H:%M:%S %Y')}", "", "Input file:", "-" * 62, *wanted.text, "-" * 62,
-        f"pele-ocl Version={__version__}, in the layout of {program}",
+        f"pele-ocl Version={installed_version()}, in the layout of {program}",
         f"Complex topology file:           {topology}",
         *(f"Initial trajectory:              {path}" for path in paths), "",
     ]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...common.paths import shipped
 from ...common.variant import PRECISIONS, Setting
+from ...common.version import installed_version
 from .choices import RULES, SIZES, Choice
 
 if TYPE_CHECKING:
@@ -76,12 +77,10 @@ class Entry:
 @lru_cache(maxsize=1)
 def versions() -> tuple[str, str]:
     """Return the version of pele-ocl and the digest of its kernel files."""
-    from ... import __version__
-
     folder = shipped("cl")
     files = sorted(path for path in folder.rglob("*") if path.suffix in (".cl", ".clh"))
     digest = hashlib.sha256(b"".join(bytes(path.relative_to(folder)) + path.read_bytes() for path in files))
-    return __version__, digest.hexdigest()[:16]
+    return installed_version(), digest.hexdigest()[:16]
 
 
 def merged(known: Iterable[Entry], new: Entry) -> list[Entry]:
