@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pele_ocl.cli import main
+from pele_ocl.jobs import EnergySpec
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 UBIQUITIN, HEXAPEPTIDE = STRUCTURES / "ubiquitin.pdb", STRUCTURES / "hexapeptide.pdb"
@@ -170,3 +171,26 @@ def test_coordinates_are_of_topologies_alone(tmp_path: Path) -> None:
     assert "given 2 times for 1 topology file" in wrong.output
     pdb = run("energy", HEXAPEPTIDE, UBIQUITIN, "-c", place, "-c", place)
     assert "has coordinates of its own; those of another file are for topologies" in pdb.output
+
+
+def test_numbers_of_structures_are_columns(bad: Path, tmp_path: Path) -> None:
+    run("energy", HEXAPEPTIDE, bad, "--surface", "lcpo", "--terms", "nonpolar", "-o", tmp_path / "out.json")
+    found = json.loads((tmp_path / "out.json").read_text())
+    alone = json.loads(run("energy", HEXAPEPTIDE, "--surface", "lcpo", "--terms", "nonpolar", "--json").stdout)
+    assert found["columns"]["surface_area"] == [alone["surface_area"], None]
+    assert found["units"]["surface_area"] == "angstrom^2"
+
+
+def test_a_number_that_models_share_is_in_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line in facts_of_molecule brings it there."""
+    facts, models, out = EnergySpec.facts_of_molecule, tmp_path / "models.pdb", tmp_path / "out.json"
+    lines = "".join(line for line in HEXAPEPTIDE.read_text().splitlines(True) if line.startswith("ATOM"))
+    models.write_text("".join(f"MODEL {k}\n{lines}ENDMDL\n" for k in (1, 2)))
+    monkeypatch.setattr(EnergySpec, "facts_of_molecule", lambda spec, of: facts(spec, of) | {"net_charge": -1.5})
+    for given in ((HEXAPEPTIDE,), (models, "--models", "all")):
+        assert json.loads(run("energy", *given, "--terms", "bond", "--json").stdout)["net_charge"] == -1.5
+        run("energy", *given, "--terms", "bond", "-o", out)
+        assert json.loads(out.read_text())["net_charge"] == -1.5
+    run("energy", models, HEXAPEPTIDE, "--models", "all", "--terms", "bond", "-o", out)
+    columns = json.loads(out.read_text())["columns"]
+    assert (columns["model"], columns["net_charge"]) == ([1, 2, 1], [-1.5] * 3)

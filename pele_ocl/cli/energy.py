@@ -15,7 +15,7 @@ from ..formats import require_table_suffix, write_table
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import EnergySpec
 from ..jobs.energy import EnergyEvaluation
-from ..jobs.facts import gradient_facts, names_of_residues
+from ..jobs.facts import gradient_facts, names_of_residues, numbers_in
 from ..jobs.reading import MoleculeRead, molecule_of
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
@@ -125,7 +125,8 @@ def energy(
         found = spec.evaluate(read_file(path), progress, output is not None)
     facts = spec.settings_of(found.molecule.atoms)
     if output is not None:
-        (_save if found.batch is None else _save_models)(output, found, facts)
+        told = {**facts, **numbers_in(spec.facts_of_molecule(found.first))}
+        (_save if found.batch is None else _save_models)(output, found, told)
     if as_json:
         say_record(found.molecule.source, spec.as_json(found))
     elif found.batch is None:

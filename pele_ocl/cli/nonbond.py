@@ -16,7 +16,7 @@ from ..common.inputfile import read_file
 from ..formats import require_table_suffix, write_table
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import NonbondSpec
-from ..jobs.facts import gradient_facts
+from ..jobs.facts import gradient_facts, numbers_in
 from ..jobs.nonbond import DEFAULT_CUTOFF, NonbondEvaluation
 from ..jobs.reading import molecule_of
 from ..nonbond import VARIANTS, NonbondResult
@@ -142,7 +142,7 @@ def nonbond(
     facts = spec.settings_of(found.molecule.atoms)
     with nullcontext() if write_pairs is None or found.pairs is None else writing_pairs(write_pairs, found.pairs):
         if output is not None:
-            save(output, found, facts)
+            save(output, found, {**facts, **numbers_in(spec.facts_of_molecule(found.first))})
     if as_json:
         say_record(found.molecule.source, spec.as_json(found))
     else:

@@ -16,8 +16,11 @@ from ..common.errors import InputError
 from ..energy.term_set import GROUPS
 from ..formats import require_table_suffix, write_table
 from ..jobs import Journal, Record
+from ..jobs.facts import numbers_in
 from ..jobs.running import run_with
 from ..jobs.spec import StructurePath, StructureSpec
+from ..trajectories.recording.recorder import AREA_UNIT
+from ..trajectories.streaming import SURFACE_AREA
 from .clock import elapsed
 from .cluster import cluster_options_of
 from .command import INPUT
@@ -39,12 +42,16 @@ _GROUP_OF = {
 
 
 class Row(NamedTuple):
-    """Row of a table: a structure, or a model of one by its number, with its energies or its error."""
+    """Row of a table: a structure, or a model of one by its number, with its energies or its error.
+
+    numbers : what else is told of it by one number each, the number of its atoms first
+    """
 
     record: Record
     number: int | None
     terms: Terms
     error: str = ""
+    numbers: Mapping[str, float] = {}
 
 
 def rows_of(of: Record) -> list[Row]:
@@ -52,9 +59,13 @@ def rows_of(of: Record) -> list[Row]:
     if of.failed:
         return [Row(of, None, {}, of.error)]
     if "models" not in of:
-        return [Row(of, None, _terms_of(of.result))]
-    models = cast(Sequence[Report], of["models"])
-    return [Row(of, cast(int, model["model"]), _terms_of(model), str(model.get("error", ""))) for model in models]
+        return [Row(of, None, _terms_of(of.result), numbers=numbers_in(of.result))]
+    return [_row_of_model(of, model) for model in cast(Sequence[Report], of["models"])]
+
+
+def _row_of_model(of: Record, model: Report) -> Row:
+    numbers = {name: number for name, number in numbers_in({**of.result, **model}).items() if name != "model"}
+    return Row(of, cast(int, model["model"]), _terms_of(model), str(model.get("error", "")), numbers)
 
 
 def _terms_of(part: Report) -> Terms:
@@ -160,13 +171,17 @@ def _settings(records: Sequence[Record]) -> dict[str, object]:
 
 
 def save(output: Path, records: Sequence[Record], call: Mapping[str, object]) -> None:
-    """Write a row for every structure, or every model of each: energies, or why there are none; call : facts of it"""
+    """Write a row for every structure, or every model of each: its numbers, or why it has none; call : facts of it"""
     rows = [row for of in records for row in rows_of(of)]
     names = _terms(rows)
     columns: dict[str, ArrayLike] = {"structure": np.array([str(row.record.path) for row in rows])}
     if any(row.number is not None for row in rows):
         columns["model"] = np.array([-1 if row.number is None else row.number for row in rows])
-    columns["n_atoms"] = np.array([cast(int, row.record.result.get("n_atoms", 0)) for row in rows])
+    columns["n_atoms"] = np.array([row.numbers.get("n_atoms", 0) for row in rows])
+    others = dict.fromkeys(name for row in rows for name in row.numbers if name != "n_atoms")
+    for name in others:
+        numbers, lacking = [row.numbers.get(name, 0) for row in rows], [name not in row.numbers for row in rows]
+        columns[name] = np.ma.array(numbers, mask=lacking)
     columns |= {name: np.array([row.terms.get(name, np.nan) for row in rows]) for name in names}
     columns["error"] = np.array([row.error for row in rows])
     attributes = {
@@ -176,7 +191,8 @@ def save(output: Path, records: Sequence[Record], call: Mapping[str, object]) ->
         **{name: ", ".join(values) for name, values in _facts(records).items()},
         **_settings(records),
     }
-    write_table(output, columns, dict.fromkeys(names, UNIT if "total" in names else "angstrom"), attributes)
+    units = dict.fromkeys(names, UNIT if "total" in names else "angstrom") | {SURFACE_AREA: AREA_UNIT}
+    write_table(output, columns, units, attributes)
 
 
 JOURNAL_SUFFIX = ".part"  # behind the name of the table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ..common.inputfile import read_file
 from ..formats import require_table_suffix, write_table
 from ..jobs import SolventSpec
 from ..jobs.evaluation import Evaluation
-from ..jobs.facts import names_of_residues, radii_facts
+from ..jobs.facts import names_of_residues, numbers_in, radii_facts
 from ..jobs.reading import molecule_of
 from ..jobs.solvent import energy_of
 from ..solvent import VARIANTS, SolventModel, SolventResult
@@ -107,7 +107,7 @@ def solvent(
     with failing_as_record(path, as_json), ProgressLine("Solvent") as progress:
         found = spec.evaluate(read_file(path), progress)
     if output is not None:
-        _save(output, found)
+        _save(output, found, numbers_in(spec.facts_of_molecule(found.first)))
     if as_json:
         say_record(found.molecule.source, spec.as_json(found))
     else:
@@ -166,9 +166,10 @@ def _details(result: SolventResult) -> list[str]:
     ]
 
 
-def _save(output: Path, found: Evaluation[SolventResult]) -> None:
+def _save(output: Path, found: Evaluation[SolventResult], numbers: Mapping[str, float]) -> None:
     """Write every atom's radius and energies, or every model's energies, and how they were made.
 
+    numbers : of the molecule
     Without energies models have the least, largest and mean radius, and in HDF5 all radii as a further dimension.
     """
     molecule, result = found.molecule, found.first
@@ -178,6 +179,7 @@ def _save(output: Path, found: Evaluation[SolventResult]) -> None:
         "kernel_seconds": result.seconds["kernel"],
         **settings(result.model, result.atoms),
         **accuracy_attributes(result),
+        **numbers,
     }
     if molecule.numbers and energy:
         columns, units = model_columns(

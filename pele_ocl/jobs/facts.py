@@ -47,6 +47,11 @@ def facts_of_plan(of: Computed) -> dict[str, Any]:
     }
 
 
+def numbers_in(facts: Mapping[str, object]) -> dict[str, float]:
+    """Give the facts that are one number each, which files have, too."""
+    return {name: of for name, of in facts.items() if isinstance(of, int | float) and not isinstance(of, bool)}
+
+
 def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]:
     """Name the force field, every constant of the solvent, and the set of the GB radii."""
     radii = None if model.gb_model.vacuum else radii_of(model, atoms)
