@@ -1,4 +1,4 @@
-"""Charts of the course: bars and curves, each drawn twice, for light and for dark pages.
+"""Charts of the course: bars and curves, each drawn for light and for dark pages.
 
 Colours are Okabe and Ito's, which people who confuse red and green tell apart; names stand beside what they name, so
 that no colour has to be matched with a legend.
@@ -10,6 +10,8 @@ import base64
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,11 +41,42 @@ NAME_HEIGHT, HIGHEST_NAME = 0.09, 0.96  # of the height of the axes
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Two figures of the same numbers; a notebook shows the one that suits the reader's screen."""
+    """Two figures of the same numbers; a notebook shows the one that suits the reader's screen.
 
-    light: Figure
-    dark: Figure
-    table: str  # the numbers of its bars, a line each
+    draw : of what is in a figure, with the colours of its text and its series; height : inches
+    table : the numbers of its bars, a line each
+    """
+
+    draw: Callable[[Figure, str, Sequence[str]], None]
+    height: float
+    table: str
+
+    @cached_property
+    def light(self) -> Figure:
+        """Figure for light pages."""
+        return self._drawn("light")
+
+    @cached_property
+    def dark(self) -> Figure:
+        """Figure for dark pages."""
+        return self._drawn("dark")
+
+    def _drawn(self, theme: str) -> Figure:
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        background, text, grid, colours = THEMES[theme]
+        style = {
+            "text.color": text, "axes.labelcolor": text, "xtick.color": text, "ytick.color": text,
+            "axes.edgecolor": grid, "grid.color": grid, "axes.facecolor": background, "axes.grid": True,
+            "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "font.size": 11,
+            "axes.titlesize": 12,
+        }  # fmt: skip
+        with matplotlib.rc_context(style):
+            figure = Figure((WIDTH, self.height), facecolor=background, layout="constrained")
+            self.draw(figure, text, colours)
+            figure.draw_without_rendering()
+        return figure
 
     def _repr_html_(self) -> str:
         alt = self.light.axes[0].get_title(loc="left")
@@ -79,7 +112,7 @@ def bars(title: str, values: Mapping[str, float], unit: str, *, log: bool = Fals
 
     width = max(map(len, values))
     table = "".join(f"{name:{width}} {value:10.4g}  {unit}\n" for name, value in values.items())
-    return _twice(draw, 1.1 + 0.36 * len(values), table)
+    return _chart(draw, 1.1 + 0.36 * len(values), table)
 
 
 def curves(
@@ -112,7 +145,7 @@ def curves(
         _name_points(axes, points or {}, text)
         _name_ends(axes, {name: (of_x[-1], of_y[-1]) for name, (of_x, of_y) in series.items()}, colours)
 
-    return _twice(draw, 3.6)
+    return _chart(draw, 3.6)
 
 
 def _tick_logarithms(axis: Any) -> None:
@@ -155,6 +188,8 @@ def _name_points(axes: Any, points: Mapping[str, tuple[float, float]], colour: s
 
 def _places(axes: Any, points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
     """Points in fractions of the axes."""
+    if not points:
+        return {}
     axes.figure.draw_without_rendering()
     across = axes.transAxes.inverted()
     return {name: tuple(across.transform(axes.transData.transform(point))) for name, point in points.items()}
@@ -177,26 +212,11 @@ def _apart(heights: Mapping[str, float]) -> dict[str, float]:
     return apart
 
 
-def _twice(draw: Callable[[Figure, str, Sequence[str]], None], height: float, table: str = "") -> Chart | None:
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError:
+def _chart(draw: Callable[[Figure, str, Sequence[str]], None], height: float, table: str = "") -> Chart | None:
+    if find_spec("matplotlib") is None:
         print(f"{table}pip install '.[plot]' brings matplotlib, which draws this")
         return None
-    made = {}
-    for theme, (background, text, grid, colours) in THEMES.items():
-        style = {
-            "text.color": text, "axes.labelcolor": text, "xtick.color": text, "ytick.color": text,
-            "axes.edgecolor": grid, "grid.color": grid, "axes.facecolor": background, "axes.grid": True,
-            "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "font.size": 11,
-            "axes.titlesize": 12,
-        }  # fmt: skip
-        with matplotlib.rc_context(style):
-            made[theme] = Figure((WIDTH, height), facecolor=background, layout="constrained")
-            draw(made[theme], text, colours)
-            made[theme].draw_without_rendering()
-    return Chart(made["light"], made["dark"], table)
+    return Chart(draw, height, table)
 
 
 def _png(figure: Figure) -> bytes:
