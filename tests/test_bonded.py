@@ -253,6 +253,17 @@ def test_terms_that_are_there_have_names(device):
     assert without.terms.names == ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")
 
 
+def test_kernels_have_room_for_a_further_bonded_term(device, monkeypatch):
+    """Energies of atoms in a kernel's local memory are as many as there are terms: here one more, without tasks."""
+    atoms = of_every_kind(150, seed=2)
+    expected = Energy(atoms, **options(device, "float32")).evaluate()
+    monkeypatch.setitem(kernels.TABLES_OF_TERMS, "further", kernels.TermTables(("bonds",)))
+    result = Energy(atoms, **options(device, "float32")).evaluate()
+    assert result.energy["further"] == 0
+    assert [result.energy[term] for term in ALL_TERMS] == pytest.approx([expected.energy[term] for term in ALL_TERMS])
+    np.testing.assert_allclose(result.gradient, expected.gradient, rtol=1e-4, atol=1e-2)
+
+
 @EVERY_VARIANT
 def test_chosen_terms_are_the_whole(device, variant):
     """Terms of the passes one by one and all others together, and their gradients, add up to the whole."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..atoms import Floats
+from ..energy.result import ALL_TERMS, PASS_TERMS
 from ..results import Terms
 
 GAS, SOLVENT = "GGAS", "GSOLV"
@@ -42,6 +43,10 @@ def amber_name(term: str, terms: Sequence[str]) -> str:
     if term == "nonpolar" and "pb" in terms:
         return "ENPOLAR"
     return _NAMES.get(term, term.upper())
+
+
+# Names of bonded terms and 1-4 pairs, which cancel where complex and parts have the same coordinates.
+OF_BONDS = frozenset(amber_name(term, ()) for term in ALL_TERMS if term not in PASS_TERMS)
 
 
 def interaction(terms: Terms) -> Floats:

@@ -183,7 +183,6 @@ ROW_BLOCK = 256  # bytes to which the arrays of a row are aligned
 PAIR_SUMS = PairSums.RADIUS_SUM + 1
 N_STATE = max(StepState) + 1
 N_TERMS = 5  # of an atom's energy: Lennard-Jones, Coulomb, GB pair, GB self, nonpolar
-MOST_BONDED_TERMS = 8  # of an atom's energy at most: bond to CMAP, and of 1-4 pairs Lennard-Jones and Coulomb
 READY_TERMS = 7  # of the HCT series from ready coefficients
 LEAF = 8  # slots of the smallest boxes of a tree
 MOMENTS = 9  # real4 of such a box
@@ -323,9 +322,7 @@ HEADERS = {header: struct.in_c() for header, struct in STRUCTS.items()} | {
     "follows": _listed(Follows),
     "role": _listed(Role),
     "scatter": _listed(Scatter),
-    "bonded": "\n".join(
-        (_listed(BondedKind), _defined({"BONDED_KINDS": len(BondedKind), "MOST_BONDED_TERMS": MOST_BONDED_TERMS}))
-    ),
+    "bonded": _listed(BondedKind) + "\n" + _defined({"BONDED_KINDS": len(BondedKind)}),
     "pair_sums": _listed(PairSums) + "\n" + _defined({"PAIR_SUMS": PAIR_SUMS}),
     "n_terms": _defined({"N_TERMS": N_TERMS}),
     "ready_terms": _defined({"READY_TERMS": READY_TERMS, "SANDER_TERMS": SANDER_TERMS}),

@@ -8,7 +8,7 @@ from math import hypot, sqrt
 
 from ...atoms import Floats
 from ...common.errors import printable
-from ..amber import OF_SOLVENT
+from ..amber import OF_BONDS, OF_SOLVENT
 from ..energies import PARTS
 from .entropies import c2_entropy_of, interaction_entropy_of, warning_of
 from .namelists import Entropies
@@ -16,7 +16,6 @@ from .runs import METHODS, Results
 
 _RULE = "-" * 79
 SUMS = {"GGAS": "G gas", "GSOLV": "G solv"}
-_BONDED = ("BOND", "ANGLE", "UB", "DIHED", "CMAP", "1-4 VDW", "1-4 EEL")
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def shown_terms(run: Results, verbose: int, of_gromacs: bool) -> Mapping[str, Ma
     found = dict[str, dict[str, Floats]]()
     for name, of in run.energies.items():
         gas = of["VDWAALS"] + of["EEL"]
-        kept = {term: values for term, values in of.items() if term not in _BONDED}
+        kept = {term: values for term, values in of.items() if term not in OF_BONDS}
         found[name] = {**kept, "GGAS": gas, "TOTAL": gas + of["GSOLV"]}
     return found
 
@@ -172,7 +171,7 @@ def _gromacs_tables(run: Results, verbose: int) -> Iterator[str]:
             else sqrt(sum(rows[name][term][1] ** 2 for name in PARTS))
             for term in rows["complex"]
         }
-        within = {term: 0.0 if run.is_single and term in _BONDED else sd for term, sd in apart.items()}
+        within = {term: 0.0 if run.is_single and term in OF_BONDS else sd for term, sd in apart.items()}
         sums = {term: sd for term, sd in _propagated(within).items() if term in ("GGAS", "GSOLV", "TOTAL")}
         yield "Delta (Complex - Receptor - Ligand):\n"
         yield _gromacs_table(difference(run), {**apart, **sums}, _n(run), "Δ")

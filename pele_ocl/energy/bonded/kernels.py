@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms, OneFourPairs
 from ...gb_models.solvent_model import SolventModel
-from ...opencl.interface import MOST_BONDED_TERMS
 from ..terms.term import LaunchPart, TermContext, TermKernels
 from .groups import Groups
-from .tasks import Tasks
+from .tasks import ONE_FOUR_TERMS, Tasks
 
 if TYPE_CHECKING:
     from ...opencl.kernel import Kernel
@@ -45,7 +44,11 @@ TABLES_OF_TERMS = {
     "urey_bradley": TermTables(("urey_bradley",)),
     "cmap": TermTables(("cmaps",), has_springs=False),
 }
-ONE_FOUR_TERMS = ("lennard_jones_14", "coulomb_14")
+
+
+def most_terms() -> int:
+    """Count the terms that an atom's energy has here at most: all that there are, so that molecules share kernels."""
+    return len(TABLES_OF_TERMS) + len(ONE_FOUR_TERMS)
 
 
 def bonded_names(atoms: Atoms) -> tuple[str, ...]:
@@ -125,7 +128,7 @@ class BondedTerms(TermKernels):
         """Build definitions of cl/energy/terms/bonded.clh for groups of so many work-items, all but TERMS_FIRST."""
         size = self._shape(context)[0]
         return {
-            "ATOMS": size, "ITEMS": items,
+            "ATOMS": size, "ITEMS": items, "MOST_TERMS": most_terms(),
             "LOCAL_SLOTS": self._local_slots(context, self._groups_of(size, items == 1)),
         }  # fmt: skip
 
@@ -154,9 +157,9 @@ class BondedTerms(TermKernels):
     def _local_slots(self, context: TermContext, groups: Groups) -> int:
         """Count a group's slots in local memory, in one of few sizes that share kernels; 0 if it lacks room."""
         if groups.shared:
-            return groups.size * MOST_BONDED_TERMS
+            return groups.size * most_terms()
         slots = 1 << max(8, (groups.most_slots - 1).bit_length())
-        queue, n_energies = context.queue, groups.size * MOST_BONDED_TERMS
+        queue, n_energies = context.queue, groups.size * most_terms()
         taken = queue.dtype.itemsize * (4 * slots + n_energies) + 4 * (n_energies + 1)
         return slots if taken <= min(LOCAL_BYTES, queue.device.handle.local_mem_size) else 0
 

@@ -20,6 +20,7 @@ HARMONIC = (  # table, its term, its kind of tasks
     ("angles", "angle", BondedKind.BEND),
     ("harmonic_impropers", "improper", BondedKind.HOLD),
 )
+ONE_FOUR_TERMS = ("lennard_jones_14", "coulomb_14")
 # Kinds that cl/minimize/springs.clh has a branch for: one coordinate, pulled to its best value.
 SPRINGS = (BondedKind.STRETCH, BondedKind.BEND, BondedKind.TWIST, BondedKind.HOLD)
 WITHIN = {BondedKind.BEND: (0.0, np.pi), BondedKind.HOLD: (-np.inf, np.inf)}  # where an angle of the kind can be
@@ -161,9 +162,9 @@ def _cmaps(bonded: Bonded, row: int) -> Tasks:
 def _pairs(one_four: OneFourPairs, model: SolventModel, names: Sequence[str]) -> Tasks:
     """Each atom of a pair is a member twice: once for Lennard-Jones, once for Coulomb."""
     charges, sigma, epsilon = one_four.parameters.T
-    terms = ("lennard_jones_14", "coulomb_14")
-    by_coulomb = model.coulomb_factor if terms[1] in names else 0.0
-    by_lj = 4.0 if terms[0] in names else 0.0
-    rows = np.repeat([names.index(term) if term in names else 0 for term in terms], 2)
+    of_lj, of_coulomb = ONE_FOUR_TERMS
+    by_coulomb = model.coulomb_factor if of_coulomb in names else 0.0
+    by_lj = 4.0 if of_lj in names else 0.0
+    rows = np.repeat([names.index(term) if term in names else 0 for term in ONE_FOUR_TERMS], 2)
     parameters = np.column_stack([by_coulomb * charges, sigma**2, by_lj * epsilon])
     return Tasks.plain(BondedKind.MEET, np.tile(one_four.atoms, 2), rows, parameters)
