@@ -42,25 +42,25 @@ GB_MODELS = {
         ),
         GBModel(
             "hct", "Hawkins, Cramer and Truhlar, J. Phys. Chem. 100, 19824 (1996)", "GB_RADIUS_HCT", is_unbounded=True,
-            igb=1, made_for="mbondi",
+            igb=1, radii_set="mbondi",
         ),
         GBModel(
             "obc1", "Onufriev, Bashford and Case, Proteins 55, 383 (2004), set I", "GB_RADIUS_OBC",
-            alpha=0.8, beta=0.0, gamma=2.909125, igb=2, made_for="mbondi2",
+            alpha=0.8, beta=0.0, gamma=2.909125, igb=2, radii_set="mbondi2",
         ),
         GBModel(
             "obc2", "Onufriev, Bashford and Case, Proteins 55, 383 (2004), set II", "GB_RADIUS_OBC",
-            alpha=1.0, beta=0.8, gamma=4.85, igb=5, made_for="mbondi2",
+            alpha=1.0, beta=0.8, gamma=4.85, igb=5, radii_set="mbondi2",
         ),
         GBModel(
             "gbn", "Mongan et al., J. Chem. Theory Comput. 3, 156 (2007)", "GB_RADIUS_OBC",
             alpha=1.09511284, beta=1.90792938, gamma=2.50798245, neck_scale=0.361825, elements=GBN, igb=7,
-            made_for="bondi",
+            radii_set="bondi",
         ),
         GBModel(
             "gbn2", "Nguyen, Roe and Simmerling, J. Chem. Theory Comput. 9, 2020 (2013)", "GB_RADIUS_OBC",
             offset=0.195141, alpha=None, beta=None, gamma=None, neck_scale=0.826836, elements=GBN2,
-            nucleic=GBN2_NUCLEIC, igb=8, made_for="mbondi3",
+            nucleic=GBN2_NUCLEIC, igb=8, radii_set="mbondi3",
         ),
         GBModel(
             "sgbnp", "Ghosh, Rapp and Friesner, J. Phys. Chem. B 102, 10983 (1998), as in PELE", "GB_RADIUS_SURFACE",

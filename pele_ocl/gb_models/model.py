@@ -34,7 +34,8 @@ class GBModel:
     of_surface : if Born radii are integrals over the surface of the spheres of Atoms.sgb
     own_dielectrics : if each atom has a dielectric constant inside
     igb : the number by which AMBER's programs know it, None where they do not
-    made_for : the set of GB radii that it was made with, by which AMBER's users choose it; None for no set of its own
+    radii_set : the set of GB radii that it was made with; None for no set of its own. It is the default only with
+        constants of AMBER's programs (`--like amber`), or if the model has necks: pele_ocl/gb_models/radii_of_models.py
     """
 
     name: str
@@ -52,7 +53,7 @@ class GBModel:
     of_surface: bool = False
     own_dielectrics: bool = False
     igb: int | None = None
-    made_for: str | None = None
+    radii_set: str | None = None
 
     @property
     def is_pairwise(self) -> bool:
@@ -61,7 +62,7 @@ class GBModel:
 
     @property
     def needs_its_radii(self) -> bool:
-        """True if it means little with radii other than `made_for`, as models with necks do."""
+        """True if it means little with radii other than `radii_set`, as models with necks do."""
         return self.neck_scale > 0
 
     @property
@@ -140,5 +141,5 @@ class GBModel:
             rho,
             self.scales(atoms) * rho,
             None if coefficients is None else np.column_stack([coefficients, np.full(n, offset)]),
-            Necks.of(atoms, self.neck_scale, self.name, nearest_necks, self.made_for) if self.neck_scale else None,
+            Necks.of(atoms, self.neck_scale, self.name, nearest_necks, self.radii_set) if self.neck_scale else None,
         )

@@ -39,11 +39,11 @@ class Necks:
     sizes: Floats
 
     @classmethod
-    def of(cls, atoms: Atoms, scale: float, model: str, nearest: bool = False, made_for: str | None = None) -> Necks:
+    def of(cls, atoms: Atoms, scale: float, model: str, nearest: bool = False, radii_set: str | None = None) -> Necks:
         """Make the necks of a molecule in a model of this scale and name.
 
         nearest : whether radii between the steps of the tables take the nearest one; otherwise straight lines
-        made_for : the set of radii that the model was made with, for the error
+        radii_set : the set of radii that the model was made with, for the error
 
         Raises ParameterError for a radius outside the tables and for too many different radii.
         """
@@ -52,7 +52,7 @@ class Necks:
         if radii[0] < LEAST_RADIUS or radii[-1] > MOST_RADIUS:
             outside = (atoms.gb_radii < LEAST_RADIUS) | (atoms.gb_radii > MOST_RADIUS)
             i = int(np.argmax(outside))
-            instead = f"--gb-radii {made_for} or atoms.with_radii('{made_for}'), or " if made_for else ""
+            instead = f"--gb-radii {radii_set} or atoms.with_radii('{radii_set}'), or " if radii_set else ""
             raise ParameterError(
                 f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, and {model} has necks for radii "
                 f"from {LEAST_RADIUS:g} to {MOST_RADIUS:g} A only; "

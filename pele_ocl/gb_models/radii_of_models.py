@@ -18,7 +18,7 @@ def default_radii(gb: str | None, like: str | None = None) -> str | None:
     if like == "pele":
         return "pele"
     model = None if gb is None else GB_MODELS[gb]
-    return model.made_for if model and (like in _OF_AMBER or model.needs_its_radii) else None
+    return model.radii_set if model and (like in _OF_AMBER or model.needs_its_radii) else None
 
 
 def radii_note(gb: str, radii: str) -> str:
@@ -28,10 +28,10 @@ def radii_note(gb: str, radii: str) -> str:
     """
     model = GB_MODELS[gb]
     named = re.findall(r"\b(m?bondi[23]?|openmm-obc|pele)\b", radii)
-    if not model.needs_its_radii or named[-1:] == [model.made_for]:
+    if not model.needs_its_radii or named[-1:] == [model.radii_set]:
         return ""
     those = f"those {radii_words(radii)}" if radii in _UNNAMED else radii
-    return f"the GB model {gb} was made with the radii {model.made_for}, not with {those}"
+    return f"the GB model {gb} was made with the radii {model.radii_set}, not with {those}"
 
 
 def radii_words(radii: str) -> str:
