@@ -22,7 +22,7 @@ from ..pb_model import PBModel
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
 from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
-from .methods import MAP_METHODS, METHODS, SPLIT_METHODS, choose_variant, require_able
+from .methods import COARSEST, MAP_METHODS, METHODS, SPLIT_METHODS, choose_variant, require_able
 from .options import MapOptions, PlannedMap
 from .plan import MapPlan
 from .poisson_boltzmann import METHOD, pb_map, pb_plan
@@ -127,7 +127,7 @@ class Potmap:
 
     Kernels, tables of a mesh and memory are kept on the devices from one evaluation to the next.
 
-    atoms : at the positions of the first map; grid : Grid; method : direct, cutoff, msm, mesh or pb
+    atoms : at the positions of the first map; grid : Grid; method : key of MAP_METHODS
     variant : key of VARIANTS, never "auto"; of pb the solver; devices : Devices that share the work
     """
 
@@ -275,14 +275,15 @@ def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None
     if accuracy is None:
         return
     if method not in (*SPLIT_METHODS, "auto"):
+        those = ", ".join(SPLIT_METHODS)
         raise InputError(
-            f"an accuracy is of the methods mesh, msm and auto, not of {method}; choose one of them (--method)"
+            f"an accuracy is of the methods {those} and auto, not of {method}; choose one of them (--method)"
         )
     best = SPLIT_METHODS.get(method, SPLIT_METHODS["mesh"]).finest[precision]
-    if not arguments.is_finite(accuracy) or not best <= accuracy <= 0.1:
+    if not arguments.is_finite(accuracy) or not best <= accuracy <= COARSEST:
         raise InputError(
             f"the accuracy is {arguments.described(accuracy)}; of the method {method} in {precision} it may be "
-            f"{best:g} to 0.1, such as 1e-4"
+            f"{best:g} to {COARSEST:g}, such as 1e-4"
         )
 
 

@@ -42,7 +42,7 @@ def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
 
 
 def memory_bytes(atoms: Atoms, grid: Grid, options: MapOptions) -> int:
-    """Bytes that a map by mesh or msm takes on each of its devices, at most, by a rule.
+    """Bytes that a map by one of SPLIT_METHODS takes on each of its devices, at most, by a rule.
 
     Raises what `potmap` would, InputError where no nodes have room.
     """
@@ -54,7 +54,7 @@ def memory_bytes(atoms: Atoms, grid: Grid, options: MapOptions) -> int:
 
 
 def _largest_slab(problem: MapProblem, device: Device) -> tuple[int, int, int]:
-    """Points along x, y, z that a device computes at a time by mesh or msm, with their padding."""
+    """Points along x, y, z that a device computes at a time by one of SPLIT_METHODS, with their padding."""
     width, precision, shape = device.vector_width(problem.precision), problem.precision, problem.grid.shape
     pad = Blocking.of(device.kind, device.vendor, width, precision, False, shape).pad
     nx, ny, nz = (-(-n // p) * p for n, p in zip(shape, pad, strict=True))

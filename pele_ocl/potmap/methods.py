@@ -9,8 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..common.errors import InputError
+from ..common.variant import PRECISIONS
 from . import mesh, msm
 from .problem import MapProblem
+
+COARSEST = 0.1  # the largest error that can be asked for
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,13 @@ class SplitMethod:
     finest: dict[str, float]
     has_salt: bool
     reals: Callable[[MapProblem, tuple[int, int, int]], float]
+
+    @property
+    def accuracies(self) -> str:
+        """Tell in words which accuracies it can be asked for."""
+        single, double = (f"{self.finest[precision]:g}".replace("e-0", "e-") for precision in PRECISIONS)
+        further = f", in float64 to {double}" if double != single else ""
+        return f"{COARSEST:g} to {single}{further}"
 
     def lacks(self, problem: MapProblem) -> str:
         """Say what part of a problem it cannot do, in words; empty if it can do all."""

@@ -24,7 +24,7 @@ class PotmapResult:
     map : Map, values (nz, ny, nx) in `unit`
     field : (3, nz, ny, nx) along x, y and z, in `unit` per Angstrom; None where it was not asked for
     n_atoms : atoms given
-    method : direct, cutoff, msm, mesh or pb
+    method : key of MAP_METHODS in pele_ocl/potmap/methods.py, such as "direct"
     error : MapError of methods that approximate; None of direct sums
     accuracy : of the mesh or the lattices that were taken in the end; 0 without them
     atoms : that were given; model : the law of the potential, of pb a PBModel

@@ -92,8 +92,9 @@ def potmap(
     Times are the kernels' own, with the middle runs averaged. A variant that would take many seconds is timed on slices
     from the middle of the map and scaled, marked *. Rates are atoms times points a second. "sequential" and "gather"
     are speed-ups over these two, if they are timed. The error is by norm against the float64 reference at 512 points.
-    One ten times larger than the tests allow is marked "wrong", and the exit code is 1. Both msm and mesh keep 1e-4
-    with less work than their rates say. So does cutoff, in which atoms count within 12 A, as they do in its reference.
+    One ten times larger than the tests allow is marked "wrong", and the exit code is 1. Methods that are asked for
+    an accuracy keep 1e-4. They do less work than their rates say. So does cutoff, in which atoms count within 12 A, as
+    they do in its reference.
     "books" is what the text books measured on a GeForce 8800 in 2007.
 
     With --group or --points-per-item there is a table for each rung that has them. It has rates in G evaluations a

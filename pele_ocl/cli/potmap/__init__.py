@@ -8,6 +8,7 @@ import click
 
 from ...common.inputfile import read_file
 from ...potmap import MAP_METHODS, METHODS, VARIANTS
+from ...potmap.methods import SPLIT_METHODS
 from ...potmap.models import COMBINATIONS
 from ...view import PB_SURFACE_END
 from ..cluster import cluster_options, cluster_options_of
@@ -27,6 +28,7 @@ from .several import MapSpec, report_several, whole
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 METHOD_HELP = "; ".join(f"{name} {each.summary}" for name, each in MAP_METHODS.items())
+ACCURACY_HELP = "; ".join(f"{name}: {split.accuracies}" for name, split in SPLIT_METHODS.items())
 DEFAULT_CUTOFF = 12.0
 ALL = ""  # of --align without a selection
 
@@ -54,8 +56,7 @@ ALL = ""  # of --align without a selection
 @click.option(
     "--accuracy",
     type=float,
-    help="Largest error of mesh and msm, by norm; 1e-4 by default. mesh: 0.1 to 1e-6, in float64 to 1e-7; "
-    "msm: 0.1 to 1e-5.",
+    help=f"Largest error by norm, 1e-4 by default. {ACCURACY_HELP}; auto takes it for mesh.",
 )
 @click.option("--cutoff", type=float, help="Distance at which the cutoff method ends, Angstrom; 12 by default.")
 @click.option("--smooth", is_flag=True, help="Make the potential go to 0 at the cutoff smoothly.")

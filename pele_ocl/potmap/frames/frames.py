@@ -65,7 +65,7 @@ class MapFrames:
 
     @property
     def method(self) -> str:
-        """Direct, cutoff, msm or mesh."""
+        """Key of MAP_METHODS."""
         return self._plan.method
 
     def add(self, atoms: Atoms) -> None:
