@@ -110,7 +110,7 @@ class Together:
                 for structure in done:
                     self._keep(structure.number, structure.result)
                 if scheduler.looks:
-                    self._tell(0, 0, scheduler.largest_gradient)
+                    self._tell(0, 0, scheduler.largest_rms)
                 yield from self._taken()
 
     def _structures(self, scheduler: SharedScheduler, numbers: Sequence[int]) -> Structures:

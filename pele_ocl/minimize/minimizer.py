@@ -181,7 +181,7 @@ class Minimizer:
                 if progress is not None and scheduler.looks:
                     progress(n_done / count)
                 if watch is not None and scheduler.looks:
-                    watch(n_done, count, scheduler.largest_gradient)
+                    watch(n_done, count, scheduler.largest_rms)
         except BaseException:
             queue.finish()  # so that others may have its buffers
             raise

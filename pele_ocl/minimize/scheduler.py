@@ -35,7 +35,7 @@ class Scheduler(ABC):
 
     seats : that there are; limit : seconds after which all structures end where they are, None for no limit
     looks : at the states so far
-    largest_gradient : root mean square gradient, the largest of the structures in seats, kcal/mol/A
+    largest_rms : root mean square gradient, the largest of the structures in seats, kcal/mol/A
     """
 
     ahead = 1
@@ -46,7 +46,7 @@ class Scheduler(ABC):
 
     def begin(self, limit: float | None) -> None:
         """Start the clock, for other structures than before."""
-        self.limit, self.looks, self.largest_gradient = limit, 0, 0.0
+        self.limit, self.looks, self.largest_rms = limit, 0, 0.0
         self._clock = time.perf_counter()
         self._more = True  # whether structures may come that are not ready yet
         self._next: Sequence[Seated] = ()  # that come as soon as there is room
@@ -148,14 +148,14 @@ class Scheduler(ABC):
 
     def _look(self) -> list[Seated]:
         """Wait for the states, let go who is done, and give the structures that were done at the look before."""
-        ended, self._ended, self.largest_gradient = self._ended, [], 0.0
+        ended, self._ended, self.largest_rms = self._ended, [], 0.0
         self.looks += 1
         is_late = self._is_late
         for seats in self.seats:
             states = self._states(seats, is_late)
             goes_on = states[:, StepState.STOPPED] == Stop.RUNNING
             mean2 = states[goes_on, StepState.GRADIENT2] / states[goes_on, StepState.MOVING]
-            self.largest_gradient = max(self.largest_gradient, float(np.sqrt(mean2.max(initial=0.0))))
+            self.largest_rms = max(self.largest_rms, float(np.sqrt(mean2.max(initial=0.0))))
             if not goes_on.all():
                 self._let_go(seats, np.flatnonzero(~goes_on).tolist(), states)
         self._queue.submit()
