@@ -35,7 +35,8 @@ class Atoms(ReadOnlyArrays):
     """n atoms with everything the energy functions need.
 
     positions : (n, 3) A
-    charges : (n,) e
+    charges : (n,) e. Other charges leave the products of `bonded.one_four` as they are: they may be a force field's
+        own. To scale all charges by f, multiply these products by f^2, too
     lj_sigma, lj_epsilon : (n,) A and kcal/mol, Lennard-Jones E = 4 epsilon ((sigma/r)^12 - (sigma/r)^6)
     gb_radii : (n,) A, intrinsic Born radii before the offset is taken off
     gb_scales : (n,) HCT overlap scales, dimensionless

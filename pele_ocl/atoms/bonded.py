@@ -113,6 +113,8 @@ class HarmonicImpropers(TermTable):
 class OneFourPairs(TermTable):
     """1-4 pairs with parameters of their own, scaled already: charge product e^2, sigma A, epsilon kcal/mol.
 
+    They do not follow if Atoms get other charges.
+
     E = C q / (eps_in r) + 4 epsilon ((sigma/r)^12 - (sigma/r)^6)
     """
 

@@ -13,6 +13,9 @@ from ..tiles import cpu_parts, tried_parts
 # Of fewer atoms than this a GPU is filled by smaller shares of the work only, and launches are what costs.
 SMALL = 2_000
 
+# Of fewer atoms than this the tiles of `blocks` are smaller: a tile with itself has each pair twice, which weighs there.
+SMALLEST = 256
+
 MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse launches
 
 # Atoms in a tile of kernels that keep the excluded partners of an atom as the bits of one word: #error in their files.
@@ -81,8 +84,7 @@ class BlocksLayout(EnergyLayout):
     def of(cls, machine: Machine, n_atoms: int) -> BlocksLayout:
         """Choose the layout for a machine and a number of atoms."""
         if machine.kind == "CPU":
-            # A tile with itself has each pair twice, which weighs in small molecules.
-            tile = 16 if n_atoms < 256 and machine.width <= 8 else 32
+            tile = 16 if n_atoms < SMALLEST and machine.width <= 8 else 32
             return cls(machine.width, tile, cpu_parts(machine.units))
         return cls(1, 32, 64)
 

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from distributed import Worker
     from filelock import FileLock
 
-# Variables of local workers, set before their processes begin, so that numpy's count, too; a variable that the user has
-# set stays.
+# Variables of local workers, set before their processes begin, as numpy reads its number of threads when it is loaded.
+# They go beside Dask's own of `pre-spawn-environ`: OMP_, MKL_ and OPENBLAS_NUM_THREADS are 1 there. A variable that the
+# user has set stays.
 WORKER_ENVIRONMENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 
 _is_settled: list[bool] = []  # in a worker's process, once it has its device
