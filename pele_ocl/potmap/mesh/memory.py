@@ -10,7 +10,7 @@ from .parameters import cheapest, coarse_geometry, sheets_of
 from .presets import preset_for
 
 ATOM_REALS = 60.0  # numbers of an atom on a device: its windows' weights, its place in the mesh and in the bins
-FEW_REALS = 20e3  # numbers of tables that no size of a map changes much: of bins, pieces of windows and transforms
+FEW_REALS = 30e3  # numbers of tables that no size of a map changes much: of bins, pieces of windows and transforms
 
 Three = tuple[int, int, int]
 
