@@ -13,7 +13,7 @@ from ..tiles import cpu_parts, tried_parts
 # Of fewer atoms than this a GPU is filled by smaller shares of the work only, and launches are what costs.
 SMALL = 2_000
 
-# Of fewer atoms than this the tiles of `blocks` are smaller: a tile with itself has each pair twice, which weighs there.
+# Of fewer atoms than this tiles of `blocks` are smaller: a tile with itself has each pair twice, which weighs there.
 SMALLEST = 256
 
 MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse launches
