@@ -196,6 +196,30 @@ def test_a_declared_signature_is_read_with_its_macros():
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "const int n, global real c[]", "const unsigned n, global real *c", "global real *c, ...",
+        "__attribute__((unused)) int n, global real *c",
+    ],
+)  # fmt: skip
+def test_what_cl_does_not_have_is_left_to_the_compiler(written):
+    assert declared_parameters(f"kernel void add({written}) {{}}", "add", []) is None
+
+
+def test_a_kernel_of_a_user_may_be_written_in_any_way(device):
+    """Ensembles pack it; its parameters are those of its own writing."""
+    own = """#include "common/real.clh"
+kernel void add(const  unsigned   int n, const unsigned first, global float c[]) { c[first] += n; }
+"""
+    file = building.named_source(own)
+    packed = get_kernel(replace(device, programs={}, kernels={}), file, "add", "float32", packed=True)
+    assert packed.signature.parameters == (
+        Parameter("n", "uint", False, False, False), Parameter("first", "uint", False, False, False),
+        Parameter("c", "float", True, False, False),
+    )  # fmt: skip
+
+
 @functools.cache
 def kernels_of_plans(device: Device) -> dict[tuple[object, ...], Kernel]:
     """Kernels of an energy, radii, pairs of a list and a minimisation, by their keys; and no others of the device."""

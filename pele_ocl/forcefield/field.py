@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +21,11 @@ from .links import Links
 from .matching import Match, match_residues
 from .obc import Key, lookup
 from .openmm.names import is_named
-from .openmm.xml import XmlFiles, load
 from .sources import Origin, collected
 from .templates import Kind, Template
+
+if TYPE_CHECKING:
+    from .openmm.xml import XmlFiles
 
 _COMBINING: dict[Kind, Combining] = {"amber": "arithmetic", "opls": "geometric"}
 _NAMED = 5  # atoms in a note
@@ -218,6 +221,8 @@ class XmlForceField(ForceField):
 def _openmm_force_field(
     name: str, radii: str | None, files: Sequence[str | PathLike[str]], allow_scripts: bool
 ) -> ForceField:
+    from .openmm.xml import load  # XML files alone need it
+
     if files:
         raise InputError(
             f"{files[0]}: templates and OBC tables do not go with the force field {name}; give an XML file of OpenMM: "

@@ -19,9 +19,9 @@ from . import handles, interface, notices
 from .cache import CachedProgram
 from .device import Device
 from .kernel import Kernel, Program
-from .packing import packed_source
+from .packing import packed_source, signature_source
 from .refusals import device_errors
-from .signature import Signature, declared_parameters, types_of
+from .signature import Parameter, Signature, declared_parameters, types_of
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
 # of a user's objects may run while a thread builds, so it may build within.
@@ -85,12 +85,21 @@ def get_program(
             options = _named_in(source, _options(device, precision, width, portable, defines))
             signatures = None
             if packed is not None:
-                plain = declared_parameters(source, packed, options)
+                plain = _signature_of(device, file, source, packed, options)
                 source, signatures = packed_source(source, packed, plain), {packed: plain}
             with notices.building(device.name), device_errors(device):
                 program = _build(device, file, source, options)
             device.programs[key] = program if signatures is None else Program(program.handle, signatures)
         return device.programs[key]
+
+
+def _signature_of(device: Device, file: str, source: str, kernel: str, options: list[str]) -> tuple[Parameter, ...]:
+    """Read the parameters of a kernel in its source; what cannot be read so, a compiler tells of the kernel alone."""
+    declared = declared_parameters(source, kernel, options)
+    if declared is not None:
+        return declared
+    with notices.building(device.name), device_errors(device):
+        return _build(device, file, signature_source(source, kernel), options).signature(kernel)
 
 
 def _options(device: Device, precision: str, width: int, portable: bool, defines: Mapping[str, int]) -> list[str]:

@@ -39,6 +39,11 @@ def packed_source(source: str, name: str, parameters: Sequence[Parameter]) -> st
     return _PROLOGUE + source[:start] + packed + "".join(map(_taken, parameters)) + source[brace + 1 :]
 
 
+def signature_source(source: str, name: str) -> str:
+    """Cut a source after the signature of kernel `name`, which has no statements then."""
+    return source[: _signature(source, name)[1] + 1] + "}\n"
+
+
 def _array_type(of: Parameter) -> str:
     """Type of a pointer to an array."""
     return f"global {'const ' if of.is_const else ''}{of.type} *"
@@ -59,7 +64,7 @@ def _taken(of: Parameter) -> str:
 
 
 def _signature(source: str, name: str) -> tuple[int, int]:
-    """Find where kernel `name` begins, after its attributes, and where its statements begin."""
-    found = re.search(rf"\bvoid\s+{name}\s*\(", source)
+    """Find where kernel `name` begins, after its attributes, and where its statements begin; a prototype is passed."""
+    found = re.search(rf"\bvoid\s+{name}\s*\([^{{;]*\{{", source)
     assert found is not None, f"no kernel {name}"
-    return found.start(), source.index("{", found.end())
+    return found.start(), found.end() - 1

@@ -57,25 +57,31 @@ def parameters_of(program: cl.Program, name: str) -> tuple[Parameter, ...]:
     return tuple(found)
 
 
-def declared_parameters(source: str, name: str, options: Sequence[str]) -> tuple[Parameter, ...]:
-    """Read the parameters of a kernel that is packed from its source; no program tells them. options : of the compiler
+def declared_parameters(source: str, name: str, options: Sequence[str]) -> tuple[Parameter, ...] | None:
+    """Read the parameters of a kernel in its source. options : of the compiler
 
-    It reads what cl/ has: other kernels are as their users write them, and a compiler tells of these.
+    Returns None for what cl/ does not have and users may write, such as `real c[]`: a compiler tells of these.
     """
-    preprocessor = Preprocessor.with_values(dict(of[2:].split("=") for of in options if of.startswith("-D")))
-    text = without_comments(preprocessor.obey(source))
-    found = re.search(rf"\bvoid\s+{name}\s*\(", text)
-    assert found is not None, f"no kernel {name}"
-    declared = preprocessor.expand(text[found.end() : text.index("{", found.end())]).rpartition(")")[0]
-    return tuple(_declared(each) for each in without_comments(declared).split(","))
+    values = (of[2:].partition("=") for of in options if of.startswith("-D"))
+    preprocessor = Preprocessor.with_values({macro: value for macro, _, value in values})
+    try:
+        text = without_comments(preprocessor.obey(source))
+        (declared,) = re.findall(rf"\bvoid\s+{name}\s*\(([^{{;]*)\)\s*\{{", text)
+        return tuple(_declared(each) for each in without_comments(preprocessor.expand(declared)).split(","))
+    except (ValueError, SyntaxError):
+        return None
 
 
 def _declared(text: str) -> Parameter:
-    """Read a parameter from its declaration."""
-    words = re.findall(r"\w+|\*", text.replace("unsigned ", "u"))
+    """Read a parameter from its declaration. Raises ValueError for one that cl/ does not have."""
+    if not re.fullmatch(r"[\w\s]+\*?[\w\s]+", text):
+        raise ValueError(text)
+    words = re.findall(r"\w+|\*", re.sub(r"\bunsigned\s+(?=(char|short|int|long)\b)", "u", text))
     is_array, name = "*" in words, words[-1]
     before = words[: words.index("*")] if is_array else words[:-1]
     (kind,) = [word for word in before if word not in _QUALIFIERS]
+    if kind == "unsigned":
+        raise ValueError(text)
     is_const = is_array and not _CONSTANT.isdisjoint(before)
     return Parameter(name, kind, is_array, is_const, "restrict" in words)
 
