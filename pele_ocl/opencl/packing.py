@@ -64,7 +64,7 @@ def _taken(of: Parameter) -> str:
 
 
 def _signature(source: str, name: str) -> tuple[int, int]:
-    """Find where kernel `name` begins, after its attributes, and where its statements begin; a prototype is passed."""
-    found = re.search(rf"\bvoid\s+{name}\s*\([^{{;]*\{{", source)
+    """Find where kernel `name` begins, after its attributes, and where its statements begin."""
+    found = re.search(rf"\bvoid\s+{name}\s*\(", source)
     assert found is not None, f"no kernel {name}"
-    return found.start(), found.end() - 1
+    return found.start(), source.index("{", found.end())
