@@ -47,8 +47,9 @@ def fresh(device: Device) -> Iterator[Device]:
     device.programs.clear()
     device.kernels.clear()
     yield device
-    device.programs.update(kept[0])
-    device.kernels.update(kept[1])
+    for each, before in zip((device.programs, device.kernels), kept, strict=True):
+        each.clear()
+        each.update(before)
 
 
 def damaged(path: Path) -> list[bytes]:
