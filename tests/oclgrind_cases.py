@@ -497,8 +497,9 @@ def pb_cases(device: Device) -> None:
             two = np.array([atoms.positions, 0.9 * atoms.positions])
             for chosen in (PBModel(probe=0), PBModel(ions=salt, equation="nonlinear", probe=0)):
                 PoissonBoltzmann(atoms, chosen, grids=small, **options).solve_frames(two, rows=2)
+    few = Grid((-6, -6, -6), 3.0, (5, 5, 5))
     for solver in SOLVERS:
-        PoissonBoltzmann(atoms, PBModel(probe=0), grids=small, reaction=False, solver=solver, **options).solve()
+        PoissonBoltzmann(atoms, PBModel(probe=0), grids=few, reaction=False, solver=solver, **options).solve()
 
 
 def side_chain_cases(device: Device) -> None:
