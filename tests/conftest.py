@@ -49,14 +49,11 @@ os.environ["PELE_OCL_TUNING"] = "off"  # what was measured for the user's own wo
 
 WANTED = os.environ.get("PELE_OCL_TEST_DEVICES", "wheel").lower()
 
-# Kernels for which a CPU's compiler takes long: those of GPUs, 5 to 30 seconds with its optimiser and 3 without, and
-# those whose time grows with the atoms alone, so that the optimiser takes longer than it saves. The tests of named
-# devices, those with the slow cases, and programs that tests start have every kernel as users have it.
-COMPILED_PLAINLY = (
-    "common/", "energy/finish.cl", "energy/radii.cl", "energy/squares/", "energy/surface.cl", "energy/terms/",
-    "minimize/", "nonbond/place.cl", "solvent/atoms.cl",
-)  # fmt: skip
-PLAIN_IN_FLOAT64 = ("dynamics/", "explore/")
+# Kernels for which a CPU's compiler takes long: those of GPUs, 5 to 30 seconds with its optimiser and 3 without, and in
+# float64 those whose time grows with the atoms alone, so that the optimiser takes longer than it saves. The tests of
+# named devices, and those with the slow cases, have every kernel as users have it.
+COMPILED_PLAINLY = ("energy/squares/",)
+PLAIN_IN_FLOAT64 = ("dynamics/", "energy/finish.cl", "energy/radii.cl", "energy/terms/", "explore/", "minimize/")
 
 
 # What PoCL says of vectors wider than the device's own, which tests alone ask for.
