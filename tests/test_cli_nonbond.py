@@ -168,6 +168,7 @@ def test_vacuum_is_gb_none():
         (("--solvent", "vacuum", "--ionic-strength", "0.1", "--rgb-max", "9"), "--ionic-strength, --rgb-max"),
         (("--gb", "none", "--solvent-dielectric", "60"), "--solvent-dielectric"),
         (("--gb", "none", "--solvent", "gb"), "--solvent"),
+        (("--gb", "none", "--gb-radii", "mbondi3"), "--gb-radii"),
     ],
 )
 def test_options_of_a_solvent_that_is_left_out_are_refused(options, named):
