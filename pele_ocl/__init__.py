@@ -16,8 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .common.renamed import find_public_names_by as _find_public_names_by
-from .common.version import installed_version as _installed_version
+from .common.installation import installed_version as _installed_version
+from .common.modules import find_public_names_by as _find_public_names_by
 
 if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .atoms import Atoms as Atoms

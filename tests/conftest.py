@@ -31,7 +31,7 @@ import pytest
 
 from pele_ocl import Atoms, list_devices
 from pele_ocl.atoms import Labels
-from pele_ocl.common.paths import copy_installed
+from pele_ocl.common.installation import copy_installed
 from pele_ocl.common.variant import PRECISIONS
 from pele_ocl.opencl import Device, building, get_device, notices
 from pele_ocl.pairs import PairList

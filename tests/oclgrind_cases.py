@@ -42,7 +42,7 @@ from pele_ocl import (
 )
 from pele_ocl.atoms import Bonded, Bonds, LennardJonesPairs
 from pele_ocl.binding.pele import PoseEvaluator
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.common.variant import Machine
 from pele_ocl.dynamics import motion
 from pele_ocl.energy import (

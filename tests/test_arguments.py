@@ -112,7 +112,7 @@ def test_numbers_of_every_kind_are_numbers(cutoff):
 
 
 def test_reprs_are_short():
-    atoms = read(pele_ocl.common.paths.shipped("data") / "structures" / "hexapeptide.pdb")
+    atoms = read(pele_ocl.common.installation.shipped("data") / "structures" / "hexapeptide.pdb")
     assert repr(atoms) == "Atoms(96 atoms, 6 residues, 96 bonds, net charge -1.000 e)"
     assert repr(atoms.labels) == "Labels(96 atoms, 6 residues)"
     bare = Atoms([[0, 0, 0]], [0.5], gb_radii=[1.5], gb_scales=[0.8])
@@ -152,8 +152,8 @@ def pickled(made):
 @pytest.mark.parametrize(
     "made",
     [
-        read(pele_ocl.common.paths.shipped("data") / "structures" / "hexapeptide.pdb"),
-        read_structure(pele_ocl.common.paths.shipped("data") / "structures" / "hexapeptide.pdb"),
+        read(pele_ocl.common.installation.shipped("data") / "structures" / "hexapeptide.pdb"),
+        read_structure(pele_ocl.common.installation.shipped("data") / "structures" / "hexapeptide.pdb"),
         random_pairs(5, 4),
         all_pairs(random_atoms(5)),
         Grid((0, 0, 0), 0.5, (3, 4, 5)),

@@ -20,7 +20,7 @@ from tolerance import BORN_RADIUS
 import pele_ocl
 from pele_ocl import SolventModel, read, solvent
 from pele_ocl.cli import main
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.gb_models import GB_MODELS
 from pele_ocl.solvent import VARIANTS
 

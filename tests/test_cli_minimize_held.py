@@ -12,7 +12,7 @@ from trajectory_helpers import write_trajectory
 
 from pele_ocl import read, trajectory
 from pele_ocl.cli.minimize.work import parameter_text
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.formats import read_structure
 from pele_ocl.reference.bonded import torsion as reference_torsion
 

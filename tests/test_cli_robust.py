@@ -24,7 +24,7 @@ from conftest import DEVICES
 import pele_ocl
 from pele_ocl import Grid, Map, write_map
 from pele_ocl.cli import COMMANDS, main
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.opencl import notices
 
 ROOT = Path(__file__).parent.parent
@@ -382,16 +382,16 @@ def test_writing_a_large_map_is_told(tmp_path, monkeypatch):
 
 
 def test_a_copy_in_place_of_the_checkout_is_told(tmp_path, monkeypatch):
-    from pele_ocl.common import paths
+    from pele_ocl.common import installation
 
-    assert paths.copy_installed(ROOT) == ""
+    assert installation.copy_installed(ROOT) == ""
     (tmp_path / "pele_ocl").mkdir()
     (tmp_path / "pele_ocl" / "__init__.py").write_text("")
     info = tmp_path / "pele_ocl-0.1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pele-ocl\nVersion: 0.1.0\n")
     monkeypatch.syspath_prepend(tmp_path)
-    told = paths.copy_installed(ROOT)
+    told = installation.copy_installed(ROOT)
     copy = tmp_path / "pele_ocl"
     assert told == f"{copy} is a copy of this checkout, whose changes do not count: pip install --editable '{ROOT}'"
 

@@ -15,7 +15,7 @@ import pytest
 
 from pele_ocl import Grid, InputError, Map, potmap, read, read_map, read_pairs, write_map
 from pele_ocl.common.errors import FormatError
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.forcefield import read_obc, read_template
 from pele_ocl.formats import model_numbers, read_points, read_pqr
 from pele_ocl.pairs import PairList, write_pairs

@@ -237,7 +237,7 @@ def test_a_device_that_reports_no_clock(kind, name):
 def test_a_map_chooses_its_method_without_a_clock(device, monkeypatch):
     """Maps of a peptide are chosen on a device that reports a clock of 0."""
     from pele_ocl import Grid, potmap, read
-    from pele_ocl.common.paths import shipped
+    from pele_ocl.common.installation import shipped
 
     class Silent:
         max_clock_frequency = 0

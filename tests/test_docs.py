@@ -20,7 +20,7 @@ from trajectory_helpers import moving, write_trajectory
 from pele_ocl import Grid, Map, read, write_map
 from pele_ocl.atoms.selection import KNOWN
 from pele_ocl.cli import COMMANDS
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.solvent import VARIANTS

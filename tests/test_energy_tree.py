@@ -11,7 +11,7 @@ from tolerance import GRADIENT
 
 from pele_ocl import Binding, Energy, InputError, SolventModel
 from pele_ocl.cli import main
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.common.variant import Machine
 from pele_ocl.energy import Born, check_born, chosen_born
 from pele_ocl.minimize import Minimizer

@@ -87,7 +87,7 @@ def test_the_rule_of_metropolis():
 
 def test_differences_of_energies_are_those_of_float64(device):
     """A kcal/mol in some thousands: the energies of a protein of 1,231 atoms before and after a small move."""
-    from pele_ocl.common.paths import shipped
+    from pele_ocl.common.installation import shipped
 
     atoms = pele_ocl.read(shipped("data") / "structures" / "ubiquitin.pdb")
     ensemble = pele_ocl.Ensemble(atoms, 2, device=device)

@@ -12,7 +12,7 @@ import pytest
 import pele_ocl
 from pele_ocl import Atoms, FormatError, InputError, trajectory
 from pele_ocl.common.inputfile import read_file
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.formats import (
     CONFORMATION_FORMATS,
     ConformationFile,

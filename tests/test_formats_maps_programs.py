@@ -7,7 +7,7 @@ import pytest
 from maps_helpers import ATOL_A, CUBE, RTOL, SHAPES, VMD_DX, some_map
 
 import pele_ocl
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.formats import read_map, write_map
 from pele_ocl.grid import Grid
 from pele_ocl.units import BOHR_A

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pele_ocl import Atoms, FormatError, Labels, read
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.formats import Ion, hybrid36, read_structure, residue_number, write_pdb_with_ions
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pele_ocl.atoms import Structure
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.formats import read_structure
 
 ARRAYS = Path(__file__).parent / "data"

@@ -15,7 +15,7 @@ from conftest import DEVICES
 
 from pele_ocl.cli import COMMANDS, main
 from pele_ocl.cli.command import Input, Output
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 
 CASES, SEED = 200, 12
 LEFT_OUT = ("bench", "tune")  # they measure for minutes whatever the values

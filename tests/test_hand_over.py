@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.opencl import Queue, building
 
 ITEMS, GROUPS, LAUNCHES = 8, 200, 50

@@ -7,7 +7,7 @@ import pytest
 from conftest import DEVICES
 
 from pele_ocl import InputError, ParameterError, Solvent, from_rdkit
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 
 chem = pytest.importorskip("rdkit.Chem")
 all_chem = pytest.importorskip("rdkit.Chem.AllChem")

@@ -10,7 +10,7 @@ from conftest import DEVICES
 
 import pele_ocl
 from pele_ocl import Energy, InputError
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 
 jax = pytest.importorskip("jax")
 DEVICE = DEVICES[0]

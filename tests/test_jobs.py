@@ -22,7 +22,7 @@ from conftest import DEVICES
 import pele_ocl
 from pele_ocl import FormatError, InputError, jobs
 from pele_ocl.common.inputfile import InputFile
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.jobs import Journal
 from pele_ocl.jobs.running import _Records
 

@@ -12,7 +12,7 @@ from conftest import DEVICES, random_atoms
 from tolerance import BORN_RADIUS, SOFT_ROOT, TWIN
 
 from pele_ocl import DeviceError, KernelBuildError, Solvent
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.opencl import Queue, building, get_kernel
 from pele_ocl.opencl import queue as queues
 

@@ -13,7 +13,7 @@ from conftest import DEVICES
 
 from pele_ocl import DeviceError, InputError, read, solvent
 from pele_ocl.cli import main
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.kernels import KERNELS, Build, folded, needed, plain_kernel
 from pele_ocl.opencl import Preprocessor, Program
 

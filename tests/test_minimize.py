@@ -11,7 +11,7 @@ import pytest
 import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, SolventModel, minimize_many
 from pele_ocl.atoms import Angles, Bonded, Bonds
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.minimize import Stopping, minimize
 from pele_ocl.opencl import Device, Queue, StepState, Stop
 from pele_ocl.plan import plan as plans

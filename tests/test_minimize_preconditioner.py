@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import pele_ocl
 from pele_ocl import Atoms, Minimizer, PositionalRestraint, SolventModel
 from pele_ocl.atoms import HarmonicImpropers, UreyBradley, elements_of
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.energy.bonded import TABLES_OF_TERMS, Tasks
 from pele_ocl.minimize import BLOCK, FIRST_STIFFNESS, HALF, REACH, REST, SIDE, PlanSeats, Seated, block_order
 from pele_ocl.opencl import BondedKind, StepState

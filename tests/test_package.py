@@ -113,7 +113,7 @@ def test_wheel_works_in_a_new_environment(wheel, tmp_path):
     call(sys.executable, "-m", "venv", tmp_path / "env")
     binaries = tmp_path / "env" / "bin"
     call(binaries / "python", "-m", "pip", "install", "--quiet", "--no-compile", wheel)
-    code = "import pele_ocl.common.paths as p; print(p.shipped('data'))"
+    code = "import pele_ocl.common.installation as p; print(p.shipped('data'))"
     where = call(binaries / "python", "-c", code, cwd=tmp_path).strip()
     assert where.startswith(str(tmp_path))
     assert "Default: " in call(binaries / "pele-ocl", "devices", cwd=tmp_path)

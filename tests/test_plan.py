@@ -31,7 +31,7 @@ from pele_ocl import (
     potmap,
     read,
 )  # fmt: skip
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.energy import Energy
 from pele_ocl.plan import Encoding
 from pele_ocl.plan import plan as plans

@@ -11,7 +11,7 @@ from types import FunctionType
 import pytest
 
 import pele_ocl
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 
 ROOT = Path(__file__).parent.parent
 ATOMS = pele_ocl.read(shipped("data") / "structures" / "hexapeptide.pdb")

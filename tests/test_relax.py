@@ -18,7 +18,7 @@ import pele_ocl
 from pele_ocl import InputError, ParameterError, Relaxer
 from pele_ocl.cli.relax import relaxed_records
 from pele_ocl.common.inputfile import read_file
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.forcefield import ForceField
 from pele_ocl.formats import Content, read_b_factors, read_structure, write_conformation
 from pele_ocl.jobs import Journal, RelaxSpec

@@ -16,7 +16,7 @@ from pele_ocl.atoms import Floats
 from pele_ocl.results import Residue, TermBatch, TermResult, Terms
 
 NAMES = ("coulomb", "gb_pair", "nonpolar")
-ATOMS = pele_ocl.read(pele_ocl.common.paths.shipped("data") / "structures" / "hexapeptide.pdb")
+ATOMS = pele_ocl.read(pele_ocl.common.installation.shipped("data") / "structures" / "hexapeptide.pdb")
 HOW = {"device": "a device", "variant": "rows", "precision": "float64", "seconds": {"total": 1.0}}
 
 

@@ -26,7 +26,7 @@ from conftest import DEVICES
 
 from pele_ocl import list_devices
 from pele_ocl.common.errors import CacheWarning
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.opencl import CHECKSUM_BYTES, CachedProgram, Device, Queue, building, cache
 from pele_ocl.opencl.runtimes import platforms
 

@@ -12,7 +12,7 @@ import pytest
 
 import pele_ocl
 from pele_ocl import Atoms, Ensemble, FormatError, InputError, SolventModel
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.explore import (
     Explorer,
     PredictionArrays,

@@ -12,7 +12,7 @@ from conftest import random_atoms
 
 from pele_ocl import InputError, Solvent, SolventModel, energy_over, read, solvent
 from pele_ocl.cli import main
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.opencl import threads
 from pele_ocl.plan import norm2
 from pele_ocl.solvent import SAMPLE, SEED, sample_of

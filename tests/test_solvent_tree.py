@@ -17,7 +17,7 @@ from pele_ocl import Atoms, InputError, Nonbond, Solvent, SolventModel, pairs_wi
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
 from pele_ocl.cli.plan_options import accuracy_lines
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.opencl import MOMENTS, Device
 from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.solvent import (

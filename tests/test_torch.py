@@ -12,7 +12,7 @@ from conftest import DEVICES
 
 import pele_ocl
 from pele_ocl import Energy, InputError, Nonbond, all_pairs
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 
 DEVICE = DEVICES[0]
 

@@ -451,7 +451,7 @@ def test_frames_in_memory_are_as_good_as_files(kind, atoms, tmp_path):
 @pytest.mark.parametrize("kind", ["mdtraj", "Universe"])
 def test_cells_of_frames_in_memory_are_imaged(kind):
     """A molecule that the box cuts is made whole, as one of a file is."""
-    peptide = pele_ocl.read(pele_ocl.common.paths.shipped("data") / "structures" / "hexapeptide.pdb")
+    peptide = pele_ocl.read(pele_ocl.common.installation.shipped("data") / "structures" / "hexapeptide.pdb")
     cut = np.stack([peptide.positions] * 2)
     cut[1, 50:] += [80.0, 0, 0]
     plan = Energy(peptide, gradient=False, device=DEVICES[0])

@@ -16,7 +16,7 @@ import pytest
 
 import pele_ocl
 from pele_ocl import Atoms, FormatError, Grid, InputError, Map, PeleError, draw_surface, read, sample, write_page
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.view import (
     RED_TO_BLUE,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pele_ocl import Atoms, Grid, InputError, read
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.view import PROBE, element_radii, molecular_surface, nearest_ball, surface_at, surface_net
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"

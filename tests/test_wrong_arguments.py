@@ -23,7 +23,7 @@ from pele_ocl import PeleError
 from pele_ocl.formats import read_structure
 from pele_ocl.units import debye_kappa, potential_factor
 
-FILE = pele_ocl.common.paths.shipped("data") / "structures" / "hexapeptide.pdb"
+FILE = pele_ocl.common.installation.shipped("data") / "structures" / "hexapeptide.pdb"
 STRUCTURE = read_structure(FILE)
 ATOMS = pele_ocl.read(FILE)[:12]
 PAIR = pele_ocl.read(FILE)[[*range(12), *range(60, 66)]]  # the last six are not bonded to the others

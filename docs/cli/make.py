@@ -13,7 +13,7 @@ import click
 from pele_ocl.cli import main
 from pele_ocl.cli.mmpbsa import MMPBSA, mmpbsa
 from pele_ocl.cli.pele_run import PELE, pele_run
-from pele_ocl.common.paths import copy_installed
+from pele_ocl.common.installation import copy_installed
 
 ROOT = Path(__file__).resolve().parents[2]
 

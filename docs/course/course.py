@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 import pele_ocl
 from pele_ocl.checking.simulator import INSTALL, simulated, simulator
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.opencl.device import get_device
 from pele_ocl.pairs import pairs_within
 from pele_ocl.units import COULOMB_KCAL_A

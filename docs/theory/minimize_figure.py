@@ -19,7 +19,7 @@ import numpy as np
 
 from pele_ocl import Atoms, Energy, Minimizer, read
 from pele_ocl.atoms import Floats
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.minimize.minimizer import seated
 from pele_ocl.minimize.seats import PlanSeats
 from pele_ocl.opencl import building

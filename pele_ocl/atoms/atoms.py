@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..common import arguments
 from ..common.errors import InputError
+from ..common.modules import present
 from ..common.readonly import ReadOnlyArrays, read_only
-from ..common.renamed import present
 from .bonded import Bonded
 from .close_pairs import close_pair
 from .combining import RULES, Combining

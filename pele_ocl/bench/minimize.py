@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..common.paths import shipped
+from ..common.installation import shipped
 from ..common.textfiles import plain_bytes
 from ..energy import Energy
 from ..gb_models.solvent_model import SolventModel

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..common.errors import InputError
-from ..common.paths import shipped
+from ..common.installation import shipped
 from ..reading import read
 
 # Twins of the thesis' systems: 96, 1,231, 4,358, 14,132 and 31,314 atoms.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Bonded, Floats, Ints, Labels, LennardJonesPairs
 from ..atoms.selection import residue_kinds
 from ..common.errors import InputError, ParameterError
-from ..common.paths import shipped
+from ..common.installation import shipped
 from ..forcefield import ForceField
 from ..forcefield.sources import embedded_templates
 from ..formats import read_structure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names
 from .check import check_kernel
 from .findings import KINDS, CaseResult, CheckResult, Finding, LadderTime
 from .quantities import QUANTITIES

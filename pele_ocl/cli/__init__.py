@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable
-from ..common.version import installed_version
+from ..common.installation import installed_version
 from .clock import process_start
 from .command import DEBUG
 from .terminal import compiling_said_once, note, one_line, open_standard_streams, warnings_as_notes

@@ -114,7 +114,7 @@ def _refuse_solvent(context: click.Context, values: Mapping[str, object], solven
     idle = [name for name, value in values.items() if name not in IN_VACUUM and value != _WITHOUT_SOLVENT.get(name)]
     idle += ["gb"] if vacuum and values["gb"] != NO_GB else []
     idle += ["solvent"] if not vacuum and solvent is not None else []
-    idle += [] if context.params.get("pb") else ["radii"]  # Poisson and Boltzmann's equation has radii, too
+    idle += ["radii"] if not context.params.get("pb") else []  # Poisson-Boltzmann energies need radii without GB, too
     given = [name for name in idle if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
     if given:
         options = {parameter.name: parameter.opts[0] for parameter in context.command.params}

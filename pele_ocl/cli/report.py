@@ -16,7 +16,7 @@ import numpy as np
 from ..atoms import Atoms, Labels
 from ..atoms.selection import Composition
 from ..common.inputfile import InputFile
-from ..common.version import installed_version
+from ..common.installation import installed_version
 from ..formats import JsonText
 from ..gb_models.solvent_model import SolventModel
 from ..grid import Map

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
-from ..common.callable_module import make_callable
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names, make_callable
 from ..gb_models.solvent_model import SolventModel
 from .born import BORN
 from .plan import Energy

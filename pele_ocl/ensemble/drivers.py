@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..common import arguments
 from ..common.errors import InputError
-from ..common.paths import shipped
+from ..common.installation import shipped
 from .columns import DeviceArray
 from .state import RowsLike, State
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names
 from .anm import ANM
 from .box import Box, Cylinder, Prism, Shell, Sphere, Spheres
 from .explorer import Explorer, Step

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..common.arguments import file_path, number
 from ..common.errors import FormatError
-from ..common.paths import shipped
+from ..common.installation import shipped
 from ..common.textfiles import lines
 from .rotations import CHI_ATOMS
 

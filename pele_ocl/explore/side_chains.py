@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..common.arguments import flag, instance, number, whole_number
 from ..common.errors import InputError
-from ..common.paths import shipped
+from ..common.installation import shipped
 from ..ensemble import Ensemble
 from ..minimize.options import check_options
 from ..opencl.interface import MOST_POLAR

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..common.arguments import atoms_chosen, flag, instance, number, whole_number
 from ..common.errors import InputError
-from ..common.paths import shipped
+from ..common.installation import shipped
 from ..energy import Term
 from ..ensemble import Ensemble
 from .box import Box

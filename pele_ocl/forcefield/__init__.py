@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names
 from .control import ControlFile, read_control
 from .field import ForceField
 from .links import read_links

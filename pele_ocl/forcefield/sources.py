@@ -14,7 +14,7 @@ from ..atoms.chemistry import AMINO_ACIDS
 from ..atoms.radii import BONDI_SETS, RADII_SETS, tidy_set
 from ..common import arguments
 from ..common.errors import FormatError, InputError, ParameterError
-from ..common.paths import shipped
+from ..common.installation import shipped
 from ..common.textfiles import lines
 from .links import LINK_FILES, Link, LinkKey, Links, read_links
 from .obc import Key, ObcTable, is_obc, lookup, read_obc

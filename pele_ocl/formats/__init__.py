@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names
 from .maps import read_extra_maps, read_map, require_map_suffix, write_map
 from .points import POINT_SUFFIXES, read_points
 from .registry import (

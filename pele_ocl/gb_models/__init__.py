@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names
 from .elements import GBN, GBN2, GBN2_NUCLEIC
 from .model import GBModel
 from .necks import Necks

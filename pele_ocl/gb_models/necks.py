@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.errors import ParameterError
-from ..common.paths import shipped
+from ..common.installation import shipped
 
 LEAST_RADIUS, MOST_RADIUS, STEP = 1.0, 2.0, 0.05  # of the tables, A
 REACH = 6.8  # necks end where two atoms are this far beyond the sum of their radii, A

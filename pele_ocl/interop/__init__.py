@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names
 from ..forcefield.openmm.system import from_openmm
 from .mdanalysis import from_mdanalysis
 from .parmed import from_parmed

@@ -13,7 +13,7 @@ import numpy as np
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
 from ..common.errors import InputError
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names
 from ..common.variant import PRECISIONS, Progress
 from ..grid import Grid, Map, require_map
 from ..potential_model import PotentialModel

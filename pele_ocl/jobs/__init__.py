@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .energy import EnergySpec as EnergySpec

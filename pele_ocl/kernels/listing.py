@@ -12,7 +12,7 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..common.errors import DeviceError
-from ..common.paths import shipped
+from ..common.installation import shipped
 from ..common.variant import Variant
 from ..energy import VARIANTS as ENERGY
 from ..energy import Energy

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ..atoms import Atoms, Floats
-from ..common.callable_module import make_callable
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names, make_callable
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
 from ..pairs import Pairs

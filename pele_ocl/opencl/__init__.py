@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names
 
 if TYPE_CHECKING:
     from .device import Device, get_cpu_device, get_device

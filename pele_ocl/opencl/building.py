@@ -14,7 +14,7 @@ from typing import Any
 import pyopencl as cl
 
 from ..common.errors import KernelBuildError
-from ..common.paths import shipped
+from ..common.installation import shipped
 from . import handles, interface, notices
 from .cache import CachedProgram
 from .device import Device

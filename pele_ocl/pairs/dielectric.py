@@ -10,7 +10,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats, require_atoms
 from ..common.errors import InputError
-from ..common.paths import shipped
+from ..common.installation import shipped
 from ..forcefield.names import canonical, residue_names
 from ..gb_models.solvent_model import SolventModel
 

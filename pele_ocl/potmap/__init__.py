@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
-from ..common.callable_module import make_callable
 from ..common.errors import InputError
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names, make_callable
 from ..common.variant import PRECISIONS, Progress
 from ..grid import Grid
 from ..pb_model import PBModel

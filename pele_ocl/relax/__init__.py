@@ -8,8 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from ..common.arguments import callback, flag, whole_number
-from ..common.callable_module import make_callable
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names, make_callable
 from ..minimize.minimizer import Watch
 from .presets import PROTOCOLS, Protocol, protocol_of
 from .result import RelaxResult, Round, counts

@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from ..atoms.chemistry import AMINO_ACIDS, FAMILIES
-from ..common.paths import shipped
+from ..common.installation import shipped
 
 DEVIATIONS = 12.0  # standard deviations that a bond, or the distance across an angle, may be away
 OVERLAP_A = 1.5  # by which the van der Waals spheres of other pairs may overlap

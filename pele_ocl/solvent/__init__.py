@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..atoms import Atoms
-from ..common.callable_module import make_callable
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names, make_callable
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
 from .error import RadiusError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names
 from .energies import FrameEnergies, batches_over, energy_over
 from .maps import FrameMaps, potmap_over
 from .potentials import FramePotentials, potentials_over

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
 from ..common.errors import InputError
-from ..common.lazy import lazy_names
+from ..common.modules import lazy_names
 from ..grid import Map, require_map
 from .about import about_file, about_map, about_model, about_pb, quantity_of
 from .colouring import LEAST_END, MOST_END, Colouring, by_map, by_residues

@@ -14,7 +14,7 @@ import pyopencl as cl
 from pele_ocl import potmap
 from pele_ocl.bench.potmap import random_system
 from pele_ocl.bench.timing import mean_of_middle
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.opencl import Device, get_device
 
 ITEMS, ROUNDS, CHAINS = {"GPU": 1 << 20}, 8192, 8

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from pele_ocl.bench.systems import SYSTEMS
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.common.textfiles import plain_bytes
 
 

@@ -33,7 +33,7 @@ import numpy as np
 from harness.drift_chart import draw_drift
 
 import pele_ocl
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.units import BOLTZMANN_KCAL
 
 ROUNDS = 5

@@ -25,7 +25,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 import pele_ocl
 from pele_ocl import Atoms, ForceField, SolventModel
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.explore import ANM, Explorer, Minimization, Perturbation, Settings, SideChains
 from pele_ocl.formats import read_structure
 from pele_ocl.gb_models.radii_of_models import default_radii

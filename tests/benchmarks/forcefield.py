@@ -22,7 +22,7 @@ import numpy as np
 
 from pele_ocl import Energy, SolventModel, from_openmm
 from pele_ocl.bench.openmm import OpenMM
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.energy.result import PASS_TERMS
 
 SYSTEMS = ("ubiquitin", "src3", "ruvab")

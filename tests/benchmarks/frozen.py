@@ -15,7 +15,7 @@ import numpy as np
 
 import pele_ocl
 from pele_ocl import Energy, SolventModel
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 
 RADII = (None, 20.0, 12.0, 8.0)  # A; None where nothing is frozen
 ROUNDS, TURN_SECONDS = 5, 0.3

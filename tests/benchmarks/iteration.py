@@ -16,7 +16,7 @@ import numpy as np
 
 from pele_ocl.bench.minimize import minimizer_of, starts_of
 from pele_ocl.bench.systems import SYSTEMS
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.minimize.minimizer import seated
 from pele_ocl.minimize.seats import PlanSeats
 from pele_ocl.opencl import Queue

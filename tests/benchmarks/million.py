@@ -18,7 +18,7 @@ import gemmi
 import numpy as np
 
 from pele_ocl import Solvent, read
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 
 T = TypeVar("T")
 COPIES, APART = (4, 4, 2), 220.0  # A

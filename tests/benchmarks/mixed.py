@@ -24,7 +24,7 @@ from pele_ocl import Atoms, Energy, minimize_many, read
 from pele_ocl.bench.minimize import MODEL, MOST_ITERATIONS, by_openmm, end_of
 from pele_ocl.bench.openmm import NM_PER_A, whole_energy
 from pele_ocl.bench.systems import SYSTEMS
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.units import JOULE_PER_CALORIE, KJ_PER_MOL_NM
 
 FOREVER = 1e6  # s; where seconds are limited, models are minimised one after the other

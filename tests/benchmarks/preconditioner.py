@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from pele_ocl.bench.minimize import minimizer_of, starts_of
 from pele_ocl.bench.systems import SYSTEMS
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 from pele_ocl.minimize import iteration, preconditioner
 from pele_ocl.reading import read
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pele_ocl import Energy, Ensemble, read
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 
 ROUNDS, REPEATS = 7, 10
 

@@ -17,7 +17,7 @@ import numpy as np
 
 import pele_ocl
 from pele_ocl import Atoms, Ensemble, ForceField, SolventModel
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 
 
 def built_in() -> Atoms:

@@ -16,7 +16,7 @@ import pele_ocl
 from pele_ocl import Atoms
 from pele_ocl.bench.minimize import minimizer_of, starts_of
 from pele_ocl.bench.systems import SYSTEMS
-from pele_ocl.common.paths import shipped
+from pele_ocl.common.installation import shipped
 
 STRAINED = 15.0  # kcal/mol
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...common import arguments
 from ...common.errors import InputError
-from ...common.lazy import lazy_names
+from ...common.modules import lazy_names
 from ..labels import Labels
 from .kinds import KINDS, Composition, residue_kinds
 from .masks import MaskParser, is_mask

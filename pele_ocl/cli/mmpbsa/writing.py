@@ -20,7 +20,7 @@ from ...binding.mmpbsa.namelists import MmpbsaInput
 from ...binding.mmpbsa.runs import Results
 from ...binding.mmpbsa.tables import Heading, difference, results_text, scan_change, wild_of
 from ...common.inputfile import InputFile
-from ...common.version import installed_version
+from ...common.installation import installed_version
 from ...common.writing import replacing
 from ..json_lines import say_record
 from ..terminal import say

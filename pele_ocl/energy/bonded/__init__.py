@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...common.lazy import lazy_names
+from ...common.modules import lazy_names
 from .kernels import TABLES_OF_TERMS, BondedTerms, bonded_names
 
 __all__ = ["TABLES_OF_TERMS", "BondedTerms", "bonded_names"]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
-from ...common.lazy import lazy_names
+from ...common.modules import lazy_names
 from ...common.variant import Machine, Variant
 from .choices import RULES, SIZES, Choice, offered
 from .findings import BestChoice, Entry

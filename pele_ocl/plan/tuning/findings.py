@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ...common.paths import shipped
+from ...common.installation import installed_version, shipped
 from ...common.variant import PRECISIONS, Setting
-from ...common.version import installed_version
 from .choices import RULES, SIZES, Choice
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...common.lazy import lazy_names
+from ...common.modules import lazy_names
 from .far import FarMesh, FarPart, Nodes
 from .memory import mesh_reals
 from .parameters import levels, mesh_evaluations, mesh_for, table_waves, tighter

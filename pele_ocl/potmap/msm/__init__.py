@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...common.lazy import lazy_names
+from ...common.modules import lazy_names
 from .lattices import Lattices
 from .memory import lattice_reals
 from .plan import cutoffs, tighter

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...common.errors import FormatError
-from ...common.lazy import lazy_names
+from ...common.modules import lazy_names
 from ...formats import is_structure
 from ...formats.registry import COMPRESSED, open_plain
 from .framefile import AtomChoice, FrameFile, Positions

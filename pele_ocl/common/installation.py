@@ -1,7 +1,11 @@
-"""Folders of kernels (`cl`) and shipped data (`data`): inside an installed wheel, beside the package in a checkout."""
+"""Installation of pele-ocl: its version, and its folders of kernels (`cl`) and data (`data`).
+
+The folders are inside an installed wheel, and beside the package in a checkout.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -26,3 +30,14 @@ def copy_installed(checkout: Path) -> str:
     if not (copy / "__init__.py").is_file() or copy.resolve() == (checkout / "pele_ocl").resolve():
         return ""
     return f"{copy} is a copy of this checkout, whose changes do not count: pip install --editable '{checkout}'"
+
+
+@lru_cache(maxsize=1)
+def installed_version() -> str:
+    """Return the version that is installed, "unknown" for a checkout that is not."""
+    from importlib.metadata import PackageNotFoundError, version  # not loaded unless it is asked for
+
+    try:
+        return version("pele-ocl")
+    except PackageNotFoundError:
+        return "unknown"

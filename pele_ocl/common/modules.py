@@ -1,0 +1,79 @@
+"""Names of packages: loaded when they are first used, called as functions, and former ones that still work."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import inspect
+
+
+def lazy_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Make the `__getattr__` of a package.
+
+    package : its `__name__`; names : by file of the package, without suffix, the names that it has, "Tiles tiles_of"
+    """
+    homes = {name: home for home, own in names.items() for name in own.split()}
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load
+
+
+class CallableModule(ModuleType):
+    """A module with a function of its own name, which a call of the module calls: `pele_ocl.energy(atoms)`.
+
+    Importing a sub-package makes it an attribute of its package, in place of a function with its name. So the
+    sub-package itself takes the call.
+    """
+
+    @property
+    def _function(self) -> Callable[..., Any]:
+        function: Callable[..., Any] = vars(self)[self.__name__.rpartition(".")[2]]
+        return function
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        import inspect  # `import pele_ocl` does without it
+
+        return inspect.signature(self._function)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self._function(*arguments, **options)
+
+
+def make_callable(name: str) -> None:
+    """Let a loaded module, given by its full name, be called as its function and described by its text."""
+    module = sys.modules[name]
+    module.__class__ = CallableModule
+    module.__doc__ = vars(module)[name.rpartition(".")[2]].__doc__  # with which help(module) opens
+
+
+_public: list[Callable[[str], Any]] = []
+
+
+def find_public_names_by(find: Callable[[str], Any]) -> None:
+    """Register the function that returns the object of a public name, so that a lower room imports no higher one."""
+    _public[:] = [find]
+
+
+def present(former: str, name: str) -> Any:
+    """Warn the caller of a former name, which works for one more release, and return the object of the public one.
+
+    former : the name as it was called; name : without "pele_ocl."
+    """
+    warnings.warn(
+        f"{former} is now pele_ocl.{name}; the former name ends with the next release", DeprecationWarning, stacklevel=3
+    )
+    (find,) = _public
+    return find(name)
