@@ -68,7 +68,7 @@ def find_public_names_by(find: Callable[[str], Any]) -> None:
 
 
 def present(former: str, name: str) -> Any:
-    """Warn the caller of a former name, which works for one more release, and return the object of the public one.
+    """Return the object of a public name, and warn the caller of a former one, which works for one more release.
 
     former : the name as it was called; name : without "pele_ocl."
     """
