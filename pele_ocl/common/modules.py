@@ -68,7 +68,7 @@ def find_public_names_by(find: Callable[[str], Any]) -> None:
 
 
 def present(former: str, name: str) -> Any:
-    """Return the object of a public name, and warn the caller of a former one, which works for one more release.
+    """Warn the caller of a former name, which ends with the next release; return the object of the public one.
 
     former : the name as it was called; name : without "pele_ocl."
     """
