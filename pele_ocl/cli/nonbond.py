@@ -17,11 +17,10 @@ from ..formats import require_table_suffix, write_table
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import NonbondSpec
 from ..jobs.facts import gradient_facts, numbers_in
-from ..jobs.nonbond import DEFAULT_CUTOFF, NonbondEvaluation
+from ..jobs.nonbond import DEFAULT_CUTOFF, GB_OF_BONDED, NonbondEvaluation
 from ..jobs.reading import molecule_of
 from ..nonbond import VARIANTS, NonbondResult
 from ..pairs import require_pairs_suffix, writing_pairs
-from ..trajectories.fresh_lists import evaluate_with_fresh_lists
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
 from .command import INPUT, OUTPUT, EachOnce
@@ -193,8 +192,11 @@ def _pairs_lines(facts: Facts) -> list[str]:
     """Say what pairs bonds exclude, and what the total lacks."""
     four = "left out" if facts["one_four"] == "exclude" else "scaled"
     names = {"bonded": "bonded terms", "gb_self": "GB self energy", "nonpolar": "nonpolar term"}
-    lacks = ", ".join(names[name] for name in facts["total_lacks"])
-    return [f"Exclusions    atoms one or two bonds apart; 1-4 pairs are {four}", f"Total lacks   {lacks}"]
+    lacks = ", ".join(names[name] for name in facts["total_lacks"] if name in names)
+    lines = [f"Exclusions    atoms one or two bonds apart; 1-4 pairs are {four}", f"Total lacks   {lacks}"]
+    up_to = "three" if facts["one_four"] == "exclude" else "two"
+    of_bonded = f"GB lacks      pairs up to {up_to} bonds apart, which whole energies have"
+    return [*lines, of_bonded] if GB_OF_BONDED in facts["total_lacks"] else lines
 
 
 def save(output: Path, computed: NonbondEvaluation, facts: Facts) -> None:
@@ -243,7 +245,4 @@ def frame_work(spec: NonbondSpec, path: Path) -> FrameWork:
     words = {
         "cutoff": spec.cutoff, "no_cutoff": False, "split_cutoffs": spec.pairs == "split", "one_four": spec.one_four,
     }  # fmt: skip
-    evaluate = evaluate_with_fresh_lists(
-        plan, spec.pairs_of, lambda atoms, pairs: spec.plan(atoms, pairs, first=molecule.atoms)
-    )
-    return FrameWork("Nonbonded", molecule.source, plan, facts, words, evaluate, molecule.chosen, strict=spec.strict)
+    return FrameWork("Nonbonded", molecule.source, plan, facts, words, chosen=molecule.chosen, strict=spec.strict)

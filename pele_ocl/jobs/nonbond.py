@@ -29,6 +29,7 @@ from .notes import note
 from .reading import MoleculeRead, require_lennard_jones
 
 DEFAULT_CUTOFF = 12.0  # A
+GB_OF_BONDED = "gb_of_bonded_pairs"  # which exclusions leave out, and whole energies have
 _Evaluated = tuple[Sequence[NonbondResult | None], Mapping[int, str], Pairs | None, Mapping[str, float]]
 
 
@@ -102,7 +103,8 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         facts = {**settings(model, atoms), "pairs": pairs, "cutoff": reach, "one_four": self.one_four}
         if self.variable_dielectric:
             facts |= {"solute_dielectric": None, "internal_dielectric": "vdgbnp"}
-        of_solvent = [] if self.solvent == "vacuum" else ["gb_self", "nonpolar"]
+        vacuum = self.solvent == "vacuum" or self.model.gb_model.vacuum
+        of_solvent = [] if vacuum else ["gb_self", "nonpolar", GB_OF_BONDED]
         return {**facts, "total_lacks": ["bonded", *of_solvent]}
 
     def facts_of_model(self, result: NonbondResult) -> dict[str, Any]:

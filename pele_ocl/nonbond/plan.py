@@ -96,6 +96,10 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             precision=self.precision, device=self.device, model=self.model, internal_dielectrics=self.dielectrics,
         )  # fmt: skip
 
+    def over_pairs(self, atoms: Atoms, pairs: Pairs) -> Nonbond:
+        """Make the same plan of the atoms at other positions, over another list."""
+        return Nonbond(atoms, **{**self._described(), "pairs": pairs})
+
     def evaluate(
         self, positions: ArrayLike | None = None, born_radii: ArrayLike | None = None, *, profile: bool = False,
         progress: Progress | None = None,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..atoms import Floats, Ints, Labels
+from ..atoms import Atoms, Floats, Ints, Labels
 from ..common import arguments
 from ..common.errors import InputError
 from ..common.readonly import ReadOnlyArrays
@@ -41,6 +41,8 @@ class PairList(ReadOnlyArrays):
     one_four : (p,) True for pairs three bonds apart, whose energy the force field scales, optional
     sigma2 : (p,) A^2, squared Lennard-Jones sigma of each pair in place of the combined one, optional
     charge_products : (p,) e^2, in place of the product of the two charges, optional
+    rule : makes the list of the same atoms at other positions, as pairs_within and pairs_split do; None for a list that
+        holds for all positions
     labels : names of the atoms, for messages alone
 
     The arrays are copied and made read-only. Raises InputError for unequal lengths and for numbers that are not whole
@@ -53,6 +55,7 @@ class PairList(ReadOnlyArrays):
     one_four: Flags | None = None
     sigma2: Floats | None = None
     charge_products: Floats | None = None
+    rule: Callable[[Atoms], PairList] | None = None
     labels: InitVar[Labels | None] = None
 
     def __post_init__(self, labels: Labels | None) -> None:
@@ -205,10 +208,12 @@ def unchecked(
     one_four: Any = None,
     sigma2: Any = None,
     charge_products: Any = None,
+    rule: Callable[[Atoms], PairList] | None = None,
 ) -> PairList:
     """A PairList of arrays known to be right, neither copied nor looked at again."""
     pairs = object.__new__(PairList)
     object.__setattr__(pairs, "n_atoms", n_atoms)
+    object.__setattr__(pairs, "rule", rule)
     arrays = {
         "first": first,
         "second": second,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -37,7 +39,7 @@ def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> 
     """
     require_atoms(atoms)
     codes = codes_within(atoms.positions, require_cutoff("cutoff", cutoff))
-    return bonded_left_out(atoms, codes, one_four)
+    return bonded_left_out(atoms, codes, one_four, partial(pairs_within, cutoff=cutoff, one_four=one_four))
 
 
 def all_pairs(atoms: Atoms, one_four: OneFour = "exclude") -> AllPairs:
@@ -75,8 +77,10 @@ def require_cutoff(name: str, cutoff: float) -> float:
     return arguments.number(name, cutoff, "a positive, finite distance in A", above=0)
 
 
-def bonded_left_out(atoms: Atoms, codes: Codes, one_four: OneFour) -> PairList:
-    """Make the list of sorted, unique codes, without what the bonds exclude."""
+def bonded_left_out(
+    atoms: Atoms, codes: Codes, one_four: OneFour, rule: Callable[[Atoms], PairList] | None = None
+) -> PairList:
+    """Make the list of sorted, unique codes, without what the bonds exclude; rule : of the PairList"""
     excluded, scaled = _excluded(atoms, one_four)
     kept = np.ones(len(codes), np.bool_)
     kept[_indices_of(codes, excluded)] = False
@@ -85,7 +89,7 @@ def bonded_left_out(atoms: Atoms, codes: Codes, one_four: OneFour) -> PairList:
     if one_four == "scale":
         flags = np.zeros(len(codes), np.bool_)
         flags[_indices_of(codes, scaled)] = True
-    return unchecked(len(atoms), *pairs_of(codes), flags)
+    return unchecked(len(atoms), *pairs_of(codes), flags, rule=rule)
 
 
 def codes_within(positions: Floats, cutoff: float) -> Codes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ def pairs_split(atoms: Atoms, cutoffs: SplitCutoffs = SHORT_CUTOFFS, one_four: O
     found = [pair_codes(own, own), *_near_groups(atoms, groups, charged[groups], cutoffs)]
     codes = _atom_pairs(np.unique(np.concatenate(found)), groups)
     codes.sort()
-    return bonded_left_out(atoms, codes, one_four)
+    return bonded_left_out(atoms, codes, one_four, partial(pairs_split, cutoffs=cutoffs, one_four=one_four))
 
 
 def _near_groups(

@@ -24,10 +24,11 @@ from ..solvent import Solvent, SolventBatch
 from .files import Positions
 from .fingerprints import settings_of_frames, sha256_of
 from .frames import FrameWords
+from .fresh_lists import evaluate_with_fresh_lists, list_rule
 from .reading import Paths, Trajectory, opened
 from .recording import Settings, joined, numbers_of, recorder_for
 from .selection import Selection
-from .streaming import SURFACE_AREA, Evaluate, FrameResults, PieceResults, ResultsOver, results_over
+from .streaming import N_PAIRS, SURFACE_AREA, Evaluate, FrameResults, PieceResults, ResultsOver, results_over
 
 FrameBatch = EnergyBatch | SolventBatch | NonbondBatch
 AnyPlan = Energy | Solvent | Nonbond
@@ -44,6 +45,7 @@ class FrameEnergies:
     errors : why frames failed, by their number
     surface_area : (m,) A^2; None without an LCPO surface
     n_imaged : how many of the frames that this run computed were imaged
+    n_pairs : (m,) pairs of each frame's own list; None if all have the same list, or none
     """
 
     frames: NDArray[np.int64]
@@ -51,6 +53,7 @@ class FrameEnergies:
     errors: Mapping[int, str] = field(default_factory=dict)
     surface_area: Floats | None = None
     n_imaged: int = 0
+    n_pairs: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -80,7 +83,8 @@ def energy_over(
 
     Memory is a few pieces', and 8 bytes a frame and term for the result.
 
-    atoms : a plan, such as Energy(atoms, gradient=False), or Atoms, for which that plan is made
+    atoms : a plan, such as Energy(atoms, gradient=False), or Atoms, for which that plan is made. A Nonbond over a list
+        of pairs_within or pairs_split has the list of each frame, made by the same distances
     trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
         `select`, `topology` and `image`
     output : .h5, .csv or .jsonl, to which results are appended as they come
@@ -106,11 +110,14 @@ def energy_over(
     )
     results = joined([part.results for part in parts])
     numbers = np.concatenate([numbers_of(part.frames) for part in parts])
-    terms = Terms.of({name: values for name, values in results.columns.items() if name not in ("total", SURFACE_AREA)})
+    no_terms = ("total", SURFACE_AREA, N_PAIRS)
+    terms = Terms.of({name: values for name, values in results.columns.items() if name not in no_terms})
     errors = {int(numbers[k]): text for k, text in sorted(results.errors.items())}
     area = results.columns.get(SURFACE_AREA)
     surface = None if area is None else np.asarray(area, np.float64)
-    return FrameEnergies(numbers, terms, errors, surface, results.n_imaged)
+    counts = results.columns.get(N_PAIRS)
+    n_pairs = None if counts is None else np.asarray(counts, np.int64)
+    return FrameEnergies(numbers, terms, errors, surface, results.n_imaged, n_pairs)
 
 
 def batches_over(
@@ -118,7 +125,7 @@ def batches_over(
 ) -> Iterator[tuple[range, FrameBatch]]:
     """Numbers of neighbouring frames, and the batch that a plan makes of them, gradients and all, piece by piece.
 
-    Frames that fail are in the batch's `errors`. Raises FormatError and InputError as `trajectory` does.
+    A Nonbond has one pair list for all frames here. Frames that fail are in the batch's `errors`. Raises FormatError and InputError as `trajectory` does.
     """
     callback("progress", progress)
     over = trajectory_for(plan, trajectory)
@@ -170,8 +177,13 @@ def recorded(
 def evaluate_with(plan: AnyPlan, per_residue: bool = False) -> Evaluate[FrameResults]:
     """Make the function that evaluates positions by a plan and keeps the energies and, if any, the surface area.
 
+    Each frame has a pair list of its own if the plan's follows from positions, as those of pairs_within do.
+
     per_residue : keep energies of residues, too, which a plan per atom has
     """
+
+    if isinstance(plan, Nonbond) and (rule := list_rule(plan)) is not None:
+        return evaluate_with_fresh_lists(plan, rule)
 
     def evaluate(positions: Positions, progress: Progress | None) -> FrameResults:
         batch: FrameBatch = plan.evaluate_batch(positions, progress, errors="record")
@@ -189,9 +201,9 @@ def workers_of(plan: AnyPlan) -> int:
 
     A GPU would wait while the host ends one and begins another.
 
-    A CPU is busy in both cases.
+    A CPU is busy in both cases, and so is the host where each frame has a pair list of its own.
     """
-    return 1 if plan.device.kind == "CPU" else 2
+    return 1 if plan.device.kind == "CPU" or list_rule(plan) is not None else 2
 
 
 def plan_settings(plan: AnyPlan) -> dict[str, object]:

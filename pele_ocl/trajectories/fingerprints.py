@@ -89,7 +89,7 @@ def _add(digest: _Digest, value: object) -> None:
 
 def _fields(value: DataclassInstance) -> dict[str, object]:
     """Return the fields of a dataclass that energies depend on, by name."""
-    names = ("labels", "notes", "cell_angles", "forcefield")
+    names = ("labels", "notes", "cell_angles", "forcefield", "default_radii", "rule")
     return {f.name: getattr(value, f.name) for f in fields(value) if f.name not in names}
 
 

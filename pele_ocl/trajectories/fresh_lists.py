@@ -10,23 +10,25 @@ from ..atoms import Atoms
 from ..common.errors import InputError
 from ..common.variant import Progress
 from ..nonbond import Nonbond
-from ..pairs import Pairs
+from ..pairs import PairList
 from ..results import Terms
 from ..solvent import Solvent, choose_variant
 from .files import Positions
-from .streaming import Evaluate, FrameResults
+from .streaming import N_PAIRS, Evaluate, FrameResults
 
 
-def evaluate_with_fresh_lists(
-    plan: Nonbond, list_of: Callable[[Atoms], Pairs], plan_of: Callable[[Atoms, Pairs], Nonbond]
-) -> Evaluate[FrameResults]:
+def list_rule(plan: object) -> Callable[[Atoms], PairList] | None:
+    """Return the rule by which the pair list of a plan follows from positions, None if it holds for all of them."""
+    return plan.pairs.rule if isinstance(plan, Nonbond) and isinstance(plan.pairs, PairList) else None
+
+
+def evaluate_with_fresh_lists(plan: Nonbond, list_of: Callable[[Atoms], PairList]) -> Evaluate[FrameResults]:
     """Make the function that evaluates each frame over the pairs of its own list; `n_pairs` is a column of its own.
 
-    plan : of the molecule at its own positions; list_of : the pairs of atoms; plan_of : a plan of atoms and pairs
+    plan : of the molecule at its own positions; list_of : makes the pairs of atoms
 
     The Born radii of all frames of a piece come from one batch.
     """
-    names = plan.evaluate().terms.names
     exact = choose_variant(plan.device.kind, len(plan.atoms))
     solvent = (
         Solvent(plan.atoms, variant=exact, precision=plan.precision, device=plan.device, model=plan.model)
@@ -35,7 +37,7 @@ def evaluate_with_fresh_lists(
     )
 
     def evaluate(positions: Positions, progress: Progress | None) -> FrameResults:
-        m = len(positions)
+        m, names = len(positions), plan.names
         values, n_pairs = np.full((m, len(names)), np.nan), np.zeros(m, np.int64)
         batch = None if solvent is None else solvent.evaluate_batch(positions, errors="record")
         errors = {} if batch is None else dict(batch.errors)
@@ -44,12 +46,14 @@ def evaluate_with_fresh_lists(
                 if k not in errors:
                     atoms = plan.atoms.moved(there)
                     pairs = list_of(atoms)
-                    found = plan_of(atoms, pairs).evaluate(born_radii=None if batch is None else batch.born_radii[k])
+                    found = plan.over_pairs(atoms, pairs).evaluate(
+                        born_radii=None if batch is None else batch.born_radii[k]
+                    )
                     values[k], n_pairs[k] = found.terms.values, len(pairs)
             except InputError as error:
                 errors[k] = str(error)
             if progress is not None:
                 progress((k + 1) / m)
-        return FrameResults({**Terms(names, values).columns(), "n_pairs": n_pairs}, errors)
+        return FrameResults({**Terms(names, values).columns(), N_PAIRS: n_pairs}, errors)
 
     return evaluate

@@ -19,6 +19,7 @@ from .reading import Piece, Trajectory
 
 T = TypeVar("T")
 SURFACE_AREA = "surface_area"  # the column beside the energies, A^2
+N_PAIRS = "n_pairs"  # likewise, of frames with a pair list each
 
 _MOST_CHUNKS = 32  # of a piece, so that what a piece costs by itself does not count
 _PIECE_SECONDS = 1.0  # after which results are recorded

@@ -17,7 +17,6 @@ from ...nonbond import Nonbond
 from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
 from ...trajectories.fingerprints import settings_of_frames
-from ...trajectories.streaming import Evaluate, FrameResults
 from ..json_lines import failing_as_record, say_record
 from ..physics import lines_of
 from ..plan_options import accuracy_text
@@ -84,7 +83,6 @@ class FrameWork:
     facts : of the molecule, as JSON has them: `facts_of_molecule` of the Spec
     options : what decides on the results beside the plan
     chosen : (n_all,) True for each atom of the structure's file that was taken, None where all were
-    evaluate : how positions are evaluated; by the plan if None
     residues : their names, if the energies of each are wanted
     strict : True to refuse what is noted otherwise
     """
@@ -94,7 +92,6 @@ class FrameWork:
     plan: AnyPlan
     facts: Mapping[str, object]
     options: Mapping[str, object] = field(default_factory=dict)
-    evaluate: Evaluate[FrameResults] | None = None
     chosen: Bools | None = None
     residues: Sequence[str] = ()
     strict: bool = False
@@ -138,7 +135,7 @@ def report_frames(
         if output is None and not as_json:
             note("Note: the energies of single frames are not written; -o energies.csv, .h5 or .jsonl writes them")
         frames, facts = shared.frames, shared.facts
-        workers = workers_of(work.plan) if work.evaluate is None and not shared.is_remote else 1
+        workers = workers_of(work.plan) if not shared.is_remote else 1
         tally = Tally(as_json, work.residues, 0 if shared.is_remote else workers)
         progress = FrameLine(work.what, len(frames))
         with progress:
@@ -173,5 +170,5 @@ def _opened(make: Callable[[], FrameWork], trajectory: FrameOptions) -> OpenedFr
 def _open(work: FrameWork, trajectory: FrameOptions) -> OpenedFrames:
     """Open the frames of a work, and the way to evaluate them."""
     frames = trajectory.opened(work.atoms, work.chosen)
-    evaluate = evaluate_with(work.plan, bool(work.residues)) if work.evaluate is None else work.evaluate
+    evaluate = evaluate_with(work.plan, bool(work.residues))
     return OpenedFrames(frames, evaluate, facts_of(work.source, work.plan, frames, work.options, work.facts))
