@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,11 @@ class PBIon:
             arguments.number(name, getattr(self, name), f"a number of {unit}, 0 to 1,000,", least=0, most=1000)
 
 
+def salt_of(ionic_strength: float) -> tuple[PBIon, ...]:
+    """Make the ions of a 1:1 salt, of 2 A, by its concentration in mol/L; none for 0."""
+    return (PBIon(1, ionic_strength), PBIon(-1, ionic_strength)) if ionic_strength else ()
+
+
 @dataclass(frozen=True)
 class PBModel:
     """Poisson-Boltzmann model: dielectric constants, salt, surface, and how charges and borders are treated.
@@ -152,6 +157,20 @@ class PBModel:
                 f"the salt is not neutral: charges times concentrations of its ions add up to {net:g} mol/L; give the "
                 "ions of a neutral salt"
             )
+
+    @classmethod
+    def like(cls, program: str, **changes: Any) -> PBModel:
+        """Make the model with the rules of another program, and changes to it: like("apbs", ions=salt).
+
+        program : "apbs": the surface, charges and border of the input files that PyMOL and pdb2pqr write for it, as
+            pictures of surfaces have them, too
+        changes : fields of PBModel, which win
+        """
+        arguments.choice("program", program, ("apbs",))
+        unknown = set(changes) - {of.name for of in fields(cls)}
+        if unknown:
+            raise InputError(f"a PBModel has no {', '.join(sorted(unknown))}; see help(PBModel)")
+        return cls(**{**LIKE_APBS, **changes})
 
     @property
     def ionic_strength(self) -> float:

@@ -240,8 +240,8 @@ class Atoms(ReadOnlyArrays):
 
         name : "bondi", "mbondi", "mbondi2" or "mbondi3" as AMBER defines them, "openmm-obc" or "pele"
 
-        They stay whatever the solvent. Raises InputError for another name, and where labels or bonds are missing that the
-        set needs.
+        They stay whatever the solvent is. Raises InputError for another name, and where labels or bonds are missing
+        that the set needs.
         """
         if self.labels is None:
             raise InputError(f"the GB radii {name} follow from names and elements, which these atoms lack")

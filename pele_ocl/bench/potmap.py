@@ -84,7 +84,15 @@ def _once(
     atoms: Atoms, variant: str, precision: str, devices: Sequence[Device], grid: Grid
 ) -> tuple[float, NDArray[np.floating]]:
     method = VARIANTS[variant].method
-    result = potmap(atoms, grid, method=method, cutoff=CUTOFF, variant=variant, precision=precision, device=devices)
+    result = potmap(
+        atoms,
+        grid,
+        method=method,
+        cutoff=CUTOFF if MAP_METHODS[method].within_cutoff else None,
+        variant=variant,
+        precision=precision,
+        device=devices,
+    )
     return result.seconds["kernel"], result.map.values
 
 

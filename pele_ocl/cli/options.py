@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ from ..common.variant import PRECISIONS
 from ..gb_models import GB_MODELS, models_listed
 from ..gb_models.solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..jobs.reading import require_lennard_jones as require_lennard_jones
+from ..reading import FILE
 from ..units import POTENTIAL_UNITS
 from .command import CONSTANTS, DEBUG, INPUT, OUTPUT
 from .control_file import OPTION
-from .reader import FILE, StructureReader, choice_options, selection_of
+from .reader import StructureReader, choice_options, selection_of
 
 Command = Callable[..., Any]
 Options = Sequence[Callable[[Command], Any]]
@@ -93,12 +94,11 @@ def model_options(command: Command) -> Command:
         context = click.get_current_context()
         values = {name: others.pop(name) for name in MODEL_FIELDS if name in others}
         given = {name: v for name, v in values.items() if context.get_parameter_source(name) != ParameterSource.DEFAULT}
-        constants = SolventModel(**given) if like is None else SolventModel.like(like, **given)
         solvent = others.pop("solvent", None)  # of `nonbond` alone
-        if solvent == VACUUM:
-            constants = replace(constants, gb=NO_GB)
-        if constants.gb_model.vacuum:
+        if solvent == VACUUM or values["gb"] == NO_GB:
             _refuse_solvent(context, values, solvent)
+            given = {name: value for name, value in given.items() if name in IN_VACUUM} | {"gb": NO_GB}
+        constants = SolventModel(**given) if like is None else SolventModel.like(like, **given)
         context.meta[CONSTANTS] = constants  # which files name
         return command(constants=constants, **others)
 

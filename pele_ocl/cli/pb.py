@@ -23,7 +23,7 @@ from ..jobs.facts import names_of_residues, notes_of
 from ..pb import SOLVERS, PBIon, PBModel, PBParts, PBResult, PoissonBoltzmann
 from ..pb.apbs import NEED_POTENTIAL, WRITTEN, ApbsCalculation, ApbsInput, read_apbs
 from ..pb.apbs_maps import ACCESS, OF_POTENTIAL, access_maps, maps_of_potential
-from ..pb_model import BOUNDARIES, LIKE_APBS, SPREADINGS, SURFACES
+from ..pb_model import BOUNDARIES, LIKE_APBS, SPREADINGS, SURFACES, salt_of
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import failing_as_record, say_record
@@ -173,7 +173,7 @@ def pb(
         }
         constants |= {name: value for name, value in LIKE_APBS.items() if name not in given}
     if ionic_strength:
-        ions = (PBIon(1, ionic_strength), PBIon(-1, ionic_strength))
+        ions = salt_of(ionic_strength)
     model = PBModel(ions=ions, equation="nonlinear" if nonlinear else "linear", **constants)
     with failing_as_record(path, as_json), ProgressLine("Poisson-Boltzmann") as progress:
         checks = Checks(path, strict)

@@ -11,6 +11,7 @@ from ..gb_models.radii_of_models import radii_words
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import settings
 from ..pb_model import PBModel
+from ..potmap.options import DEFAULT_CUTOFF
 from ..units import COULOMB_KCAL_A
 from .terminal import one_line
 
@@ -103,7 +104,7 @@ def medium_facts(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
         "ionic_strength": options.get("ionic_strength", 0.0),
         "temperature": options.get("temperature"),
         "min_distance": options.get("min_distance", 0.0),
-        "cutoff": options.get("cutoff") if method == "cutoff" else None,
+        "cutoff": (options.get("cutoff") or DEFAULT_CUTOFF) if method == "cutoff" else None,
         "smooth": options.get("smooth", False),
     }
 

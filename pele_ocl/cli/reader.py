@@ -206,8 +206,9 @@ class StructureReader:
     @cached_property
     def _forcefield(self) -> ForceField:
         """Force field of files that bring no parameters."""
+        radii = None if self.radii == FILE else self.radii
         return ForceField.load(
-            self.forcefield, None if self.radii == FILE else self.radii, self.templates, self.obc, self.pele_data, self.fallback,
+            self.forcefield, radii, self.templates, self.obc, self.pele_data, self.fallback,
             self.allow_missing_terminals, self.allow_scripts,
         )  # fmt: skip
 

@@ -94,7 +94,7 @@ class TermSet:
             atoms = _without_wells(atoms)
         if "nonpolar" not in self.names:
             model = replace(model, surface="none", surface_tension=0.0)
-        return atoms, model if self.has_gb else replace(model, gb="none")
+        return atoms, model if self.has_gb else model.in_vacuum()
 
 
 def terms_there(atoms: Atoms, model: SolventModel, with_one_four: bool = True) -> tuple[str, ...]:

@@ -189,31 +189,36 @@ class ForceField:
         if self.radii_set in BONDI_SETS:
             return _Radii(*radii_set(self.radii_set, structure.labels, bonds))
         if not self.default_radii:
-            return self._looked_up(self.radii, structure, used, index, bonds)
-        found = dict[str, _Radii | str]()
+            return _Radii(*self._looked_up(self.radii, structure, used, index, bonds))
+        tables, notes = dict[str, tuple[Floats, Floats] | str](), tuple[str, ...]()
         for name in TINKER_SETS:
+            rows = self.radii if name == self.radii_set else embedded_radii(name)
             try:
-                rows = self.radii if name == self.radii_set else embedded_radii(name)
-                found[name] = self._looked_up(rows, structure, used, index, bonds)
+                radii, scales, own = self._looked_up(rows, structure, used, index, bonds)
+                tables[name] = radii, scales
             except ParameterError as error:
-                found[name] = str(error)
-        own = found[self.radii_set]
-        notes = () if isinstance(own, str) else own.notes
-        tables = {name: of if isinstance(of, str) else (of.radii, of.scales) for name, of in found.items()}
-        default = DefaultRadii(self.radii_set, structure.labels, bonds, tables, notes=(*notes, *self.origin.about_radii))
-        return _Radii(None, None, (), default) if isinstance(own, str) else own._replace(default=default)
+                tables[name], own = str(error), ()
+            notes = own if name == self.radii_set else notes
+        known = (*notes, *self.origin.about_radii)
+        default = DefaultRadii(self.radii_set, structure.labels, bonds, tables, notes=known)
+        if default.lacking:
+            return _Radii(None, None, (), default)
+        return _Radii(*default.of_set(default.name), notes, default)
 
     def _looked_up(
         self, table: Mapping[Key, tuple[float, float]], structure: Structure, used: Sequence[Template], index: Ints,
         bonds: Ints,
-    ) -> _Radii:  # fmt: skip
-        """Look radii and scales up in a table. Raises ParameterError for atoms without a row, unless there is a fallback."""
+    ) -> tuple[Floats, Floats, tuple[str, ...]]:  # fmt: skip
+        """Look radii, scales and notes up in a table.
+
+        Raises ParameterError for atoms without a row, unless there is a fallback.
+        """
         none = (np.nan, np.nan)
         rows = [lookup(table, t.name, atom) or none for t in used for atom in t.names]
         radii, scales = np.array(rows)[index].T
         missing = np.flatnonzero(np.isnan(radii))
         if not len(missing):
-            return _Radii(radii, scales)
+            return radii, scales, ()
         keys = np.array([f"{t.name}_{atom}" for t in used for atom in t.names])[index]
         if not self.fallback:
             others = f" ({len(missing)} atoms in all)" if len(missing) > 1 else ""
@@ -228,9 +233,7 @@ class ForceField:
         names = list(dict.fromkeys(keys[missing].tolist()))
         more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
         named = ", ".join(names[:_NAMED]) + more
-        return _Radii(
-            radii, scales, (f"OBC radius and scale of {len(missing):,} atoms follow from their elements: {named}",)
-        )
+        return radii, scales, (f"OBC radius and scale of {len(missing):,} atoms follow from their elements: {named}",)
 
     def _radii_name(self, used: Sequence[Template]) -> str:
         """Name the set of the radii: "file" for rows of a user's tables."""

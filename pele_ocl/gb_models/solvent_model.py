@@ -100,7 +100,7 @@ class SolventModel:
         the GB model was made with. By default that is so for gbn (bondi) and gbn2 (mbondi3) alone; with other models
         the force field's set stays
 
-    Raises InputError for values outside these bounds.
+    Raises InputError for values outside these bounds, and for constants of a solvent beside gb="none".
     """
 
     solute_dielectric: float = 1.0
@@ -128,6 +128,8 @@ class SolventModel:
             raise InputError(f"gb is {described(self.gb)}; choose {models_listed()}")
         choice("kappa_convention", self.kappa_convention, tuple(KAPPAS))
         choice("surface", self.surface, tuple(SURFACES))
+        if self.gb_model.vacuum:
+            self._refuse_solvent()
         self._fit_surface()
         choice("lcpo_unknown", self.lcpo_unknown, LCPO_UNKNOWN)
         choice("gbn_convention", self.gbn_convention, GBN_CONVENTIONS)
@@ -156,6 +158,26 @@ class SolventModel:
                 raise InputError(f"{f.name} is {value:g}; it must be positive")
             if f.name in ("ionic_strength", "offset", "surface_tension") and value < 0:
                 raise InputError(f"{f.name} is {value:g}; it cannot be negative")
+
+    def _refuse_solvent(self) -> None:
+        """Raise InputError for constants of a solvent beside the model without one."""
+        same = {"surface": "none", "surface_tension": 0.0}  # which say it once more, as 0 mol/L do
+        for f in fields(self):
+            value, own = getattr(self, f.name), getattr(self.gb_model, f.name, None)
+            is_own = own is not None and value == own
+            is_tension = f.name == "surface_tension" and value == SURFACES[type(self).surface]
+            if f.name in (*IN_VACUUM, "default_radii") or value in (f.default, same.get(f.name, f.default)):
+                continue
+            if not is_own and not is_tension:
+                raise InputError(
+                    f"{f.name} is {described(value)}, and gb={self.gb!r} has no solvent; leave one of them out"
+                )
+
+    def in_vacuum(self) -> SolventModel:
+        """Make the model without a solvent, with the same Coulomb constant and dielectric of the solute."""
+        return type(self)(
+            gb="none", solute_dielectric=self.solute_dielectric, coulomb_constant=self.coulomb_constant
+        )  # fmt: skip
 
     def _fit_surface(self) -> None:
         """Take the nonpolar term that goes with the GB model; raise InputError for what does not go with it."""
@@ -199,7 +221,10 @@ class SolventModel:
         if unknown:
             raise InputError(f"a SolventModel has no {', '.join(sorted(unknown))}; see help(SolventModel)")
         of_model = PRESETS_OF_MODELS.get((program, str(changes.get("gb"))), {})
-        return cls(**{**PRESETS[program], **of_model, **changes})  # type: ignore[arg-type]
+        own = {**PRESETS[program], **of_model}
+        if changes.get("gb") == "none":
+            own = {name: value for name, value in own.items() if name in (*IN_VACUUM, "default_radii")}
+        return cls(**{**own, **changes})  # type: ignore[arg-type]
 
     @property
     def gb_model(self) -> GBModel:

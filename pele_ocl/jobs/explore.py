@@ -41,8 +41,7 @@ from ..forcefield.control import beside
 from ..forcefield.sources import data_folders
 from ..formats.conformation_files import ConformationFile
 from ..gb_models import GB_MODELS
-from ..gb_models.solvent_model import default_radii
-from ..gb_models.solvent_model import SolventModel
+from ..gb_models.solvent_model import SolventModel, default_radii
 from ..reading import read
 from ..trajectories.fingerprints import sha256_of
 from .explore_files import OVER, WHOLE, Files, refuse_inputs, refuse_other_reports, remove_earlier
@@ -129,7 +128,8 @@ class Exploration:
         self.seed = int(time.time()) % MOST_SEED if own_seed is None else own_seed % (MOST_SEED + 1)
         self.numbers = list(range(1, explorers + 1))
         control = simulation.energies
-        self.model = SolventModel.like("pele", gb=control.gb, ionic_strength=control.ionic_strength)
+        salt = {} if GB_MODELS[control.gb].vacuum else {"ionic_strength": control.ionic_strength}
+        self.model = SolventModel.like("pele", gb=control.gb, **salt)
         self.files, self.done = Files.of(simulation, folder, part), list[Steps]()
         paths = list(complexes) or _single_files(simulation)
         self.sources = [paths[k % len(paths)] for k in range(explorers)]

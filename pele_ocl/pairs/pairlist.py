@@ -208,6 +208,7 @@ def unchecked(
     one_four: Any = None,
     sigma2: Any = None,
     charge_products: Any = None,
+    *,
     rule: Callable[[Atoms], PairList] | None = None,
 ) -> PairList:
     """A PairList of arrays known to be right, neither copied nor looked at again."""

@@ -68,7 +68,7 @@ def potmap(
     grid: Grid,
     *,
     method: str = "direct",
-    cutoff: float = 12.0,
+    cutoff: float | None = None,
     smooth: bool = False,
     accuracy: float | None = None,
     variant: str = "auto",
@@ -90,9 +90,9 @@ def potmap(
     phi(g) = k / dielectric * sum_i q_i / |g - r_i|          (docs/theory/potmap.md, eq. 1)
 
     atoms : Atoms with charges; atoms outside the grid count as well
-    method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point. "mesh", near atoms one by one and the
-        others by a mesh, to `accuracy`; "msm", likewise by sums on lattices, without salt. "auto", direct or mesh,
-        whichever costs less. "pb" solves the Poisson-Boltzmann equation on a grid that reaches 10 A beyond all atoms
+    method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point, by default 12. "mesh", near atoms one by
+        one and the others by a mesh, to `accuracy`; "msm", likewise by sums on lattices, without salt. "auto", direct
+        or mesh, whichever costs less. "pb" solves the Poisson-Boltzmann equation on a grid that reaches 10 A beyond all atoms
     smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
     accuracy : of methods mesh and auto, the error by norm: 0.1 to 1e-7, in float32 to 1e-6. msm goes to 1e-5. 1e-4 by
         default
@@ -105,8 +105,8 @@ def potmap(
     field : whether to compute the electric field, too
     unit : of units.POTENTIAL_UNITS; kT/e belongs to `temperature`
     temperature : K
-    pb : PBModel of the method pb, in place of dielectric, salt and temperature. By default, permittivities 2 and 78.54
-        without salt, with APBS's smoothed surface
+    pb : PBModel of the method pb, in place of dielectric, salt and temperature; by default PBModel(), as of `pb`, with
+        the salt of ionic_strength. Pictures of surfaces have PBModel.like("apbs")
     progress : called with the share done, 0 to 1
 
     Returns a PotmapResult, whose `error` is measured if the method approximates. Cost: atoms * points, with a mesh
@@ -200,7 +200,7 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
     if salt is None:
         salt = _salt(options.ionic_strength, options.dielectric, options.temperature)
     by_cutoff = options.method != "auto" and MAP_METHODS[options.method].within_cutoff
-    reach = options.cutoff if by_cutoff else None
+    reach = options.reach if by_cutoff else None
     model = PotentialModel(
         options.dielectric, options.distance_dependent, salt, options.min_distance, reach, options.smooth
     )
@@ -235,6 +235,9 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
     fitting = [name for name, each in VARIANTS.items() if method == each.method]
     if not arguments.is_among(variant, ("auto", *fitting)):
         raise InputError(f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}")
+    for name, is_given in {"cutoff": options.cutoff is not None, "smooth": options.smooth}.items():
+        if is_given and not (method in MAP_METHODS and MAP_METHODS[method].within_cutoff):
+            raise InputError(f"{name} is of the method cutoff, not of {method}; choose that, or leave it out")
     if options.pb is not None and method != METHOD:
         raise InputError(f"pb is of the method pb, not of {method}; choose that, or leave it out")
     if not arguments.is_among(precision, PRECISIONS):

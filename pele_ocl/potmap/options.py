@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 
+DEFAULT_CUTOFF = 12.0  # A, of the method cutoff
+
+
 @dataclass(frozen=True)
 class MapOptions:
     """Options of `potmap`, as it explains them, with its defaults."""
 
     method: str = "direct"
-    cutoff: float = 12.0
+    cutoff: float | None = None
     smooth: bool = False
     accuracy: float | None = None
     variant: str = "auto"
@@ -37,6 +40,11 @@ class MapOptions:
     unit: str = "kcal/mol/e"
     temperature: float = 298.15
     pb: PBModel | None = None
+
+    @property
+    def reach(self) -> float:
+        """Distance at which the method cutoff ends, A."""
+        return DEFAULT_CUTOFF if self.cutoff is None else self.cutoff
 
 
 @dataclass(frozen=True, eq=False)

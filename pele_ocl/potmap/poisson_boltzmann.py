@@ -18,7 +18,7 @@ from ..common.errors import InputError
 from ..common.variant import Progress
 from ..grid import Grid, Map
 from ..pb import PBModel, PoissonBoltzmann
-from ..pb_model import LIKE_APBS
+from ..pb_model import salt_of
 from .options import MapOptions
 from .result import PotmapResult
 
@@ -30,18 +30,19 @@ SOLVER = "mgcg"
 WIDTH = 10.0  # A at least between an atom and the border, as pictures of potentials have it
 TOLERANCE = 1e-5  # of the solver: relative, by norm
 # Options that say what PBModel says, or that mean nothing here; the others hold as for all methods.
-_OF_OTHERS = ("dielectric", "distance_dependent", "ionic_strength", "kappa", "min_distance", "field", "smooth")
+_OF_OTHERS = ("dielectric", "distance_dependent", "kappa", "min_distance", "field", "smooth")
 
 
 def require_pb(options: MapOptions) -> PBModel:
     """Return the model of a map. Raises InputError for options that are not of this method."""
+    refused = _OF_OTHERS if options.pb is None else (*_OF_OTHERS, "ionic_strength")
     for field in fields(options):
-        if field.name in _OF_OTHERS and getattr(options, field.name) != field.default:
+        if field.name in refused and getattr(options, field.name) != field.default:
             raise InputError(
                 f"the method pb has no option {field.name}; its constants are those of pb=PBModel(...), and it "
                 "computes no field"
             )
-    given = PBModel(**LIKE_APBS) if options.pb is None else options.pb
+    given = PBModel(ions=salt_of(options.ionic_strength)) if options.pb is None else options.pb
     model = arguments.instance("pb", given, PBModel, "a PBModel")
     if options.temperature not in (MapOptions.temperature, model.temperature):
         raise InputError(

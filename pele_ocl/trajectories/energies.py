@@ -125,7 +125,8 @@ def batches_over(
 ) -> Iterator[tuple[range, FrameBatch]]:
     """Numbers of neighbouring frames, and the batch that a plan makes of them, gradients and all, piece by piece.
 
-    A Nonbond has one pair list for all frames here. Frames that fail are in the batch's `errors`. Raises FormatError and InputError as `trajectory` does.
+    A Nonbond has one pair list for all frames here. Frames that fail are in the batch's `errors`. Raises FormatError
+    and InputError as `trajectory` does.
     """
     callback("progress", progress)
     over = trajectory_for(plan, trajectory)

@@ -29,7 +29,6 @@ from .several import MapSpec, report_several, whole
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 METHOD_HELP = "; ".join(f"{name} {each.summary}" for name, each in MAP_METHODS.items())
 ACCURACY_HELP = "; ".join(f"{name}: {split.accuracies}" for name, split in SPLIT_METHODS.items())
-DEFAULT_CUTOFF = 12.0
 ALL = ""  # of --align without a selection
 
 
@@ -134,7 +133,7 @@ def potmap(
     if at_atoms is None:
         require_targets(outputs, field, models == "all" or bool(trajectory.paths))
     options: dict[str, object] = {
-        "method": method, "accuracy": accuracy, "cutoff": DEFAULT_CUTOFF if cutoff is None else cutoff,
+        "method": method, "accuracy": accuracy, "cutoff": cutoff,
         "smooth": smooth, "variant": variant, "precision": precision, "device": device_list(device),
         "unit": units, "temperature": temperature,
     }  # fmt: skip
