@@ -92,7 +92,8 @@ def potmap(
     atoms : Atoms with charges; atoms outside the grid count as well
     method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point, by default 12. "mesh", near atoms one by
         one and the others by a mesh, to `accuracy`; "msm", likewise by sums on lattices, without salt. "auto", direct
-        or mesh, whichever costs less. "pb" solves the Poisson-Boltzmann equation on a grid that reaches 10 A beyond all atoms
+        or mesh, whichever costs less. "pb" solves the Poisson-Boltzmann equation on a grid that reaches 10 A beyond all
+        atoms
     smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
     accuracy : of methods mesh and auto, the error by norm: 0.1 to 1e-7, in float32 to 1e-6. msm goes to 1e-5. 1e-4 by
         default
