@@ -175,7 +175,6 @@ def test_separate_trajectories(plan: Binding, tmp_path: Path) -> None:
     ("options", "sentence"),
     [
         ({"pb": 5}, "a PBSolvent is needed"),
-        ({"pb": COARSE, "model": SolventModel()}, "the surface 'ace' needs Born radii"),
         ({"pb": COARSE, "model": SolventModel(gb="none")}, "leave out gb='none'"),
         ({"pb": COARSE, "idecomp": 3}, "have no shares of pairs"),
         ({"pb": replace(COARSE, equation="nonlinear"), "idecomp": 1}, "shares of residues in the nonlinear equation"),

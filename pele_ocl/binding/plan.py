@@ -92,7 +92,7 @@ class Binding:
             of residues, too. 1-4 pairs are internal with 1 and 3, else van der Waals and electrostatic
         pb : PBSolvent, to solve the Poisson-Boltzmann equation in place of Generalized Born: MM/PBSA. All three
             have nodes of the complex's grid, so that errors of the grid cancel; small parts have some of them alone.
-            The surface is by default "lcpo"
+            The nonpolar term is LCPO's then, in place of ACE's, which needs Born radii
 
         Raises InputError for parts that hold no atom or share one, and as `energy` does.
         """
@@ -113,7 +113,7 @@ class Binding:
         self.pb = pb
         if pb is not None:
             instance("pb", pb, PBSolvent, "a PBSolvent")
-            self.model = default_model(None if model is None and like is None else self.model)
+            self.model = default_model(self.model)
         atoms = self.model.choose_radii(atoms)
         self.given, self.n_atoms, self.idecomp = atoms, len(atoms), idecomp
         self.parts = Parts.of(atoms, ligand, receptor, strip, strip_like or like)

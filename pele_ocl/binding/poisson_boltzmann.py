@@ -16,6 +16,7 @@ from ..common.errors import InputError, PeleError
 from ..common.variant import Progress
 from ..energy import Energy, EnergyBatch
 from ..energy.term_set import terms_there
+from ..gb_models.solvent_model import SURFACES as NONPOLAR
 from ..gb_models.solvent_model import SolventModel
 from ..grid import Grid
 from ..pb import SOLVERS, PBIon, PBModel, PBResult, PoissonBoltzmann
@@ -76,17 +77,17 @@ class PBSolvent:
 
 
 def default_model(model: SolventModel | None) -> SolventModel:
-    """Take the constants beside a PBSolvent: by default with LCPO's surface.
+    """Take the constants beside a PBSolvent, with LCPO's surface in place of ACE's, which needs Born radii.
 
-    Raises InputError for no solvent, a GB model of the surface, and a nonpolar term of Born radii.
+    A surface tension that is not ACE's own stays. Raises InputError for no solvent and a GB model of the surface.
     """
-    if model is None:
-        return SolventModel(surface="lcpo")
+    model = SolventModel.or_default(model)
     if model.gb_model.vacuum or not model.gb_model.is_pairwise:
         raise InputError(f"Poisson-Boltzmann takes the place of a GB model; leave out gb={model.gb!r}")
-    if model.surface not in ("lcpo", "none"):
-        raise InputError(f"the surface {model.surface!r} needs Born radii; take lcpo or none with Poisson-Boltzmann")
-    return model
+    if model.surface != "ace":
+        return model
+    own = model.surface_tension != NONPOLAR["ace"]
+    return replace(model, surface="lcpo", surface_tension=model.surface_tension if own else NONPOLAR["lcpo"])
 
 
 class PBEnergy(Energy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 from ..atoms import Floats
 from ..common.arguments import choice, flag, number, numbers, whole_number
 from ..common.errors import InputError
+from ..gb_models.solvent_model import SolventModel
 from .bodies import CONSTRAINTS
 from .integrators import INTEGRATORS
 
+ROOM = 300.0  # K of a heat bath by default
 FRICTION = 1.0  # 1/ps of a heat bath by default
 MOST_TEMPERATURE = 100_000.0  # K
 MOST_TIMESTEP = 20.0  # fs
@@ -88,6 +90,21 @@ class Settings:
     def noise(self) -> float:
         """Share of a thermal velocity that takes its place."""
         return math.sqrt(-math.expm1(-2 * self.friction * self.dt))
+
+
+def solvent_in_bath(
+    model: SolventModel | None, temperature: float | Sequence[float] | None, anneal: object = None
+) -> SolventModel:
+    """Take the solvent of a simulation: its salt screens as at the temperature of the heat bath, if that is given.
+
+    A temperature of the model's own stays, and so does the model where replicas have different temperatures.
+    """
+    model = SolventModel.or_default(model)
+    baths = set() if temperature is None or anneal is not None else set(_temperatures(temperature))
+    if len(baths) != 1 or model.temperature != SolventModel.temperature or not model.ionic_strength:
+        return model
+    (bath,) = baths
+    return replace(model, temperature=bath) if bath > 0 else model
 
 
 def _temperatures(given: float | Sequence[float]) -> tuple[float, ...]:

@@ -20,7 +20,7 @@ from . import checkpoint
 from .bodies import Body, masses_of
 from .integrators import INTEGRATORS
 from .motion import Motion
-from .settings import MOST_STEPS, Settings
+from .settings import MOST_STEPS, ROOM, Settings, solvent_in_bath
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
@@ -45,7 +45,8 @@ class Simulation:
 
     molecules : an Atoms, a list of them, or an Ensemble whose rows are the replicas
     replicas : of each molecule, which begin at its positions
-    temperature : K, of the heat bath and of the velocities drawn; of a list replica r takes number r modulo its length
+    temperature : K, by default 300, of the heat bath and of the velocities drawn; of a list replica r takes number r
+        modulo its length. Salt screens as at one temperature that is given, unless the model has another of its own
     timestep : fs
     friction : 1/ps, of the Langevin integrator, by default 1; the other has none
     seed : of all random numbers
@@ -69,7 +70,7 @@ class Simulation:
         molecules: Atoms | Sequence[Atoms] | Ensemble,
         replicas: int = 1,
         *,
-        temperature: float | Sequence[float] = 300.0,
+        temperature: float | Sequence[float] | None = None,
         timestep: float = 2.0,
         friction: float | None = None,
         seed: int = 0,
@@ -83,8 +84,10 @@ class Simulation:
         first_replica: int = 0,
         **options: Any,
     ) -> None:
+        if not isinstance(molecules, Ensemble):
+            options["model"] = solvent_in_bath(options.get("model"), temperature, anneal)
         self.settings = Settings.checked(
-            temperature=temperature, timestep=timestep, friction=friction, seed=seed, integrator=integrator,
+            temperature=ROOM if temperature is None else temperature, timestep=timestep, friction=friction, seed=seed, integrator=integrator,
             constraints=constraints, hydrogen_mass=hydrogen_mass, exchange_every=exchange_every, anneal=anneal,
             remove_motion=remove_motion, first_replica=first_replica,
         )  # fmt: skip

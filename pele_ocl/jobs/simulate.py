@@ -102,7 +102,7 @@ class SimulateSpec(Spec[range]):
         """Count the replicas of a ladder, which share a device; 1 without exchanges."""
         if self.options.get("exchange_every") is None:
             return 1
-        baths = self.options.get("temperature", 300.0)
+        baths = self.options.get("temperature")
         return len(baths) if isinstance(baths, Sequence) else 1
 
     def items(self) -> list[range]:

@@ -236,9 +236,8 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
     fitting = [name for name, each in VARIANTS.items() if method == each.method]
     if not arguments.is_among(variant, ("auto", *fitting)):
         raise InputError(f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}")
-    for name, is_given in {"cutoff": options.cutoff is not None, "smooth": options.smooth}.items():
-        if is_given and not (method in MAP_METHODS and MAP_METHODS[method].within_cutoff):
-            raise InputError(f"{name} is of the method cutoff, not of {method}; choose that, or leave it out")
+    if options.cutoff is not None and not (method in MAP_METHODS and MAP_METHODS[method].within_cutoff):
+        raise InputError(f"a cutoff is of the method cutoff, not of {method}; choose that, or leave it out")
     if options.pb is not None and method != METHOD:
         raise InputError(f"pb is of the method pb, not of {method}; choose that, or leave it out")
     if not arguments.is_among(precision, PRECISIONS):

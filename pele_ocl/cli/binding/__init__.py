@@ -53,7 +53,7 @@ from ..report import counted, provenance
 from ..several import Several, only_one, structures_argument
 from ..terminal import note, say
 from .frames import SoluteFrame, check_output, conformations_for, energies_for, is_stripped, opened_frames, separate_for
-from .options import BindingOptions, binding_options, constants_of
+from .options import BindingOptions, binding_options
 from .report import BindingReport, as_json, notes_about
 from .text import as_text
 
@@ -129,7 +129,7 @@ def binding(
     spec = BindingSpec(
         reading=read_atoms, wanted=wanted, cutoff=cutoff, one_four=one_four, models=models,
         trajectory=trajectory if several is None else replace(trajectory, resume=False), variant=variant,
-        precision=precision, device=device, model=constants_of(wanted, constants), like=like, strict=strict,
+        precision=precision, device=device, model=constants, like=like, strict=strict,
     )  # fmt: skip
     if several is not None:
         replace(trajectory, resume=False).require_alone(models_all=models == "all", poses=wanted.poses is not None)

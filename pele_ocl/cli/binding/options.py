@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from ...binding.decomposition_files import require_decomposition_suffix
 from ...binding.poisson_boltzmann import PBSolvent
 from ...common.errors import InputError
 from ...formats.maps.pictures import require_png
-from ...gb_models.solvent_model import SURFACES, SolventModel
 from ...pb_model import SURFACES as PB_SURFACES
 from ..cluster import ClusterOptions
 from ..command import INPUT, OUTPUT
@@ -135,14 +134,6 @@ def _pb_solvent(pb: bool, nonlinear: bool, pb_surface: str, spacing: float, padd
         names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise click.UsageError(f"--pb takes the place of {names}" if pb else f"{names} needs --pb")
     return PBSolvent("nonlinear" if nonlinear else "linear", pb_surface, 2.0, spacing, padding) if pb else None
-
-
-def constants_of(wanted: BindingOptions, constants: SolventModel) -> SolventModel:
-    """Constants of the solvent, with LCPO's surface beside --pb unless another one was asked for."""
-    if wanted.pb is None or constants.surface != "ace" or given_options("surface"):
-        return constants
-    tension = constants.surface_tension if given_options("surface_tension") else SURFACES["lcpo"]
-    return replace(constants, surface="lcpo", surface_tension=tension)
 
 
 _OF_PB = ("nonlinear", "pb_surface", "spacing", "padding")

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from ...contract import of_structure
 from ...dynamics.bodies import CONSTRAINTS
 from ...dynamics.integrators import INTEGRATORS
-from ...dynamics.settings import FRICTION
+from ...dynamics.settings import FRICTION, solvent_in_bath
 from ...formats.trajectory_writing import TRAJECTORY_FORMATS
 from ...gb_models.solvent_model import SolventModel
 from ...jobs import SimulateSpec
@@ -141,6 +141,7 @@ def simulate(
         raise click.UsageError("--trajectory-of temperature is about a ladder; give --exchange-every, too")
     if len(paths) > 1 and (held.restraints or held.freeze is not None):
         raise click.UsageError("restraints and frozen atoms are of one structure; give one IN")
+    constants = solvent_in_bath(constants, baths, anneal)
     options: dict[str, Any] = {
         "temperature": baths, "timestep": timestep, "friction": friction, "seed": seed, "integrator": integrator,
         "constraints": held.constraints, "hydrogen_mass": hydrogen_mass, "exchange_every": exchange_every,
@@ -153,7 +154,7 @@ def simulate(
         paths=paths, output=str(output), n_steps=n_steps, replicas=replicas, every=report_every, reading=read_atoms,
         options=options, held=held.referring(read_atoms).each, trajectory=form, by_temperature=of == "temperature",
         minimized=minimizes, strict=strict, resume=resume,
-        together=together_of(together, replicas, len(baths) if exchange_every is not None else 1, cluster),
+        together=together_of(together, replicas, len(baths or ()) if exchange_every is not None else 1, cluster),
     )  # fmt: skip
     molecules = _molecules(spec, as_json)
     with failing_as_record(paths[0], as_json):

@@ -10,7 +10,6 @@ from ...common.errors import InputError
 from ...common.textfiles import number
 from ..cluster import ClusterOptions
 
-DEFAULT_TEMPERATURE = 300.0  # K
 _FS = {"fs": 1.0, "ps": 1e3, "ns": 1e6, "us": 1e9}
 
 
@@ -30,10 +29,10 @@ def steps_of(steps: int | None, length: str | None, timestep: float) -> int:
     return max(1, round(value * _FS[found[2]] / timestep))
 
 
-def temperatures_of(listed: str | None, one: float | None) -> list[float]:
-    """Read --temperatures; one : --temperature, None if it was not given"""
+def temperatures_of(listed: str | None, one: float | None) -> list[float] | None:
+    """Read --temperatures, None if there are none; one : --temperature, None if it was not given"""
     if listed is None:
-        return [DEFAULT_TEMPERATURE if one is None else one]
+        return None if one is None else [one]
     values = [number(word.strip()) for word in listed.split(",")]
     known = [value for value in values if value is not None]
     if len(known) < len(values):
