@@ -87,7 +87,8 @@ class Simulation:
         if not isinstance(molecules, Ensemble):
             options["model"] = solvent_in_bath(options.get("model"), temperature, anneal)
         self.settings = Settings.checked(
-            temperature=ROOM if temperature is None else temperature, timestep=timestep, friction=friction, seed=seed, integrator=integrator,
+            temperature=ROOM if temperature is None else temperature, timestep=timestep, friction=friction, seed=seed,
+            integrator=integrator,
             constraints=constraints, hydrogen_mass=hydrogen_mass, exchange_every=exchange_every, anneal=anneal,
             remove_motion=remove_motion, first_replica=first_replica,
         )  # fmt: skip
