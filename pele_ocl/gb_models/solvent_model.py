@@ -128,7 +128,7 @@ class SolventModel:
             raise InputError(f"gb is {described(self.gb)}; choose {models_listed()}")
         choice("kappa_convention", self.kappa_convention, tuple(KAPPAS))
         choice("surface", self.surface, tuple(SURFACES))
-        if self.gb_model.vacuum:
+        if self.gb_model.vacuum and self.offset is None:  # one that `replace` makes of another has them all
             self._refuse_solvent()
         self._fit_surface()
         choice("lcpo_unknown", self.lcpo_unknown, LCPO_UNKNOWN)
@@ -163,12 +163,9 @@ class SolventModel:
         """Raise InputError for constants of a solvent beside the model without one."""
         same = {"surface": "none", "surface_tension": 0.0}  # which say it once more, as 0 mol/L do
         for f in fields(self):
-            value, own = getattr(self, f.name), getattr(self.gb_model, f.name, None)
-            is_own = own is not None and value == own
-            is_tension = f.name == "surface_tension" and value == SURFACES[type(self).surface]
-            if f.name in (*IN_VACUUM, "default_radii") or value in (f.default, same.get(f.name, f.default)):
-                continue
-            if not is_own and not is_tension:
+            value = getattr(self, f.name)
+            plays = f.name not in (*IN_VACUUM, "default_radii")
+            if plays and value not in (f.default, same.get(f.name, f.default)):
                 raise InputError(
                     f"{f.name} is {described(value)}, and gb={self.gb!r} has no solvent; leave one of them out"
                 )

@@ -16,17 +16,18 @@ class Checks:
     """Findings about what is computed, in their order.
 
     name : of the file, which is told with each; strict : True to refuse what is noted otherwise
+    heard : False to leave them out of the notes in JSON, which has them as findings, too
     """
 
-    def __init__(self, name: object, strict: bool = False) -> None:
-        self.name, self.strict, self.findings = str(name), strict, list[Finding]()
+    def __init__(self, name: object, strict: bool = False, heard: bool = True) -> None:
+        self.name, self.strict, self.findings, self._heard = str(name), strict, list[Finding](), heard
 
     def add(self, *findings: Finding) -> None:
         """Tell further findings on stderr. Raises InputError for one that is refused; with --strict, or noted."""
         named = [replace(finding, text=f"{self.name}: {finding.text}") for finding in findings]
         require(named, self.strict)
         for finding in named:
-            note(f"Note: {finding.text}")
+            note(f"Note: {finding.text}", self._heard)
         self.findings += findings
 
     def structure(self, molecule: MoleculeRead) -> MoleculeRead:

@@ -42,12 +42,12 @@ def with_notes(result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any
     return {**result, "notes": list(dict.fromkeys(told))} if told else dict(result)
 
 
-def note(text: str) -> None:
-    """Print one line on stderr."""
+def note(text: str, heard: bool = True) -> None:
+    """Print one line on stderr; heard : False for what a report in JSON has elsewhere"""
     kind, _, sentence = text.partition(": ")
-    if kind in _KINDS:
-        for heard in _listeners:
-            heard.append(sentence)
+    if heard and kind in _KINDS:
+        for listener in _listeners:
+            listener.append(sentence)
     if _collectors:
         _collectors[-1].append(text)
         return

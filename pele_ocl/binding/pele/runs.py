@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from ...forcefield import ControlFile, read_control
 _REPORT = re.compile(r"(.*)report_(\d+)")
 _SUFFIXES = (".pdb", ".xtc")
 CONTROL = "pele.conf"
+OWN_JOURNAL = "explore"  # how names of explore's journals begin: explore.jsonl, explore.1of2.jsonl
 _OWN_CONTROL = "originalControlFile_{}.conf"  # what PELE writes beside a report
 _SETTINGS = ("forcefield", "gb", "ionic_strength", "allow_missing_terminals", "ligand")  # on which energies depend
 
@@ -37,11 +39,13 @@ class PeleRun:
     """A folder of PELE's results.
 
     control : its control file; walkers : by folder and number
+    own : True if all reports are of `pele-ocl explore`, by the journals beside them
     """
 
     folder: Path
     control: Path
     walkers: tuple[Walker, ...]
+    own: bool = False
 
 
 def find_run(folder: str | PathLike[str], control: str | PathLike[str] | None = None) -> PeleRun:
@@ -59,7 +63,25 @@ def find_run(folder: str | PathLike[str], control: str | PathLike[str] | None = 
     if not walkers:
         raise FormatError(f"{place}: holds no report of PELE (report_1, ...), nor do the folders in it")
     walkers.sort(key=_order)
-    return PeleRun(place, _control(place, walkers) if control is None else Path(control), tuple(walkers))
+    found = _control(place, walkers) if control is None else Path(control)
+    return PeleRun(place, found, tuple(walkers), all(_is_own(walker.report) for walker in walkers))
+
+
+def _is_own(report: Path) -> bool:
+    """Tell if a report is of `pele-ocl explore`: its name is in the journal of explorers that lies beside it."""
+    match = _REPORT.fullmatch(report.name)
+    assert match is not None
+    return any(_named_in(journal) == f"{match[1]}report" for journal in report.parent.glob(f"{OWN_JOURNAL}*.jsonl"))
+
+
+def _named_in(journal: Path) -> str:
+    """Read the name of the reports that a journal of explorers tells of; "" of another file."""
+    try:
+        with open(journal, encoding="utf-8") as file:
+            head = json.loads(file.readline())
+        return str(head["settings"]["report"]) if head["journal"] == "explore" else ""
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _control(place: Path, walkers: Sequence[Walker]) -> Path:

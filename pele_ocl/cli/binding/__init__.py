@@ -174,7 +174,7 @@ class BindingSpec(StructureSpec):
         """All that was found of each ligand, and the findings up to it; files are written, and notes are told."""
         require_lennard_jones(source)
         molecule = molecule_of(source, self.reading, self.models)
-        checks = JobChecks(source, self.strict)
+        checks = JobChecks(source, self.strict, heard=False)
         if not self.trajectory.paths:
             molecule = checks.structure(molecule)
         ligands = []

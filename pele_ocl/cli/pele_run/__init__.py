@@ -31,6 +31,10 @@ from ..terminal import note, say
 from .evaluation import PosesSpec, WalkerPoses
 from .poses import Poses, journal_of_poses, save_poses
 
+_OF_EXPLORE = (
+    "the reports are of pele-ocl explore: their totals have all pairs and the restraints, their binding energies PELE's "
+    "cutoffs, and so have these; rows after the first differ by the digits of coordinates in trajectories"
+)
 TOTAL, BINDING = "oclTotalEnergy", "oclBindingEnergy"  # of one word, so that every tool splits them alike
 PELE = "--pele"
 
@@ -53,6 +57,7 @@ class PeleCommand(EachOnce):
             args = [*args, *([] if "pele_conf" in named else [OPTION, str(run.control)])]
             args += [] if given.get("pele_data") else _data_of(run)
             args += [] if "path" in named else [str(_structure(run))]
+            args += ["--like", "pele"] if run.own and "like" not in named else []
             ctx.params["control"] = run.control  # a value of the command, so that workers have it, too
         return super().parse_args(ctx, args)
 
@@ -120,12 +125,13 @@ def pele_run(
     source = read_file(path)
     context = click.get_current_context()
     has_cutoffs = context.params["like"] == "pele" if group_cutoffs is None else group_cutoffs
-    spec = PosesSpec(path, read_atoms, ligand or _perturbed(run), constants, precision, device, has_cutoffs)
+    own = run.control if run.own and group_cutoffs is None else None
+    spec = PosesSpec(path, read_atoms, ligand or _perturbed(run), constants, precision, device, has_cutoffs, own)
     plan = spec.evaluator.binding
     atoms = plan.given
     walkers = run.walkers if shard is None else shard.part(run.walkers, "reports")
     computed = {"device": str(plan.device), "variant": plan.variant, "precision": precision}
-    facts = {"ligand": ligand or _perturbed(run), "group_cutoffs": has_cutoffs, **computed}
+    facts = {"ligand": ligand or _perturbed(run), "group_cutoffs": has_cutoffs, "own_reports": run.own, **computed}
     attributes = {**provenance(source), **facts, **settings(constants, atoms)}
     of_shard = output if shard is None or output is None else shard.path(output)
     journal = journal_of_poses(of_shard, attributes, shard, run.walkers)
@@ -140,16 +146,18 @@ def pele_run(
     if output is not None and shard is None:
         save_poses(output, poses, attributes)
         journal_of(output).unlink()
+    if own is not None:
+        note(f"Note: {_OF_EXPLORE}")
     for sentence in (*plan.notes, *poses.notes):
-        note(f"Note: {sentence}")
+        note(f"Note: {sentence}", heard=sentence not in plan.notes)
     if as_json:
-        of_run = {"ligand": facts["ligand"], "group_cutoffs": has_cutoffs}
+        of_run = {"ligand": facts["ligand"], "group_cutoffs": has_cutoffs, "own_reports": run.own}
         result = {"n_atoms": len(atoms), **computed, "settings": {**settings(constants, atoms), **of_run}}
         say_record(source, {**result, **poses.as_json()})
     else:
         lines = [headline(source, atoms), f"{counted(len(walkers), 'report')}, {counted(len(poses.rows), 'pose')}", ""]
         lines[1:1] = physics_lines(constants, atoms)
-        lines += [*poses.lines(), "", *([model_line(settings(constants, atoms))] if verbose else [])]
+        lines += [*poses.lines("report's" if run.own else "PELE's"), "", *([model_line(settings(constants, atoms))] if verbose else [])]
         say("\n".join([*lines, f"{plan.variant}, {precision}, on {plan.device}: in all {duration(elapsed())}"]))
     poses.exit_with_failures()
 

@@ -17,6 +17,8 @@ from ...binding.pele import PoseEnergies, PoseEvaluator, Walker, read_report
 from ...binding.pele.reports import BINDING, TOTAL, Report
 from ...common.errors import InputError
 from ...common.inputfile import read_file
+from ...explore.control import read_simulation
+from ...explore.control.building import constraint_terms
 from ...formats import model_numbers
 from ...gb_models.solvent_model import SolventModel
 from ...jobs import Record, Spec
@@ -67,6 +69,7 @@ class PosesSpec(Spec[Walker]):
 
     path : of the structure; reading : how it is read; ligand : a selection
     group_cutoffs : True if nonbonded energies end at PELE's long cutoffs
+    own : control file of a run of ours, whose totals have restraints and no cutoffs; None of PELE's
     """
 
     path: Path
@@ -76,6 +79,7 @@ class PosesSpec(Spec[Walker]):
     precision: str
     device: str | None
     group_cutoffs: bool
+    own: Path | None = None
 
     @cached_property
     def _read(self) -> Chosen:
@@ -91,7 +95,11 @@ class PosesSpec(Spec[Walker]):
         plan = Binding(
             atoms, self.ligand, rest, model=self.model, precision=self.precision, device=self.device
         )  # fmt: skip
-        return PoseEvaluator(plan, self.group_cutoffs)
+        if self.own is None:
+            return PoseEvaluator(plan, self.group_cutoffs)
+        task = read_simulation(self.own).tasks[0]
+        terms = constraint_terms(self.own, task.constraints, plan.atoms)
+        return PoseEvaluator(plan, self.group_cutoffs, of_explore=True, terms=terms)
 
     def facts(self) -> dict[str, object]:
         """Name the device and the variant of the plan."""
