@@ -39,6 +39,7 @@ class Reading:
     select : the atoms to take, `protein and not resname NAP` say; by default all
     model : number of the model in a file with several; by default the first
     coordinates, parameters : of topologies, as pele_ocl.read takes them
+    radii : set of GB radii, for any solvent; by default the file's, or those that go with the solvent
     """
 
     forcefield: str | None = None
@@ -46,12 +47,15 @@ class Reading:
     model: int | None = None
     coordinates: str | None = None
     parameters: tuple[str, ...] = ()
+    radii: str | None = None
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
         """Read the atoms of a file, and tell which they are; number : of the model."""
         field = None if brings_parameters(source) else self._forcefield
         model = self.model if number is None else number
-        return read_chosen(source, field, model, self.coordinates, self.parameters, select=self.select)
+        return read_chosen(
+            source, field, model, self.coordinates, self.parameters, select=self.select, radii=self.radii
+        )  # fmt: skip
 
     @cached_property
     def _forcefield(self) -> ForceField:

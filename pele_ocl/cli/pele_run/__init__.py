@@ -32,8 +32,8 @@ from .evaluation import PosesSpec, WalkerPoses
 from .poses import Poses, journal_of_poses, save_poses
 
 _OF_EXPLORE = (
-    "the reports are of pele-ocl explore: their totals have all pairs and the restraints, their binding energies PELE's "
-    "cutoffs, and so have these; rows after the first differ by the digits of coordinates in trajectories"
+    "the reports are of pele-ocl explore: their totals have all pairs and the restraints, their binding energies "
+    "PELE's cutoffs, and so have these; rows after the first differ by the digits of coordinates in trajectories"
 )
 TOTAL, BINDING = "oclTotalEnergy", "oclBindingEnergy"  # of one word, so that every tool splits them alike
 PELE = "--pele"
@@ -157,7 +157,11 @@ def pele_run(
     else:
         lines = [headline(source, atoms), f"{counted(len(walkers), 'report')}, {counted(len(poses.rows), 'pose')}", ""]
         lines[1:1] = physics_lines(constants, atoms)
-        lines += [*poses.lines("report's" if run.own else "PELE's"), "", *([model_line(settings(constants, atoms))] if verbose else [])]
+        lines += [
+            *poses.lines("report's" if run.own else "PELE's"),
+            "",
+            *([model_line(settings(constants, atoms))] if verbose else []),
+        ]
         say("\n".join([*lines, f"{plan.variant}, {precision}, on {plan.device}: in all {duration(elapsed())}"]))
     poses.exit_with_failures()
 

@@ -94,13 +94,13 @@ class Poses:
             "poses": [_finite({name: value for name, value in row.items() if value != ""}) for row in rows],
         }
 
-    def lines(self) -> list[str]:
+    def lines(self, whose: str = "PELE's") -> list[str]:
         """Write the agreement and the best poses, for reading."""
         agreement = [
             f"{name.capitalize():15s} {Agreement.of(*pair).text} kcal/mol" for name, pair in self.pairs().items()
         ]
         best = [int(k) for k in np.argsort(np.where(self.rank, self.rank, len(self.rank) + 1), kind="stable")[:_SHOWN]]
-        heads = ("rank", "report", "row", "binding", "PELE's", "total", "PELE's")
+        heads = ("rank", "report", "row", "binding", whose, "total", whose)
         rows = [
             (
                 str(self.rank[k]), self.reports[k], str(self.rows[k]),

@@ -1,0 +1,385 @@
+"""The same words give the same numbers by the command, by Python functions, by plans and by jobs."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from explore_run_helpers import write_complex, write_run
+from test_cli import on_the_chosen_device, run
+from test_forcefield_loading import AMBER_LIGAND, write
+
+import pele_ocl
+from pele_ocl import (
+    Binding,
+    Energy,
+    Ensemble,
+    InputError,
+    Minimizer,
+    Nonbond,
+    PBModel,
+    Refiner,
+    Simulation,
+    Solvent,
+    SolventModel,
+    energy_over,
+    jobs,
+    pairs_within,
+    to_alanine,
+)
+from pele_ocl.binding import PBSolvent
+from pele_ocl.forcefield import ForceField
+from pele_ocl.gb_models import GB_MODELS
+from pele_ocl.pb_model import salt_of
+
+__all__ = ["on_the_chosen_device"]
+
+PEPTIDE = Path(__file__).parent.parent / "data" / "structures" / "trialanine.pdb"
+LIGAND = "resid 3"
+MODELS = [(gb, None) for gb in GB_MODELS] + [
+    ("hct", "amber"),
+    ("obc2", "mmpbsa.py"),
+    ("obc2", "pele"),
+    ("gbn", "openmm"),
+]
+RADII = {"hct": "mbondi", "obc1": "mbondi2", "obc2": "mbondi2", "gbn": "bondi", "gbn2": "mbondi3"}
+
+
+@pytest.fixture(scope="module")
+def atoms():
+    return pele_ocl.read(PEPTIDE)
+
+
+def model_of(gb: str, like: str | None) -> SolventModel:
+    return SolventModel(gb=gb) if like is None else SolventModel.like(like, gb=gb)
+
+
+def words_of(gb: str, like: str | None) -> tuple[str, ...]:
+    return ("--gb", gb, *(() if like is None else ("--like", like)))
+
+
+def command(name: str, *words: object) -> dict:
+    return json.loads(run(name, *words, "--json").stdout)
+
+
+def outcome(compute):
+    """Give the terms and the set of radii, or the sentence of the refusal without the file's name."""
+    try:
+        return compute()
+    except InputError as error:
+        return str(error).removeprefix(f"{PEPTIDE}: ")
+
+
+def by_command(name: str, *words: object):
+    from click.testing import CliRunner
+
+    from pele_ocl.cli import main
+
+    done = CliRunner().invoke(main, [name, str(PEPTIDE), *map(str, words), "--json"])
+    if done.exit_code:
+        return done.stderr.splitlines()[-1].removeprefix("Error: ").removeprefix(f"{PEPTIDE}: ")
+    report = json.loads(done.stdout)
+    energy = report["delta"] if name == "binding" else report["energy"]
+    values = {term: of["mean"] if isinstance(of, dict) else of for term, of in energy.items()}
+    return {term: values[term] for term in values if term in TERMS}, report["settings"]["gb_radii_set"], report["notes"]
+
+
+TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar", "total")
+
+
+def told(result, model: SolventModel):
+    values = {term: value for term, value in result.energy.items() if term in TERMS}
+    return values, None if model.gb_model.vacuum else model.gb_model.name_of_radii(result.atoms), list(result.notes)
+
+
+def by_job(spec):
+    record = next(jobs.run(spec, [PEPTIDE]))
+    if record.failed:
+        return record.reason
+    energy = record["energy"]
+    return {term: energy[term] for term in energy if term in TERMS}, record["settings"]["gb_radii_set"], record["notes"]
+
+
+@pytest.mark.parametrize(("gb", "like"), MODELS)
+def test_numbers_are_those_of_every_door(atoms, gb, like):
+    """Of energy, solvent and nonbond: by command, Python, a plan and jobs; a refusal is the same, too."""
+    model, words = model_of(gb, like), words_of(gb, like)
+    plain = ("--no-gradient",)
+    ways = {
+        "energy": (
+            lambda: pele_ocl.energy(atoms, model=model, gradient=False),
+            lambda: pickle.loads(pickle.dumps(Energy(atoms, model=model, gradient=False))).evaluate(),
+            jobs.EnergySpec(model=model, gradient=False),
+        ),
+        "solvent": (
+            lambda: pele_ocl.solvent(atoms, model=model), lambda: Solvent(atoms, model=model).evaluate(),
+            jobs.SolventSpec(model=model),
+        ),
+        "nonbond": (
+            lambda: pele_ocl.nonbond(atoms, pairs_within(atoms, 12.0), model=model, gradient=False),
+            lambda: Nonbond(atoms, pairs_within(atoms, 12.0), model=model, gradient=False).evaluate(),
+            jobs.NonbondSpec(model=model, gradient=False),
+        ),
+    }  # fmt: skip
+    for name, (function, plan, spec) in ways.items():
+        found = outcome(lambda function=function: told(function(), model))
+        assert outcome(lambda plan=plan: told(plan(), model)) == found
+        assert by_command(name, *words, *(plain if name != "solvent" else ())) == found
+        assert by_job(spec) == found
+
+
+@pytest.mark.parametrize(("gb", "like"), [("obc2", None), ("gbn2", None), ("obc2", "mmpbsa.py"), ("gbn", "pele")])
+def test_binding_energies_are_those_of_both_doors(atoms, gb, like):
+    words = ("--ligand", LIGAND, *words_of(gb, like))
+    report = command("binding", PEPTIDE, *words)
+    for binding in (
+        (Binding(atoms, LIGAND, model=model_of(gb, like)), Binding(atoms, LIGAND, like=like))
+        if like
+        else (Binding(atoms, LIGAND, model=model_of(gb, like)),)
+    ):
+        if binding.model.gb != gb:
+            continue
+        found = binding.evaluate()
+        assert {name: of["mean"] for name, of in report["delta"].items()} == pytest.approx(
+            {name: float(value) for name, value in found.delta.columns().items()}, abs=1e-9
+        )
+        assert binding.atoms.gb_radii_set == report["settings"]["gb_radii_set"]
+
+
+@pytest.mark.parametrize(
+    ("gb", "like"), [*((gb, None) for gb in RADII), *((gb, "amber") for gb in RADII), ("gbn2", "pele")]
+)
+def test_every_plan_has_the_radii_of_its_model(atoms, gb, like):
+    model = model_of(gb, like)
+    wanted = "pele" if like == "pele" else RADII[gb] if like or gb in ("gbn", "gbn2") else "openmm-obc"
+    chosen = model.choose_radii(atoms)
+    assert (chosen.gb_radii_set, model.choose_radii(chosen)) == (wanted, chosen)
+    np.testing.assert_array_equal(chosen.gb_radii, ForceField.load(radii=wanted).assign(
+        pele_ocl.formats.read_structure(PEPTIDE)).gb_radii)  # fmt: skip
+    plans = [Energy(atoms, model=model), Nonbond(atoms, pairs_within(atoms, 9.0), model=model)]
+    plans += [Solvent(atoms, model=model), Minimizer(atoms, model=model)]
+    plans += [Binding(atoms, LIGAND, model=model), Refiner(atoms, LIGAND, model=model)]
+    assert {plan.atoms.gb_radii_set for plan in plans} == {wanted}
+    assert {of.atoms.gb_radii_set for of in Binding(atoms, LIGAND, model=model).plans.values()} == {wanted}
+    made = "" if like != "pele" else "the GB model gbn2 was made with the radii mbondi3, not with pele"
+    assert all([note for note in plan.atoms.notes if "GB model" in note] == ([made] if made else []) for plan in plans)
+    back = SolventModel().choose_radii(chosen)  # a result of one model may go to another
+    assert (back.gb_radii_set, back.notes) == ("openmm-obc", atoms.notes)
+    np.testing.assert_array_equal(back.gb_radii, atoms.gb_radii)
+
+
+def test_rows_trajectories_and_minima_have_the_radii_of_their_model(atoms, tmp_path):
+    model = SolventModel(gb="gbn2")
+    copies = Ensemble([atoms, atoms, atoms.with_radii("mbondi2")], model=model)
+    assert [of.gb_radii_set for of in copies.atoms] == ["mbondi3", "mbondi3", "mbondi2"]
+    assert copies.atoms[0] is copies.atoms[1]
+    expected = Energy(atoms, model=model, gradient=False).evaluate().total
+    assert copies.evaluate().energies[0] == pytest.approx(expected, abs=1e-3)
+    assert Simulation(atoms, model=model).ensemble.atoms[0].gb_radii_set == "mbondi3"
+    minimum = pele_ocl.minimize(atoms, model=model, max_iterations=0)
+    assert (minimum.atoms.gb_radii_set, minimum.energy_before.total) == ("mbondi3", pytest.approx(expected, abs=1e-3))
+    many = pele_ocl.minimize_many([atoms], model=model, max_iterations=0)[0]
+    assert (many.atoms.gb_radii_set, many.total) == ("mbondi3", minimum.total)
+    words = ("--gb", "gbn2", "--max-iterations", 0, "-o", tmp_path / "m.pdb")
+    report = command("minimize", PEPTIDE, *words)
+    assert report["settings"]["gb_radii_set"] == "mbondi3"
+    assert report["energy_after"]["total"] == pytest.approx(minimum.total, abs=1e-9)
+    spec = jobs.MinimizeSpec(output=f"{tmp_path}/job-{{name}}.pdb", options={"model": model, "max_iterations": 0})
+    record = next(jobs.run(spec, [PEPTIDE]))
+    assert record["settings"]["gb_radii_set"] == "mbondi3"
+    assert record["energy_after"] == report["energy_after"]
+
+
+# Radii that were chosen
+
+
+def test_radii_that_a_user_or_a_file_chose_stay(atoms, tmp_path):
+    model = SolventModel(gb="gbn2")
+    note = "the GB model gbn2 was made with the radii mbondi3, not with mbondi2"
+    for given in (atoms.with_radii("mbondi2"), pele_ocl.read(PEPTIDE, radii="mbondi2")):
+        result = pele_ocl.energy(given, model=model, gradient=False)
+        assert (result.atoms.gb_radii_set, note in result.notes) == ("mbondi2", True)
+        assert pickle.loads(pickle.dumps(given)).has_default_radii is False
+    report = command("energy", PEPTIDE, "--gb", "gbn2", "--gb-radii", "mbondi2")
+    assert (report["energy"]["total"], note in report["notes"]) == (result.total, True)
+    record = next(jobs.run(jobs.EnergySpec(model=model, reading=jobs.Reading(radii="mbondi2")), [PEPTIDE]))
+    assert (record["energy"]["total"], note in record["notes"]) == (result.total, True)
+    own = replace(atoms, gb_radii=atoms.gb_radii + 0.1)
+    np.testing.assert_array_equal(model.choose_radii(own).gb_radii, own.gb_radii)
+    made = pele_ocl.Atoms(atoms.positions, atoms.charges, gb_radii=atoms.gb_radii, labels=atoms.labels)
+    np.testing.assert_array_equal(model.choose_radii(made).gb_radii, atoms.gb_radii)
+    pqr = tmp_path / "own.pqr"
+    pele_ocl.formats.write_pqr(pqr, atoms)
+    assert model.choose_radii(pele_ocl.read(pqr)).gb_radii_set == "file"
+    with pytest.raises(InputError, match="no file brings GB radii"):
+        pele_ocl.read(PEPTIDE, radii="file")
+
+
+def test_parts_and_mutants_have_the_radii_of_the_whole(atoms):
+    """As a part has those that it has in the molecule, whatever was chosen first."""
+    model = SolventModel(gb="gbn2")
+    some = np.arange(0, len(atoms), 2)  # which cuts bonds
+    np.testing.assert_array_equal(
+        model.choose_radii(atoms[some]).gb_radii, model.choose_radii(atoms).gb_radii[some]
+    )  # fmt: skip
+    part = pickle.loads(pickle.dumps(atoms[some]))
+    np.testing.assert_array_equal(model.choose_radii(part[3:9]).gb_radii, model.choose_radii(atoms).gb_radii[some][3:9])
+    peptide = pele_ocl.read(PEPTIDE.with_name("hexapeptide.pdb"))
+    residue = next(
+        k for k in range(6) if outcome(lambda k=k: to_alanine(peptide, k).atoms.gb_radii_set) == "openmm-obc"
+    )
+    late = model.choose_radii(to_alanine(peptide, residue).atoms)
+    early = to_alanine(model.choose_radii(peptide), residue).atoms
+    assert late.gb_radii_set == early.gb_radii_set == "mbondi3"
+    np.testing.assert_array_equal(late.gb_radii, early.gb_radii)
+
+
+def test_atoms_without_a_row_have_the_radii_of_models_that_need_none(tmp_path):
+    template = write(tmp_path / "ligz", AMBER_LIGAND)
+    pdb = tmp_path / "lig.pdb"
+    pdb.write_text(
+        "HETATM    1  C1  LIG A   1       0.000   0.000   0.000  1.00  0.00           C\n"
+        "HETATM    2  H1  LIG A   1       1.090   0.000   0.000  1.00  0.00           H\n"
+    )
+    ligand = pele_ocl.read(pdb, ForceField.load(templates=[template]))
+    words = ("--templates", template)
+    lacking = "the OBC tables have no row LIGZ_C1"
+    with pytest.raises(pele_ocl.ParameterError, match=lacking):
+        Solvent(ligand)
+    assert lacking in run("solvent", pdb, *words, code=1).stderr
+    result = pele_ocl.solvent(ligand, model=SolventModel(gb="gbn2"))
+    report = command("solvent", pdb, *words, "--gb", "gbn2")
+    assert report["energy"]["total"] == result.total
+
+
+# Poisson-Boltzmann
+
+
+def test_maps_of_the_equation_have_one_set_of_defaults(atoms, tmp_path):
+    grid = pele_ocl.Grid.around(atoms, 3, 2.0)
+    words = ("potmap", PEPTIDE, "--method", "pb", "--spacing", 2, "--padding", 3, "--ionic-strength", 0.15)
+    report = command(*words, "--units", "kT/e")
+    by_salt = pele_ocl.potmap(atoms, grid, method="pb", ionic_strength=0.15, unit="kT/e").map
+    by_model = pele_ocl.potmap(atoms, grid, method="pb", pb=PBModel(ions=salt_of(0.15)), unit="kT/e").map
+    np.testing.assert_array_equal(by_salt.values, by_model.values)
+    assert report["min"] == pytest.approx(float(by_salt.values.min()), rel=1e-6)
+    settings = command("pb", PEPTIDE, "--spacing", 2, "--ionic-strength", 0.15)["settings"]
+    names = ("surface", "charges", "boundary", "solute_dielectric", "solvent_dielectric", "temperature")
+    assert {name: settings[name] for name in names} == {name: report["settings"][name] for name in names}
+    picture = command(*words, "--for-surface")["settings"]
+    like = PBModel.like("apbs")
+    assert {name: picture[name] for name in names[:3]} == {name: getattr(like, name) for name in names[:3]}
+    with pytest.raises(InputError, match="a PBModel has no surfaces"):
+        PBModel.like("apbs", surfaces="mol")
+
+
+def test_binding_by_the_equation_has_one_nonpolar_term(atoms):
+    coarse = ("--spacing", 2, "--padding", 4)
+    report = command("binding", PEPTIDE, "--ligand", LIGAND, "--pb", *coarse, "--ionic-strength", 0.1)
+    plan = Binding(
+        atoms, LIGAND, model=SolventModel(ionic_strength=0.1), pb=PBSolvent(spacing=2.0, padding=4.0)
+    )  # fmt: skip
+    assert (plan.model.surface, plan.model.surface_tension) == ("lcpo", 0.0072)
+    assert report["delta"]["total"]["mean"] == pytest.approx(float(plan.evaluate().delta.total), abs=1e-9)
+
+
+# Lists, temperatures and words that contradict each other
+
+
+def test_lists_are_renewed_for_each_frame(atoms, tmp_path):
+    frames = atoms.positions * np.linspace(1, 1.6, 3)[:, None, None]
+    path = tmp_path / "frames.npy.h5"
+    plan = Nonbond(atoms, pairs_within(atoms, 5.0), gradient=False)
+    found = energy_over(plan, frames.astype(np.float32))
+    assert found.n_pairs.tolist() == [len(pairs_within(atoms.moved(x), 5.0)) for x in frames.astype(np.float32)]
+    assert len(set(found.n_pairs.tolist())) == 3
+    lines = [f"MODEL {k}\n" + "".join(moved(PEPTIDE, x)) + "ENDMDL\n" for k, x in enumerate(frames, 1)]
+    path = tmp_path / "frames.pdb"
+    path.write_text("".join(lines))
+    report = command("nonbond", PEPTIDE, "-t", path, "--cutoff", 5)
+    assert [frame["n_pairs"] for frame in report["frames"]] == energy_over(plan, path).n_pairs.tolist()
+    totals = [frame["energy"]["total"] for frame in report["frames"]]
+    assert totals == pytest.approx(energy_over(plan, path).total.tolist(), abs=1e-9)
+
+
+def moved(path: Path, positions: np.ndarray) -> list[str]:
+    lines = [line for line in path.read_text().splitlines() if line.startswith("ATOM")]
+    return [
+        f"{line[:30]}{x:8.3f}{y:8.3f}{z:8.3f}{line[54:]}\n" for line, (x, y, z) in zip(lines, positions, strict=True)
+    ]
+
+
+def test_the_bath_screens_salt_by_one_rule(atoms, tmp_path):
+    words = ("simulate", PEPTIDE, "--steps", 1, "--ionic-strength", 0.1)
+    by_solvent = command(*words, "--temperature", 400, "-o", tmp_path / "a")["settings"]["kappa"]
+    by_bath = command(*words, "--temperatures", 400, "-o", tmp_path / "b")["settings"]["kappa"]
+    salty = SolventModel(ionic_strength=0.1)
+    of_python = Simulation(atoms, temperature=400, model=salty).ensemble.state.options["model"]
+    assert by_solvent == by_bath == of_python.kappa == SolventModel(ionic_strength=0.1, temperature=400).kappa
+    assert Simulation(atoms, model=salty).ensemble.state.options["model"].kappa == salty.kappa
+    ladder = Simulation(atoms, 2, temperature=[300, 400], model=salty)
+    assert ladder.ensemble.state.options["model"].kappa == salty.kappa
+    own = replace(salty, temperature=310.0)
+    assert Simulation(atoms, temperature=400, model=own).ensemble.state.options["model"] == own
+
+
+def test_words_that_contradict_each_other_are_refused_by_the_library(atoms):
+    grid = pele_ocl.Grid.around(atoms, 1, 4.0)
+    with pytest.raises(InputError, match="a cutoff is of the method cutoff, not of direct"):
+        pele_ocl.potmap(atoms, grid, cutoff=4.0)
+    for name, value in {"ionic_strength": 0.1, "solvent_dielectric": 4.0, "surface": "lcpo", "rgb_max": 9.0}.items():
+        with pytest.raises(InputError, match=f"{name} is .*, and gb='none' has no solvent"):
+            SolventModel(gb="none", **{name: value})
+    assert SolventModel(gb="none", surface="none", ionic_strength=0.0).kappa == 0
+    assert SolventModel.like("mmpbsa.py", gb="none").coulomb_constant == 18.2223**2
+
+
+# Notes
+
+
+def test_findings_are_told_by_every_door(tmp_path):
+    lines = moved(PEPTIDE, pele_ocl.read(PEPTIDE).positions)
+    lines[6] = f"{lines[6][:30]}{float(lines[6][30:38]) + 1.5:8.3f}{lines[6][38:]}"
+    torn = tmp_path / "torn.pdb"
+    torn.write_text("".join(lines))
+    done = run("energy", torn, "--json")
+    report = json.loads(done.stdout)
+    result = pele_ocl.energy(pele_ocl.read(torn))
+    assert [finding["text"] for finding in report["findings"]] == [finding.text for finding in result.findings]
+    assert any("bond energy of" in note for note in result.notes)
+    stderr = [line.removeprefix("Note: ") for line in done.stderr.splitlines() if line.startswith("Note: ")]
+    assert stderr
+    assert set(stderr) <= set(report["notes"])
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("0 1\n0 20\n")
+    done = run("nonbond", PEPTIDE, "--pairs", pairs, "--json")
+    stderr = [line.removeprefix("Note: ") for line in done.stderr.splitlines() if line.startswith("Note: ")]
+    assert stderr == json.loads(done.stdout)["notes"]
+
+
+def test_nonbond_names_what_its_total_lacks():
+    assert "gb_of_bonded_pairs" in command("nonbond", PEPTIDE)["settings"]["total_lacks"]
+    assert command("nonbond", PEPTIDE, "--gb", "none")["settings"]["total_lacks"] == ["bonded"]
+
+
+# explore and binding --pele
+
+
+def test_reports_of_explore_come_back(tmp_path):
+    control = write_run(tmp_path)
+    run("explore", control)
+    words = ("binding", "--pele", tmp_path / "out")
+    found = command(*words)
+    assert found["settings"]["own_reports"] is True
+    assert any(note.startswith("the reports are of pele-ocl explore") for note in found["notes"])
+    first, *others = found["poses"]
+    for ours, theirs in (("total", "pele_total"), ("binding", "pele_binding")):
+        assert f"{first[ours]:.6g}" == f"{first[theirs]:.6g}"
+        assert all(abs(pose[ours] - pose[theirs]) < 0.05 for pose in others)
+    (tmp_path / "out" / "explore.jsonl").rename(tmp_path / "explore.jsonl")
+    assert command(*words)["settings"]["own_reports"] is False
+    write_complex(tmp_path / "complex.pdb")
