@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from explore_run_helpers import write_complex, write_run
+from explore_run_helpers import write_run
 from test_cli import on_the_chosen_device, run
 from test_forcefield_loading import AMBER_LIGAND, write
 
@@ -29,9 +29,8 @@ from pele_ocl import (
     energy_over,
     jobs,
     pairs_within,
-    to_alanine,
 )
-from pele_ocl.binding import PBSolvent
+from pele_ocl.binding import PBSolvent, to_alanine
 from pele_ocl.forcefield import ForceField
 from pele_ocl.gb_models import GB_MODELS
 from pele_ocl.pb_model import salt_of
@@ -369,7 +368,8 @@ def test_nonbond_names_what_its_total_lacks():
 # explore and binding --pele
 
 
-def test_reports_of_explore_come_back(tmp_path):
+def test_reports_of_explore_come_back(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     control = write_run(tmp_path)
     run("explore", control)
     words = ("binding", "--pele", tmp_path / "out")
@@ -382,4 +382,3 @@ def test_reports_of_explore_come_back(tmp_path):
         assert all(abs(pose[ours] - pose[theirs]) < 0.05 for pose in others)
     (tmp_path / "out" / "explore.jsonl").rename(tmp_path / "explore.jsonl")
     assert command(*words)["settings"]["own_reports"] is False
-    write_complex(tmp_path / "complex.pdb")
