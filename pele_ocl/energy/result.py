@@ -42,7 +42,7 @@ class EnergyResult(TermResult):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is odd in the structure and its energy, as the commands tell it: torn bonds, clashes, strain."""
+        """Findings about the structure and its energy, as the commands tell them: torn bonds, clashes, strain."""
         return of_result(self.atoms, self.energy)
 
     @property

@@ -33,7 +33,7 @@ class NonbondResult(TermResult):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is odd in the structure and its energy, as the commands tell it: torn bonds, clashes, strain."""
+        """Findings about the structure and its energy, as the commands tell them: torn bonds, clashes, strain."""
         return of_result(self.atoms, self.energy)
 
     @property

@@ -42,7 +42,7 @@ class SolventResult(TermResult):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is odd in the structure, as the commands tell it: torn bonds, clashes."""
+        """Findings about the structure, as the commands tell them: torn bonds, clashes."""
         return of_result(self.atoms, {})
 
     @property

@@ -57,7 +57,6 @@ class PeleCommand(EachOnce):
             args = [*args, *([] if "pele_conf" in named else [OPTION, str(run.control)])]
             args += [] if given.get("pele_data") else _data_of(run)
             args += [] if "path" in named else [str(_structure(run))]
-            args += ["--like", "pele"] if run.own and "like" not in named else []
             ctx.params["control"] = run.control  # a value of the command, so that workers have it, too
         return super().parse_args(ctx, args)
 
