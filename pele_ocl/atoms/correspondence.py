@@ -206,13 +206,21 @@ def _in_order(mine: Residues, theirs: Residues) -> Pairs:
 def _by_chain(mine: Residues, theirs: Residues) -> Pairs:
     """Pairs within chains of one name: by number, or else in their order."""
     found: Pairs = []
-    for chain in dict.fromkeys(of.chain for of in mine):
-        places, others = ([i for i, of in enumerate(side) if of.chain == chain] for side in (mine, theirs))
-        own, other = [mine[i] for i in places], [theirs[j] for j in others]
+    places, others = _chains(mine), _chains(theirs)
+    for chain in places:
+        own, other = [mine[i] for i in places[chain]], [theirs[j] for j in others[chain]]
         pairs = _by(own, other, lambda residue: residue.number)
         if not _all_fit(own, other, pairs):
             pairs = _in_order(own, other)
-        found += [(places[i], others[j]) for i, j in pairs]
+        found += [(places[chain][i], others[chain][j]) for i, j in pairs]
+    return found
+
+
+def _chains(residues: Residues) -> defaultdict[str, list[int]]:
+    """Places of the residues of each chain."""
+    found = defaultdict[str, list[int]](list)
+    for i, residue in enumerate(residues):
+        found[residue.chain].append(i)
     return found
 
 
@@ -369,13 +377,37 @@ def _places(name: str, atoms: tuple[str, ...], other: str, others: tuple[str, ..
     if len(atoms) != len(others) or not _same_kind(name, other, len(atoms)):
         return None
     for spelling in _spellings(name, other, len(atoms)):
-        mine, theirs = spelling(atoms), spelling(others)
+        mine, theirs = _with_shared_names(spelling(atoms), _plain(atoms), spelling(others), _plain(others))
         if mine == theirs:
             return tuple(range(len(atoms)))
         places = {name: k for k, name in enumerate(theirs)}
         if len(places) == len(theirs) and places.keys() == set(mine):
             return tuple(places[name] for name in mine)
     return None
+
+
+def _with_shared_names(
+    mine: Sequence[str], own: Sequence[str], theirs: Sequence[str], other: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Number hydrogens of one heavy atom anew, less those whose name both sides have: HB2 is HB2 where HB3 is HB1.
+
+    mine, theirs : canonical names, `B#0` and `B#1` of hydrogens on CB; own, other : names as the files have them
+    """
+    shared = {(key.partition("#")[0], name) for key, name in zip(mine, own, strict=True)}
+    shared &= {(key.partition("#")[0], name) for key, name in zip(theirs, other, strict=True)}
+    return _renumbered(mine, own, shared), _renumbered(theirs, other, shared)
+
+
+def _renumbered(keys: Sequence[str], names: Sequence[str], shared: set[tuple[str, str]]) -> list[str]:
+    found, ranks = list(keys), Counter[str]()
+    for k in sorted(range(len(keys)), key=lambda k: keys[k]):
+        site, is_numbered, _ = keys[k].partition("#")
+        if is_numbered and (site, names[k]) in shared:
+            found[k] = f"{site}={names[k]}"
+        elif is_numbered:
+            found[k] = f"{site}#{ranks[site]}"
+            ranks[site] += 1
+    return found
 
 
 def _same_kind(name: str, other: str, n_atoms: int) -> bool:

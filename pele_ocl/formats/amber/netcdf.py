@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Labels
+from ...atoms.labels import labels_of_rows
 from ...common.errors import FormatError, InputError
 from ...common.textfiles import quoted
 from ...contract import cells_of
@@ -335,19 +336,16 @@ def _column(values: h5py.Dataset) -> NDArray[Any]:
 
 def _labels_of_mdtraj(topology: dict[str, Any]) -> Labels:
     """Labels of a topology as MDTraj writes it in JSON: chains with residues with atoms, each atom with its index."""
-    rows = [
-        (atom["index"], str(atom["name"]), str(atom.get("element") or ""), str(residue["name"]), int(residue["resSeq"]),
-         str(chain.get("chain_id") or ""), (i, k))
-        for i, chain in enumerate(topology["chains"])
-        for k, residue in enumerate(chain["residues"])
-        for atom in residue["atoms"]
-    ]  # fmt: skip
-    index, names, elements, residues, numbers, chains, places = zip(*sorted(rows), strict=True)
-    if list(index) != list(range(len(index))):
-        raise ValueError
-    known = [of if gemmi.Element(of).atomic_number else "X" for of in elements]
-    starts = [k == 0 or place != places[k - 1] for k, place in enumerate(places)]
-    return Labels(names, known, residues, numbers, [""] * len(rows), chains, np.cumsum(starts) - 1)  # type: ignore[arg-type]
+    found = dict[int, tuple[str, str, str, int, str, str, int]]()
+    residues = [(chain, residue) for chain in topology["chains"] for residue in chain["residues"]]
+    for place, (chain, residue) in enumerate(residues):
+        for atom in residue["atoms"]:
+            symbol = str(atom.get("element") or "X")
+            element = symbol if gemmi.Element(symbol).atomic_number else "X"
+            letter = str(chain.get("chain_id") or "")
+            row = (str(atom["name"]), element, str(residue["name"]), int(residue["resSeq"]), "", letter, place)
+            found[int(atom["index"])] = row
+    return labels_of_rows(found[k] for k in range(len(found)))
 
 
 def _offset(values: h5py.Dataset) -> int | None:
