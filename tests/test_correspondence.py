@@ -79,6 +79,7 @@ def test_chains_in_another_order():
         ("LIG", ["C1", "O1"], "MOL", ["O1", "C1"], [1, 0]),
         ("LIG", ["C1", "Cl1"], "UNL", ["CL1", "C1"], [1, 0]),
         ("LIG", ["H51", "O2*"], "LIG", ["O2'", "1H5"], [1, 0]),
+        ("CHL1", ["C10A1", "C10B1"], "CHL", ["C10B", "C10A"], [1, 0]),
         ("LIG", ["C", "C", "H"], "LIG", ["C", "C", "H"], [0, 1, 2]),
     ],
 )  # fmt: skip

@@ -66,7 +66,7 @@ def correspondence(
         if n != n_given:
             raise InputError(f"{source}: has {n_given:,} atoms, {reference_source} {n:,}; {advice}")
         found = Correspondence(np.arange(n, dtype=np.intp))
-    elif _are_equal(reference, given):
+    elif _are_in_order(reference, given):
         found = Correspondence(np.arange(len(reference), dtype=np.intp))
     else:
         found = _by_names(reference, given, sides)
@@ -335,14 +335,23 @@ def _is_guess(name: str, element: str, other: str) -> bool:
     return letters.startswith(element.upper()) and letters.startswith(other.upper())
 
 
-def _are_equal(reference: Labels, given: Labels) -> bool:
-    """True if all labels are equal place by place."""
+def _are_in_order(reference: Labels, given: Labels) -> bool:
+    """True if names are equal place by place, and chains and numbers, too, or a topology's that show no other order.
+
+    Large systems need no other look.
+    """
     first = reference.residue_starts
     if len(reference) != len(given) or not np.array_equal(first, given.residue_starts):
         return False
-    columns = ("residue_names", "residue_numbers", "insertion_codes", "chains")
-    same = all(np.array_equal(getattr(reference, name)[first], getattr(given, name)[first]) for name in columns)
-    return same and np.array_equal(reference.names, given.names)
+    same = {
+        name: np.array_equal(getattr(reference, name)[first], getattr(given, name)[first])
+        for name in ("residue_names", "residue_numbers", "insertion_codes", "chains")
+    }
+    if not same.pop("residue_names") or not np.array_equal(reference.names, given.names):
+        return False
+    numbers, others = reference.residue_numbers[first], given.residue_numbers[first]
+    is_one_chain = not (reference.chains != "").any()
+    return all(same.values()) or (is_one_chain and not np.array_equal(np.sort(numbers), np.sort(others)))
 
 
 def _residues(labels: Labels) -> list[_Residue]:
@@ -432,12 +441,17 @@ def _spellings(name: str, other: str, n_atoms: int) -> Iterable[Callable[[Sequen
     """Spellings in which names may be the same. One atom alone may have any name in a water or an ion."""
     if n_atoms == 1 and (not name or not other or is_polymer(name) or is_polymer(other)):
         return (tuple, _plain)
-    return (*SPELLINGS, _plain, _sites) if is_water(name) else (*SPELLINGS, _plain)
+    return (*SPELLINGS, _plain, _sites if is_water(name) else _cut)
 
 
 def _plain(names: Sequence[str]) -> tuple[str, ...]:
     """Names in capitals, the number of a hydrogen last, with ' for the * of older files."""
     return tuple(digit_last(capitals(name)).replace("*", "'") for name in names)
+
+
+def _cut(names: Sequence[str]) -> tuple[str, ...]:
+    """Names as far as the columns of a PDB file have room for them."""
+    return tuple(name[:4] for name in _plain(names))
 
 
 def _sites(names: Sequence[str]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Correspondence, Floats, Labels, correspondence, selectable
 from ..atoms.labels import labels_of
 from ..atoms.selection import SelectableAtoms
+from ..atoms.selection import Selection as Words
 from ..common.arguments import choice, file_path, file_paths, instance, whole_number
 from ..common.errors import FormatError, InputError
 from ..contract import IMAGES, FrameContract, Image
@@ -210,6 +211,7 @@ class Trajectory:
         if names is not None:
             source = str(self.inputs[-1])
             if names.n_atoms != n:
+                self._name_difference(names.names, source, "give the topology of all atoms of the frames")
                 raise FormatError(f"{source}: has {names.n_atoms:,} atoms, the frames of {self.paths[0]} have {n:,}")
         elif atoms is not None and len(atoms) == n:
             names = described_atoms(atoms)
@@ -222,7 +224,12 @@ class Trajectory:
         ]
         self._orders = [same.order for same in each]
         self.notes = next((same.notes for same in each if same.notes), ())
-        chosen = None if select is None else selected_atoms(select, n, names)
+        try:
+            chosen = None if select is None else selected_atoms(select, n, names)
+        except InputError:
+            if atoms is not None and len(atoms) != n and not isinstance(select, str | Words):
+                self._name_difference(atoms.labels, "the structure", "give the structure that the frames are of")
+            raise
         if atoms is not None:
             self._check_atoms(atoms, None if chosen is None else len(chosen))
         places = np.arange(n, dtype=np.intp) if chosen is None else chosen
@@ -304,12 +311,16 @@ class Trajectory:
         advice = (
             "choose those of the structure by --select" if n_file > n else "give the structure that the frames are of"
         )
-        if atoms.labels is not None and self._labels[0] is not None:
+        self._name_difference(atoms.labels, "the structure", advice)
+        raise FormatError(f"{self.paths[0]}: its frames have {n_file:,} atoms, the structure {n:,}; {advice}")
+
+    def _name_difference(self, labels: Labels | None, source: str, advice: str) -> None:
+        """Raise FormatError that names the first atom that the frames have more or less than labels, if they can."""
+        if labels is not None and self._labels[0] is not None:
             try:
-                correspondence(atoms.labels, self._labels[0], str(self.paths[0]), advice=advice)
+                correspondence(labels, self._labels[0], str(self.paths[0]), source, advice=advice)
             except InputError as error:
                 raise FormatError(str(error)) from None
-        raise FormatError(f"{self.paths[0]}: its frames have {n_file:,} atoms, the structure {n:,}; {advice}")
 
     def _refuse_partial(self, file: int, wanted: slice) -> None:
         """Raise FormatError unless the frames end, as the user says, before the one that is cut off."""
@@ -374,6 +385,7 @@ def opened(
         raise InputError(
             "frames, select, topology and image belong to paths; the Trajectory that was given has its own"
         )
-    trajectory.require(len(atoms))
+    if trajectory.labels is None or atoms.labels is None:
+        trajectory.require(len(atoms))
     trajectory = trajectory.matched(atoms)
     return trajectory if trajectory.has_contract else trajectory.of(FrameContract(atoms))
