@@ -385,7 +385,7 @@ def _places(name: str, atoms: tuple[str, ...], other: str, others: tuple[str, ..
     """
     if len(atoms) != len(others) or not _same_kind(name, other, len(atoms)):
         return None
-    for spelling in _spellings(name, other, len(atoms)):
+    for spelling in _spellings(name, atoms, other, others):
         mine, theirs = _with_shared_names(spelling(atoms), _plain(atoms), spelling(others), _plain(others))
         if mine == theirs:
             return tuple(range(len(atoms)))
@@ -437,11 +437,19 @@ def _letters(name: str) -> str:
     return re.sub("[^A-Z]", "", name.upper())
 
 
-def _spellings(name: str, other: str, n_atoms: int) -> Iterable[Callable[[Sequence[str]], tuple[str, ...]]]:
-    """Spellings in which names may be the same. One atom alone may have any name in a water or an ion."""
-    if n_atoms == 1 and (not name or not other or is_polymer(name) or is_polymer(other)):
-        return (tuple, _plain)
-    return (*SPELLINGS, _plain, _sites if is_water(name) else _cut)
+def _spellings(
+    name: str, atoms: Sequence[str], other: str, others: Sequence[str]
+) -> Iterable[Callable[[Sequence[str]], tuple[str, ...]]]:
+    """Spellings in which names of two residues may be the same. An atom alone has any name of its ion: NA, Na+, SOD."""
+    if len(atoms) > 1:
+        return (*SPELLINGS, _plain, _sites if is_water(name) else _cut)
+    if is_water(name):
+        return (_sites,)
+    return SPELLINGS if _is_ion(name, atoms[0]) and _is_ion(other, others[0]) else (tuple, _plain)
+
+
+def _is_ion(residue: str, atom: str) -> bool:
+    return not is_polymer(residue) and _letters(atom) in map(_letters, residue_names(residue))
 
 
 def _plain(names: Sequence[str]) -> tuple[str, ...]:
