@@ -101,6 +101,23 @@ def test_gromacs_topologies(gromacs, rule, combining):
     }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore")  # openmm.app leaves files open
+def test_coordinates_of_gromacs_are_matched_by_name(gromacs):
+    """Atoms of one molecule exchanged, all reversed, another residue's name, an atom less."""
+    pytest.importorskip("openmm")
+    top, conf = gromacs()
+    wanted = read(top, coordinates=conf)
+    title, n, *rows, box = conf.read_text().splitlines()
+    for order in ([4, *range(1, 4), 0, *range(5, 16)], range(16)[::-1]):
+        conf.write_text("\n".join([title, n, *(rows[k] for k in order), box, ""]))
+        atoms = read(top, coordinates=conf)
+        np.testing.assert_array_equal(atoms.positions, wanted.positions)
+        assert any("conf.gro: " in sentence and "matched by name" in sentence for sentence in atoms.notes)
+    conf.write_text("\n".join([title, "   15", *rows[:4], *rows[5:], box, ""]))
+    with pytest.raises(FormatError, match=r"conf.gro: has 15 atoms where .*topol.top has 16, and lacks its atom 4 "):
+        read(top, coordinates=conf)
+
+
 @pytest.mark.filterwarnings("ignore")  # openmm.app leaves the file open where it fails
 def test_gromacs_faults_are_sentences(gromacs, tmp_path):
     pytest.importorskip("openmm")
@@ -263,6 +280,13 @@ def test_charmm_topologies(charmm):
     app = pytest.importorskip("openmm.app")
     psf, prm, pdb = charmm()
     atoms = read(psf, coordinates=pdb, parameters=[prm])
+    lines = pdb.read_text().splitlines(keepends=True)
+    pdb.write_text("".join([*lines[:6][::-1], *lines[6:]]))
+    np.testing.assert_array_equal(read(psf, coordinates=pdb, parameters=[prm]).positions, atoms.positions)
+    pdb.write_text("".join([*lines[:5], lines[5].replace(" O ", " S "), *lines[6:]]))
+    with pytest.raises(FormatError, match=r"f.pdb: has atom 5 \(FORM1:S\) where .*f.psf has atom 5 "):
+        read(psf, coordinates=pdb, parameters=[prm])
+    pdb.write_text("".join(lines))
     made = app.CharmmPsfFile(str(psf))
     system = made.createSystem(
         app.CharmmParameterSet(str(prm)), nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False

@@ -172,6 +172,8 @@ def _pairs(mine: Residues, theirs: Residues, sides: _Sides) -> Pairs:
         if stray is not None and _all_fit(mine, theirs, in_order):
             sides.differ(mine[stray[0]].atoms[0], theirs[stray[1]].atoms[0], _CHAINS)
         _refuse(mine, theirs, sides)
+    if fitting[0] != fitting[-1] and not any(of.chain for of in theirs):
+        return fitting[-1]  # numbers of a file without chains are of all its residues
     if fitting[0] != fitting[-1]:
         i, j = next(pair for pair in sorted(fitting[-1]) if pair not in set(fitting[0]))
         k = dict(fitting[0])[i]
@@ -258,7 +260,7 @@ def _refuse(mine: Residues, theirs: Residues, sides: _Sides) -> NoReturn:
         _by(mine, theirs, lambda residue: residue.key), _in_order(mine, theirs),
         _by(mine, theirs, lambda residue: residue.number), _by_chain(mine, theirs),
     ]  # fmt: skip
-    best = max(ways, key=lambda pairs: sum(_fit(mine[i], theirs[j]) is not None for i, j in pairs))
+    best = max(ways, key=lambda pairs: (sum(_fit(mine[i], theirs[j]) is not None for i, j in pairs), len(pairs)))
     partner = dict(best)
     for i, residue in enumerate(mine):
         if i not in partner:
