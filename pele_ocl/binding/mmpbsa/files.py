@@ -15,6 +15,7 @@ from ...common.inputfile import read_file
 from ...common.textfiles import lines, quoted
 from ...formats import read_structure_or_atoms, read_topology
 from ...formats.amber.topology import read_names
+from ..parts import left_out_notes, names_of
 from .namelists import MmpbsaInput
 from .sources import Source, masked, parts_by_topologies, require_alike
 
@@ -31,6 +32,23 @@ class Systems:
     sources: dict[str, Source]
     is_ligand: NDArray[np.bool_] | None
     layout: Labels | None = None
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many residues of each name, among all atoms of the complex's frames, have atoms in neither part."""
+        return names_of(self.sources["complex"].whole, self._is_left_out)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about the atoms of the complex's frames that are in neither part."""
+        return left_out_notes(self.sources["complex"].whole, self._is_left_out)
+
+    @property
+    def _is_left_out(self) -> NDArray[np.bool_]:
+        complex_ = self.sources["complex"]
+        mask = np.ones(len(complex_.whole), bool)
+        mask[complex_.chosen] = False
+        return mask
 
 
 def amber_systems(

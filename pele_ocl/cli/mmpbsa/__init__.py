@@ -184,7 +184,7 @@ def mmpbsa(
     heading = headed(file, wanted, systems, runs, notes, of_gromacs, complex_topology, paths)
     written = write_outputs(outputs, systems, wanted, runs, heading, of_gromacs)
     records.clean()
-    say_runs(file, runs, wanted, written, notes, as_json)
+    say_runs(file, runs, wanted, written, notes, systems.left_out, as_json)
 
 
 def _given(**named: Any) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def _with_notes(wanted: MmpbsaInput, systems: Systems) -> MmpbsaInput:
 
     Raises UsageError for entropies of separate trajectories.
     """
-    notes, side = list(wanted.notes), systems.is_ligand
+    notes, side = [*wanted.notes, *systems.notes], systems.is_ligand
     if side is not None and side.sum() > (~side).sum():
         notes.append(
             f"the ligand has {int(side.sum()):,} atoms, more than the {int((~side).sum()):,} of the receptor; the "
