@@ -79,7 +79,8 @@ def test_atoms_in_neither_part_are_named(device):
     for chosen in (receptor, mask, "index " + " ".join(map(str, receptor))):
         plan = Binding(atoms, LIGAND, chosen, device=device)
         assert plan.parts.left_out == names
-        assert f"{len(left)} atoms (1 {next(iter(names))}) are in neither receptor nor ligand, and left out" in plan.notes
+        told = f"{len(left)} atoms (1 {next(iter(names))}) are in neither receptor nor ligand, and left out"
+        assert told in plan.notes
     assert Binding(atoms, LIGAND, np.arange(N), device=device).parts.left_out == {}
 
 

@@ -230,8 +230,10 @@ def _structural_note(atoms: Atoms, is_left_out: Bools) -> list[str]:
     if not is_structural.any():
         return []
     found = _counted(names_of(atoms, is_structural))
-    return [f"among the atoms left out are ions that may belong to the structure ({found}); name them in the receptor or "
-            "the ligand if they do"]  # fmt: skip
+    return [
+        f"among the atoms left out are ions that may belong to the structure ({found}); name them in the receptor or the "
+        "ligand if they do"
+    ]
 
 
 def _copies_note(atoms: Atoms, is_ligand: Bools) -> list[str]:
@@ -254,8 +256,10 @@ def _copies_note(atoms: Atoms, is_ligand: Bools) -> list[str]:
     shown = ", ".join(labels.residue(int(starts[k])) for k in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     n = len({int(m) for m in molecules[np.isin(residues, found)]})
-    return [f"the ligand holds {n:,} molecules of one name ({shown}{more}), whose energies are one sum; name one of them "
-            "to have it alone"]  # fmt: skip
+    return [
+        f"the ligand holds {n:,} molecules of one name ({shown}{more}), whose energies are one sum; name one of them to "
+        "have it alone"
+    ]
 
 
 def _molecules(atoms: Atoms, is_chosen: Bools, residues: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -263,8 +267,8 @@ def _molecules(atoms: Atoms, is_chosen: Bools, residues: NDArray[np.intp]) -> ND
     assert atoms.labels is not None
     number = np.repeat(np.arange(len(atoms.labels.residue_starts)),
                        np.diff(atoms.labels.residue_starts, append=len(atoms)))  # fmt: skip
-    ends = atoms.bond_pairs
-    ends = number[ends[is_chosen[ends].all(axis=1)]]
+    pairs = atoms.bond_pairs
+    ends = number[pairs[is_chosen[pairs].all(axis=1)]]
     ends = ends[ends[:, 0] != ends[:, 1]]
     lowest = np.arange(len(atoms.labels.residue_starts))
     while True:

@@ -32,7 +32,7 @@ class AlanineScan:
     residues : the sites
     changes : (n_sites, m) kcal/mol, NaN where a frame failed; gas_phase : (n_sites, m) their part in the gas phase
     frames : (m,) numbers of the frames
-    left_out : residues that were chosen and cannot become alanine, each with the reason; of a scan of the interface none
+    left_out : residues that were chosen and cannot become alanine, each with the reason; none by default
     """
 
     residues: tuple[Residue, ...]
