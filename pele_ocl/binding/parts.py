@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -147,6 +147,18 @@ def solute(atoms: Atoms, strip: Chosen | None = None, like: str | None = None) -
     return ~is_water & ~is_stripped
 
 
+def solutes(atoms: Atoms) -> Iterator[Bools]:
+    """Mark the atoms, (n,), that remain in frames that programs have stripped, in the ways that are usual.
+
+    Water and gmx_MMPBSA's counter-ions are taken out, or MMPBSA.py's, or no ions, or all of them.
+    """
+    is_water, is_ion = _kind(atoms, "water"), _kind(atoms, "ion")
+    for like in ("gmx", "mmpbsa.py"):
+        yield ~is_water & ~_stripped_by(like, atoms, True)[0]
+    yield ~is_water
+    yield ~is_water & ~is_ion
+
+
 def _mask(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
     """Mark the atoms that a selection, a mask or indices name, (n,)."""
     if isinstance(chosen, str):
@@ -200,11 +212,11 @@ def names_of(atoms: Atoms, mask: Bools) -> dict[str, int]:
 def _atoms_of(atoms: Atoms, mask: Bools) -> str:
     """`36 atoms (20 K+, 16 Cl-) are`, of a mask (n,)."""
     names, n = names_of(atoms, mask), int(mask.sum())
-    of = f" ({_counted(names)})" if names else ""
+    of = f" ({counted_names(names)})" if names else ""
     return f"{n:,} atom{'' if n == 1 else 's'}{of} {'is' if n == 1 else 'are'}"
 
 
-def _counted(names: Mapping[str, int]) -> str:
+def counted_names(names: Mapping[str, int]) -> str:
     """`20 K+, 16 Cl-`: the most of them, and how many more names there are."""
     each = [f"{n:,} {name}" for name, n in names.items()]
     more = f" and {len(each) - _SHOWN} more" if len(each) > _SHOWN else ""
@@ -229,9 +241,9 @@ def _structural_note(atoms: Atoms, is_left_out: Bools) -> list[str]:
     is_structural = is_left_out & _kind(atoms, "ion") & ~np.isin(atoms.labels.elements, (*_COUNTER_IONS, "X"))
     if not is_structural.any():
         return []
-    found = _counted(names_of(atoms, is_structural))
+    found = counted_names(names_of(atoms, is_structural))
     return [
-        f"among the atoms left out are ions that may belong to the structure ({found}); name them in the receptor or the "
+        f"among the atoms left out are ions that may belong to the structure ({found}); name them in receptor or "
         "ligand if they do"
     ]
 
@@ -257,7 +269,7 @@ def _copies_note(atoms: Atoms, is_ligand: Bools) -> list[str]:
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     n = len({int(m) for m in molecules[np.isin(residues, found)]})
     return [
-        f"the ligand holds {n:,} molecules of one name ({shown}{more}), whose energies are one sum; name one of them to "
+        f"the ligand holds {n:,} molecules of one name ({shown}{more}), whose energies are one sum; name one to "
         "have it alone"
     ]
 

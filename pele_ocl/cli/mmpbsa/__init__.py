@@ -82,7 +82,11 @@ def _file(option: str, name: str, text: str, *, several: bool = False) -> Callab
 @_file("-mc", "mutant_complex", "Topology of the complex with a residue turned into ALA.")
 @_file("-mr", "mutant_receptor", "Of the receptor, where the mutated residue is there.")
 @_file("-ml", "mutant_ligand", "Of the ligand, where the mutated residue is there.")
-@_file("-cs", "structure", "gmx_MMPBSA's structure of the complex; not needed here, and not read.")
+@_file(
+    "-cs",
+    "structure",
+    "gmx_MMPBSA's structure of the frames; without -cr chains and residue numbers of a .pdb are its own.",
+)
 @_file("-ci", "index", "gmx_MMPBSA's index file.")
 @click.option("-cg", "groups", type=int, nargs=2, metavar="R L", help="Numbers of receptor and ligand in -ci, from 0.")
 @click.option("-cm", "masks", nargs=2, metavar="R L", help="Masks of receptor and ligand, of amber_MMPBSA.")
@@ -164,7 +168,7 @@ def mmpbsa(
     if masks is not None:
         wanted = replace(wanted, masks=masks)
     if groups is not None and index is not None:
-        systems = gromacs_systems(wanted, complex_topology, index, groups, paths, reference, of_parts)
+        systems = gromacs_systems(wanted, complex_topology, index, groups, paths, reference, of_parts, structure)
     else:
         systems = amber_systems(
             wanted,
