@@ -67,7 +67,8 @@ def test_chains_in_another_order():
         ("HIE", ["ND1", "NE2"], "HSE", ["NE2", "ND1"], [1, 0]),
         ("ALA", ALA, "NALA", ["1HB", "2HB", "3HB", "N", "HN", "CA", "HA", "CB", "C", "O"],
          [3, 4, 5, 6, 7, 0, 1, 2, 8, 9]),
-        ("SER", SER, "SER", ["N", "H", "CA", "HA", "CB", "HB1", "HB2", "OG", "HG", "C", "O"], list(range(11))),
+        ("SER", SER, "SER", ["N", "H", "CA", "HA", "CB", "HB1", "HB2", "OG", "HG", "C", "O"],
+         [0, 1, 2, 3, 4, 6, 5, 7, 8, 9, 10]),
         ("ALA", [*ALA, "OXT"], "CALA", [*ALA[:-1], "OT2", "OT1"], [*range(9), 10, 9]),
         ("ILE", ["N", "CA", "C", "CB", "CG1", "CG2", "CD1"], "ILE", ["N", "CA", "C", "CB", "CG1", "CG2", "CD"],
          list(range(7))),
@@ -101,7 +102,7 @@ def test_numbers_decide_where_chains_are_lacking():
     assert order_of(reference, given) == [*range(21, 31), *range(21)]
 
 
-def test_other_names_of_chains_are_a_note():
+def test_other_numbers_of_residues_are_a_note():
     found = correspondence(labels(("A", "ALA", 1, ALA)), labels(("Z", "ALA", 101, ALA)), "b.pdb", "a.pdb")
     assert found.is_identity
     assert "(Z:ALA101:N)" in found.notes[0]
@@ -111,10 +112,11 @@ def test_other_names_of_chains_are_a_note():
 @pytest.mark.parametrize(
     ("reference", "given", "message"),
     [
-        (DIMER, taken(DIMER, np.delete(np.arange(42), 5)), r"b.pdb: lacks atom 5 \(A:ALA1:HB1\) of a.pdb"),
-        (DIMER, taken(DIMER, np.arange(10)), r"b.pdb: lacks atom 10 \(A:SER2:N\) of a.pdb"),
-        (taken(DIMER, np.arange(1, 42)), DIMER, r"b.pdb: has atom 0 \(A:ALA1:N\), which a.pdb lacks"),
-        (taken(DIMER, np.arange(21)), DIMER, r"b.pdb: has atom 21 \(B:ALA1:N\), which a.pdb lacks"),
+        (DIMER, taken(DIMER, np.delete(np.arange(42), 5)),
+         r"b.pdb: has 41 atoms where a.pdb has 42, and lacks its atom 5 \(A:ALA1:HB1\);"),
+        (DIMER, taken(DIMER, np.arange(10)), r"has 10 atoms where a.pdb has 42, and lacks its atom 10 \(A:SER2:N\);"),
+        (taken(DIMER, np.arange(1, 42)), DIMER, r"has 42 atoms where a.pdb has 41 without atom 0 \(A:ALA1:N\);"),
+        (taken(DIMER, np.arange(21)), DIMER, r"without atom 21 \(B:ALA1:N\);"),
         (labels(("A", "LIG", 1, ["C1", "C2"])), labels(("A", "LIG", 1, ["C1", "C3"])),
          r"b.pdb: has atom 1 \(A:LIG1:C3\) where a.pdb has atom 1 \(A:LIG1:C2\)"),
         (labels(("A", "ALA", 1, ALA[:5])), labels(("A", "SER", 1, ALA[:5])),

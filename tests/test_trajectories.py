@@ -326,10 +326,10 @@ def test_few_pieces_are_in_memory_at_a_time(tmp_path, atoms, monkeypatch):
     read, most, order = 0, 0, []
     original = Trajectory._read
 
-    def counted(self, file, frames):
+    def counted(self, file, frames, atoms):
         nonlocal read
         read += 1
-        return original(self, file, frames)
+        return original(self, file, frames, atoms)
 
     def evaluate(positions, progress):
         return FrameResults({"total": positions.sum(axis=(1, 2))}, {})

@@ -44,7 +44,7 @@ class Correspondence:
 
 def correspondence(
     reference: Labels | None, given: Labels | None, source: str, reference_source: str = "the structure",
-    n_atoms: tuple[int, int] | None = None,
+    n_atoms: tuple[int, int] | None = None, advice: str = _ATOMS,
 ) -> Correspondence:  # fmt: skip
     """Find the given atom that is each atom of a reference, by chain, residue and atom names.
 
@@ -55,15 +55,16 @@ def correspondence(
     reference, given : labels; None without names
     source, reference_source : file or object of the given labels and of the reference's, for messages
     n_atoms : numbers of atoms of the reference and given, if one of the two has no labels
+    advice : what to do about atoms that differ, the end of the message
 
     Raises InputError, which names the first atom that differs, if an atom of one side has no counterpart on the other,
     if it may have several, or if the elements of the two differ.
     """
-    sides = _Sides(source, reference_source, reference, given)
+    sides = _Sides(source, reference_source, reference, given, advice)
     if reference is None or given is None or not (reference.names != "").any() or not (given.names != "").any():
         n, n_given = n_atoms or tuple(0 if of is None else len(of) for of in (reference, given))
         if n != n_given:
-            raise InputError(f"{source}: has {n_given:,} atoms, {reference_source} {n:,}; {_ATOMS}")
+            raise InputError(f"{source}: has {n_given:,} atoms, {reference_source} {n:,}; {advice}")
         found = Correspondence(np.arange(n, dtype=np.intp))
     elif _are_equal(reference, given):
         found = Correspondence(np.arange(len(reference), dtype=np.intp))
@@ -82,6 +83,7 @@ class _Sides:
     reference_source: str
     reference: Labels | None
     given: Labels | None
+    advice: str
 
     def mine(self, i: int) -> str:
         """Atom i of the reference."""
@@ -93,16 +95,30 @@ class _Sides:
         assert self.given is not None
         return f"atom {j} ({self.given.atom(j)})"
 
-    def differ(self, i: int, j: int, advice: str = _ATOMS) -> NoReturn:
-        raise InputError(
-            f"{self.source}: has {self.theirs(j)} where {self.reference_source} has {self.mine(i)}; {advice}"
-        )
+    def differ(self, i: int, j: int, advice: str = "") -> NoReturn:
+        what = f"has {self.theirs(j)} where {self.reference_source} has {self.mine(i)}"
+        raise InputError(f"{self.source}: {what}; {advice or self.advice}")
 
     def lack(self, i: int) -> NoReturn:
-        raise InputError(f"{self.source}: lacks {self.mine(i)} of {self.reference_source}; {_ATOMS}")
+        counts = self._counts()
+        what = (
+            f"{counts}, and lacks its {self.mine(i)}" if counts else f"lacks {self.mine(i)} of {self.reference_source}"
+        )
+        raise InputError(f"{self.source}: {what}; {self.advice}")
 
     def exceed(self, j: int) -> NoReturn:
-        raise InputError(f"{self.source}: has {self.theirs(j)}, which {self.reference_source} lacks; {_ATOMS}")
+        counts = self._counts()
+        what = (
+            f"{counts} without {self.theirs(j)}" if counts else f"has {self.theirs(j)}, not in {self.reference_source}"
+        )
+        raise InputError(f"{self.source}: {what}; {self.advice}")
+
+    def _counts(self) -> str:
+        """Numbers of atoms, if they differ."""
+        assert self.reference is not None
+        assert self.given is not None
+        n, n_given = len(self.reference), len(self.given)
+        return "" if n == n_given else f"has {n_given:,} atoms where {self.reference_source} has {n:,}"
 
 
 @dataclass
@@ -190,13 +206,21 @@ def _in_order(mine: Residues, theirs: Residues) -> Pairs:
 def _by_chain(mine: Residues, theirs: Residues) -> Pairs:
     """Pairs within chains of one name: by number, or else in their order."""
     found: Pairs = []
-    for chain in dict.fromkeys(of.chain for of in mine):
-        places, others = ([i for i, of in enumerate(side) if of.chain == chain] for side in (mine, theirs))
-        own, other = [mine[i] for i in places], [theirs[j] for j in others]
+    places, others = _chains(mine), _chains(theirs)
+    for chain in places:
+        own, other = [mine[i] for i in places[chain]], [theirs[j] for j in others[chain]]
         pairs = _by(own, other, lambda residue: residue.number)
         if not _all_fit(own, other, pairs):
             pairs = _in_order(own, other)
-        found += [(places[i], others[j]) for i, j in pairs]
+        found += [(places[chain][i], others[chain][j]) for i, j in pairs]
+    return found
+
+
+def _chains(residues: Residues) -> defaultdict[str, list[int]]:
+    """Places of the residues of each chain."""
+    found = defaultdict[str, list[int]](list)
+    for i, residue in enumerate(residues):
+        found[residue.chain].append(i)
     return found
 
 
@@ -277,13 +301,14 @@ def _order_notes(order: NDArray[np.intp], sides: _Sides) -> tuple[str, ...]:
 
 
 def _name_notes(mine: Residues, theirs: Residues, pairs: Pairs, sides: _Sides) -> tuple[str, ...]:
-    """A note if both sides name their chains and residues were matched whose chain or number differs."""
-    other = next(((i, j) for i, j in pairs if mine[i].key != theirs[j].key and mine[i].chain and theirs[j].chain), None)
+    """A note if both sides name their chains and residues were matched whose numbers differ."""
+    differ = ((i, j) for i, j in pairs if mine[i].number != theirs[j].number)
+    other = next(((i, j) for i, j in differ if mine[i].chain and theirs[j].chain), None)
     if other is None:
         return ()
     i, j = other
     return (
-        f"{sides.source}: chains or residue numbers differ from {sides.reference_source}, the first are those of "
+        f"{sides.source}: residue numbers differ from {sides.reference_source}, the first are those of "
         f"{sides.theirs(theirs[j].atoms[0])}, there {sides.mine(mine[i].atoms[0])}; residues were matched in order",
     )
 
@@ -352,13 +377,37 @@ def _places(name: str, atoms: tuple[str, ...], other: str, others: tuple[str, ..
     if len(atoms) != len(others) or not _same_kind(name, other, len(atoms)):
         return None
     for spelling in _spellings(name, other, len(atoms)):
-        mine, theirs = spelling(atoms), spelling(others)
+        mine, theirs = _with_shared_names(spelling(atoms), _plain(atoms), spelling(others), _plain(others))
         if mine == theirs:
             return tuple(range(len(atoms)))
         places = {name: k for k, name in enumerate(theirs)}
         if len(places) == len(theirs) and places.keys() == set(mine):
             return tuple(places[name] for name in mine)
     return None
+
+
+def _with_shared_names(
+    mine: Sequence[str], own: Sequence[str], theirs: Sequence[str], other: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Number hydrogens of one heavy atom anew, less those whose name both sides have: HB2 is HB2 where HB3 is HB1.
+
+    mine, theirs : canonical names, `B#0` and `B#1` of hydrogens on CB; own, other : names as the files have them
+    """
+    shared = {(key.partition("#")[0], name) for key, name in zip(mine, own, strict=True)}
+    shared &= {(key.partition("#")[0], name) for key, name in zip(theirs, other, strict=True)}
+    return _renumbered(mine, own, shared), _renumbered(theirs, other, shared)
+
+
+def _renumbered(keys: Sequence[str], names: Sequence[str], shared: set[tuple[str, str]]) -> list[str]:
+    found, ranks = list(keys), Counter[str]()
+    for k in sorted(range(len(keys)), key=lambda k: keys[k]):
+        site, is_numbered, _ = keys[k].partition("#")
+        if is_numbered and (site, names[k]) in shared:
+            found[k] = f"{site}={names[k]}"
+        elif is_numbered:
+            found[k] = f"{site}#{ranks[site]}"
+            ranks[site] += 1
+    return found
 
 
 def _same_kind(name: str, other: str, n_atoms: int) -> bool:

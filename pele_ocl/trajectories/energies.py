@@ -44,6 +44,7 @@ class FrameEnergies:
     errors : why frames failed, by their number
     surface_area : (m,) A^2; None without an LCPO surface
     n_imaged : how many of the frames that this run computed were imaged
+    notes : sentences about the frames, of the Trajectory
     """
 
     frames: NDArray[np.int64]
@@ -51,6 +52,7 @@ class FrameEnergies:
     errors: Mapping[int, str] = field(default_factory=dict)
     surface_area: Floats | None = None
     n_imaged: int = 0
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -110,7 +112,7 @@ def energy_over(
     errors = {int(numbers[k]): text for k, text in sorted(results.errors.items())}
     area = results.columns.get(SURFACE_AREA)
     surface = None if area is None else np.asarray(area, np.float64)
-    return FrameEnergies(numbers, terms, errors, surface, results.n_imaged)
+    return FrameEnergies(numbers, terms, errors, surface, results.n_imaged, over.notes)
 
 
 def batches_over(
