@@ -22,6 +22,9 @@ from .reference import layout_of
 from .sources import Source, masked, parts_by_topologies, require_alike
 
 
+Group = tuple[str, NDArray[np.intp]]  # of an index file: its name and its atoms, from 0
+
+
 @dataclass(frozen=True, eq=False)
 class Systems:
     """Systems of a run.
@@ -155,6 +158,7 @@ def gromacs_systems(
     found = read_index(index)
     named = [_group(index, found, number) for number in groups]
     taken = _taken_by_frames(everything, paths, np.concatenate([of for _, of in named]))
+    named = _renumbered(named, taken)
     whole = everything if taken is None else everything[taken]
     receptor, ligand = (_among(index, number, of, len(whole), topology)
                         for number, of in zip(groups, named, strict=True))  # fmt: skip
@@ -192,8 +196,15 @@ def _taken_by_frames(whole: Atoms, paths: tuple[Path, ...], group: NDArray[np.in
     for kept in solutes(whole):
         if int(kept.sum()) == n and group.max() < n:
             return np.flatnonzero(kept)
-    chosen = np.unique(group)
+    chosen = np.unique(group)  # by their numbers in the topology
     return chosen if len(chosen) == n and chosen[-1] < len(whole) else None
+
+
+def _renumbered(named: Sequence[Group], taken: NDArray[np.intp] | None) -> list[Group]:
+    """Groups by the numbers of their atoms in the frames, where the index file has the topology's."""
+    if taken is None or max(int(group.max()) for _, group in named) < len(taken):
+        return list(named)
+    return [(name, np.searchsorted(taken, group)) for name, group in named]
 
 
 def _n_atoms(paths: tuple[Path, ...]) -> int | None:
@@ -214,6 +225,7 @@ def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: FrameFiles) -> 
     if group.index is not None and group.number is not None:
         named = _group(group.index, read_index(group.index), group.number)
         taken = _taken_by_frames(whole, group.paths, named[1])
+        named = _renumbered([named], taken)[0]
         whole = whole if taken is None else whole[taken]
         chosen = _among(group.index, group.number, named, len(whole), group.topology)
     atoms = whole[chosen].with_radii(wanted.gb_radii)
@@ -228,8 +240,8 @@ def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: FrameFiles) -> 
 
 
 def _group(
-    index: Path, found: Sequence[tuple[str, NDArray[np.intp]]], number: int
-) -> tuple[str, NDArray[np.intp]]:  # fmt: skip
+    index: Path, found: Sequence[Group], number: int
+) -> Group:  # fmt: skip
     """Name and atoms of a group of an index file. Raises InputError where there is none, or it holds no atom."""
     if not 0 <= number < len(found):
         raise InputError(f"{index}: has no group {number}; its groups are 0 to {len(found) - 1}")
@@ -239,7 +251,7 @@ def _group(
     return name, group
 
 
-def _among(index: Path, number: int, named: tuple[str, NDArray[np.intp]], n: int, topology: Path) -> NDArray[np.intp]:
+def _among(index: Path, number: int, named: Group, n: int, topology: Path) -> NDArray[np.intp]:
     """Atoms of a group, rising. Raises InputError where they are not among the n of the frames."""
     name, group = named
     if group.min() < 0 or group.max() >= n:
@@ -247,9 +259,9 @@ def _among(index: Path, number: int, named: tuple[str, NDArray[np.intp]], n: int
     return np.unique(group)
 
 
-def read_index(path: Path) -> list[tuple[str, NDArray[np.intp]]]:
+def read_index(path: Path) -> list[Group]:
     """Groups of a GROMACS index file (.ndx): names and atoms from 0. Raises FormatError, with the line."""
-    found, values = list[tuple[str, NDArray[np.intp]]](), list[list[int]]()
+    found, values = list[Group](), list[list[int]]()
     names = list[str]()
     for number, line in enumerate(lines(read_file(path), "GROMACS index"), 1):
         words = line.split(";")[0].strip()
