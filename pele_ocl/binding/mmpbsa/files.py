@@ -21,7 +21,6 @@ from .namelists import MmpbsaInput
 from .reference import layout_of
 from .sources import Source, masked, parts_by_topologies, require_alike
 
-
 Group = tuple[str, NDArray[np.intp]]  # of an index file: its name and its atoms, from 0
 
 
