@@ -277,10 +277,26 @@ def test_what_is_stripped_is_a_choice(tmp_path):
     words = ("--like", "mmpbsa.py")
     assert parts_of(wet, *words, "--strip", "none")[:2] == ({"HOH": 1}, 100)
     assert parts_of(wet, *words, "--strip", "resname ZN CL")[:2] == ({"CL": 1, "ZN": 1, "HOH": 1}, 98)
-    assert parts_of(wet, *words, "--receptor", "chain A and not resid 3 or resname NA")[1] == 97
+    left_out, n, notes, shown = parts_of(wet, *words, "--receptor", "chain A and not resid 3 or resname NA")
+    assert (left_out, n) == ({"CL": 1, "K": 1, "ZN": 1, "HOH": 1}, 97)
+    sentence = "6 atoms (1 CL, 1 K, 1 ZN, 1 HOH) are in neither receptor nor ligand, and left out"
+    assert sentence in notes
+    assert f"Note: {sentence}" in shown
+    assert any("ions that may belong to the structure (1 ZN)" in of for of in notes)
     assert parts_of(wet, *words, ligand="resname NA")[:2] == ({"CL": 1, "K": 1, "HOH": 1}, 98)  # a ligand stays
     shown = run("binding", wet, "--ligand", "resid 3", "--receptor", "chain A", "--strip", "none", code=2).stderr
     assert "choose one of --receptor and --strip" in shown
+
+
+def test_residues_that_cannot_become_alanine_are_named(files):
+    done = over(files, "--alanine", "resid 1:6", "--frames", "0", "--json")
+    report = json.loads(done.stdout)
+    sites = {site["residue"] for site in report["alanine"]}
+    assert [of["reason"] for of in report["alanine_left_out"]] == ["has no side chain"]
+    for left_out in report["alanine_left_out"]:
+        assert left_out["residue"] not in sites
+        assert f"{left_out['residue']} {left_out['reason']}" in done.stderr
+        assert any(left_out["reason"] in note for note in report["notes"])
 
 
 def test_several_ligands_are_stripped_of_ions_each(tmp_path):

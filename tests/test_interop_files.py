@@ -140,6 +140,43 @@ def test_gromacs_on_the_command_line(gromacs):
     assert "parameter files go with a .psf" in error_of("energy", top, "-c", conf, "--parameters", conf)
 
 
+NUMBERED = """\
+[ defaults ]
+1 2 yes 0.5 0.8333
+[ atomtypes ]
+X 12 12.0 0.0 A 0.3 0.4
+[ moleculetype ]
+CHAIN 3
+[ atoms ]
+1 X 41 HID CA 1 0 12
+2 X 41 HID CB 1 0 12
+3 X 41A HID CA 1 0 12
+4 X -3 SOL CA 1 0 12
+5 X 7 NA NA 1 0 12
+6 X 7 CL CL 1 0 12
+[ bonds ]
+1 2 1 0.15 1000
+[ system ]
+two copies
+[ molecules ]
+CHAIN 2
+"""
+
+
+def test_gromacs_residues_are_those_of_the_file(tmp_path):
+    """Names, numbers and insertion codes come from [ atoms ]; copies of a molecule are chains of their own."""
+    pytest.importorskip("openmm")
+    top, conf = tmp_path / "topol.top", tmp_path / "conf.gro"
+    top.write_text(NUMBERED)
+    rows = [f"{k + 1:5d}{'X':5}{'X':>5}{k + 1:5d}{0.3 * k:8.3f}{0:8.3f}{0:8.3f}" for k in range(12)]
+    conf.write_text("\n".join(["title", "12", *rows, "0 0 0\n"]))
+    atoms = read(top, coordinates=conf)
+    own = [("HID", 41, ""), ("HID", 41, "A"), ("SOL", -3, ""), ("NA", 7, ""), ("CL", 7, "")]
+    assert list(atoms.labels.residues) == [(chain, *row) for chain in "12" for row in own]
+    assert np.flatnonzero(atoms.selected("resid 41A")).tolist() == [2, 8]
+    assert np.flatnonzero(atoms.selected("chain 2 and resid 41")).tolist() == [6, 7]
+
+
 def test_gro_files(tmp_path):
     file = tmp_path / "two.gro"
     file.write_text(gro([0, 0, 0]) + gro([0, 0, 5.0]))

@@ -99,7 +99,11 @@ def as_json(found: BindingReport) -> dict[str, object]:
     report |= {} if found.grid_errors is None else {"grid_errors": dict(found.grid_errors)}
     report |= {} if found.decomposition is None else _residues(found.decomposition)
     report |= {} if found.entropy is None else {"entropy": found.entropy.as_json()}
-    report |= {} if found.scan is None else {"alanine": alanine_as_json(found.scan)}
+    if found.scan is not None:
+        report["alanine"] = alanine_as_json(found.scan)
+        report["alanine_left_out"] = [
+            {"residue": str(residue), "reason": reason} for residue, reason in found.scan.left_out
+        ]
     if found.comparison is not None:
         report["compare"] = {
             term: {"difference": of.difference, "error": of.error, "p_value": of.p_value}
@@ -119,9 +123,9 @@ def as_json(found: BindingReport) -> dict[str, object]:
 def notes_about(found: BindingReport) -> list[str]:
     """Sentences about the energies that were found."""
     energies = found.energies
+    notes = [] if found.scan is None else found.scan.notes
     if isinstance(energies, SeparateEnergies):
-        return []
-    notes = []
+        return notes
     if found.like == "mmpbsa.py" and found.binding.idecomp is not None:
         notes.append(
             "MMPBSA.py decomposes by sander, whose dielectric constant of water is 80 in place of 78.3; --like sander "

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...atoms import Atoms, Floats, Ints, Labels
+from ...atoms import Atoms, Floats, Ints, Labels, Residue
 from ...common.arguments import instance, numbers
 from ...common.errors import InputError
 from ...common.extras import extra
@@ -50,6 +52,16 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
     library = extra("openmm", "an OpenMM System")
     instance("system", system, library.System, "an OpenMM System")
     instance("topology", topology, extra("openmm.app", "an OpenMM System").Topology, "a Topology of openmm.app")
+    return atoms_of_system(topology, system, positions, radii)
+
+
+def atoms_of_system(
+    topology: Topology, system: System, positions: ArrayLike, radii: str | None = None, residues: Residues | None = None
+) -> Atoms:
+    """Make the atoms of an OpenMM System as `from_openmm` does.
+
+    residues : the residues of the atoms, where the Topology does not have them as their file does
+    """
     n = system.getNumParticles()
     if topology.getNumAtoms() != n:
         raise InputError(f"the topology has {topology.getNumAtoms():,} atoms and the System {n:,}; give those of one")
@@ -57,7 +69,7 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
     bonds = topology_bonds(topology)
     if not len(bonds):  # a topology made by hand
         bonds = forces.pairs("HarmonicBondForce", "getNumBonds", "getBondParameters")
-    labels = labels_of_topology(topology)
+    labels = labels_of_topology(topology, residues)
     nonbonded = nonbonded_parameters(forces, n)
     bonded = bonded_tables(forces, bonds, nonbonded.one_four, nonbonded.excluded, nonbonded.lj_pairs)
     gb = gb_parameters(forces, topology, labels, bonds, nonbonded.charges, radii)
@@ -88,23 +100,44 @@ def in_angstrom(positions: ArrayLike, n: int) -> Floats:
     return found
 
 
-def labels_of_topology(topology: Topology) -> Labels:
-    """Read the names in an OpenMM Topology; residues without a number are counted from 1."""
-    residues = list(topology.residues())
-    atoms = [atom for residue in residues for atom in residue.atoms()]
+@dataclass(frozen=True)
+class Residues:
+    """Residues, and the place of each atom's residue among them.
+
+    index : (n,) the place of each atom's residue; each : the residues, in the order of the atoms
+    """
+
+    index: Sequence[int]
+    each: Sequence[Residue]
+
+
+def labels_of_topology(topology: Topology, residues: Residues | None = None) -> Labels:
+    """Read the names in an OpenMM Topology; residues without a number are counted from 1.
+
+    residues : in place of the Topology's own
+    """
+    found = list(topology.residues())
+    atoms = [atom for residue in found for atom in residue.atoms()]
     if [atom.index for atom in atoms] != list(range(len(atoms))):
         atoms = list(topology.atoms())
-    numbers = [_number(residue.id, k + 1) for k, residue in enumerate(residues)]
-    order = {residue: k for k, residue in enumerate(residues)}
-    index = [order[atom.residue] for atom in atoms]
+    if residues is None:
+        order = {residue: k for k, residue in enumerate(found)}
+        residues = Residues(
+            [order[atom.residue] for atom in atoms],
+            [
+                Residue(str(of.chain.id or "").strip(), of.name, *numbered(of.id, of.insertionCode, k + 1))
+                for k, of in enumerate(found)
+            ],
+        )
+    rows = [residues.each[k] for k in residues.index]
     return Labels(
         names=np.array([atom.name for atom in atoms], np.str_),
         elements=np.array([atom.element.symbol if atom.element is not None else "X" for atom in atoms], np.str_),
-        residue_names=np.array([residues[r].name for r in index], np.str_),
-        residue_numbers=np.array([numbers[r] for r in index], np.int32),
-        insertion_codes=np.array([(residues[r].insertionCode or "").strip() for r in index], np.str_),
-        chains=np.array([str(residues[r].chain.id or "").strip() for r in index], np.str_),
-        residue_index=np.array(index, np.int32),
+        residue_names=np.array([of.name for of in rows], np.str_),
+        residue_numbers=np.array([of.number for of in rows], np.int32),
+        insertion_codes=np.array([of.insertion_code for of in rows], np.str_),
+        chains=np.array([of.chain for of in rows], np.str_),
+        residue_index=np.array(residues.index, np.int32),
     )
 
 
@@ -114,11 +147,17 @@ def topology_bonds(topology: Topology) -> Ints:
     return np.unique(pairs, axis=0).astype(np.int32)
 
 
-def _number(text: object, otherwise: int) -> int:
-    try:
-        return int(str(text))
-    except ValueError:
-        return otherwise
+_NUMBER = re.compile(r"(-?\d{1,9})([A-Za-z]?)")
+
+
+def numbered(text: object, insertion_code: object, otherwise: int) -> tuple[int, str]:
+    """Split a residue's number as programs write it, `52` or `52A`, into the number and the insertion code.
+
+    insertion_code : where it is kept apart; otherwise : the number of a text that has none
+    """
+    found = _NUMBER.fullmatch(str(text).strip())
+    code = str(insertion_code or "").strip()
+    return (otherwise, code) if found is None else (int(found[1]), code or found[2])
 
 
 def _forces(system: System) -> Forces:
