@@ -20,6 +20,7 @@ from .bonded import (
     Torsions,
     UreyBradley,
 )
+from .correspondence import Correspondence, correspondence
 from .labels import Floats, Ints, Labels, Residue, Strings, Structure
 from .radii import BONDI_SETS, RADII_SETS, element_rule, elements_of, hct_scale, radii_set
 from .topology import Topology
@@ -32,6 +33,7 @@ __all__ = [
     "Bonded",
     "Bonds",
     "CMaps",
+    "Correspondence",
     "Floats",
     "HarmonicImpropers",
     "Impropers",
@@ -46,6 +48,7 @@ __all__ = [
     "Topology",
     "Torsions",
     "UreyBradley",
+    "correspondence",
     "element_rule",
     "elements_of",
     "exclusions",

@@ -12,7 +12,7 @@ from os import PathLike
 
 import numpy as np
 
-from ..atoms import Atoms, Floats, Structure, Topology
+from ..atoms import Atoms, Floats, Structure, Topology, correspondence
 from ..common.arguments import file_path, instance
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
@@ -48,13 +48,13 @@ def read_structure_or_atoms(
     """A molecule before a force field: Atoms of a file that brings its own charges and radii, else a Structure.
 
     coordinates : for a topology, whose atoms they place: an AMBER restart, a NetCDF trajectory, or a structure file of
-        these atoms. Positions themselves, (n, 3) A, serve, too
+        these atoms, which are matched by name (`correspondence`). Positions themselves, (n, 3) A, serve, too
     model : number of the model, or of the model or frame of the coordinates; the first if None
     parameters : CHARMM's parameter files, for a .psf
 
     If the faces of a file's unit cell cut molecules, they are made whole, as a note tells.
 
-    Raises FormatError if a file cannot be read or the files have other numbers of atoms. Raises InputError for
+    Raises FormatError if a file cannot be read or the files have other atoms. Raises InputError for
     parameters without coordinates.
     """
     if coordinates is not None:
@@ -141,10 +141,12 @@ def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model
 
         return _whole(place(topology, coordinates, model), coordinates, model)
     found = structure_format(coordinates).read(read_file(coordinates), model)
+    own, n_atoms = topology.parameters.labels, (len(topology), len(found.positions))
     try:
-        atoms = topology.with_positions(found.positions, found.notes)
+        same = correspondence(own, found.labels, str(coordinates), topology.source, n_atoms)
+        atoms = topology.with_positions(found.positions[same.order], (*found.notes, *same.notes))
     except InputError as error:
-        raise FormatError(f"{coordinates}: {error}") from None
+        raise FormatError(str(error)) from None
     return _whole(atoms, coordinates, model)
 
 
