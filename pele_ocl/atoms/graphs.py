@@ -477,12 +477,6 @@ def _sign(positions: Floats, i: int, near: Sequence[int]) -> int:
     return 0 if abs(volume) < _FLAT * regular else int(np.sign(volume))
 
 
-def is_drawn(graph: Graph, positions: Floats) -> bool:
-    """Tell if positions are a drawing: all in a plane z = constant, though an atom has four neighbours."""
-    flat = len(positions) > 3 and float(np.ptp(positions[:, 2])) < 1e-3
-    return flat and any(len(near) > 3 for near in graph.neighbours)
-
-
 # Symmetric distances
 
 

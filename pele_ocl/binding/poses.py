@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
+from ..atoms.correspondence import correspondence
 from ..atoms.graphs import (
     Graph,
     Hands,
@@ -20,7 +22,6 @@ from ..atoms.graphs import (
     bonds_by_distance,
     difference,
     inverted,
-    is_drawn,
     lacks_hydrogens,
     stretched_bond,
     turned_bonds,
@@ -52,10 +53,12 @@ class Poses:
     """Poses of a ligand.
 
     positions : (m, n, 3) A in the ligand's order, NaN of poses that could not be taken; errors : why, by number from 0
+    notes : sentences about how atoms were matched
     """
 
     positions: Floats
     errors: Mapping[int, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -113,34 +116,42 @@ class PoseReader:
         return found
 
     def read_native(self, path: Path) -> Floats:
-        """Read the first pose of a file as positions (n, 3) A to compare heavy atoms with; hydrogens it lacks are NaN.
+        """Read the first pose of a file as positions (n, 3) A to compare heavy atoms with; all hydrogens are NaN.
 
-        Raises FormatError where the file cannot be read, or its heavy atoms are not the ligand's.
+        It may lack hydrogens, and be a crystal's: other residues than the ligand's by name are then passed over.
+
+        Raises FormatError if the file cannot be read, or its heavy atoms are not the ligand's.
         """
+        ours, names = self.graph.heavy, None
         if holds_molecules(path):
             molecule = next(molecules_of(read_file(path), _suffix(path) == ".mol2"))
             if isinstance(molecule, FormatError):
                 raise FormatError(f"{path}: {molecule}")
-            bonds = molecule.graph.bonds
-            elements, positions, labels = list(molecule.graph.elements), molecule.positions, None
-            if is_drawn(molecule.graph, positions) or (molecule.is_drawing and _is_flat(positions)):
+            if _is_drawn(molecule):
                 raise FormatError(f"{path}: {_DRAWN}")
+            theirs, positions = molecule.graph.part(molecule.graph.heavy), molecule.positions[molecule.graph.heavy]
+            if not len(theirs.bonds):
+                theirs = Graph.of(theirs.elements, bonds_by_distance(theirs.elements, positions))
         else:
             structure = read_structure(path)
-            elements, positions, labels = structure.labels.elements.tolist(), structure.positions, structure.labels
-            bonds = bonds_by_distance(elements, positions)
-        theirs = Graph.of(elements, bonds if len(bonds) else bonds_by_distance(elements, positions))
-        ours, heavy = self.graph.heavy, theirs.heavy
-        found = np.full((len(self.graph), 3), np.nan)
-        by_name = None if labels is None else _by_names(labels_of(self._labels, ours), labels_of(labels, heavy))
-        mapping = by_name
+            heavy = np.flatnonzero(structure.labels.elements != "H")
+            if len(heavy) > len(ours):
+                of_ligand = np.isin(structure.labels.residue_names[heavy], self._labels.residue_names)
+                heavy = heavy[of_ligand] if of_ligand.any() else heavy
+            names, positions = labels_of(structure.labels, heavy), structure.positions[heavy]
+            if len(heavy) != len(ours):
+                raise FormatError(f"{path}: has {len(heavy):,} heavy atoms, the ligand {len(ours):,}")
+            theirs = Graph.of(names.elements.tolist(), bonds_by_distance(names.elements.tolist(), positions))
+        part = self.graph.part(ours)
+        mapping = None if names is None else _by_names(labels_of(self._labels, ours), names)
+        if mapping is None or stretched_bond(part, positions[mapping], _SURELY) is not None:
+            matched = Matching(part, theirs).best()
+            mapping = mapping if matched is None else matched
         if mapping is None:
-            mapping = Matching(self.graph.part(ours), theirs.part(heavy)).best()
-        if mapping is None:
-            names = {k: self._names[int(i)] for k, i in enumerate(ours)}
-            why = difference(self.graph.part(ours), theirs.part(heavy), names)
+            why = difference(part, theirs, {k: self._names[i] for k, i in enumerate(ours.tolist())})
             raise FormatError(f"{path}: its heavy atoms are not the ligand's: {why}")
-        found[ours] = positions[heavy[mapping]]
+        found = np.full((len(self.graph), 3), np.nan)
+        found[ours] = positions[mapping]
         return found
 
     def _of_molecules(self, path: Path) -> Poses:
@@ -174,17 +185,22 @@ class PoseReader:
         return Poses(positions, dict(sorted(errors.items())))
 
     def _model(self, labels: Labels, positions: Floats, mapping: Indices | None) -> Floats:
+        """Give a model's positions in our order, by names; by bonds if names differ or bonds are then too long."""
+        elements = labels.elements.tolist()
+        molecule = Molecule(Graph.of(elements, bonds_by_distance(elements, positions)), positions)
         if mapping is None:
-            elements = labels.elements.tolist()
-            bonds = bonds_by_distance(elements, positions)
-            return self._laid(Molecule(Graph.of(elements, bonds), positions))
-        self._check(Molecule(self.graph, positions[mapping]), np.arange(len(mapping)))
-        return positions[mapping]
+            return self._laid(molecule)
+        named: Floats = positions[mapping]
+        if stretched_bond(self.graph, named, _SURELY) is not None:
+            with suppress(FormatError):
+                return self._laid(molecule)
+        self._check(Molecule(self.graph, named), np.arange(len(named)))
+        return named
 
     def _laid(self, molecule: Molecule, where: str = "") -> Floats:
         """Give the positions (n, 3) A of a molecule in our order. Raises FormatError, which begins with `where`."""
         try:
-            if is_drawn(molecule.graph, molecule.positions) or (molecule.is_drawing and _is_flat(molecule.positions)):
+            if _is_drawn(molecule):
                 raise FormatError(_DRAWN)
             if not len(molecule.graph.bonds):
                 molecule = self._bonded(molecule)
@@ -259,40 +275,38 @@ class PoseReader:
 _DRAWN = "is a drawing in two dimensions; give positions in three, of a docking program say"
 
 
-def _is_flat(positions: Floats) -> bool:
-    return float(np.ptp(positions[:, 2])) < 1e-3
+def _is_drawn(molecule: Molecule) -> bool:
+    """Tell if a molecule is flat, and its file says 2D or an atom of it has four neighbours."""
+    is_flat = float(np.ptp(molecule.positions[:, 2])) < 1e-3
+    return is_flat and (molecule.is_drawing or any(len(near) > 3 for near in molecule.graph.neighbours))
 
 
 def _by_names(ours: Labels, theirs: Labels) -> Indices | None:
-    """Find the atom of theirs for each of ours by residue and name, (n,); None where names do not tell."""
-    if len(ours) != len(theirs):
+    """Find the atom of theirs for each of ours by residues and names, (n,); None where names do not tell."""
+    try:
+        return correspondence(ours, theirs, "the pose").order
+    except InputError:
         return None
-    keys = [list(zip(of.residue_index.tolist(), of.names.tolist(), strict=True)) for of in (ours, theirs)]
-    places = {key: k for k, key in enumerate(keys[1])}
-    if len(places) < len(theirs) or places.keys() != set(keys[0]):
-        return None
-    found = np.array([places[key] for key in keys[0]], np.intp)
-    return found if (theirs.elements[found] == ours.elements).all() else None
 
 
-def require_order(path: Path, atoms: Atoms) -> None:
-    """Raise FormatError if the atoms of a .pdb or .cif file, as many, are others or have another order.
+def read_complexes(path: Path, atoms: Atoms) -> Poses:
+    """Read whole complexes (m, n, 3) A, the models of a .pdb or .cif file; atoms are found by their names.
 
-    Elements are compared, and names if the same ones are in another order within a residue.
+    atoms : all atoms of the complex
+
+    Raises FormatError if the file cannot be read, or names other atoms.
     """
-    theirs, ours = read_structure(path).labels, atoms.labels
-    if ours is None:
-        return
-    wrong = theirs.elements != ours.elements
-    mine, given = (list(zip(of.residue_index.tolist(), of.names.tolist(), strict=True)) for of in (ours, theirs))
-    if sorted(mine) == sorted(given):
-        wrong |= theirs.names != ours.names
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise FormatError(
-            f"{path}: atom {k + 1} is {theirs.atom(k)}, and {ours.atom(k)} in the structure; "
-            "write the poses with all its atoms in order"
-        )
+    errors = dict[int, str]()
+    numbers, positions = read_conformations(path, errors)
+    first = next((k for k in range(len(numbers)) if k not in errors), None)
+    if first is None:
+        raise FormatError(errors[0])
+    labels = read_structure(path, numbers[first]).labels
+    try:
+        found = correspondence(atoms.labels, labels, str(path), n_atoms=(len(atoms), len(labels)))
+    except InputError as error:
+        raise FormatError(str(error)) from None
+    return Poses(positions[:, found.order], errors, found.notes)
 
 
 def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress | None = None) -> BindingEnergies:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..atoms.graphs import SymmetricRmsd
-from ..binding.poses import PoseReader, Poses, holds_molecules, require_order
+from ..binding.poses import PoseReader, Poses, holds_molecules, read_complexes
 from ..common.errors import FormatError, InputError, PeleError
 from ..common.inputfile import InputFile, read_file
 from ..contract import of_energy, of_structure, require
@@ -39,7 +39,7 @@ class RefineSpec(Spec[int]):
     """Refine poses of a ligand, an item each by its number from 0, and write each complex to a folder.
 
     path : of the complex; ligand : a selection; reading : how the complex is read
-    poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of whole complexes; empty for the complex's own pose
+    poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes; empty for the complex's own pose
     options : of pele_ocl.Refiner; native : file of the ligand's pose that rmsd is measured to
     """
 
@@ -78,7 +78,7 @@ class RefineSpec(Spec[int]):
         atoms = self.refiner.atoms
         if not self.poses:
             return [Path(self.path.name.removesuffix(".gz")).stem], Poses(atoms.positions[np.newaxis])
-        names, found, errors = list[str](), list[Floats](), dict[int, str]()
+        names, found, errors, notes = list[str](), list[Floats](), dict[int, str](), list[str]()
         for path in self.poses:
             try:
                 own = self._complexes(path)
@@ -90,12 +90,13 @@ class RefineSpec(Spec[int]):
             }
             names += [f"{stem}_{k}" for k in range(1, len(own) + 1)] if len(own) > 1 else [stem]
             found.append(own.positions)
+            notes += own.notes
         if len(errors) == len(names):
             more = f" ({len(names) - 1:,} more poses fail, too)" if len(names) > 1 else ""
             raise FormatError(f"{errors[0]}{more}")
         if twice := next((name for k, name in enumerate(names) if name in names[:k]), None):
             raise InputError(f"two poses have the name {twice}; give the files of poses different names")
-        return names, Poses(np.concatenate(found), errors)
+        return names, Poses(np.concatenate(found), errors, tuple(notes))
 
     @cached_property
     def reader(self) -> PoseReader:
@@ -107,11 +108,18 @@ class RefineSpec(Spec[int]):
         """Positions (n_ligand, 3) A of the native pose; NaN for hydrogens that its file lacks."""
         if self.native is None:
             return None
-        whole = self._whole(self.native)
+        whole = self._native_complex
         if whole is None:
             return self.reader.read_native(self.native)
+        if whole.errors:
+            raise FormatError(whole.errors[min(whole.errors)])
         positions: Floats = whole.positions[0][self.refiner.ligand]
         return positions
+
+    @cached_property
+    def _native_complex(self) -> Poses | None:
+        """The native pose if its file has the whole complex."""
+        return None if self.native is None else self._whole(self.native)
 
     def _complexes(self, path: Path) -> Poses:
         """Read the poses of a file as complexes (m, n, 3) A."""
@@ -125,15 +133,16 @@ class RefineSpec(Spec[int]):
         """Read whole complexes (m, n, 3) A, None from a file that has other numbers of atoms."""
         if holds_molecules(path):
             return None
-        errors = dict[int, str]()
-        positions = read_conformations(path, errors)[1]
-        if not positions.shape[1] == len(self.given) != len(self.refiner.ligand):
+        n_atoms = read_conformations(path, {})[1].shape[1]
+        if not n_atoms == len(self.given) != len(self.refiner.ligand):
             return None
-        require_order(path, self.given)
-        return Poses(self.refiner.complexes(positions[:, self.refiner.binding.parts.complex]), errors)
+        found = read_complexes(path, self.given)
+        chosen = found.positions[:, self.refiner.binding.parts.complex]
+        return Poses(self.refiner.complexes(chosen), found.errors, found.notes)
 
     def items(self) -> list[int]:
-        """Number all poses from 0."""
+        """Number all poses from 0. Raises FormatError also for a native pose that cannot be read."""
+        _ = self.native_ligand  # before a pose is computed
         return list(range(len(self.starts[0])))
 
     def name(self, item: int) -> str:
@@ -238,6 +247,7 @@ class RefineSpec(Spec[int]):
     def facts_of_complex(self) -> dict[str, Any]:
         """Facts that a record has once, as all poses share them."""
         model = self.options.get("model") or SolventModel()
+        native_notes = () if self._native_complex is None else self._native_complex.notes
         return {
             "n_atoms": len(self.refiner.atoms),
             "composition": composition_as_json(self.refiner.atoms),
@@ -248,7 +258,7 @@ class RefineSpec(Spec[int]):
                 **settings(model, self.refiner.atoms), "ligand": self.ligand,
                 **{name: value for name, value in self.options.items() if name not in ("model", "device", "precision")},
             },
-            "notes": list(self.refiner.notes),
+            "notes": [*self.refiner.notes, *self.starts[1].notes, *native_notes],
         }  # fmt: skip
 
 
