@@ -142,8 +142,25 @@ def test_poses_of_an_sdf_file(files, tmp_path):
     held[:, N:] = np.round(poses.astype(float), 4)
     found = Binding(atoms, LIGAND, like="mmpbsa.py", precision="float64").evaluate_batch(held)
     assert [row["energy"]["total"] for row in report["frames"]] == pytest.approx(found.total.tolist(), abs=1e-6)
+    text = run("binding", files[0], *options).stdout
+    assert "Energy of binding of each pose" in text
+    assert "SEM" not in text  # different poses have no mean
+    assert "delta" not in report
+    assert "energy" not in report
     (tmp_path / "poses.sdf").write_text(molecule(poses[0][::-1], elements[::-1]))
-    assert "in another order than the ligand" in error_of("binding", files[0], *options)
+    other = json.loads(run("binding", files[0], *options, "--json").stdout)["frames"][0]
+    assert other["energy"]["total"] == pytest.approx(found.total[0], abs=1e-6)
+    bad = molecule(poses[0][:5], elements[:5]), molecule(poses[1], elements)
+    (tmp_path / "poses.sdf").write_text("".join(bad))
+    out = tmp_path / "poses.csv"
+    done = run("binding", files[0], *options, "--json", "-o", out, code=1)
+    report = json.loads(done.stdout)
+    assert (report["n_frames"], report["n_failed"]) == (2, 1)
+    assert "its poses have 5 atoms, the ligand 96" in report["frames"][0]["error"]
+    assert report["frames"][1]["energy"]["total"] == pytest.approx(found.total[1], abs=1e-6)
+    rows = list(csv.DictReader(line for line in out.read_text().splitlines() if not line.startswith("#")))
+    assert [bool(row["error"]) for row in rows] == [True, False]
+    assert "1 pose failed, the first of them 0: molecule 1: " in done.stderr
     (tmp_path / "poses.sdf").write_text("nothing\n")
     assert "is no molecule of an SDF file" in error_of("binding", files[0], *options)
 
@@ -191,6 +208,8 @@ def test_mistakes_are_sentences(files, options, reason, monkeypatch):
         (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--workers", 2), "are read in one process"),
         (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--running-mean", "m.png"), "--running-mean needs"),
         (("--poses", "frames.nc", "--alanine", "interface"), "choose one of --poses and --alanine"),
+        (("--poses", "frames.nc", "--entropy"), "--entropy is about means over frames"),
+        (("--poses", "frames.nc", "--bars", "b.png"), "--idecomp is about means over frames"),
         (("complex.rst7", "--bars", "b.png"), "a picture is of one structure"),
     ],
 )

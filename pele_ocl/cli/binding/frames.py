@@ -272,5 +272,7 @@ def _save(output: Path, molecule: MoleculeRead, energies: BindingEnergies, namin
     columns: Mapping[str, object] = naming.columns(energies.systems())
     assert energies.frames is not None
     errors = np.array([energies.errors.get(k, "") for k in range(len(energies))])
-    table = {"frame": energies.frames, **columns, "error": errors}
-    write_table(output, table, dict.fromkeys(columns, UNIT), provenance(molecule.source))  # type: ignore[arg-type]
+    units = dict.fromkeys(columns, UNIT)
+    rmsd = {} if energies.rmsd is None else {"rmsd": energies.rmsd}
+    table = {"frame": energies.frames, **columns, **rmsd, "error": errors}
+    write_table(output, table, units | dict.fromkeys(rmsd, "angstrom"), provenance(molecule.source))  # type: ignore[arg-type]
