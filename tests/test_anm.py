@@ -10,7 +10,7 @@ import pytest
 from test_side_chains import structure
 
 from pele_ocl import FormatError, InputError
-from pele_ocl.atoms.labels import labels_of
+from pele_ocl.atoms import labels_of
 from pele_ocl.explore import ANM, MODES, RESTRAINT, Explorer, Modes, Settings, Walk, network_modes, read_nmd, write_nmd
 
 DATA = Path(__file__).parent / "data"

@@ -16,8 +16,7 @@ from test_interop_files import ETHANE, PLACES
 
 import pele_ocl
 from pele_ocl import Atoms, Binding, InputError, SolventModel
-from pele_ocl.atoms import Labels
-from pele_ocl.atoms.labels import labels_of
+from pele_ocl.atoms import Labels, labels_of
 from pele_ocl.binding import amber_terms, mutable_residues, to_alanine
 from pele_ocl.binding.mmpbsa import (
     MmpbsaInput,

@@ -21,7 +21,7 @@ from .bonded import (
     UreyBradley,
 )
 from .correspondence import Correspondence, correspondence
-from .labels import Floats, Ints, Labels, Residue, Strings, Structure
+from .labels import Floats, Ints, Labels, Residue, Strings, Structure, labels_of
 from .radii import BONDI_SETS, RADII_SETS, element_rule, elements_of, hct_scale, radii_set
 from .topology import Topology
 
@@ -53,6 +53,7 @@ __all__ = [
     "elements_of",
     "exclusions",
     "hct_scale",
+    "labels_of",
     "placed",
     "radii_set",
     "require_atoms",
