@@ -103,6 +103,17 @@ def test_numbers_decide_where_chains_are_lacking():
     assert order_of(reference, given) == [*range(21, 31), *range(21)]
 
 
+def test_insertion_codes_that_one_side_lacks():
+    own = labels(("A", "ALA", 5, ALA), ("A", "SER", 5, SER), ("A", "ALA", 6, ALA))
+    codes = np.repeat(["", "A", ""], [10, 11, 10])
+    coded = Labels(own.names, own.elements, own.residue_names, own.residue_numbers, codes, own.chains,
+                   own.residue_index)  # fmt: skip
+    found = correspondence(coded, own, "b.h5", "a.pdb")
+    assert found.is_identity
+    assert found.notes == ()
+    assert order_of(coded, taken(coded, np.arange(31)[::-1])) == list(range(31))[::-1]
+
+
 def test_other_numbers_of_residues_are_a_note():
     found = correspondence(labels(("A", "ALA", 1, ALA)), labels(("Z", "ALA", 101, ALA)), "b.pdb", "a.pdb")
     assert found.is_identity

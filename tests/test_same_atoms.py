@@ -20,7 +20,17 @@ from binding_helpers import frames as positions_of_frames
 from mmpbsa_helpers import GB, M, call, rows_of, write_files
 from test_cli import run
 
-from pele_ocl import Atoms, Energy, PeleError, Solvent, energy_over, read, trajectory, write_conformations
+from pele_ocl import (
+    Atoms,
+    Energy,
+    PeleError,
+    Solvent,
+    energy_over,
+    read,
+    read_conformations,
+    trajectory,
+    write_conformations,
+)
 from pele_ocl.atoms import Labels
 
 TRIALANINE = Path(__file__).parent.parent / "data" / "structures" / "trialanine.pdb"
@@ -146,6 +156,14 @@ def python_frames(source: Path, second: Path, folder: Path) -> list[float]:
     return energy_over(Solvent(read(source)), trajectory(second)).total.tolist()
 
 
+def conformations(source: Path, second: Path, folder: Path) -> list[float]:
+    """Models of a file in the order of atoms."""
+    if second.suffix == ".h5":
+        pytest.skip("no models are read of it")
+    atoms = read(source)
+    return Solvent(atoms).evaluate_batch(read_conformations(second, atoms=atoms)[1]).total.tolist()
+
+
 def mdtraj(source: Path, second: Path, folder: Path) -> list[float]:
     library = pytest.importorskip("mdtraj")
     return energy_over(Solvent(read(source)), library.load(str(second), standard_names=False)).total.tolist()
@@ -197,7 +215,7 @@ def mmpbsa(source: Path, second: Path, folder: Path) -> list[float]:
 
 EVERY: list[Callable[[Path, Path, Path], list[float]]] = [
     solvent, nonbond, at_atoms, minimize, reference, binding, separate, separate_structure, selected,
-    selected_without_topology, python_frames, mdtraj, mdtraj_file, mdanalysis, topology, mmpbsa,
+    selected_without_topology, python_frames, conformations, mdtraj, mdtraj_file, mdanalysis, topology, mmpbsa,
 ]  # fmt: skip
 
 

@@ -143,7 +143,9 @@ Key = Callable[[_Residue], Hashable]
 
 
 def _by_names(reference: Labels, given: Labels, sides: _Sides) -> Correspondence:
-    mine, theirs = _residues(reference), _residues(given)
+    # Formats of MDTraj and ASE have no insertion codes.
+    with_codes = all((labels.insertion_codes != "").any() for labels in (reference, given))
+    mine, theirs = _residues(reference, with_codes), _residues(given, with_codes)
     pairs = _pairs(mine, theirs, sides)
     _refuse_copies(mine, theirs, pairs, sides)
     order = np.empty(len(reference), np.intp)
@@ -356,14 +358,16 @@ def _are_in_order(reference: Labels, given: Labels) -> bool:
     return all(same.values()) or (is_one_chain and not np.array_equal(np.sort(numbers), np.sort(others)))
 
 
-def _residues(labels: Labels) -> list[_Residue]:
-    """Residues in the order in which they begin; atoms that are apart are one residue if their names allow it."""
+def _residues(labels: Labels, with_codes: bool) -> list[_Residue]:
+    """Residues in the order in which they begin; atoms that are apart are one residue if their names allow it.
+
+    with_codes : whether insertion codes are compared
+    """
     found, last = list[_Residue](), dict[tuple[Hashable, str], _Residue]()
     names, starts = labels.names.tolist(), labels.residue_starts.tolist()
     for of, start, end in zip(labels.residues, starts, [*starts[1:], len(labels)], strict=True):
-        residue = _Residue(
-            of.chain, (of.number, of.insertion_code), of.name, list(range(start, end)), tuple(names[start:end])
-        )
+        number = (of.number, of.insertion_code if with_codes else "")
+        residue = _Residue(of.chain, number, of.name, list(range(start, end)), tuple(names[start:end]))
         known = last.get((residue.key, of.name))
         if known is not None and not set(known.names) & set(residue.names):
             known.atoms += residue.atoms

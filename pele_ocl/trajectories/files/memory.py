@@ -123,10 +123,14 @@ def held_frames(given: object) -> MemoryFile | None:
 def _labels_of_mdtraj(topology: mdtraj.Topology) -> Labels:
     """Labels of a topology of MDTraj; a virtual site has no element."""
     return labels_of_rows(
-        (atom.name, _element(atom), residue.name, residue.resSeq, "", residue.chain.chain_id or "", residue.index)
+        (atom.name, _element(atom), residue.name, residue.resSeq, "", _chain(residue), residue.index)
         for residue in topology.residues
         for atom in residue.atoms
     )
+
+
+def _chain(residue: mdtraj.core.topology.Residue) -> str:
+    return getattr(residue.chain, "chain_id", None) or ""  # which MDTraj has since 1.10
 
 
 def _element(atom: mdtraj.core.topology.Atom) -> str:
