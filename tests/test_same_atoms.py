@@ -15,6 +15,9 @@ import h5py
 import numpy as np
 import pytest
 from amber_helpers import content, rendered
+from binding_helpers import complex_atoms
+from binding_helpers import frames as positions_of_frames
+from mmpbsa_helpers import GB, M, call, rows_of, write_files
 from test_cli import run
 
 from pele_ocl import Atoms, Energy, PeleError, Solvent, energy_over, read, trajectory, write_conformations
@@ -44,19 +47,19 @@ def frames() -> np.ndarray:
     return np.round(dimer().positions + np.random.default_rng(2).normal(0, 0.03, (2, 2 * N, 3)), 3)
 
 
-def order_of(kind: str) -> np.ndarray:
-    """Atoms in the order of a kind; "dropped" lacks the O of A:ALA2."""
-    order, n = np.arange(2 * N), 2 * N
-    names = dimer().labels
-    c, o = (int(np.flatnonzero((names.residue_numbers == 2) & (names.names == name))[0]) for name in ("C", "O"))
+def order_of(kind: str, atoms: Atoms | None = None) -> np.ndarray:
+    """Atoms in the order of a kind; "dropped" lacks the O of the first residue 2."""
+    labels = (atoms or dimer()).labels
+    order = np.arange(len(labels))
+    c, o = (int(np.flatnonzero((labels.residue_numbers == 2) & (labels.names == name))[0]) for name in "CO")
     if kind == "exchanged":
         order[[c, o]] = o, c
     elif kind == "chains":
-        order = np.roll(order, n // 2)
+        order = np.roll(order, len(order) // 2)
     elif kind == "reversed":
         order = order[::-1]
     elif kind == "shuffled":
-        order = np.random.default_rng(3).permutation(n)
+        order = np.random.default_rng(3).permutation(len(order))
     elif kind == "dropped":
         order = np.delete(order, o)
     return order
@@ -173,22 +176,28 @@ def topology(source: Path, second: Path, folder: Path) -> list[float]:
     """Coordinates of a topology of AMBER with neither chains nor the numbers of the file."""
     (folder / "x.parm7").write_text(rendered(content(copies=1)))
     atoms = read(TRIALANINE.parent / "hexapeptide.pdb")
-    order = np.arange(len(atoms))
-    c, o = (int(np.flatnonzero((atoms.labels.residue_numbers == 2) & (atoms.labels.names == name))[0]) for name in "CO")
-    if second.stem == "exchanged":
-        order[[c, o]] = o, c
-    elif second.stem == "dropped":
-        order = np.delete(order, o)
-    elif second.stem != "right":
-        order = order[::-1]  # of one chain
+    order = order_of(second.stem, atoms)
     path = folder / f"coordinates{second.suffix}"
     write_conformations(path, atoms[order])
     return [Energy(read(folder / "x.parm7", coordinates=path)).evaluate().total]
 
 
+def mmpbsa(source: Path, second: Path, folder: Path) -> list[float]:
+    """Frames of a topology of AMBER with two peptides, in a run of MMPBSA.py."""
+    write_files(folder)
+    atoms, x = complex_atoms(), np.round(positions_of_frames(M), 3)
+    order = order_of(second.stem, atoms)
+    path = folder / f"mmpbsa_{second.name}"
+    write_conformations(path, atoms[order], x[:, order])
+    part = folder / "part.top"
+    done = call(folder, GB, "-rp", part, "-lp", part, "-y", path)
+    assert done.exit_code == 0, done.output
+    return rows_of((folder / "o.dat").read_text())["delta", "TOTAL"]
+
+
 EVERY: list[Callable[[Path, Path, Path], list[float]]] = [
     solvent, nonbond, at_atoms, minimize, reference, binding, separate, separate_structure, selected,
-    selected_without_topology, python_frames, mdtraj, mdtraj_file, mdanalysis, topology,
+    selected_without_topology, python_frames, mdtraj, mdtraj_file, mdanalysis, topology, mmpbsa,
 ]  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...atoms import Atoms, Labels
+from ...atoms import Atoms, Labels, correspondence
+from ...atoms.labels import labels_of
 from ...common.errors import FormatError, InputError, printable
 from ...common.inputfile import read_file
 from ...common.textfiles import lines, quoted
@@ -77,10 +78,10 @@ def amber_systems(
         is_ligand = parts_by_topologies(atoms["complex"], atoms["receptor"], atoms["ligand"])
     elif len(atoms) == 2:
         raise InputError("receptor and ligand go together: give -rp and -lp, or neither for the complex alone")
-    if is_ligand is not None and len(paths) == 1:
+    if is_ligand is not None:
         for name, chosen in (("receptor", ~is_ligand), ("ligand", is_ligand)):
             if name in atoms:
-                require_alike(atoms["complex"], chosen, atoms[name], name)
+                require_alike(atoms["complex"], chosen, atoms[name], name, with_parameters=len(paths) == 1)
     sources = {name: _source(wanted, atoms[name], topologies[name], solvated.get(name), of)
                for name, of in paths.items()}  # fmt: skip
     of = sources["complex"]
@@ -118,13 +119,9 @@ def _source(
         )
     assert whole.labels is not None
     assert atoms.labels is not None
-    far = np.flatnonzero(whole.labels.names[chosen] != atoms.labels.names)
-    if len(far):
-        k = int(far[0])
-        raise InputError(
-            f"{topology} has {atoms.describe(k)} where {solvated} has {whole.describe(int(chosen[k]))}; set strip_mask"
-        )
-    return Source(atoms, paths, whole, chosen)
+    kept = labels_of(whole.labels, chosen)
+    same = correspondence(atoms.labels, kept, str(solvated), str(topology), advice="set strip_mask in &general")
+    return Source(atoms, paths, whole, chosen[same.order])
 
 
 @dataclass(frozen=True)
@@ -230,12 +227,9 @@ def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: FrameFiles) -> 
     atoms = whole[chosen].with_radii(wanted.gb_radii)
     assert atoms.labels is not None
     assert own.labels is not None
-    if len(atoms) != len(own) or (atoms.labels.names != own.labels.names).any():
-        raise InputError(
-            f"{group.topology}: the {name} there has {len(atoms):,} atoms and others than the {len(own):,} of the "
-            f"complex; choose its group by {'-ri and -rg' if name == 'receptor' else '-li and -lg'}"
-        )
-    return Source(replace(atoms, labels=own.labels), group.paths, whole, chosen)
+    advice = f"choose its group by {'-ri and -rg' if name == 'receptor' else '-li and -lg'}"
+    same = correspondence(own.labels, atoms.labels, str(group.topology), f"the {name} of the complex", advice=advice)
+    return Source(replace(atoms[same.order], labels=own.labels), group.paths, whole, chosen[same.order])
 
 
 def _group(

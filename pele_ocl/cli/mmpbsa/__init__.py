@@ -220,7 +220,8 @@ def _with_notes(wanted: MmpbsaInput, systems: Systems) -> MmpbsaInput:
 
     Raises UsageError for entropies of separate trajectories.
     """
-    notes, side = [*wanted.notes, *systems.notes], systems.is_ligand
+    of_frames = [note for source in systems.sources.values() for note in source.trajectory(wanted.frames).notes]
+    notes, side = [*wanted.notes, *systems.notes, *dict.fromkeys(of_frames)], systems.is_ligand
     if side is not None and side.sum() > (~side).sum():
         notes.append(
             f"the ligand has {int(side.sum()):,} atoms, more than the {int((~side).sum()):,} of the receptor; the "
