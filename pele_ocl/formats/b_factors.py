@@ -53,28 +53,23 @@ def _known(source: InputFile, first_model: Callable[[InputFile], gemmi.Structure
         structure = first_model(source)
     except (ValueError, RuntimeError) as error:
         raise FormatError(f"{source}: its B-factors cannot be read: {error}") from None
-    residues: dict[Place, list[list[gemmi.Atom]]] = {}
+    residues: dict[Place, list[dict[tuple[str, str], gemmi.Atom]]] = {}  # copies of atoms by name and location
     for chain in structure[0] if len(structure) else ():
         for residue in chain:
-            copies = residues.setdefault((chain.name, int(residue.seqid.num or 0), residue.seqid.icode.strip()), [])
-            atoms = list(residue)
-            if copies and not _marks(copies[-1]) & _marks(atoms):  # atoms of one residue that are apart in the file
-                copies[-1] += atoms
-            else:
-                copies.append(atoms)
+            place = chain.name, int(residue.seqid.num or 0), residue.seqid.icode.strip()
+            copies = residues.setdefault(place, [{}])
+            for atom in residue:  # gemmi has those of two chains of one letter in one residue, one after the other
+                if (atom.name, atom.altloc) in copies[-1]:
+                    copies.append({})
+                copies[-1][atom.name, atom.altloc] = atom
     found: dict[Place, list[Values]] = {}
     for place, copies in residues.items():
         for own in copies:
             values: Values = {}
-            for atom in _one_location(own):
+            for atom in _one_location(list(own.values())):
                 values.setdefault(atom.name, (atom.occ, atom.b_iso))
             found.setdefault(place, []).append(values)
     return found
-
-
-def _marks(atoms: Sequence[gemmi.Atom]) -> set[tuple[str, str]]:
-    """Names and alternate locations of atoms."""
-    return {(atom.name, atom.altloc) for atom in atoms}
 
 
 def _one_location(atoms: Sequence[gemmi.Atom]) -> Sequence[gemmi.Atom]:

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,12 +48,15 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
     NonbondedForce with its exceptions. It also reads Lennard-Jones as openmm.app writes it for CHARMM (with NBFIX) and
     GROMACS, GBSAOBC and openmm.app's own GB forces. A GB force gives radii and scales, not its model and dielectrics.
     `notes` name these, and SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3) chooses. Box and cutoffs are
-    not used, as a note says. Raises InputError for any other force, by its name.
+    not used, as a note says. Raises InputError for any other force, by its name, and if masses of the System are those
+    of other elements than the topology's, as of atoms in another order.
     """
     library = extra("openmm", "an OpenMM System")
     instance("system", system, library.System, "an OpenMM System")
     instance("topology", topology, extra("openmm.app", "an OpenMM System").Topology, "a Topology of openmm.app")
-    return atoms_of_system(topology, system, positions, radii)
+    atoms = atoms_of_system(topology, system, positions, radii)
+    _require_masses(system, atoms)
+    return atoms
 
 
 def atoms_of_system(
@@ -87,6 +91,49 @@ def atoms_of_system(
         gb_radii_set=gb.name,
         notes=(*_notes(system, forces, bonds), *wrapping_notes(forces), *nonbonded.notes, *gb.notes),
     )
+
+
+_OTHER_MASS = 0.5  # Da, more than tables differ for an atom and its hydrogens
+_HEAVY = 5.0  # Da; hydrogens, also those made heavier, weigh less
+_CANCELS = 0.05  # share of differences that is left where masses are in another order
+
+
+def _require_masses(system: System, atoms: Atoms) -> None:
+    """Raise InputError for masses of the System that are those of the elements in another order.
+
+    Masses may have moved from atoms to their hydrogens, and be 0 or anybody's. In another order differences cancel out.
+    """
+    labels, bonds = atoms.labels, atoms.bonds
+    assert labels is not None
+    unit = extra("openmm", "an OpenMM System").unit
+    masses = np.array([system.getParticleMass(i).value_in_unit(unit.dalton) for i in range(len(labels))])
+    weights = np.array([_weight(symbol) for symbol in labels.elements.tolist()])
+    known = (masses > 0) & (weights > 0)
+    masses, weights = np.where(known, masses, 0.0), np.where(known, weights, 0.0)
+    is_hydrogen = np.isin(labels.elements, ("H", "D"))
+    group, ends = np.arange(len(labels)), np.concatenate([bonds, bonds[:, ::-1]])
+    ends = ends[is_hydrogen[ends[:, 0]] & ~is_hydrogen[ends[:, 1]]]
+    group[ends[:, 0]] = ends[:, 1]  # a hydrogen counts with the atom that it is bonded to
+    differences = np.bincount(group, masses - weights, len(labels))
+    far = np.abs(differences) > _OTHER_MASS
+    if abs(differences[far].sum()) > _CANCELS * np.abs(differences[far]).sum():
+        far[:] = False
+    wrong = far | (is_hydrogen & (masses > _HEAVY) & (np.abs(differences[group]) <= _OTHER_MASS))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise InputError(
+            f"atom {i} ({labels.atom(i)}) of the topology is {labels.elements[i]}, the particle of the System weighs "
+            f"{masses[i]:.4g} Da; give the topology that the System was made of, with its atoms in the same order"
+        )
+
+
+@lru_cache(maxsize=256)
+def _weight(symbol: str) -> float:
+    """Mass of an element, Da; 0 of an unknown one."""
+    import gemmi
+
+    element = gemmi.Element(symbol)
+    return float(element.weight) if element.atomic_number else 0.0
 
 
 def in_angstrom(positions: ArrayLike, n: int) -> Floats:
