@@ -617,7 +617,8 @@ def test_names_that_mean_other_atoms_are_not_replaced(tmp_path):
     """A residue of PDBFixer's table stays, with a warning; one that is asked for by name is refused."""
     lines = [line if residue(line) != 3 else f"HETATM{line[6:17]}AIB{line[20:]}" for line in HEAVY]
     moved = [
-        at(line, place(line) + [0, 0, 4]) if residue(line) == 3 and line[12:16] == " CB " else line for line in lines
+        at(line, place(line) + np.array([0, 0, 4])) if residue(line) == 3 and line[12:16] == " CB " else line
+        for line in lines
     ]
     changes = prepare(file_of(tmp_path, moved), tmp_path / "ready.pdb")
     assert changes.replaced == {}

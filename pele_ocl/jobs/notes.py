@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..common.errors import printable
+from ..common.errors import printable, shortened
 
 _collectors: list[list[str]] = []  # where notes go in place of stderr, the last one now
 
@@ -32,8 +32,8 @@ def note(text: str) -> None:
 
 
 def one_line(text: str) -> str:
-    """Escape line ends and what cannot be printed."""
-    return printable(text).replace("\n", "\\n")
+    """Escape line ends and what cannot be printed; leave out the middle of a text that is longer than any sentence."""
+    return shortened(printable(text).replace("\n", "\\n"))
 
 
 @contextmanager
