@@ -10,6 +10,7 @@ import pytest
 from test_side_chains import structure
 
 from pele_ocl import FormatError, InputError
+from pele_ocl.atoms import labels_of
 from pele_ocl.explore import ANM, MODES, RESTRAINT, Explorer, Modes, Settings, Walk, network_modes, read_nmd, write_nmd
 
 DATA = Path(__file__).parent / "data"
@@ -66,6 +67,44 @@ def test_files_of_modes(tmp_path):
     (tmp_path / "prody.nmd").write_text(text)
     np.testing.assert_allclose(read_nmd(tmp_path / "prody.nmd")[0].values, modes.values, rtol=1e-6)
     np.testing.assert_allclose(read_nmd(tmp_path / "prody.nmd", "pele")[0].values, 1 / modes.values, rtol=1e-6)
+
+
+def test_modes_of_a_file_are_laid_over_nodes_by_name(tmp_path):
+    atoms = structure("hexapeptide")
+    nodes = np.flatnonzero(atoms.selected("name CA"))
+    write_nmd(tmp_path / "modes.nmd", network_modes(atoms.positions[nodes], 2, cutoff=30), atoms, nodes)
+    own, file = labels_of(atoms.labels, nodes), tmp_path / "modes.nmd"
+    straight, notes = read_nmd(file)[0].of_nodes(own)
+    np.testing.assert_array_equal(straight.vectors, read_nmd(file)[0].vectors)
+    assert notes == ()
+    lines = [line.split() for line in file.read_text().splitlines()]
+    for k, words in enumerate(lines):
+        if words[0] in ("atomnames", "resnames", "chainids", "resids"):
+            lines[k] = [words[0], *words[:0:-1]]
+        elif words[0] in ("coordinates", "mode"):
+            at = len(words) - 3 * len(nodes)
+            lines[k] = [*words[:at], *np.array(words[at:]).reshape(-1, 3)[::-1].ravel()]
+    file.write_text("\n".join(" ".join(words) for words in lines))
+    turned, notes = read_nmd(file)[0].of_nodes(own)
+    np.testing.assert_array_equal(turned.vectors, straight.vectors)
+    assert "6 atoms are in another order than in the network" in notes[0]
+    file.write_text(file.read_text().replace("resnames ASP", "resnames TRP"))
+    with pytest.raises(InputError, match=r"modes.nmd: has .*TRP.* where the network has .*ASP"):
+        read_nmd(file)[0].of_nodes(own)
+    file.write_text(file.read_text().replace("resnames TRP", "resnames TRP TRP"))
+    with pytest.raises(FormatError, match="the line resnames has 7 names for 6 nodes"):
+        read_nmd(file)
+
+
+def test_an_explorer_brings_modes_into_the_order_of_its_nodes(device):
+    atoms = structure("hexapeptide")
+    nodes = np.flatnonzero(atoms.selected("name CA"))
+    modes = network_modes(atoms.positions[nodes], 2, cutoff=30)
+    backwards = Modes(modes.values, modes.vectors[:, ::-1], labels_of(atoms.labels, nodes[::-1]))
+    move = ANM(nodes, backwards)
+    walk = walk_of(move, 1, device)
+    np.testing.assert_array_equal(walk.memory[0][MODES].vectors, modes.vectors)
+    assert len(move.notes) == 1
 
 
 @pytest.mark.parametrize(

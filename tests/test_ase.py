@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import ase
+import ase.io
 import numpy as np
 import pytest
 from ase.calculators.fd import calculate_numerical_forces
@@ -40,6 +41,26 @@ def test_energy_and_forces_in_the_units_of_ase(dipeptide: Atoms) -> None:
     atoms.calc.results.clear()
     numerical = calculate_numerical_forces(atoms, eps=1e-4, iatoms=some)
     np.testing.assert_allclose(numerical, atoms.get_forces()[some], atol=1e-6)
+
+
+def test_atoms_of_ase_are_known_by_their_names(dipeptide: Atoms, tmp_path: Path) -> None:
+    """In any order, of `to_ase` and of ASE's reader of PDB files; forces and energies are in the order of ASE."""
+    calculator = Calculator(dipeptide, precision="float64")
+    atoms = to_ase(dipeptide)
+    atoms.calc = calculator
+    order = np.random.default_rng(5).permutation(len(atoms))
+    ase.io.write(tmp_path / "x.pdb", atoms[order])
+    for other in (atoms[order], ase.io.read(tmp_path / "x.pdb")):
+        other.positions = atoms.positions[order]
+        other.calc = calculator
+        assert other.get_potential_energy() == pytest.approx(atoms.get_potential_energy(), rel=1e-12)
+        forces, energies = other.get_forces(), other.get_potential_energies()
+        np.testing.assert_allclose(forces, atoms.get_forces()[order], atol=1e-9)
+        np.testing.assert_allclose(energies, atoms.get_potential_energies()[order], atol=1e-9)
+    atoms.arrays["atomtypes"][3] = "X"
+    calculator.reset()  # ASE looks at elements and positions alone
+    with pytest.raises(InputError, match=r"the atoms of ASE: has atom 3 \(A:.*:X\) where the molecule has atom 3"):
+        atoms.get_potential_energy()
 
 
 def test_optimizers_of_ase_and_scipy_find_the_minimum_that_minimize_finds(dipeptide: Atoms) -> None:
@@ -85,11 +106,17 @@ def test_an_optimizer_of_ase_finds_the_minimum(dipeptide: Atoms) -> None:
     assert len(atoms.calc._plans) == 1
 
 
+def nameless_carbons(atoms: ase.Atoms) -> None:
+    del atoms.arrays["atomtypes"]
+    atoms.set_atomic_numbers([6] * len(atoms))
+
+
 def test_atoms_that_are_not_the_molecules(dipeptide: Atoms) -> None:
     for change, sentence in (
         (lambda atoms: atoms.pop(), "ASE gives 19 atoms; the calculator is for 20"),
         (lambda atoms: atoms.set_pbc(True), "the atoms are periodic"),
-        (lambda atoms: atoms.set_atomic_numbers([6] * len(atoms)), r"ASE gives C as atom 0 \(A:GLY5:N\)"),
+        (lambda atoms: atoms.set_atomic_numbers([6] * len(atoms)), r"atom 0 \(A:GLY5:N\) is C"),
+        (nameless_carbons, r"ASE gives C as atom 0 \(A:GLY5:N\)"),
     ):
         atoms = to_ase(dipeptide)
         change(atoms)

@@ -69,6 +69,36 @@ def test_other_atoms_may_be_there(device):
     assert plan.evaluate(frames(1)[0]).total == alone.evaluate(frames(1)[0][chosen]).total
 
 
+def test_atoms_in_neither_part_are_named(device):
+    """Whatever named the parts: selections, masks or indices."""
+    atoms = complex_atoms()
+    left = np.flatnonzero(atoms.labels.residue_index == 2)
+    names = {str(atoms.labels.residue_names[left[0]]): 1}
+    receptor = np.setdiff1d(np.arange(N), left)
+    mask = np.isin(np.arange(2 * N), receptor)
+    for chosen in (receptor, mask, "index " + " ".join(map(str, receptor))):
+        plan = Binding(atoms, LIGAND, chosen, device=device)
+        assert plan.parts.left_out == names
+        told = f"{len(left)} atoms (1 {next(iter(names))}) are in neither receptor nor ligand, and left out"
+        assert told in plan.notes
+    assert Binding(atoms, LIGAND, np.arange(N), device=device).parts.left_out == {}
+
+
+def test_a_ligand_of_several_molecules_is_told(device):
+    atoms, labels = complex_atoms(), complex_atoms().labels
+    residues, index = labels.residue_names.copy(), labels.residue_index
+    last = np.unique(index)[-6:]  # the residues of the ligand
+    residues[np.isin(index, last)] = "LIG"
+    names = np.array([f"X{k}" for k in range(len(labels))])
+    kinds = replace(labels, residue_names=residues, names=names)
+    joined = Binding(replace(atoms, labels=kinds), "resname LIG", device=device)
+    assert not any("molecules of one name" in note for note in joined.notes)
+    across = (index[atoms.bonds[:, 0]] != index[atoms.bonds[:, 1]]) & np.isin(index[atoms.bonds[:, 0]], last)
+    apart = replace(atoms, labels=kinds, bonds=atoms.bonds[~across], bonded=None)
+    notes = Binding(apart, "resname LIG", device=device).notes
+    assert any("the ligand holds 6 molecules of one name" in note for note in notes)
+
+
 def test_what_is_no_complex():
     atoms = complex_atoms()
     for ligand, receptor, reason in (

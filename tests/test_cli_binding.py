@@ -142,8 +142,25 @@ def test_poses_of_an_sdf_file(files, tmp_path):
     held[:, N:] = np.round(poses.astype(float), 4)
     found = Binding(atoms, LIGAND, like="mmpbsa.py", precision="float64").evaluate_batch(held)
     assert [row["energy"]["total"] for row in report["frames"]] == pytest.approx(found.total.tolist(), abs=1e-6)
+    text = run("binding", files[0], *options).stdout
+    assert "Energy of binding of each pose" in text
+    assert "SEM" not in text  # different poses have no mean
+    assert "delta" not in report
+    assert "energy" not in report
     (tmp_path / "poses.sdf").write_text(molecule(poses[0][::-1], elements[::-1]))
-    assert "in another order than the ligand" in error_of("binding", files[0], *options)
+    other = json.loads(run("binding", files[0], *options, "--json").stdout)["frames"][0]
+    assert other["energy"]["total"] == pytest.approx(found.total[0], abs=1e-6)
+    bad = molecule(poses[0][:5], elements[:5]), molecule(poses[1], elements)
+    (tmp_path / "poses.sdf").write_text("".join(bad))
+    out = tmp_path / "poses.csv"
+    done = run("binding", files[0], *options, "--json", "-o", out, code=1)
+    report = json.loads(done.stdout)
+    assert (report["n_frames"], report["n_failed"]) == (2, 1)
+    assert "its poses have 5 atoms, the ligand 96" in report["frames"][0]["error"]
+    assert report["frames"][1]["energy"]["total"] == pytest.approx(found.total[1], abs=1e-6)
+    rows = list(csv.DictReader(line for line in out.read_text().splitlines() if not line.startswith("#")))
+    assert [bool(row["error"]) for row in rows] == [True, False]
+    assert "1 pose failed, the first of them 0: molecule 1: " in done.stderr
     (tmp_path / "poses.sdf").write_text("nothing\n")
     assert "is no molecule of an SDF file" in error_of("binding", files[0], *options)
 
@@ -191,6 +208,8 @@ def test_mistakes_are_sentences(files, options, reason, monkeypatch):
         (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--workers", 2), "are read in one process"),
         (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--running-mean", "m.png"), "--running-mean needs"),
         (("--poses", "frames.nc", "--alanine", "interface"), "choose one of --poses and --alanine"),
+        (("--poses", "frames.nc", "--entropy"), "--entropy is about means over frames"),
+        (("--poses", "frames.nc", "--bars", "b.png"), "--idecomp is about means over frames"),
         (("complex.rst7", "--bars", "b.png"), "a picture is of one structure"),
     ],
 )
@@ -277,10 +296,26 @@ def test_what_is_stripped_is_a_choice(tmp_path):
     words = ("--like", "mmpbsa.py")
     assert parts_of(wet, *words, "--strip", "none")[:2] == ({"HOH": 1}, 100)
     assert parts_of(wet, *words, "--strip", "resname ZN CL")[:2] == ({"CL": 1, "ZN": 1, "HOH": 1}, 98)
-    assert parts_of(wet, *words, "--receptor", "chain A and not resid 3 or resname NA")[1] == 97
+    left_out, n, notes, shown = parts_of(wet, *words, "--receptor", "chain A and not resid 3 or resname NA")
+    assert (left_out, n) == ({"CL": 1, "K": 1, "ZN": 1, "HOH": 1}, 97)
+    sentence = "6 atoms (1 CL, 1 K, 1 ZN, 1 HOH) are in neither receptor nor ligand, and left out"
+    assert sentence in notes
+    assert f"Note: {sentence}" in shown
+    assert any("ions that may belong to the structure (1 ZN)" in of for of in notes)
     assert parts_of(wet, *words, ligand="resname NA")[:2] == ({"CL": 1, "K": 1, "HOH": 1}, 98)  # a ligand stays
     shown = run("binding", wet, "--ligand", "resid 3", "--receptor", "chain A", "--strip", "none", code=2).stderr
     assert "choose one of --receptor and --strip" in shown
+
+
+def test_residues_that_cannot_become_alanine_are_named(files):
+    done = over(files, "--alanine", "resid 1:6", "--frames", "0", "--json")
+    report = json.loads(done.stdout)
+    sites = {site["residue"] for site in report["alanine"]}
+    assert [of["reason"] for of in report["alanine_left_out"]] == ["has no side chain"]
+    for left_out in report["alanine_left_out"]:
+        assert left_out["residue"] not in sites
+        assert f"{left_out['residue']} {left_out['reason']}" in done.stderr
+        assert any(left_out["reason"] in note for note in report["notes"])
 
 
 def test_several_ligands_are_stripped_of_ions_each(tmp_path):

@@ -134,7 +134,7 @@ def test_settings_go_by_what_folders_and_files_hold(tmp_path):
         (("--distance", "index 1|resid 2:5,2"), "'resid 2' takes 22 atoms; one is needed"),
         (("--torsion", "index 1|index 2|index 3|index 4:5,400"), "degrees from -360 to 360"),
         (("--torsion", "index 1|index 2|index 3|index 1:5,40"), "names an atom twice"),
-        (("--restrain", "all:1", "--reference", "other.pdb"), "other.pdb: has 95 atoms, the structure 96"),
+        (("--restrain", "all:1", "--reference", "other.pdb"), "lacks its atom 95 (A:ASP6:OXT)"),
         (("--restrain", "all:1", "--reference", "none.pdb"), "none.pdb: no such file"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,23 @@ def test_rmsd_needs_atoms_that_both_have(file, molecule, tmp_path):
         Rmsd(molecule, file, none)
     with pytest.raises(InputError, match="has 0 of the atoms that are superposed"):
         Rmsd(molecule, file, all_, none)
+
+
+def test_rmsd_needs_atoms_of_one_name(file, molecule, tmp_path):
+    """A second copy of the ligand with the same chain and number would be taken in its place."""
+    ligand = molecule.labels.chains == "L"
+    lines = file.read_text().splitlines()
+    copy = [f"{line[:30]}{float(line[30:38]) + 30:8.3f}{line[38:]}" for line in lines if line[21:22] == "L"]
+    native = tmp_path / "native.pdb"
+    native.write_text("\n".join([*[line for line in lines if line != "END"], "TER", *copy, "END", ""]))
+    with pytest.raises(InputError, match=r"native.pdb has 2 atoms called L:\w+:\w+, so that it is not clear"):
+        Rmsd(molecule, native, ligand)
+    Rmsd(molecule, native, ~ligand)
+    labels = replace(molecule.labels, chains=np.full(len(molecule), "A"))
+    numbers = np.where(ligand, molecule.labels.residue_numbers[0], labels.residue_numbers)
+    twice = replace(molecule, labels=replace(labels, residue_numbers=numbers, residue_names=np.full(len(labels), "X")))
+    with pytest.raises(InputError, match=r"the complex has \d+ atoms called"):
+        Rmsd(twice, file, np.ones(len(molecule), bool))
 
 
 def test_sasa_is_a_share(make, molecule, states):

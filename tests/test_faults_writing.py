@@ -81,6 +81,12 @@ def test_a_kill_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     assert target.read_text() == "before"
+    assert len(os.listdir(tmp_path)) == 2
+    living = tmp_path / next(iter(tmp_path.glob(".t-*"))).name.replace(f"-{process.pid}.", f"-{os.getpid()}.")
+    living.touch()
+    other = python(WRITERS + "write()", tmp_path / "other.csv", 10)
+    assert other.communicate(timeout=60)[1] == ""
+    assert sorted(os.listdir(tmp_path)) == sorted([living.name, "other.csv", "t.csv"])  # of a process that lives
 
 
 def test_of_two_writers_one_wins_whole(tmp_path: Path) -> None:

@@ -118,7 +118,9 @@ def test_structures_have_coordinates_too(topology):
     np.testing.assert_array_equal(atoms.positions, hexapeptide().positions)
     shorter = topology.with_name("y.pdb")
     shorter.write_text("".join(line for line in structure.read_text().splitlines(True) if " HA " not in line))
-    with pytest.raises(FormatError, match=r"y.pdb: \d\d positions for the 96 atoms of .*x.parm7"):
+    with pytest.raises(
+        FormatError, match=r"y.pdb: has \d\d atoms where .*x.parm7 has 96, and lacks its atom 5 \(MET1:HA\)"
+    ):
         pele_ocl.read(topology, coordinates=shorter)
 
 

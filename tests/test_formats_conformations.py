@@ -126,6 +126,19 @@ def test_b_factors_and_occupancies_are_kept(tmp_path):
     assert read_b_factors(read_file(several), atoms.labels) == pytest.approx(known)  # of the first block with atoms
 
 
+def test_two_chains_of_one_letter_keep_their_own_b_factors(tmp_path):
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    first = [f"{line[:60]}{30:6.2f}{line[66:]}" for line in lines]
+    second = [f"{line[:30]}{float(line[30:38]) + 40:8.3f}{line[38:60]}{90:6.2f}{line[66:]}" for line in lines]
+    source = tmp_path / "twice.pdb"
+    source.write_text("\n".join([*first, "TER", *second, "TER", "END\n"]))
+    atoms = pele_ocl.read(source)
+    known = read_b_factors(read_file(source), atoms.labels)
+    assert known[:, 1].tolist() == [30] * 96 + [90] * 96
+    write_conformation(tmp_path / "out.pdb", Content(atoms, b_factors=known))
+    assert read_b_factors(read_file(tmp_path / "out.pdb"), atoms.labels) == pytest.approx(known)
+
+
 def test_of_alternate_locations_the_one_that_is_read_gives_the_b_factor(tmp_path):
     """Better occupied locations give the B-factor, even if they come second."""
     columns = "ATOM  {:5d}  {:3s}{:1s}GLY A   1    {:8.3f}{:8.3f}{:8.3f}{:6.2f}{:6.2f}           {}"

@@ -21,8 +21,8 @@ import amber_helpers
 import numpy as np
 import pytest
 
-from pele_ocl import Atoms, Grid, Map, read, read_conformations, selection, write_map
-from pele_ocl.atoms import Topology
+from pele_ocl import Atoms, Grid, Map, read, read_conformations, selection, trajectory, write_conformations, write_map
+from pele_ocl.atoms import Labels, Topology, correspondence
 from pele_ocl.binding.mmpbsa import read_index, read_input
 from pele_ocl.common.errors import PeleError
 from pele_ocl.common.inputfile import read_file
@@ -506,3 +506,111 @@ def test_damaged_masks_are_selections_or_sentences():
         assert message.isprintable(), f"{text!r}: {message!r}"
         assert len(message) < LONGEST, f"{text!r}: {message}"
     assert FEW / 4 < refused < FEW * 5
+
+
+RESIDUES = {
+    "ALA": "N H CA HA CB HB1 HB2 HB3 C O", "SER": "N H CA HA CB HB2 HB3 OG HG C O", "GLY": "N H CA HA2 HA3 C O",
+    "LIG": "C1 C2 N1 O1 CL1 H11 H12", "HOH": "O H1 H2", "NA": "NA",
+}  # fmt: skip
+SPELLED = {"HB1": "1HB", "HB2": "2HB", "HB3": "3HB", "H": "HN", "HA2": "2HA", "HA3": "1HA", "O1": "o1", "CL1": "Cl1"}
+
+
+def random_labels(rng: Rng) -> Labels:
+    """Some chains of residues, whose numbers rise."""
+    rows: list[tuple[str, str, int, str, int]] = []
+    number = index = 0
+    for chain in "ABC"[: int(rng.integers(1, 4))]:
+        for _ in range(int(rng.integers(1, 6))):
+            name = list(RESIDUES)[int(rng.integers(len(RESIDUES)))]
+            number, index = number + int(rng.integers(1, 5)), index + 1
+            rows += [(chain, name, number, atom, index - 1) for atom in RESIDUES[name].split()]
+    chains, residues, numbers, names, places = zip(*rows, strict=True)
+    elements = ["Na" if name == "NA" else "Cl" if name == "CL1" else name[0] for name in names]
+    return Labels(names, elements, residues, numbers, [""] * len(rows), chains, places)
+
+
+def in_order(labels: Labels, order: np.ndarray, chains: np.ndarray, numbers: np.ndarray, names: np.ndarray) -> Labels:
+    """Labels as a reader gives them for atoms in another order, with other chains, numbers and names."""
+    columns = chains[order], labels.residue_names[order], numbers[order]
+    changes = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return Labels(
+        names[order], labels.elements[order], columns[1], columns[2], labels.insertion_codes[order], columns[0],
+        np.concatenate([[0], np.cumsum(changes)]),
+    )  # fmt: skip
+
+
+def random_order(labels: Labels, rng: Rng) -> np.ndarray:
+    """Atoms shuffled, reversed, rotated, exchanged within a residue, or with residues shuffled as wholes."""
+    n, kind = len(labels), int(rng.integers(5))
+    if kind == 0:
+        return rng.permutation(n)
+    if kind == 1:
+        return np.arange(n)[::-1]
+    if kind == 2:
+        return np.roll(np.arange(n), int(rng.integers(n)))
+    keys = labels.residue_index if kind == 3 else rng.permutation(labels.residue_index.max() + 1)[labels.residue_index]
+    return np.lexsort((rng.random(n) if kind == 3 else np.arange(n), keys))
+
+
+def test_labels_in_any_order_are_found_or_refused():
+    """Names in another spelling, no chains, other numbers; atoms that are lost, twice or renamed are refused."""
+    rng, refused = np.random.default_rng(11), 0
+    for k in range(FEW * 5):
+        labels = random_labels(rng)
+        order = random_order(labels, rng)
+        chains, numbers, names = labels.chains.copy(), labels.residue_numbers.copy(), labels.names.astype("U6")
+        if k % 3 == 1:
+            chains[:] = ""
+        if k % 4 == 1:
+            numbers = numbers + 100
+        if k % 5 == 1:
+            names = np.array([SPELLED.get(name, name) for name in names.tolist()], "U6")
+        damage, place = k % 7, int(rng.integers(len(labels)))
+        if damage == 4:
+            order = np.delete(order, place)
+        elif damage == 5:
+            order = np.append(order, place)
+        elif damage == 6:
+            names[place] = "XX"
+        if not len(order):
+            continue
+        given = in_order(labels, order, chains, numbers, names)
+        message, found = "", None
+        try:
+            found = correspondence(labels, given, "given")
+        except PeleError as error:
+            refused, message = refused + 1, str(error)
+        if found is None:
+            assert message.startswith("given: "), f"{k}: {message}"
+            assert "atom " in message, f"{k}: {message}"
+            # With chains and numbers all of them are found; without chains, numbers and order may disagree.
+            assert damage >= 4 or k % 4 == 1 or k % 3 == 1, f"{k}: {message}"
+        else:
+            assert damage < 4, f"{k}: atoms that differ were taken"
+            assert_same_residues(labels, order[found.order], k)
+    assert FEW < refused < FEW * 4
+
+
+def assert_same_residues(labels: Labels, order: np.ndarray, k: int) -> None:
+    """Every atom is itself; without numbers a residue may be an equal one, which nothing tells from it."""
+    if k % 4 != 1:
+        assert (order == np.arange(len(labels))).all(), f"{k}: {order}"
+    assert (labels.names[order] == labels.names).all(), f"{k}: {order}"
+    assert (labels.residue_names[order] == labels.residue_names).all(), f"{k}: {order}"
+
+
+@pytest.mark.parametrize("suffix", [".pdb", ".cif", ".h5"])
+def test_frames_in_any_order_are_put_in_order(tmp_path: Path, suffix: str) -> None:
+    atoms, rng = amber_helpers.hexapeptide(), np.random.default_rng(12)
+    frames = np.round(atoms.positions + rng.normal(0, 0.1, (2, *atoms.positions.shape)), 3)
+    path = tmp_path / f"x{suffix}"
+    for k in range(FEW // 20):
+        order = random_order(atoms.labels, rng)
+        order = order if k % 3 else np.delete(order, int(rng.integers(len(order))))
+        write_conformations(path, atoms[order], frames[:, order])
+        if k % 3:
+            (found,) = trajectory(path, atoms)
+            assert np.abs(found - frames).max() < 1e-5, f"{k}"
+        else:
+            with pytest.raises(PeleError, match="and lacks its atom"):
+                trajectory(path, atoms)

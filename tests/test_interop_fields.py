@@ -184,6 +184,7 @@ def test_structures_of_parmed(top, crd):
     assert theirs.gb_radii == pytest.approx(ours.gb_radii)
     assert theirs.types.tolist() == ours.types.tolist()
     assert theirs.type_family == ours.type_family == "amber"
+    assert theirs.labels.residues == ours.labels.residues
 
 
 @pytest.mark.filterwarnings("ignore")

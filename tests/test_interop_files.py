@@ -101,6 +101,24 @@ def test_gromacs_topologies(gromacs, rule, combining):
     }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore")  # openmm.app leaves files open
+def test_coordinates_of_gromacs_are_matched_by_name(gromacs):
+    """Atoms of one molecule exchanged, all reversed, another residue's name, an atom less."""
+    pytest.importorskip("openmm")
+    top, conf = gromacs()
+    wanted = read(top, coordinates=conf)
+    title, n, *rows, box = conf.read_text().splitlines()
+    # Nothing tells which of two equal molecules is which: reversed, the last is the first.
+    for order, first in (([4, *range(1, 4), 0, *range(5, 16)], 0), (range(16)[::-1], 8)):
+        conf.write_text("\n".join([title, n, *(rows[k] for k in order), box, ""]))
+        atoms = read(top, coordinates=conf)
+        np.testing.assert_array_equal(atoms.positions, np.roll(wanted.positions, -first, axis=0))
+        assert any("conf.gro: " in sentence and "matched by name" in sentence for sentence in atoms.notes)
+    conf.write_text("\n".join([title, "   15", *rows[:4], *rows[5:], box, ""]))
+    with pytest.raises(FormatError, match=r"conf.gro: has 15 atoms where .*topol.top has 16, and lacks its atom 4 "):
+        read(top, coordinates=conf)
+
+
 @pytest.mark.filterwarnings("ignore")  # openmm.app leaves the file open where it fails
 def test_gromacs_faults_are_sentences(gromacs, tmp_path):
     pytest.importorskip("openmm")
@@ -111,7 +129,7 @@ def test_gromacs_faults_are_sentences(gromacs, tmp_path):
         read(top)
     top, _ = gromacs()
     (tmp_path / "one.gro").write_text(gro([0, 0, 0]))
-    with pytest.raises(FormatError, match="8 positions for the 16 atoms"):
+    with pytest.raises(FormatError, match=r"has 8 atoms where .*topol.top has 16, and lacks its atom 8 \(2:ETH1:C1\)"):
         read(top, coordinates=tmp_path / "one.gro")
 
 
@@ -121,6 +139,48 @@ def test_gromacs_on_the_command_line(gromacs):
     assert "topol.top: 16 atoms" in run("energy", top, "-c", conf).stdout
     assert "--parameters" in run("energy", "--help").stdout
     assert "parameter files go with a .psf" in error_of("energy", top, "-c", conf, "--parameters", conf)
+
+
+NUMBERED = """\
+[ defaults ]
+1 2 yes 0.5 0.8333
+[ atomtypes ]
+X 0 12.0 0.0 A 0.3 0.4
+[ moleculetype ]
+CHAIN 3
+[ atoms ]
+1 X 41 HID CA 1 0 12
+2 X 41 HID CB 1 0 12
+3 X 41A HID CA 1 0 12
+4 X -3 SOL CA 1 0 12
+5 X 7 NA NA 1 0 12
+6 X 7 CL CL 1 0 12
+[ bonds ]
+1 2 1 0.15 1000
+[ system ]
+two copies
+[ molecules ]
+CHAIN 2
+"""
+
+
+def test_gromacs_residues_are_those_of_the_file(tmp_path):
+    """Names, numbers and insertion codes come from [ atoms ]; copies of a molecule are chains of their own."""
+    pytest.importorskip("openmm")
+    top, conf = tmp_path / "topol.top", tmp_path / "conf.gro"
+    top.write_text(NUMBERED)
+    names = [("HID", "CA"), ("HID", "CB"), ("HID", "CA"), ("SOL", "CA"), ("NA", "NA"), ("CL", "CL")] * 2
+    numbers = (1, 1, 2, 3, 4, 5, 6, 6, 7, 8, 9, 10)
+    rows = [
+        f"{number:5d}{residue:5}{name:>5}{k + 1:5d}{0.3 * k:8.3f}{0:8.3f}{0:8.3f}"
+        for k, ((residue, name), number) in enumerate(zip(names, numbers, strict=True))
+    ]
+    conf.write_text("\n".join(["title", "12", *rows, "0 0 0\n"]))
+    atoms = read(top, coordinates=conf)
+    own = [("HID", 41, ""), ("HID", 41, "A"), ("SOL", -3, ""), ("NA", 7, ""), ("CL", 7, "")]
+    assert list(atoms.labels.residues) == [(chain, *row) for chain in "12" for row in own]
+    assert np.flatnonzero(atoms.selected("resid 41A")).tolist() == [2, 8]
+    assert np.flatnonzero(atoms.selected("chain 2 and resid 41")).tolist() == [6, 7]
 
 
 def test_gro_files(tmp_path):
@@ -263,6 +323,13 @@ def test_charmm_topologies(charmm):
     app = pytest.importorskip("openmm.app")
     psf, prm, pdb = charmm()
     atoms = read(psf, coordinates=pdb, parameters=[prm])
+    lines = pdb.read_text().splitlines(keepends=True)
+    pdb.write_text("".join([*lines[:6][::-1], *lines[6:]]))
+    np.testing.assert_array_equal(read(psf, coordinates=pdb, parameters=[prm]).positions, atoms.positions)
+    pdb.write_text("".join([*lines[:5], lines[5].replace(" O ", " S "), *lines[6:]]))
+    with pytest.raises(FormatError, match=r"f.pdb: has atom 5 \(FORM1:S\) where .*f.psf has atom 5 "):
+        read(psf, coordinates=pdb, parameters=[prm])
+    pdb.write_text("".join(lines))
     made = app.CharmmPsfFile(str(psf))
     system = made.createSystem(
         app.CharmmParameterSet(str(prm)), nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False

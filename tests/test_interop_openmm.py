@@ -235,3 +235,22 @@ def test_former_names_warn_and_call_the_present_ones():
     with pytest.warns(DeprecationWarning, match=r"Atoms\.from_openmm is now pele_ocl\.from_openmm"):
         atoms = Atoms.from_openmm(made.topology, system, made.positions)
     assert np.array_equal(atoms.charges, from_openmm(made.topology, system, made.positions).charges)
+
+
+@pytest.mark.parametrize("mass", [None, 3.0])
+def test_a_topology_in_another_order_than_the_system_is_refused(mass):
+    """Masses show it, also where hydrogens were made heavier; other masses of all atoms do not."""
+    app = pytest.importorskip("openmm.app")
+    pdb = app.PDBFile(str(STRUCTURES / "trialanine.pdb"))
+    system = app.ForceField("amber99sb.xml").createSystem(pdb.topology, hydrogenMass=mass)
+    from_openmm(pdb.topology, system, pdb.positions)
+    for pair in (("C", "O"), ("N", "CA"), ("CA", "HA")):
+        changed = app.PDBFile(str(STRUCTURES / "trialanine.pdb")).topology
+        first, second = (next(of for of in changed.atoms() if of.name == name) for name in pair)
+        first.name, second.name = second.name, first.name
+        first.element, second.element = second.element, first.element
+        with pytest.raises(InputError, match=r"atom \d+ .* Da; give the topology that the System was made of"):
+            from_openmm(changed, system, pdb.positions)
+    for k in range(system.getNumParticles()):
+        system.setParticleMass(k, 0 if k % 2 else 50)
+    from_openmm(pdb.topology, system, pdb.positions)

@@ -16,8 +16,19 @@ from test_interop_files import ETHANE, PLACES
 
 import pele_ocl
 from pele_ocl import Atoms, Binding, InputError, SolventModel
+from pele_ocl.atoms import Labels, labels_of
 from pele_ocl.binding import amber_terms, mutable_residues, to_alanine
-from pele_ocl.binding.mmpbsa import backbone, mutant_of, mutated_residue, parts_by_topologies, read_index, read_input
+from pele_ocl.binding.mmpbsa import (
+    MmpbsaInput,
+    backbone,
+    layout_of,
+    mutant_of,
+    mutated_residue,
+    parts_by_topologies,
+    read_index,
+    read_input,
+    residue_named,
+)
 from pele_ocl.cli import main
 from pele_ocl.common.inputfile import InputFile
 
@@ -242,6 +253,72 @@ def test_variables_are_read_as_the_programs_read_them() -> None:
     assert found.model.solvent_dielectric == 78.5
     assert found.decomp is not None
     assert found.decomp.print_res == "within 4"
+
+
+def read_gromacs(text: str) -> MmpbsaInput:
+    return read_input(InputFile(Path("m.in"), text.encode()), of_gromacs=True)
+
+
+def test_files_that_gmx_mmpbsa_writes_are_read() -> None:
+    """`--create_input` lists every variable with its default, and calls a namelist &decomposition."""
+    found = read_gromacs(
+        '&general\n  sys_name = ""   # a name\n  PBRadii  = 5\n/\n'
+        "&pb\n  mprob = 2.7 # A\n  nsnba = 1\n  radiopt = 1  # optimised\n  inp = 1\n/\n"
+        "&decomposition\n idecomp = 2\n/\n"
+    )
+    assert found.gb_radii == "mbondi_pb2"
+    assert found.decomp is not None
+    assert found.pb is not None
+    assert found.pb.radii == "own"
+    assert found.model.solvent_dielectric == 80  # the default of exdi
+    assert any("radiopt=0 is taken for radiopt=1, as gmx_MMPBSA does" in note for note in found.notes)
+    with pytest.raises(InputError, match=r"PBRadii=7 \(charmm_radii\) is not done here; choose 1 to 6"):
+        read_gromacs("&general\n PBRadii=7\n/\n&pb\n/\n")
+    assert read_gromacs("&gb\n/\n&alanine_scanning\n mutant='A', mutant_res='A:1'\n/\n").alanine is not None
+
+
+def protein(names: Sequence[str], chains: Sequence[str], numbers: Sequence[int]) -> Labels:
+    n = len(names)
+    return Labels(
+        np.full(n, "CA"), np.full(n, "C"), np.array(names), np.array(numbers), np.full(n, ""), np.array(chains),
+        np.arange(n),
+    )  # fmt: skip
+
+
+def pdb(labels: Labels) -> str:
+    rows = [
+        f"ATOM  {k + 1:5d}  CA  {name:>3} {chain or ' '}{number:4d}    {4.0 * k:8.3f}{0:8.3f}{0:8.3f}  1.00  0.00\n"
+        for k, (chain, name, number, _) in enumerate(labels.residues)
+    ]
+    return "".join(rows)
+
+
+def test_residues_have_the_names_of_the_reference(tmp_path: Path) -> None:
+    """-cr names chains and numbers; -cs does where it has chains; molecules have letters without them."""
+    own = protein(["HSD", "TRP", "GLU", "ALA"], ["1", "1", "2", "2"], [1, 2, 1, 2])
+    theirs = protein(["HIS", "TRP", "GLU", "ALA"], ["R", "R", "L", "L"], [10, 11, 1, 2])
+    path, swapped, bare = (tmp_path / name for name in ("com.pdb", "swapped.pdb", "bare.pdb"))
+    path.write_text(pdb(theirs))
+    swapped.write_text(pdb(labels_of(theirs, np.array([2, 3, 0, 1]))))
+    bare.write_text(pdb(replace(theirs, chains=np.full(4, ""))))
+    every = np.arange(4)
+    for reference, structure in ((path, None), (None, path), (path, swapped)):
+        layout, notes = layout_of(own, every, 4, reference, structure)
+        assert layout is not None
+        assert [(of.chain, of.number) for of in layout.residues] == [("R", 10), ("R", 11), ("L", 1), ("L", 2)]
+        assert residue_named("R:11", layout) == 1
+    for structure in (None, bare, tmp_path / "com.tpr"):
+        assert layout_of(own, every, 4, None, structure) == (None, ())
+    with pytest.raises(InputError, match="the residues of receptor and ligand are needed"):
+        layout_of(own, every, 4, swapped, None)
+    layout, notes = layout_of(own, every, 5, None, path)
+    assert layout is None
+    assert "has 4 atoms, the frames 5" in notes[0]
+    assert (residue_named("2:1", own), residue_named("B:1", own), residue_named("A:2", own)) == (2, 2, 1)
+    with pytest.raises(InputError, match="there is no residue 1 in a chain C"):
+        residue_named("C:1", own)
+    with pytest.raises(InputError, match="2 residues have that number, such as HSD1 and GLU1"):
+        residue_named(":1", replace(own, chains=np.full(4, "")))
 
 
 def test_the_ligand_is_found_wherever_it_stands() -> None:

@@ -229,3 +229,37 @@ def test_parts_of_gromacs_that_are_others_are_refused(ethanes: tuple[Path, np.nd
         assert done.exit_code != 0
         assert sentence in done.output
         assert not (folder / "o.dat").exists()
+
+
+SODIUM = "[ moleculetype ]\nNA 1\n[ atoms ]\n1 opls_140 1 NA NA 1 1.0 22.99\n[ system ]"
+
+
+@pytest.mark.parametrize(
+    ("molecules", "first"),
+    [
+        ("ETH 2\nNA 3", 1),  # ions at the end: numbers of the topology are those of the frames
+        ("NA 3\nETH 2", 1),  # ions first: numbers are those of the frames
+        ("NA 3\nETH 2", 4),  # or those of the topology
+    ],
+)
+def test_frames_without_ions_beside_a_topology_with_them(
+    ethanes: tuple[Path, np.ndarray], molecules: str, first: int
+) -> None:
+    """They have the energies of the topology without ions, and what is left out is named."""
+    folder, _ = ethanes
+    text = ETHANE.format(rule=2, more="").replace("[ system ]", SODIUM).replace("ETH 2", molecules)
+    (folder / "salt.top").write_text(text)
+    groups = [" ".join(str(k) for k in range(first + 8 * m, first + 8 * m + 8)) for m in range(2)]
+    (folder / "salt.ndx").write_text("".join(f"[ m{m} ]\n{text}\n" for m, text in enumerate(groups)))
+    found = []
+    for topology, index in (("topol.top", "two.ndx"), ("salt.top", "salt.ndx")):
+        words = ["-cp", folder / topology, "-ci", folder / index, "-cg", "0", "1", "-ct", folder / "run.nc"]
+        every = ["binding", "--mmpbsa", folder / "mmpbsa.in", "-O", "--json", *words, "-o", folder / "o.dat"]
+        done = CliRunner().invoke(main, [str(word) for word in every])
+        assert done.exit_code == 0, done.output
+        found.append(json.loads(done.stdout))
+    plain, salted = found
+    assert plain["runs"] == salted["runs"]
+    assert (plain["left_out"], salted["left_out"]) == ({}, {"NA": 3})
+    assert "3 atoms (3 NA) are in neither receptor nor ligand, and left out" in salted["notes"]
+    assert any("its frames lack 3 NA of" in note for note in salted["notes"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import h5py
 import numpy as np
 import pytest
-from forcefield_helpers import chain
+from forcefield_helpers import ROOT, chain
 
+import pele_ocl
 from pele_ocl import FormatError, InputError
 from pele_ocl.pairs import PAIR_SUFFIXES, AllPairs, PairList, read_pairs, write_pairs
 
@@ -233,3 +236,37 @@ def test_a_text_of_another_molecule(tmp_path):
     assert len(read_pairs(path, 9)) == 2
     path.write_text("# 1 pairs\n0 1\n")
     assert len(read_pairs(path, 12)) == 1
+
+
+@pytest.mark.parametrize("suffix", PAIR_SUFFIXES)
+def test_atoms_are_found_by_name(suffix, tmp_path):
+    """A list serves the same atoms in another order, or is refused; it never names other atoms."""
+    atoms = pele_ocl.read(ROOT / "data" / "structures" / "hexapeptide.pdb")
+    listed, path = pele_ocl.pairs_within(atoms, 6.0), tmp_path / f"pairs{suffix}"
+    write_pairs(path, listed, atoms.labels)
+    same = read_pairs(path, len(atoms), labels=atoms.labels, notes=(notes := []))
+    assert (same.first.tolist(), same.second.tolist(), notes) == (listed.first.tolist(), listed.second.tolist(), [])
+    order = np.arange(len(atoms))
+    order[[2, 3]] = 3, 2  # C and O of the first residue
+    other = atoms[order].labels
+    if suffix in (".h5", ".npz"):
+        found = read_pairs(path, len(atoms), labels=other, notes=notes)
+        assert order[found.first].tolist() == listed.first.tolist()
+        assert order[found.second].tolist() == listed.second.tolist()
+        assert "2 atoms are in another order" in notes[0]
+    else:
+        with pytest.raises(FormatError, match="written for atoms of other names or in another order"):
+            read_pairs(path, len(atoms), labels=other)
+    if suffix in (".h5", ".npz"):
+        names = atoms.labels.names.copy()
+        names[0] = "XX"
+        with pytest.raises(FormatError, match=f"pairs{suffix}: "):
+            read_pairs(path, len(atoms), labels=replace(atoms.labels, names=names))
+
+
+def test_a_text_that_may_count_from_one_is_told(write):
+    notes = []
+    read_pairs(write("1 2\n2 3\n"), 4, notes=notes)
+    assert "has no pair of the first atom, whose index is 0 here" in notes[0]
+    read_pairs(write("0 2\n2 3\n"), 4, notes=(quiet := []))
+    assert quiet == []

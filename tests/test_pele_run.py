@@ -63,6 +63,29 @@ def binding(folder: Path, *more: object, code: int = 0) -> dict:
     return json.loads(run(*words, "--json", code=code).stdout)
 
 
+def exchanged(text: str, models: slice) -> str:
+    """A trajectory with the lines of C and O of the first residue exchanged in some of its models."""
+    parts = text.split("ENDMDL\n")
+    for k in range(len(parts) - 1)[models]:
+        lines = parts[k].splitlines(keepends=True)
+        first, second = (next(k for k, line in enumerate(lines) if line[12:16] == f" {name}  ") for name in "CO")
+        lines[first], lines[second] = lines[second], lines[first]
+        parts[k] = "".join(lines)
+    return "ENDMDL\n".join(parts)
+
+
+def test_atoms_of_trajectories_are_found_by_name(folder):
+    """Lines in another order give the same energies, and models of several orders a sentence."""
+    path = folder / "1" / "trajectory_1.pdb"
+    text, wanted = path.read_text(), binding(folder)["poses"]
+    path.write_text(exchanged(text, slice(None)))
+    assert binding(folder)["poses"] == wanted
+    path.write_text(exchanged(text, slice(1, None)))
+    poses = binding(folder, code=1)["poses"]
+    assert poses[:4] == [{**pose, "rank": new["rank"]} for pose, new in zip(wanted, poses[:4], strict=False)]
+    assert "stands where model 1 has" in poses[4]["error"]
+
+
 def test_a_run_is_found_in_its_folders(folder):
     found = find_run(folder)
     assert [walker.name for walker in found.walkers] == ["0/report_2", "0/report_10", "1/report_1"]

@@ -319,7 +319,11 @@ def test_a_strange_residue_within_a_chain_stays_or_is_replaced(tmp_path):
     assert 0.95 < bond_lengths(tmp_path / "ready.pdb").mean() < 1.1
     changes = prepare(bare, tmp_path / "ready.pdb", replace={"XYZ": "ALA"})
     assert changes.replaced == {"A:XYZ3": "ALA"}
-    assert changes.warnings == changes.without_parameters == []
+    assert changes.without_parameters == []
+    assert changes.charge_changes == {"A:XYZ3": 1}
+    assert changes.warnings == [
+        "A:XYZ3: XYZ was replaced by ALA; CG, CD, OE1, OE2 were taken out; it lost -1 e: its charge was -1, and is 0"
+    ]
     assert read(tmp_path / "ready.pdb").labels.residues[2].name == "ALA"
     with pytest.raises(InputError, match="HEM cannot replace XYZ: name a standard amino acid"):
         prepare(bare, tmp_path / "none.pdb", replace={"XYZ": "HEM"})
@@ -529,3 +533,131 @@ def test_atoms_of_no_known_element_are_named(tmp_path):
     strange = [at(f"HETATM 9101 XE1  GLX A 300    {LIGAND[0][30:76]} X", [50.0, 50.0, 50.0])]
     with pytest.raises(InputError, match=r"bare.pdb: atom XE1 of A:GLX300 is of no known element; name it"):
         prepare(file_of(tmp_path, [*HEAVY, "TER", *strange]), tmp_path / "ready.pdb", keep_hetero=True)
+
+
+def grown(lines, kind, parent, child, ends=()):
+    """Rename a residue and bond an atom to one of its atoms, and more to that; (name, A) each."""
+    places = {line[12:16].strip(): place(line) for line in lines}
+    outward = places[parent] - np.mean(list(places.values()), axis=0)
+    outward /= np.linalg.norm(outward)
+    aside = np.cross(outward, [0.3, 0.5, 0.8])
+    aside /= np.linalg.norm(aside)
+    other = np.cross(outward, aside)
+    middle = places[parent] + child[1] * outward
+    angles = 2 * np.pi * np.arange(len(ends)) / max(1, len(ends))
+    around = [outward / 3 + np.sqrt(8) / 3 * (np.cos(a) * aside + np.sin(a) * other) for a in angles]
+    new = [(child[0], middle), *((name, middle + far * u) for (name, far), u in zip(ends, around, strict=True))]
+    more = [f"{at(lines[-1], x)[:12]}{name:^4}{at(lines[-1], x)[16:76]} {name[0]}" for name, x in new]
+    return [f"HETATM{line[6:17]}{kind:>3}{line[20:]}" for line in [*lines, *more]]
+
+
+PHOSPHATE = [("O1P", 1.5), ("O2P", 1.5), ("O3P", 1.5)]
+ACETYL = [("OH", 1.23), ("CH3", 1.5)]
+
+
+@pytest.mark.parametrize(
+    ("standard", "kind", "parent", "child", "ends", "change", "told"),
+    [
+        ("SER", "SEP", "OG", ("P", 1.6), PHOSPHATE, 2, "lost -2 e: its charge was -2, and is 0"),
+        ("TYR", "TYS", "OH", ("S", 1.6), [("O1", 1.45), ("O2", 1.45), ("O3", 1.45)], 1, "lost -1 e"),
+        ("LYS", "ALY", "NZ", ("CH", 1.33), ACETYL, 1, "gained +1 e: its charge was 0, and is +1"),
+        ("LYS", "MLZ", "NZ", ("CM", 1.47), [], 0, "CM was taken out"),
+        ("A", "1MA", "N1", ("CM1", 1.47), [], -1, "lost +1 e"),
+        ("G", "7MG", "N7", ("CM7", 1.47), [], -1, "lost +1 e"),
+        ("U", "5MU", "C5", ("C5M", 1.5), [], 0, "C5M was taken out"),
+    ],
+)
+def test_what_a_replaced_residue_loses_is_told(tmp_path, standard, kind, parent, child, ends, change, told):
+    """The residue is between two others, so that no end adds a charge."""
+    first, last = ("A", "A") if standard in "AGU" else ("ALA", "ALA")
+    lines = grown(template_lines(standard, number=2), kind, parent, child, ends)
+    beside = [template_lines(first, number=1), template_lines(last, number=3)]
+    beside = [
+        [at(line, place(line) + shift) for line in of]
+        for of, shift in zip(beside, ([40, 0, 0], [-40, 0, 0]), strict=True)
+    ]
+    modres = f"MODRES 1ABC {kind:>3} A    2  {standard:>3}  MODIFIED"
+    bare = file_of(tmp_path, [modres, *beside[0], *lines, *beside[1], "TER"])
+    changes = prepare(bare, tmp_path / "ready.pdb")
+    assert changes.replaced == {f"A:{kind}2": standard}
+    assert changes.charge_changes == ({f"A:{kind}2": change} if change else {})
+    (sentence,) = (text for text in changes.warnings if "was replaced by" in text)
+    assert sentence.startswith(f"A:{kind}2: {kind} was replaced by {standard}; ")
+    assert told in sentence
+    report = json.loads(run("prepare", bare, "-o", tmp_path / "ready.pdb", "--json").stdout)
+    assert sentence in report["warnings"]
+
+
+def test_pseudouridine_gets_the_names_of_uridine(tmp_path):
+    """Its ring is bonded to the sugar by C5: by its names alone C1' and N1 are 3.8 A apart."""
+    renamed = {"N1": "C5", "C5": "N1", "C2": "C4", "C4": "C2", "O2": "O4", "O4": "O2"}
+    lines = template_lines("U")
+    pseudo = []
+    for line in lines:
+        name = renamed.get(line[12:16].strip(), line[12:16].strip())
+        shown = name if len(name) == 4 else f" {name:<3}"
+        pseudo.append(f"HETATM{line[6:12]}{shown} PSU{line[20:76]} {name[0]}")
+    bare = file_of(tmp_path, ["MODRES 1ABC PSU A    1    U  MODIFIED", *pseudo, "TER"])
+    changes = prepare(bare, tmp_path / "ready.pdb")
+    assert changes.replaced == {"A:PSU1": "U"}
+    assert changes.atoms_added == {}
+    assert "its ring is bonded to the sugar by C5" in changes.warnings[0]
+    there = {
+        line[12:16].strip(): place(line)
+        for line in (tmp_path / "ready.pdb").read_text().splitlines()
+        if line[:4] == "ATOM"
+    }
+    for line in lines:
+        if line[12:16].strip() in ("C1'", *renamed, "C6", "N3"):
+            assert np.abs(there[line[12:16].strip()] - place(line)).max() < 1e-3
+    assert energy(read(tmp_path / "ready.pdb"), precision="float64").energy["bond"] < 100
+
+
+def test_names_that_mean_other_atoms_are_not_replaced(tmp_path):
+    """A residue of PDBFixer's table stays, with a warning; one that is asked for by name is refused."""
+    lines = [line if residue(line) != 3 else f"HETATM{line[6:17]}AIB{line[20:]}" for line in HEAVY]
+    moved = [
+        at(line, place(line) + np.array([0, 0, 4])) if residue(line) == 3 and line[12:16] == " CB " else line
+        for line in lines
+    ]
+    changes = prepare(file_of(tmp_path, moved), tmp_path / "ready.pdb")
+    assert changes.replaced == {}
+    assert "A:AIB3 cannot be replaced by ALA: " in changes.warnings[0]
+    assert "which are bonded in ALA; it is left as it is" in changes.warnings[0]
+    with pytest.raises(InputError, match=r"A:AIB3 cannot be replaced by ALA: .*name another residue"):
+        prepare(file_of(tmp_path, moved), tmp_path / "none.pdb", replace={"AIB": "ALA"})
+
+
+def test_a_d_residue_is_told(tmp_path):
+    """The mirror image of a peptide: the residue that is named as a D one keeps its configuration."""
+    lines = [line if residue(line) != 3 else f"HETATM{line[6:17]}DGL{line[20:]}" for line in HEAVY]
+    mirrored = [at(line, place(line) * [1, 1, -1]) for line in lines]
+    changes = prepare(file_of(tmp_path, mirrored), tmp_path / "ready.pdb")
+    assert changes.replaced == {"A:DGL3": "GLU"}
+    assert changes.warnings == [
+        "A:DGL3: DGL was replaced by GLU; it keeps its D configuration at CA under the name of the L residue"
+    ]
+
+
+@pytest.mark.parametrize("place_of_zinc", ["behind", "before", "mmCIF"])
+def test_a_chain_ends_before_a_metal_of_its_letter(tmp_path, place_of_zinc):
+    """Without a TER record, too, and in mmCIF files, which have none: ends have their oxygen and hydrogens."""
+    chain = [line for line in HEAVY if line[12:16] != " OXT"]
+    both = [ZINC, *chain] if place_of_zinc == "before" else [*chain, ZINC]
+    bare = file_of(tmp_path, both)
+    if place_of_zinc == "mmCIF":
+        columns = (
+            "group_PDB id type_symbol label_atom_id label_comp_id auth_asym_id auth_seq_id Cartn_x Cartn_y Cartn_z"
+        )
+        fields = [(line[:6], line[6:11], line[76:78], line[12:16], line[17:20]) for line in both]
+        rows = [[*of, "A", residue(line), *place(line)] for of, line in zip(fields, both, strict=True)]
+        head = ["data_x", "loop_", *(f"_atom_site.{name}" for name in columns.split())]
+        bare = tmp_path / "bare.cif"
+        bare.write_text("\n".join([*head, *(" ".join(map(str, row)) for row in rows), ""]))
+    changes = prepare(bare, tmp_path / "ready.pdb", keep_hetero=True)
+    last = max(map(residue, chain))
+    assert [name for names in changes.atoms_added.values() for name in names] == ["OXT"]
+    assert next(iter(changes.atoms_added)).endswith(str(last))
+    labels = read(tmp_path / "ready.pdb").labels
+    assert {"H2", "H3"} <= set(labels.names[labels.residue_numbers == residue(chain[0])].tolist())
+    assert "ZN" in labels.names

@@ -42,13 +42,24 @@ def topology_of(atoms):
     return topology
 
 
-@pytest.mark.parametrize("name", BONDI_SETS)
+@pytest.mark.parametrize("name", BONDI_SETS[:4])
 def test_sets_of_amber_are_those_of_openmm(ubiquitin, name):
     forces = pytest.importorskip("openmm.app.internal.customgbforces")
     radii, scales = radii_set(name, ubiquitin.labels, ubiquitin.bonds)
     topology = topology_of(ubiquitin)
     np.testing.assert_allclose(radii, getattr(forces, f"_{name}_radii")(topology), rtol=1e-15)
     np.testing.assert_array_equal(scales, [forces._screen_parameter(atom)[0] for atom in topology.atoms()])
+
+
+@pytest.mark.parametrize(("name", "expected"), [("mbondi_pb2", [1.76, 1.97, 2.09]), ("mbondi_pb3", [2.2, 2.04, 2.19])])
+def test_halogens_of_poisson_boltzmann_sets(ubiquitin, name, expected):
+    """Halogens of Nunes, Vila-Vicosa and Costa 2019, table 3; all else is mbondi's."""
+    names = np.array(["CL", "BR", "I"])
+    index, blank = np.arange(3), np.full(3, "")
+    labels = pele_ocl.atoms.Labels(names, np.array(["Cl", "Br", "I"]), names, index, blank, blank, index)
+    np.testing.assert_array_equal(radii_set(name, labels, np.array([[0, 1], [1, 2]]))[0], expected)
+    own, mbondi = (radii_set(of, ubiquitin.labels, ubiquitin.bonds) for of in (name, "mbondi"))
+    np.testing.assert_array_equal(own, mbondi)
 
 
 def test_radii_of_protonated_acids_and_termini():

@@ -14,8 +14,9 @@ from test_cli import error_of, on_the_chosen_device, run
 
 import pele_ocl
 from pele_ocl import Refiner
-from pele_ocl.common.errors import InputError
+from pele_ocl.common.errors import FormatError, InputError
 from pele_ocl.explore import CLASH, clashes_of, ranks_of
+from pele_ocl.jobs import RefineSpec
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -218,8 +219,11 @@ def test_the_command_and_its_files(complex_file, pose_file, tmp_path):
     page = (out / "index.html").read_text()
     data = json.loads(re.search(r'type="application/json">(.*?)</script>', page, re.DOTALL)[1])
     assert data["columns"]["binding"]["values"] == pytest.approx([pose["after"]["binding"] for pose in found["poses"]])
-    assert data["axes"] == ["rmsd", "binding"]
-    assert data["chosen"] == int(np.argmin(data["columns"]["binding"]["values"]))
+    assert data["axes"] == ["rmsd", "score"]
+    assert data["chosen"] == int(np.argmin(data["columns"]["score"]["values"]))
+    scores = [pose["after"]["score"] for pose in found["poses"]]
+    assert scores == [pose["after"]["binding"] + pose["after"]["strain"] for pose in found["poses"]]
+    assert [pose["rank"] for pose in found["poses"]] == (np.argsort(np.argsort(scores)) + 1).tolist()
     assert "://" not in page.replace("http://www.w3.org/2000/svg", "")
 
 
@@ -280,19 +284,63 @@ def test_mistakes_are_sentences(complex_file, pose_file, atoms, poses, refiner, 
     )
 
 
-def test_poses_in_another_order_are_refused(complex_file, pose_file, tmp_path):
-    """Of the ligand alone and of complexes; atoms of one element are told apart by their names."""
+def test_poses_in_another_order_are_matched_by_names(complex_file, pose_file, tmp_path):
+    """Of the ligand alone and of complexes; a name that the ligand does not have is refused."""
     swapped = tmp_path / "swapped.pdb"
-    for source, first in ((pose_file, "N"), (pose_file, "CA"), (complex_file, "CA")):
-        lines = source.read_text().splitlines()
+    for source, first in ((pose_file, "N"), (complex_file, "CA")):
+        lines = [line for line in source.read_text().split("ENDMDL")[0].splitlines() if line.startswith("ATOM")]
         i = next(k for k, line in enumerate(lines) if line[12:16].strip() == first)
         other = next(k for k in range(i + 1, len(lines)) if lines[k][12:16].strip() == "C")
+        given = RefineSpec(complex_file, LIGAND, "out", (swapped,))
+        swapped.write_text("\n".join([*lines, "END", ""]))
+        straight = given.starts[1].positions
         lines[i], lines[other] = lines[other], lines[i]
-        end = next((k for k, line in enumerate(lines) if line == "ENDMDL"), len(lines))
-        swapped.write_text("\n".join([line for line in lines[:end] if line.startswith("ATOM")] + ["END", ""]))
-        message = error_of("refine", complex_file, swapped, "--ligand", LIGAND, "-o", tmp_path / "out")
-        assert re.search(rf"swapped.pdb: atom \d+ is .*:C, and .*:{first} in the structure; write the poses", message)
+        swapped.write_text("\n".join([*lines, "END", ""]))
+        assert np.array_equal(RefineSpec(complex_file, LIGAND, "out", (swapped,)).starts[1].positions, straight)
+    lines[i] = f"{lines[i][:12]} CX {lines[i][16:]}"
+    swapped.write_text("\n".join([*lines, "END", ""]))
+    message = error_of("refine", complex_file, swapped, "--ligand", LIGAND, "-o", tmp_path / "out")
+    assert ":CX)" in message
     assert not (tmp_path / "out").exists()
+
+
+def test_native_poses_may_be_symmetric_without_hydrogens_or_of_exchanged_chains(complex_file, atoms, refiner, tmp_path):
+    """The carboxylate turned over, hydrogens left out, and the complex with chain B first: 0 A from where it is."""
+    lines = [line for line in complex_file.read_text().splitlines() if line.startswith("ATOM")]
+    ligand = [line for line in lines if line[21] == "B"]
+    oxt = next(k for k, line in enumerate(ligand) if line[12:16].strip() == "OXT")
+    turned = list(ligand)
+    last = [k for k, line in enumerate(ligand) if line[22:26] == ligand[-1][22:26]]
+    o = next(k for k in last if ligand[k][12:16].strip() == "O")
+    turned[o], turned[oxt] = (
+        ligand[o][:30] + ligand[oxt][30:54] + ligand[o][54:], ligand[oxt][:30] + ligand[o][30:54] + ligand[oxt][54:],
+    )  # fmt: skip
+    cases = {
+        "turned": turned,
+        "bare": [line for line in ligand if not line[12:16].strip().startswith("H")],
+        "exchanged": ligand + ["TER"] + [line for line in lines if line[21] == "A"],
+    }
+    for name, text in cases.items():
+        path = tmp_path / f"{name}.pdb"
+        path.write_text("\n".join([*text, "END", ""]))
+        spec = RefineSpec(complex_file, LIGAND, "out", native=path)
+        assert spec.rmsd(refiner.atoms.positions) == pytest.approx(0, abs=1e-3), name
+    path.write_text("\n".join([*ligand[:4], "END", ""]))
+    with pytest.raises(FormatError, match="heavy atoms, the ligand"):
+        RefineSpec(complex_file, LIGAND, "out", native=path).items()
+
+
+def test_a_file_that_cannot_be_read_is_a_row(complex_file, pose_file, tmp_path):
+    bad = tmp_path / "bad.sdf"
+    bad.write_text("nothing\n")
+    spec = RefineSpec(complex_file, LIGAND, "out", (pose_file, bad))
+    names, starts = spec.starts
+    assert names == ["poses_1", "poses_2", "poses_3", "bad"]
+    assert list(starts.errors) == [3]
+    (record,) = spec.records([3], lambda: None)
+    assert record.failed
+    assert f"{bad}: molecule 1: is no molecule of an SDF file" in record.error
+    assert np.isfinite(starts.positions[:3]).all()
 
 
 def test_poses_that_fail_end_nothing(complex_file, atoms, refiner, poses, tmp_path):

@@ -144,7 +144,7 @@ def test_selections_are_ours_with_and_without_a_topology(tmp_path, monkeypatch):
     few = error_of("energy", HEXAPEPTIDE, "-t", paths[0], "--topology", HEXAPEPTIDE, "--select", "index 0:19")
     assert "the frames have 20 atoms, the structure 96" in few
     plan = Energy(peptide, gradient=False, device=DEVICES[0])
-    with pytest.raises(InputError, match="the frames have 20 atoms, the structure 96"):
+    with pytest.raises(InputError, match="has 20 atoms where the structure has 96, and lacks its atom 20"):
         energy_over(plan, paths[0], select=np.arange(20))
     with pytest.raises(InputError, match="the frames have 20 atoms, the structure 96"):
         next(batches_over(plan, trajectory(paths[0], select=range(20))))
@@ -326,10 +326,10 @@ def test_few_pieces_are_in_memory_at_a_time(tmp_path, atoms, monkeypatch):
     read, most, order = 0, 0, []
     original = Trajectory._read
 
-    def counted(self, file, frames):
+    def counted(self, file, frames, atoms):
         nonlocal read
         read += 1
-        return original(self, file, frames)
+        return original(self, file, frames, atoms)
 
     def evaluate(positions, progress):
         return FrameResults({"total": positions.sum(axis=(1, 2))}, {})

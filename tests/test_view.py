@@ -155,6 +155,15 @@ def test_a_page_without_a_map_has_no_slices(atoms):
     assert data_of(page)["colouring"]["label"] == ["residue value", "kcal/mol"]
 
 
+def test_a_value_of_two_residues_of_one_name_is_refused(atoms):
+    labels = atoms.labels
+    twice = replace(atoms, labels=replace(labels, residue_names=np.full(len(labels), "ALA"),
+                                          residue_numbers=np.ones(len(labels), int)))  # fmt: skip
+    name = str(twice.labels.residues[0])
+    with pytest.raises(InputError, match=f"residues of the molecule are called {name}, which has a value"):
+        painted(twice, residue_values={name: -2.0})
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 def test_chromium_draws_the_page_without_a_network(tmp_path, atoms, map_):
     write_page(tmp_path / "page.html", atoms, map_, end=6.0, title="peptide")

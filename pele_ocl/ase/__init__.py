@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import gemmi
 import numpy as np
+from numpy.typing import NDArray
 
-from ..atoms import Atoms, Ints, require_atoms
+from ..atoms import Atoms, Ints, Labels, correspondence, require_atoms
 from ..common.errors import InputError
 from ..common.extras import missing
 from ..energy import Energy
@@ -40,16 +41,20 @@ if TYPE_CHECKING:
 __all__ = ["Calculator", "to_ase"]
 
 EV = kcal / mol  # eV in a kcal/mol
+_NAMES = ("atomtypes", "residuenames", "residuenumbers")  # arrays of ASE's atoms, as its readers name them
+_MORE_NAMES = ("chainids", "insertioncodes")  # of `to_ase`
 
 
 class Calculator(AseCalculator):  # type: ignore[misc]
     """Energy (eV), forces (eV/A) and energies of atoms (eV) of one molecule, for ASE.
 
-    molecule : Atoms with the parameters of the terms; the atoms of ASE have its order, and move
+    molecule : Atoms with the parameters of the terms; the atoms of ASE have its order, and move. Atoms that keep names
+        of atoms and residues, as those of `to_ase` and of ASE's readers of PDB and GROMACS files do, may have another
+        order: names say which is which
     Other options are as in `Energy`. float64 serves optimizers that go on to forces below 1e-3 eV/A.
 
-    The plan is made at the first calculation and kept. Raises InputError for atoms of other number or elements, for
-    periodic ones, and as `Energy` does.
+    The plan is made at the first calculation and kept. Raises InputError for atoms of other number, names or
+    elements, for periodic ones, and as `Energy` does.
     """
 
     implemented_properties: ClassVar[list[str]] = ["energy", "free_energy", "forces", "energies"]
@@ -72,6 +77,7 @@ class Calculator(AseCalculator):  # type: ignore[misc]
         super().__init__()
         self.molecule = molecule
         self._numbers = atomic_numbers(molecule)
+        self._named: tuple[tuple[NDArray[Any], ...], Ints] | None = None  # names of ASE's atoms, and their order
         self._plan_of = partial(
             Energy, molecule, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,
             only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
@@ -87,12 +93,16 @@ class Calculator(AseCalculator):  # type: ignore[misc]
     ) -> None:
         """Fill `results`; called by ASE. Energies of atoms are computed where they are asked for alone."""
         super().calculate(atoms, properties, system_changes)
-        self._require_same(self.atoms)
-        result = self._plan("energies" in properties).evaluate(self.atoms.positions)
+        order = self._order(self.atoms)
+        result = self._plan("energies" in properties).evaluate(self.atoms.positions[order])
         assert result.gradient is not None
-        self.results = {"energy": EV * result.total, "free_energy": EV * result.total, "forces": -EV * result.gradient}
+        forces = np.empty_like(result.gradient)
+        forces[order] = -EV * result.gradient
+        self.results = {"energy": EV * result.total, "free_energy": EV * result.total, "forces": forces}
         if result.per_atom is not None:
-            self.results["energies"] = EV * result.per_atom.total
+            energies = np.empty_like(result.per_atom.total)
+            energies[order] = EV * result.per_atom.total
+            self.results["energies"] = energies
 
     def _plan(self, per_atom: bool) -> Energy:
         """Return the plan, made at the first call; a second one if energies of atoms are wanted."""
@@ -100,12 +110,18 @@ class Calculator(AseCalculator):  # type: ignore[misc]
             self._plans[per_atom] = self._plan_of(per_atom=per_atom)
         return self._plans[per_atom]
 
-    def _require_same(self, atoms: ase.Atoms) -> None:
-        """Raise InputError for atoms other than the molecule's."""
+    def _order(self, atoms: ase.Atoms) -> Ints:
+        """Find which of ASE's atoms is each of the molecule's, (n,). Raises InputError for other atoms."""
         if len(atoms) != len(self.molecule):
             raise InputError(f"ASE gives {len(atoms):,} atoms; the calculator is for {len(self.molecule):,}")
         if atoms.pbc.any():
             raise InputError("the atoms are periodic, which an implicit solvent is not; set atoms.pbc = False")
+        if self.molecule.labels is not None and all(name in atoms.arrays for name in _NAMES):
+            names = tuple(atoms.arrays[name].copy() for name in (*_NAMES, "numbers"))
+            if self._named is None or not all(map(np.array_equal, names, self._named[0])):
+                found = correspondence(self.molecule.labels, _labels(atoms), "the atoms of ASE", "the molecule")
+                self._named = names, found.order.astype(np.int32)
+            return self._named[1]
         other = (self._numbers > 0) & (atoms.numbers > 0) & (atoms.numbers != self._numbers)
         if other.any():
             i = int(np.argmax(other))
@@ -113,12 +129,34 @@ class Calculator(AseCalculator):  # type: ignore[misc]
             raise InputError(
                 f"ASE gives {there} as {self.molecule.describe(i)}; make a calculator for these atoms, in their order"
             )
+        return np.arange(len(atoms), dtype=np.int32)
 
 
 def to_ase(molecule: Atoms) -> ase.Atoms:
-    """Convert to ASE's atoms: elements and positions, in this order; X for an unknown element."""
+    """Convert to ASE's atoms: elements, names and positions, in this order; X for an unknown element."""
     require_atoms(molecule)
-    return ase.Atoms(numbers=atomic_numbers(molecule), positions=molecule.positions)
+    atoms = ase.Atoms(numbers=atomic_numbers(molecule), positions=molecule.positions)
+    if molecule.labels is not None:
+        labels = molecule.labels
+        columns = (labels.names, labels.residue_names, labels.residue_numbers, labels.chains, labels.insertion_codes)
+        for name, values in zip((*_NAMES, *_MORE_NAMES), columns, strict=True):
+            atoms.set_array(name, values.copy())
+    return atoms
+
+
+def _labels(atoms: ase.Atoms) -> Labels:
+    """Labels of ASE's atoms; its readers of files know no chains."""
+    names, residues, numbers = (atoms.arrays[name] for name in _NAMES)
+    blank = np.full(len(atoms), "", np.str_)
+    chains, codes = (atoms.arrays.get(name, blank) for name in _MORE_NAMES)
+    elements = np.array([gemmi.Element(int(number)).name for number in atoms.numbers], np.str_)
+    changes = np.zeros(len(atoms), np.int32)
+    for column in (residues, numbers, chains, codes):
+        changes[1:] |= column[1:] != column[:-1]
+    return Labels(
+        names.astype(np.str_), elements, residues.astype(np.str_), numbers.astype(np.int32), codes.astype(np.str_),
+        chains.astype(np.str_), np.cumsum(changes, dtype=np.int32),
+    )  # fmt: skip
 
 
 def atomic_numbers(molecule: Atoms) -> Ints:

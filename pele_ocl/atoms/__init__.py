@@ -20,8 +20,9 @@ from .bonded import (
     Torsions,
     UreyBradley,
 )
+from .correspondence import Correspondence, correspondence
 from .default_radii import DefaultRadii
-from .labels import Floats, Ints, Labels, Residue, Strings, Structure
+from .labels import Floats, Ints, Labels, Residue, Strings, Structure, labels_of
 from .radii import BONDI_SETS, RADII_SETS, element_rule, elements_of, hct_scale, radii_set
 from .topology import Topology
 
@@ -33,6 +34,7 @@ __all__ = [
     "Bonded",
     "Bonds",
     "CMaps",
+    "Correspondence",
     "DefaultRadii",
     "Floats",
     "HarmonicImpropers",
@@ -48,11 +50,13 @@ __all__ = [
     "Topology",
     "Torsions",
     "UreyBradley",
+    "correspondence",
     "element_rule",
     "elements_of",
     "exclusions",
     "given_default_radii",
     "hct_scale",
+    "labels_of",
     "noted",
     "placed",
     "radii_set",
@@ -69,6 +73,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "chemistry": "FAMILIES aligned_name element is_polymer is_water",
             "close_pairs": "LINES close_pair",
             "combining": "MOST_PAIRS pairs_of_types rule_of",
+            "graphs": "Graph Hands Matching SymmetricRmsd bonds_by_distance",
             "lcpo": "PARAMETERS lcpo_notes lcpo_parameters",
             "tan_luo": "tan_luo_notes tan_luo_radii",
         },

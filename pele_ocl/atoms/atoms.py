@@ -238,7 +238,8 @@ class Atoms(ReadOnlyArrays):
     def with_radii(self, name: str) -> Atoms:
         """Give the atoms the GB radii and overlap scales of a set, by elements, bonds and residue names.
 
-        name : "bondi", "mbondi", "mbondi2" or "mbondi3" as AMBER defines them, "openmm-obc" or "pele"
+        name : "bondi", "mbondi", "mbondi2" or "mbondi3" as AMBER defines them, "mbondi_pb2" or "mbondi_pb3" of
+            gmx_MMPBSA, "openmm-obc" or "pele"
 
         They stay whatever the solvent is. Raises InputError for another name, and where labels or bonds are missing
         that the set needs.

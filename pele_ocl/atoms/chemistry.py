@@ -103,6 +103,13 @@ def tidy_element(symbol: str) -> str:
     return "H" if symbol in ("D", "T") else symbol
 
 
+@cache
+def covalent_radius(symbol: str) -> float:
+    """Covalent radius of an element, A (Cordero et al. 2008); carbon's where the element is unknown."""
+    found = gemmi.Element(symbol)
+    return float(found.covalent_r if found.atomic_number else gemmi.Element("C").covalent_r)
+
+
 def aligned_name(name: str, symbol: str) -> str:
     """An atom name in the four columns that a PDB file gives it."""
     return name.ljust(4) if len(symbol) == 2 or len(name) == 4 else f" {name}".ljust(4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -99,6 +100,15 @@ def labels_of(labels: Labels, indices: NDArray[np.intp]) -> Labels:
     columns = {f.name: getattr(labels, f.name)[indices] for f in fields(labels)}
     columns["residue_index"] = np.unique(columns["residue_index"], return_inverse=True)[1].reshape(-1)
     return Labels(**columns)
+
+
+def labels_of_rows(rows: Iterable[tuple[str, str, str, int, str, str, int]]) -> Labels:
+    """Labels of rows, one an atom: name, element, residue's name, number and insertion code, chain, residue's index."""
+    names, elements, residues, numbers, codes, chains, index = zip(*rows, strict=True)
+    return Labels(
+        np.array(names, np.str_), np.array(elements, np.str_), np.array(residues, np.str_), np.array(numbers, np.int32),
+        np.array(codes, np.str_), np.array(chains, np.str_), np.array(index, np.int32),
+    )  # fmt: skip
 
 
 def _kind(whole: bool) -> str:

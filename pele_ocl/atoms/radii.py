@@ -1,7 +1,9 @@
 """Sets of intrinsic GB radii with the overlap scales of HCT and OBC, by element, bonds and residue names.
 
 Bondi's radii and their modifications are made as AMBER's tleap does. They are bondi (Bondi 1964), mbondi (Tsui and Case
-2001), mbondi2 (Onufriev, Bashford and Case 2004) and mbondi3 (Nguyen, Roe and Simmerling 2013). The rule of Tinker's
+2001), mbondi2 (Onufriev, Bashford and Case 2004) and mbondi3 (Nguyen, Roe and Simmerling 2013). mbondi_pb2 and
+mbondi_pb3 are mbondi with radii of chlorine, bromine and iodine that were fitted to Poisson-Boltzmann energies with
+GAFF (Nunes, Vila-Vicosa and Costa 2019). The rule of Tinker's
 Born radii, which PELE's and OpenMM's tables follow, makes `pele` and `openmm-obc`.
 """
 
@@ -17,7 +19,7 @@ from ..common.errors import InputError
 from .chemistry import tidy_element
 from .labels import Floats, Ints, Labels
 
-BONDI_SETS = ("bondi", "mbondi", "mbondi2", "mbondi3")
+BONDI_SETS = ("bondi", "mbondi", "mbondi2", "mbondi3", "mbondi_pb2", "mbondi_pb3")
 TINKER_SETS = ("openmm-obc", "pele")
 RADII_SETS = (*TINKER_SETS, *BONDI_SETS)
 
@@ -36,6 +38,11 @@ _HYDROGENS: Mapping[str, Mapping[str, float]] = {
     "mbondi": {"C": 1.3, "N": 1.3, "O": 0.8, "S": 0.8},
     "mbondi2": {"N": 1.3},
     "mbondi3": {"N": 1.3},
+}
+# Radii of halogens in place of Bondi's, in sets whose hydrogens are mbondi's.
+_HALOGENS: Mapping[str, Mapping[str, float]] = {
+    "mbondi_pb2": {"Cl": 1.76, "Br": 1.97, "I": 2.09},
+    "mbondi_pb3": {"Cl": 2.20, "Br": 2.04, "I": 2.19},
 }
 # The changes of mbondi3: hydrogens of arginine's guanidinium and oxygens of carboxylates, by residues and by how names
 # of atoms begin, and those of the C-terminus. AS4 and GL4 are acids whose protons come and go: they carry all of them.
@@ -77,8 +84,9 @@ def radii_set(name: str, labels: Labels, bonds: Ints) -> tuple[Floats, Floats]:
         if name == "openmm-obc":
             radii[(elements == "N") & (radii == _TINKER_BY_BONDS["N"][None])] = _OPENMM_NITROGEN
         return radii, scales
-    radii = _looked_up(elements, _BONDI, _OTHER_BONDI)
-    for neighbour, radius in _HYDROGENS[name].items():
+    halogens = _HALOGENS.get(name)
+    radii = _looked_up(elements, {**_BONDI, **(halogens or {})}, _OTHER_BONDI)
+    for neighbour, radius in _HYDROGENS["mbondi" if halogens else name].items():
         radii[hydrogens_on(elements, bonds, neighbour)] = radius
     if name == "mbondi3":
         _modify_third(radii, labels, elements, bonds)

@@ -20,7 +20,6 @@ from ..pairs import nonbonded_pairs, own_lj_pairs
 from ..trajectories.files import Positions
 
 CH = 1.09  # A, of the bonds to hydrogens that are put in place
-_KEPT = ("ALA", "GLY", "PRO", "CYX")  # residues that stay: no side chain, a ring, a bond to another residue
 _PARAMETERS = ("charges", "lj_sigma", "lj_epsilon")
 _SHARED = ("N", "C", "O")  # atoms whose charges tell whether a force field's backbone is Amber99SB's
 _LINKS = ("N", "C")  # atoms by which residues are bonded within a chain
@@ -50,14 +49,28 @@ def mutable_residues(atoms: Atoms) -> list[int]:
 
     A side chain that is bonded to another residue, as in half cystines, stays.
     """
+    return [k for k, reason in enumerate(reasons_to_stay(atoms)) if not reason]
+
+
+_STAY = {"ALA": "is alanine already", "GLY": "has no side chain", "PRO": "has a ring that holds its backbone"}
+
+
+def reasons_to_stay(atoms: Atoms) -> list[str]:
+    """Say of each residue why it cannot become alanine, "" where it can: `is alanine already`."""
     labels = atoms.labels
     assert labels is not None
-    kinds, linked, found = residue_kinds(labels), _linked(atoms), []
+    kinds, linked, found = residue_kinds(labels), _linked(atoms), list[str]()
     for k, own in enumerate(_atoms_of_residues(labels)):
-        names = set(labels.names[own].tolist())
-        is_kept = str(labels.residue_names[own[0]])[-3:] in _KEPT or k in linked
-        if kinds[k] == "protein" and {"N", "CA", "C", "CB"} <= names and not is_kept:
-            found.append(k)
+        names, name = set(labels.names[own].tolist()), str(labels.residue_names[own[0]])[-3:]
+        missing = [atom for atom in ("N", "CA", "C", "CB") if atom not in names]
+        if kinds[k] != "protein":
+            found.append(f"is no amino acid ({kinds[k]})")
+        elif name in _STAY:
+            found.append(_STAY[name])
+        elif k in linked or name == "CYX":
+            found.append("has a side chain that is bonded to another residue")
+        else:
+            found.append(f"has no atom {' and '.join(missing)}" if missing else "")
     return found
 
 

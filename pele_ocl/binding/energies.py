@@ -33,6 +33,8 @@ class BindingEnergies:
     seconds : by step, where they were taken
     decomposition : Decomposition over all frames; None where none was asked for
     n_imaged : how many of this run's frames were imaged
+    rmsd : (m,) A of poses: of the ligand's heavy atoms from where the complex has them, equivalent atoms exchanged;
+        None for frames, which are an ensemble
     """
 
     complex: Terms
@@ -44,6 +46,7 @@ class BindingEnergies:
     seconds: Mapping[str, float] = field(default_factory=dict)
     decomposition: Decomposition | None = None
     n_imaged: int = 0
+    rmsd: Floats | None = None
 
     @classmethod
     def of(

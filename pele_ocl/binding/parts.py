@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..trajectories.files import Positions
 
 Chosen = str | ArrayLike
 Bools = NDArray[np.bool_]
+_COUNTER_IONS = ("Li", "Na", "K", "Rb", "Cs", "F", "Cl", "Br", "I")  # elements of ions that surround a solute
 _SHOWN = 8  # names of residues in a sentence
 NONE = "none"  # in place of atoms to strip
 
@@ -37,7 +38,7 @@ class Parts:
     complex : (k,) indices among all atoms, rising
     receptor, ligand : indices among the k; each atom is in one of the two
     notes : sentences about the choice
-    left_out : how many residues of each name are in neither, because they are water or were stripped
+    left_out : how many residues of each name have atoms in neither, whatever named the parts
     """
 
     complex: NDArray[np.intp]
@@ -62,7 +63,7 @@ class Parts:
         """
         require_atoms(atoms)
         is_ligand = _mask(atoms, ligand, "ligand")
-        notes, left_out = list[str](), dict[str, int]()
+        notes = list[str]()
         if receptor is None:
             is_water = ~is_ligand & _kind(atoms, "water")
             if is_water.any():
@@ -82,7 +83,6 @@ class Parts:
                     f"{_atoms_of(atoms, is_stripped)} left out{as_whom}; a receptor that is named may hold them, and "
                     "stripping none keeps them"
                 )
-            left_out = _names(atoms, is_water | is_stripped)
             is_receptor = ~is_ligand & ~is_water & ~is_stripped
             if not is_receptor.any():
                 raise InputError("ligand, water and what is stripped hold all atoms, and so there is no receptor")
@@ -93,9 +93,15 @@ class Parts:
         shared = np.flatnonzero(is_ligand & is_receptor)
         if len(shared):
             raise InputError(f"{atoms.describe(int(shared[0]))} is in the receptor and in the ligand; name it in one")
-        chosen = np.flatnonzero(is_ligand | is_receptor)
+        is_chosen = is_ligand | is_receptor
+        if receptor is not None:
+            notes += left_out_notes(atoms, ~is_chosen)
+        elif not isinstance(strip, str) or strip.strip().lower() == NONE:  # what is stripped by name is meant
+            notes += _structural_note(atoms, ~is_chosen)
+        chosen = np.flatnonzero(is_chosen)
         in_receptor, in_ligand = np.flatnonzero(is_receptor[chosen]), np.flatnonzero(is_ligand[chosen])
-        parts = cls(chosen, in_receptor, in_ligand, tuple(notes), left_out)
+        notes += _copies_note(atoms, is_ligand)
+        parts = cls(chosen, in_receptor, in_ligand, tuple(notes), names_of(atoms, ~is_chosen))
         return parts._with_bond_note(atoms)
 
     def of_complex(self, conformations: Positions) -> Positions:
@@ -141,6 +147,18 @@ def solute(atoms: Atoms, strip: Chosen | None = None, like: str | None = None) -
     return ~is_water & ~is_stripped
 
 
+def solutes(atoms: Atoms) -> Iterator[Bools]:
+    """Mark the atoms, (n,), that remain in frames that programs have stripped, in the ways that are usual.
+
+    Water and gmx_MMPBSA's counter-ions are taken out, or MMPBSA.py's, or no ions, or all of them.
+    """
+    is_water, is_ion = _kind(atoms, "water"), _kind(atoms, "ion")
+    for like in ("gmx", "mmpbsa.py"):
+        yield ~is_water & ~_stripped_by(like, atoms, True)[0]
+    yield ~is_water
+    yield ~is_water & ~is_ion
+
+
 def _mask(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
     """Mark the atoms that a selection, a mask or indices name, (n,)."""
     if isinstance(chosen, str):
@@ -182,7 +200,7 @@ def _stripped_by(like: str | None, atoms: Atoms, has_water: bool) -> tuple[Bools
     return np.zeros(len(atoms), bool), why
 
 
-def _names(atoms: Atoms, mask: Bools) -> dict[str, int]:
+def names_of(atoms: Atoms, mask: Bools) -> dict[str, int]:
     """Count the residues of each name that a mask (n,) has atoms of."""
     if atoms.labels is None:
         return {}
@@ -193,10 +211,85 @@ def _names(atoms: Atoms, mask: Bools) -> dict[str, int]:
 
 def _atoms_of(atoms: Atoms, mask: Bools) -> str:
     """`36 atoms (20 K+, 16 Cl-) are`, of a mask (n,)."""
-    names = [f"{n:,} {name}" for name, n in _names(atoms, mask).items()]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    n = int(mask.sum())
-    return f"{n:,} atom{'' if n == 1 else 's'} ({', '.join(names[:_SHOWN])}{more}) {'is' if n == 1 else 'are'}"
+    names, n = names_of(atoms, mask), int(mask.sum())
+    of = f" ({counted_names(names)})" if names else ""
+    return f"{n:,} atom{'' if n == 1 else 's'}{of} {'is' if n == 1 else 'are'}"
+
+
+def counted_names(names: Mapping[str, int]) -> str:
+    """`20 K+, 16 Cl-`: the most of them, and how many more names there are."""
+    each = [f"{n:,} {name}" for name, n in names.items()]
+    more = f" and {len(each) - _SHOWN} more" if len(each) > _SHOWN else ""
+    return f"{', '.join(each[:_SHOWN])}{more}"
+
+
+def left_out_notes(atoms: Atoms, is_left_out: Bools) -> list[str]:
+    """Say which atoms, (n,) True, are in neither part."""
+    if not is_left_out.any():
+        return []
+    told = f"{_atoms_of(atoms, is_left_out)} in neither receptor nor ligand, and left out"
+    return [told, *_structural_note(atoms, is_left_out)]
+
+
+def _structural_note(atoms: Atoms, is_left_out: Bools) -> list[str]:
+    """Name the ions among atoms that are left out, (n,) True, which counter-ions are not: zinc, magnesium, haem's iron.
+
+    Such ions often hold a structure together.
+    """
+    if atoms.labels is None:
+        return []
+    is_structural = is_left_out & _kind(atoms, "ion") & ~np.isin(atoms.labels.elements, (*_COUNTER_IONS, "X"))
+    if not is_structural.any():
+        return []
+    found = counted_names(names_of(atoms, is_structural))
+    return [
+        f"among the atoms left out are ions that may belong to the structure ({found}); name them in receptor or "
+        "ligand if they do"
+    ]
+
+
+def _copies_note(atoms: Atoms, is_ligand: Bools) -> list[str]:
+    """Say that the ligand is several molecules of one name, whose energies are then one."""
+    labels = atoms.labels
+    if labels is None:
+        return []
+    starts = labels.residue_starts
+    of_kind = residue_kinds(labels) == "ligand"
+    residues = np.flatnonzero(of_kind & np.logical_or.reduceat(is_ligand, starts))
+    molecules = _molecules(atoms, is_ligand, residues)
+    by_name = dict[str, list[int]]()
+    for first in dict.fromkeys(molecules.tolist()):
+        names = " ".join(sorted(str(name) for name in labels.residue_names[starts[residues[molecules == first]]]))
+        by_name.setdefault(names, []).append(first)
+    several = [residues[np.isin(molecules, of)] for of in by_name.values() if len(of) > 1]
+    if not several:
+        return []
+    found = np.sort(np.concatenate(several))
+    shown = ", ".join(labels.residue(int(starts[k])) for k in found[:_SHOWN])
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    n = len({int(m) for m in molecules[np.isin(residues, found)]})
+    return [
+        f"the ligand holds {n:,} molecules of one name ({shown}{more}), whose energies are one sum; name one to "
+        "have it alone"
+    ]
+
+
+def _molecules(atoms: Atoms, is_chosen: Bools, residues: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Give each residue, (k,), the lowest residue of its molecule: those that bonds join among the chosen atoms."""
+    assert atoms.labels is not None
+    number = np.repeat(np.arange(len(atoms.labels.residue_starts)),
+                       np.diff(atoms.labels.residue_starts, append=len(atoms)))  # fmt: skip
+    pairs = atoms.bond_pairs
+    ends = number[pairs[is_chosen[pairs].all(axis=1)]]
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    lowest = np.arange(len(atoms.labels.residue_starts))
+    while True:
+        before = lowest.copy()
+        least = np.minimum(lowest[ends[:, 0]], lowest[ends[:, 1]])
+        np.minimum.at(lowest, ends[:, 0], least)
+        np.minimum.at(lowest, ends[:, 1], least)
+        if (lowest == before).all():
+            return lowest[residues]
 
 
 def run_of(indices: NDArray[np.intp]) -> slice | NDArray[np.intp]:

@@ -2,125 +2,383 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, Labels
+from ..atoms.correspondence import correspondence
+from ..atoms.graphs import (
+    Graph,
+    Hands,
+    Indices,
+    Matching,
+    SymmetricRmsd,
+    bonds_by_distance,
+    difference,
+    inverted,
+    lacks_hydrogens,
+    stretched_bond,
+    turned_bonds,
+    with_hands,
+)
+from ..atoms.labels import labels_of
 from ..common.arguments import file_path
 from ..common.errors import FormatError, InputError
-from ..common.inputfile import InputFile, read_file
+from ..common.inputfile import read_file
 from ..common.variant import Progress
 from ..formats import read_conformations, read_structure
+from ..formats.molecules import Molecule, molecules_of
 from ..results import Terms
 from .energies import BindingEnergies, joined_energies
 
 if TYPE_CHECKING:
+    from ..energy import EnergyResult
     from .plan import Binding
 
 PIECE_ATOMS = 1 << 20  # of poses that are evaluated together
+_TORN = 2.0  # of the sum of two covalent radii: a longer bond is of other atoms
+_SURELY = 1.4  # and up to here two atoms are bonded as the ligand's are
+_SHOWN = 4  # atoms that a message names
+_MOLECULES = (".sdf", ".sd", ".mol", ".mol2")
 
 
-def is_sdf(path: Path) -> bool:
-    """Tell if the suffix of a file says molecules of an SDF file."""
-    return path.suffix.lower() in (".sdf", ".sd", ".mol")
+@dataclass(frozen=True, eq=False)
+class Poses:
+    """Poses of a ligand.
+
+    positions : (m, n, 3) A in the ligand's order, NaN of poses that could not be taken; errors : why, by number from 0
+    notes : sentences about how atoms were matched
+    """
+
+    positions: Floats
+    errors: Mapping[int, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.positions)
 
 
-def read_poses(path: str | PathLike[str], ligand: Atoms) -> Floats:
-    """Read positions (m, n, 3) A of a ligand in an SDF file's molecules, or a .pdb or .cif file's models.
+def holds_molecules(path: Path) -> bool:
+    """Tell if the suffix of a file, also before `.gz`, is one of SDF or mol2 files."""
+    return _suffix(path) in _MOLECULES
 
-    Their atoms must be the ligand's, in its order. Raises FormatError if a file is damaged, of others, or in another
-    order.
+
+def _suffix(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def read_poses(path: str | PathLike[str], ligand: Atoms) -> Poses:
+    """Read poses of a ligand: molecules of an SDF (V2000, V3000) or mol2 file, or models of a .pdb or .cif file.
+
+    Their atoms may have any order: they are found by elements and bonds, in .pdb and .cif files by their names where
+    these are the ligand's. A pose that cannot be taken has NaN and its reason. That is one with other atoms, without
+    hydrogens, drawn in two dimensions, or of another configuration.
+
+    Raises FormatError if the file cannot be read, or no pose can be taken.
     """
     path = file_path(path)
-    if is_sdf(path):
-        poses = _sdf_positions(read_file(path), ligand)
-    else:
-        poses = read_conformations(path)[1]
-    if poses.shape[1] != len(ligand):
-        raise FormatError(f"{path}: its poses have {poses.shape[1]:,} atoms, the ligand {len(ligand):,}")
-    if not is_sdf(path):
-        require_order(path, ligand)
-    return poses
+    return PoseReader(ligand).read(path)
 
 
-def require_order(path: Path, atoms: Atoms) -> None:
-    """Raise FormatError if the atoms of a .pdb or .cif file, as many, are others or have another order.
+class PoseReader:
+    """Atoms of a ligand, which are found in poses of any order.
 
-    Elements are compared, and names if the same ones are in another order within a residue.
+    ligand : Atoms with elements; bonds that they lack are found by distance
+
+    Raises InputError for atoms without elements.
     """
-    theirs, ours = read_structure(path).labels, atoms.labels
-    if ours is None:
-        return
-    wrong = theirs.elements != ours.elements
-    mine, given = (list(zip(of.residue_index.tolist(), of.names.tolist(), strict=True)) for of in (ours, theirs))
-    if sorted(mine) == sorted(given):
-        wrong |= theirs.names != ours.names
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise FormatError(
-            f"{path}: atom {k + 1} is {theirs.atom(k)}, and {ours.atom(k)} in the structure; "
-            "write the poses with all its atoms in order"
-        )
+
+    def __init__(self, ligand: Atoms) -> None:
+        self.ligand = ligand
+        if ligand.labels is None:
+            raise InputError("these atoms have no elements, by which poses are read; read them from a structure file")
+        self._labels = ligand.labels
+        elements = self._labels.elements.tolist()
+        bonds = ligand.bond_pairs if len(ligand.bond_pairs) else bonds_by_distance(elements, ligand.positions)
+        self.graph = Graph.of(elements, bonds)
+        self._hands = Hands.of(self.graph, ligand.positions)
+        self._names = {i: self._labels.atom(i) for i in range(len(ligand))}
+        self._known: list[tuple[Graph, Indices]] = []  # graphs that were matched before: most files hold one
+
+    def read(self, path: Path) -> Poses:
+        """Read the poses of a file, as `read_poses` does."""
+        found = self._of_molecules(path) if holds_molecules(path) else self._of_models(path)
+        if len(found.errors) == len(found):
+            first = found.errors[0]
+            more = f" ({len(found) - 1:,} more fail, too)" if len(found) > 1 else ""
+            raise FormatError(f"{path}: {first}{more}")
+        return found
+
+    def read_native(self, path: Path) -> Floats:
+        """Read the first pose of a file as positions (n, 3) A to compare heavy atoms with; all hydrogens are NaN.
+
+        It may lack hydrogens, and be a crystal's: other residues than the ligand's by name are then passed over.
+
+        Raises FormatError if the file cannot be read, or its heavy atoms are not the ligand's.
+        """
+        ours, names = self.graph.heavy, None
+        if holds_molecules(path):
+            molecule = next(molecules_of(read_file(path), _suffix(path) == ".mol2"))
+            if isinstance(molecule, FormatError):
+                raise FormatError(f"{path}: {molecule}")
+            if _is_drawn(molecule):
+                raise FormatError(f"{path}: {_DRAWN}")
+            theirs, positions = molecule.graph.part(molecule.graph.heavy), molecule.positions[molecule.graph.heavy]
+            if not len(theirs.bonds):
+                theirs = Graph.of(theirs.elements, bonds_by_distance(theirs.elements, positions))
+        else:
+            structure = read_structure(path)
+            heavy = np.flatnonzero(structure.labels.elements != "H")
+            if len(heavy) > len(ours):
+                of_ligand = np.isin(structure.labels.residue_names[heavy], self._labels.residue_names)
+                heavy = heavy[of_ligand] if of_ligand.any() else heavy
+            names, positions = labels_of(structure.labels, heavy), structure.positions[heavy]
+            if len(heavy) != len(ours):
+                raise FormatError(f"{path}: has {len(heavy):,} heavy atoms, the ligand {len(ours):,}")
+            theirs = Graph.of(names.elements.tolist(), bonds_by_distance(names.elements.tolist(), positions))
+        part = self.graph.part(ours)
+        mapping = None if names is None else _by_names(labels_of(self._labels, ours), names)
+        if mapping is None or stretched_bond(part, positions[mapping], _SURELY) is not None:
+            matched = Matching(part, theirs).best()
+            mapping = mapping if matched is None else matched
+        if mapping is None:
+            why = difference(part, theirs, {k: self._names[i] for k, i in enumerate(ours.tolist())})
+            raise FormatError(f"{path}: its heavy atoms are not the ligand's: {why}")
+        found = np.full((len(self.graph), 3), np.nan)
+        found[ours] = positions[mapping]
+        return found
+
+    def _of_molecules(self, path: Path) -> Poses:
+        """Take the molecules of an SDF or mol2 file."""
+        positions, errors = list[Floats](), dict[int, str]()
+        for k, molecule in enumerate(molecules_of(read_file(path), _suffix(path) == ".mol2")):
+            try:
+                if isinstance(molecule, FormatError):
+                    raise molecule
+                positions.append(self._laid(molecule, f"molecule {k + 1}: "))
+            except FormatError as error:
+                errors[k] = str(error)
+                positions.append(np.full((len(self.graph), 3), np.nan))
+        return Poses(np.stack(positions), errors)
+
+    def _of_models(self, path: Path) -> Poses:
+        """Take the models of a .pdb or .cif file."""
+        errors = dict[int, str]()
+        numbers, models = read_conformations(path, errors)
+        good = [k for k in range(len(numbers)) if k not in errors]
+        errors = {k: f"model {numbers[k]}: {why.removeprefix(f'{path}:').lstrip()}" for k, why in errors.items()}
+        positions = np.full((len(numbers), len(self.graph), 3), np.nan)
+        if good:
+            labels = read_structure(path, numbers[good[0]]).labels
+            mapping = _by_names(self._labels, labels)
+            for k in good:
+                try:
+                    positions[k] = self._model(labels, models[k], mapping)
+                except FormatError as error:
+                    errors[k] = f"model {numbers[k]}: {error}" if len(numbers) > 1 else str(error)
+        return Poses(positions, dict(sorted(errors.items())))
+
+    def _model(self, labels: Labels, positions: Floats, mapping: Indices | None) -> Floats:
+        """Give a model's positions in our order, by names; by bonds if names differ or bonds are then too long."""
+        elements = labels.elements.tolist()
+        molecule = Molecule(Graph.of(elements, bonds_by_distance(elements, positions)), positions)
+        if mapping is None:
+            return self._laid(molecule)
+        named: Floats = positions[mapping]
+        if stretched_bond(self.graph, named, _SURELY) is not None:
+            with suppress(FormatError):
+                return self._laid(molecule)
+        self._check(Molecule(self.graph, named), np.arange(len(named)))
+        return named
+
+    def _laid(self, molecule: Molecule, where: str = "") -> Floats:
+        """Give the positions (n, 3) A of a molecule in our order. Raises FormatError, which begins with `where`."""
+        try:
+            if _is_drawn(molecule):
+                raise FormatError(_DRAWN)
+            if not len(molecule.graph.bonds):
+                molecule = self._bonded(molecule)
+            mapping = self._matched(molecule.graph)
+            mapping = self._check(molecule, mapping)
+        except FormatError as error:
+            raise FormatError(f"{where}{error}") from None
+        positions: Floats = molecule.positions[mapping]
+        return positions
+
+    def _bonded(self, molecule: Molecule) -> Molecule:
+        """Give a molecule without bonds the ligand's, if its order is the ligand's, or bonds by distance."""
+        elements, positions = molecule.graph.elements, molecule.positions
+        if elements == self.graph.elements and stretched_bond(self.graph, positions, _SURELY) is None:
+            return replace(molecule, graph=self.graph)
+        return replace(molecule, graph=Graph.of(elements, bonds_by_distance(elements, positions)))
+
+    def _matched(self, theirs: Graph) -> Indices:
+        """Find our atoms in a graph. Raises FormatError, which says what differs."""
+        if theirs.is_same(self.graph):
+            return np.arange(len(theirs))
+        for graph, mapping in self._known:
+            if graph.is_same(theirs):
+                return mapping
+        found = Matching(self.graph, theirs).best()
+        if found is None:
+            raise FormatError(self._why(theirs))
+        self._known.append((theirs, found))
+        return found
+
+    def _why(self, theirs: Graph) -> str:
+        """Say why a graph is not the ligand's."""
+        if lacks_hydrogens(self.graph, theirs):
+            return (
+                f"hydrogens are missing: it has {len(theirs):,} of the ligand's {len(self.graph):,} atoms; add them "
+                "to the pose as the ligand has them, with RDKit's Chem.AddHs(molecule, addCoords=True) say"
+            )
+        counts = f"its poses have {len(theirs):,} atoms, the ligand {len(self.graph):,}"
+        why = difference(self.graph, theirs, self._names)
+        return f"{counts}: {why}" if len(theirs) != len(self.graph) else f"its atoms are not the ligand's: {why}"
+
+    def _check(self, molecule: Molecule, mapping: Indices) -> Indices:
+        """Give the mapping that keeps the configuration. Raises FormatError for none, and for bonds that are torn."""
+        ours, theirs = self.graph, molecule.graph
+        torn = stretched_bond(ours, molecule.positions[mapping], _TORN)
+        if torn is not None:
+            i, j, length = torn
+            raise FormatError(f"the bond of {self._names[i]} and {self._names[j]} would be {length:.1f} A long")
+        hands = Hands.of(theirs, molecule.positions)
+        if wrong := inverted(self._hands, hands, mapping):
+            better = Matching(ours, theirs, (self._hands, hands)).best()
+            if better is None:
+                names = ", ".join(self._names[i] for i in wrong[:_SHOWN])
+                more = f" and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
+                what = "its mirror image" if len(wrong) == len(ours.centres) else "another stereoisomer of it"
+                raise FormatError(f"it is not the ligand but {what}: {names}{more} inverted")
+            mapping = better
+        places = np.argsort(mapping)
+        double = [(int(places[i]), int(places[j])) for i, j in molecule.double]
+        colours = Matching(ours, ours).colours() if double else None
+        if colours is not None:
+            both = self.ligand.positions, molecule.positions
+            if turned := turned_bonds(ours, both, mapping, double, colours[0]):
+                i, j = turned[0]
+                raise FormatError(
+                    f"it is not the ligand but another stereoisomer of it: cis and trans are exchanged at the double "
+                    f"bond of {self._names[i]} and {self._names[j]}"
+                )
+        return with_hands(ours, theirs, mapping, (self.ligand.positions, molecule.positions))
 
 
-def evaluate_poses(binding: Binding, poses: Floats, progress: Progress | None = None) -> BindingEnergies:
+_DRAWN = "is a drawing in two dimensions; give positions in three, of a docking program say"
+
+
+def _is_drawn(molecule: Molecule) -> bool:
+    """Tell if a molecule is flat, and its file says 2D or an atom of it has four neighbours."""
+    is_flat = float(np.ptp(molecule.positions[:, 2])) < 1e-3
+    return is_flat and (molecule.is_drawing or any(len(near) > 3 for near in molecule.graph.neighbours))
+
+
+def _by_names(ours: Labels, theirs: Labels) -> Indices | None:
+    """Find the atom of theirs for each of ours by residues and names, (n,); None where names do not tell."""
+    try:
+        return correspondence(ours, theirs, "the pose").order
+    except InputError:
+        return None
+
+
+def read_complexes(path: Path, atoms: Atoms) -> Poses:
+    """Read whole complexes (m, n, 3) A, the models of a .pdb or .cif file; atoms are found by their names.
+
+    atoms : all atoms of the complex
+
+    Raises FormatError if the file cannot be read, or names other atoms.
+    """
+    errors = dict[int, str]()
+    numbers, positions = read_conformations(path, errors)
+    first = next((k for k in range(len(numbers)) if k not in errors), None)
+    if first is None:
+        raise FormatError(errors[0])
+    labels = read_structure(path, numbers[first]).labels
+    try:
+        found = correspondence(atoms.labels, labels, str(path), n_atoms=(len(atoms), len(labels)))
+    except InputError as error:
+        raise FormatError(str(error)) from None
+    return Poses(positions[:, found.order], errors, found.notes)
+
+
+def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress | None = None) -> BindingEnergies:
     """Compute the energies at poses (m, n_ligand, 3) A; the receptor, which stays, is computed once.
 
-    A pose that fails has NaN and its reason in `errors`. Raises InputError for another shape.
+    A pose that fails has NaN and its reason in `errors`. Raises InputError for another shape, and for a Binding with a
+    decomposition, which is a mean over frames.
     """
-    parts, plans = binding.parts, binding.plans
-    if poses.ndim != 3 or poses.shape[1:] != (len(parts.ligand), 3) or not len(poses):
-        raise InputError(f"poses have shape {poses.shape}; (m, {len(parts.ligand)}, 3) is needed, m at least 1")
-    fixed = plans["receptor"].evaluate().terms
+    parts = binding.parts
+    if binding.idecomp is not None:
+        raise InputError("a decomposition is a mean over frames, which poses are not; leave it out")
+    given = poses if isinstance(poses, Poses) else Poses(poses)
+    positions = given.positions
+    if positions.ndim != 3 or positions.shape[1:] != (len(parts.ligand), 3) or not len(positions):
+        raise InputError(f"poses have shape {positions.shape}; (m, {len(parts.ligand)}, 3) is needed, m at least 1")
+    errors = dict(given.errors)
+    for k in np.flatnonzero(~np.isfinite(positions).all(axis=(1, 2))).tolist():
+        errors.setdefault(k, "a position is no number")
+    good = [k for k in range(len(positions)) if k not in errors]
+    fixed = binding.plans["receptor"].evaluate()
     size, found = max(1, PIECE_ATOMS // len(binding.atoms)), list[BindingEnergies]()
-    for first in range(0, len(poses), size):
-        piece = poses[first : first + size]
-        positions = np.repeat(binding.atoms.positions[np.newaxis], len(piece), axis=0)
-        positions[:, parts.ligand] = piece
-        ligand = plans["ligand"].evaluate_batch(piece, errors="record")
-        repeated = Terms(fixed.names, np.repeat(fixed.values[np.newaxis], len(piece), axis=0))
-        batches = {
-            "complex": plans["complex"].evaluate_batch(positions, errors="record"),
-            "receptor": replace(ligand, terms=repeated, errors={}),
-            "ligand": ligand,
-        }
-        found.append(binding.systems.joined(binding.systems.precise(batches, positions, "record")))
+    for first in range(0, len(good), size):
+        found.append(_piece(binding, fixed, positions[good[first : first + size]]))
         if progress is not None:
-            progress(min(1.0, (first + size) / len(poses)))
-    return joined_energies(found)
+            progress(min(1.0, (first + size) / len(good)))
+    energies = _spread(binding.names, joined_energies(found) if found else None, good, errors, len(positions))
+    return replace(energies, rmsd=pose_rmsd(binding.atoms[parts.ligand], positions))
 
 
-def _sdf_positions(file: InputFile, ligand: Atoms) -> Floats:
-    """Read positions of all molecules of an SDF file (V2000), whose elements must be the ligand's."""
-    text = file.data.decode("utf-8", "replace").replace("\r\n", "\n")
-    molecules = [block for block in text.split("$$$$\n") if block.strip()]
-    if not molecules:
-        raise FormatError(f"{file}: holds no molecule")
-    wanted = None if ligand.labels is None else [str(element) for element in ligand.labels.elements]
-    return np.stack([_molecule(block.split("\n"), k, wanted, file) for k, block in enumerate(molecules, 1)])
+def _piece(binding: Binding, fixed: EnergyResult, poses: Floats) -> BindingEnergies:
+    """Compute the energies at some poses, all of numbers. fixed : the receptor's"""
+    plans, m = binding.plans, len(poses)
+    positions = np.repeat(binding.atoms.positions[np.newaxis], m, axis=0)
+    positions[:, binding.parts.ligand] = poses
+    ligand = plans["ligand"].evaluate_batch(poses, errors="record")
+    repeated = Terms(fixed.terms.names, np.repeat(fixed.terms.values[np.newaxis], m, axis=0))
+    batches = {
+        "complex": plans["complex"].evaluate_batch(positions, errors="record"),
+        "receptor": replace(
+            ligand,
+            atoms=fixed.atoms,
+            terms=repeated,
+            per_atom=None,
+            born_radii=np.repeat(fixed.born_radii[np.newaxis], m, axis=0),
+            errors={},
+        ),
+        "ligand": ligand,
+    }
+    return binding.systems.joined(binding.systems.precise(batches, positions, "record"))
 
 
-def _molecule(lines: list[str], k: int, wanted: list[str] | None, file: InputFile) -> Floats:
-    """Positions (n, 3) of one molecule."""
-    try:
-        if "V3000" in lines[3]:
-            raise FormatError(f"{file}: molecule {k} is of the version V3000; write it as V2000")
-        n = int(lines[3][:3])
-        rows = lines[4 : 4 + n]
-        positions = np.array([[float(row[c : c + 10]) for c in (0, 10, 20)] for row in rows]).reshape(-1, 3)
-        elements = [row[31:34].strip() for row in rows]
-    except (IndexError, ValueError):
-        raise FormatError(f"{file}: molecule {k} is no molecule of an SDF file") from None
-    if len(positions) != n or not np.isfinite(positions).all():
-        raise FormatError(f"{file}: molecule {k} ends early or has a position that is no number")
-    if wanted is not None and elements != wanted:
-        same = sorted(elements) == sorted(wanted)
-        why = "in another order" if same else "other atoms"
-        raise FormatError(
-            f"{file}: molecule {k} has {why} than the ligand; write the poses with all its atoms in order"
-        )
-    return positions
+def _spread(
+    names: tuple[str, ...], energies: BindingEnergies | None, good: Sequence[int], errors: Mapping[int, str], m: int
+) -> BindingEnergies:  # fmt: skip
+    """Put the energies of good poses among m, whose others have NaN and a reason."""
+    if energies is not None and len(good) == m:
+        return energies
+    failed = dict(errors)
+    systems = {}
+    for name in ("complex", "receptor", "ligand", "delta"):
+        values = np.full((m, len(names)), np.nan)
+        if energies is not None:
+            values[good] = getattr(energies, name).values
+        systems[name] = Terms(names, values)
+    if energies is not None:
+        failed |= {good[k]: why for k, why in energies.errors.items()}
+    return BindingEnergies.of(systems, errors=dict(sorted(failed.items())))
+
+
+def pose_rmsd(ligand: Atoms, poses: Floats) -> Floats | None:
+    """Rms distance (m,) A of the heavy atoms of poses (m, n, 3) A from the ligand's; None without elements.
+
+    Equivalent atoms have the assignment that makes it least.
+    """
+    return None if ligand.labels is None else SymmetricRmsd(PoseReader(ligand).graph)(poses, ligand.positions)

@@ -16,12 +16,13 @@ from ..forcefield import ForceField
 from ..plan.conformations import as_conformations
 from ..trajectories import Trajectory
 from ..trajectories.files import Positions
-from .alanine import Mutant, alanines_of, mutable_residues, to_alanine, unbonded
+from .alanine import Mutant, alanines_of, reasons_to_stay, to_alanine, unbonded
 from .amber import interaction
 from .plan import Binding, binding_like, binding_trajectory
 from .statistics import Spread, spread_of
 
 INTERFACE = 5.0  # A between atoms of the two parts
+_SHOWN = 20  # residues in a sentence
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +32,21 @@ class AlanineScan:
     residues : the sites
     changes : (n_sites, m) kcal/mol, NaN where a frame failed; gas_phase : (n_sites, m) their part in the gas phase
     frames : (m,) numbers of the frames
+    left_out : residues that were chosen and cannot become alanine, each with the reason; none by default
     """
 
     residues: tuple[Residue, ...]
     changes: Floats
     gas_phase: Floats
     frames: NDArray[np.int64]
+    left_out: tuple[tuple[Residue, str], ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about the residues that were left out."""
+        told = [f"{residue} {reason}" for residue, reason in self.left_out]
+        more = f", and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
+        return [f"not turned into alanine: {', '.join(told[:_SHOWN])}{more}"] if told else []
 
     def statistics(self) -> list[Spread]:
         """Return the Spread of the changes over the frames, of each site."""
@@ -58,8 +68,11 @@ def interface_residues(binding: Binding, distance: float = INTERFACE) -> list[in
     return [int(k) for k in found]
 
 
-def sites_of(binding: Binding, sites: str | Sequence[int] | None) -> list[int]:
-    """List the residues to mutate: of a selection, of numbers, or of the interface, without glycine and the like."""
+def sites_of(binding: Binding, sites: str | Sequence[int] | None) -> tuple[list[int], dict[int, str]]:
+    """List the residues to mutate, of a selection, of numbers, or of the interface; and why the others are not.
+
+    Residues of the interface that cannot become alanine are not among the others, as nobody named them.
+    """
     labels = binding.atoms.labels
     if labels is None:
         raise InputError("an alanine scan needs residues, which these atoms lack")
@@ -70,14 +83,19 @@ def sites_of(binding: Binding, sites: str | Sequence[int] | None) -> list[int]:
         wanted = np.flatnonzero(np.logical_or.reduceat(mask, labels.residue_starts)).tolist()
     else:
         wanted = list(sites)
-    able = set(mutable_residues(binding.atoms))
-    chosen = [k for k in wanted if k in able]
+    reasons = reasons_to_stay(binding.atoms)
+    strange = [k for k in wanted if not 0 <= k < len(reasons)]
+    if strange:
+        raise InputError(f"sites name residue {strange[0]}; the residues of the complex are 0 to {len(reasons) - 1}")
+    chosen = [k for k in wanted if not reasons[k]]
+    left_out = {} if sites is None else {k: reasons[k] for k in wanted if reasons[k]}
     if not chosen:
+        told = [f"{labels.residues[k]} {reason}" for k, reason in left_out.items()]
         raise InputError(
-            "no residue that is chosen can become alanine (those of proteins can, but ALA, GLY, PRO and those whose "
-            "side chains are bonded to others, as half cystines are)"
+            f"no residue that is chosen can become alanine{': ' if told else ''}{', '.join(told[:_SHOWN])} (those of "
+            "proteins can, but ALA, GLY, PRO and those whose side chains are bonded to others, as half cystines are)"
         )
-    return chosen
+    return chosen, left_out
 
 
 def alanine_scan(
@@ -92,9 +110,10 @@ def alanine_scan(
 
     Raises InputError where no site can become alanine, and as Binding does.
     """
-    chosen = sites_of(binding, sites)
+    chosen, left_out = sites_of(binding, sites)
     assert binding.atoms.labels is not None
-    residues = tuple(binding.atoms.labels.residues[k] for k in chosen)
+    each = binding.atoms.labels.residues
+    residues = tuple(each[k] for k in chosen)
     frames, pieces = _frames(binding, trajectory)
     everyone = Mutant(unbonded(binding.atoms), np.arange(len(binding.atoms)), 0, np.arange(0))
     alanines = None if forcefield is None else alanines_of(forcefield)
@@ -107,7 +126,8 @@ def alanine_scan(
             progress(len(found) / (1 + len(chosen)))
     (wild, wild_gas), *mutants = found
     changes = np.stack([total - wild for total, _ in mutants])
-    return AlanineScan(residues, changes, np.stack([gas - wild_gas for _, gas in mutants]), frames)
+    gas_phase = np.stack([gas - wild_gas for _, gas in mutants])
+    return AlanineScan(residues, changes, gas_phase, frames, tuple((each[k], why) for k, why in left_out.items()))
 
 
 def _frames(

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, correspondence
 from ..common.errors import InputError
 from ..common.variant import Progress
 from ..energy import Energy
 from ..results import Terms
 from ..trajectories import FrameEnergies, Trajectory, energy_over
 from ..trajectories.energies import evaluate_with
+from ..trajectories.reading import opened
 from ..trajectories.streaming import evaluated
 from .energies import DELTA, PARTS, TOO_LARGE, aligned, is_large
 from .poisson_boltzmann import plan_in
@@ -60,23 +61,28 @@ def separate_energies(
     trajectories : of the atoms of binding.plans, or of `atoms`
     atoms : of a part, by name, if it has a topology of its own; by default cut from the complex
 
-    Raises InputError where a trajectory is missing or of other atoms, and for further atoms' terms that the complex
-    lacks.
+    Raises InputError where a trajectory is missing or of other atoms, for a part whose atoms are not those of the
+    complex by name, and for further atoms' terms that the complex lacks.
     """
     missing = [name for name in PARTS if name not in trajectories]
     if missing:
         raise InputError(f"there is no trajectory of the {missing[0]}; give one of each")
     found = dict[str, FrameEnergies]()
     for k, name in enumerate(PARTS):
-        own = (atoms or {}).get(name)
+        own, whole = (atoms or {}).get(name), binding.plans[name].atoms
+        if own is not None:
+            n_atoms = len(whole), len(own)
+            correspondence(whole.labels, own.labels, f"the {name}'s structure", "the complex", n_atoms)
         plan = binding.plans[name] if own is None else plan_like(binding, own)
         if strange := set(plan.names) - set(binding.names):
             raise InputError(f"the {name} has the term {sorted(strange)[0]}, which the complex lacks")
         tell = None if progress is None else lambda share, done=k: progress((done + share) / len(PARTS))
-        energies = energy_over(plan, trajectories[name], progress=tell)
-        energies = _precise(binding, plan.atoms, energies, trajectories[name])
+        over = opened(plan.atoms, trajectories[name], None, None, None)
+        energies = _precise(binding, plan.atoms, energy_over(plan, over, progress=tell), over)
         terms = Terms(binding.names, aligned(energies.terms, binding.names))
-        found[name] = FrameEnergies(energies.frames, terms, energies.errors, n_imaged=energies.n_imaged)
+        found[name] = FrameEnergies(
+            energies.frames, terms, energies.errors, n_imaged=energies.n_imaged, notes=energies.notes
+        )
     return SeparateEnergies(found)
 
 

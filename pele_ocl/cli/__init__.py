@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable
+from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable, shortened
 from ..common.installation import installed_version
 from ..jobs.notes import heard_notes
 from .clock import process_start
@@ -81,7 +81,7 @@ def errors_as_sentences(ctx: click.Context) -> Iterator[None]:
             ctx.meta[HEARD] = heard
             yield
     except click.ClickException as error:
-        vars(error)["message"] = printable(error.message)
+        vars(error)["message"] = shortened(printable(error.message))
         raise
     except (click.Abort, click.exceptions.Exit):
         raise

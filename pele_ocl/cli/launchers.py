@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 
+from ..common.textfiles import whole
 from ..jobs.places import core_groups, own_cores, stay_on
 
 # Where launchers tell a process its number, from 0, and how many processes there are.
@@ -24,8 +25,9 @@ _LOCAL_SIZE = "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_TASKS
 def launched(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
     """Give the number of this process, from 0, and how many a launcher started; 0 and 1 without one."""
     for rank, size in _NAMES:
-        if environment.get(rank, "").isdigit() and environment.get(size, "").isdigit():
-            return int(environment[rank]), int(environment[size])
+        number, n = whole(environment.get(rank, "")), whole(environment.get(size, ""))
+        if number is not None and n is not None:
+            return number, n
     return 0, 1
 
 
@@ -65,4 +67,5 @@ def local_size(environment: Mapping[str, str] = os.environ) -> int:
 
 def local_rank(environment: Mapping[str, str] = os.environ) -> int:
     """Give the number of this process among the ones of its host, from 0; 0 without a launcher that tells."""
-    return next((int(environment[name]) for name in _LOCAL if environment.get(name, "").isdigit()), 0)
+    found = (whole(environment.get(name, "")) for name in _LOCAL)
+    return next((number for number in found if number is not None), 0)

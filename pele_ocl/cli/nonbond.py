@@ -139,7 +139,8 @@ def nonbond(
     with failing_as_record(path, as_json), ProgressLine("Nonbonded") as progress:
         found = spec.evaluate(read_file(path), progress)
     facts = spec.settings_of(found.molecule.atoms)
-    with nullcontext() if write_pairs is None or found.pairs is None else writing_pairs(write_pairs, found.pairs):
+    pairs, labels = found.pairs, found.molecule.atoms.labels
+    with nullcontext() if write_pairs is None or pairs is None else writing_pairs(write_pairs, pairs, labels):
         if output is not None:
             save(output, found, {**facts, **numbers_in(spec.facts_of_molecule(found.first))})
     if as_json:

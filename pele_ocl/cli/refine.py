@@ -52,7 +52,12 @@ _LIMITED = "ended before their gradient was below the tolerance"
     "-o", "--output", type=TARGET, metavar="DIR", required=True,
     help="Write each refined complex, a table and a journal to this folder.",
 )  # fmt: skip
-@click.option("--native", type=INPUT, metavar="FILE", help="Pose of the ligand to measure rmsd to, as POSES are.")
+@click.option(
+    "--native",
+    type=INPUT,
+    metavar="FILE",
+    help="Pose of the ligand to measure rmsd to, as POSES are; hydrogens may be missing.",
+)
 @click.option(
     "--near", type=click.FloatRange(min=0), default=8.0, show_default=True,
     help="Residues that move: with an atom so close to the ligand, Angstrom.",
@@ -91,11 +96,11 @@ def refine(
 ) -> None:  # fmt: skip
     """Relax poses of a ligand, and the receptor near them, and rank them.
 
-    COMPLEX is the receptor with the ligand. POSES are molecules of SDF files, or models of .pdb or .cif files: of
-    the ligand alone, or whole complexes. Atoms have the order of COMPLEX. Without POSES
-    the pose of COMPLEX is refined. Side chains near the ligand are predicted, then residues near it and the ligand are
-    minimised. The table has clashes, strain and binding energy before and after. A pose that fails ends nothing: it is
-    named, and the exit code is 1.
+    COMPLEX is the receptor with the ligand. POSES are molecules of SDF or mol2 files, or models of .pdb or .cif files:
+    of the ligand alone with atoms in any order, or whole complexes. Without POSES the pose of COMPLEX is refined. Side
+    chains near the ligand are predicted, then residues near it and the ligand are minimised. The table has clashes,
+    strain and binding energy before and after. Poses are ranked by their score, the sum of binding energy and strain.
+    A pose that fails does not stop the others: its row has the reason, and the exit code is 1.
     """
     if output.exists() and not output.is_dir():
         raise FormatError(f"{output}: is no folder; name one for the refined complexes")
@@ -114,7 +119,8 @@ def refine(
         records = _records(spec, output, resume, cluster, device)
         facts = spec.facts_of_complex()
     rows = [record.to_dict() for record in records]
-    ranks = ranks_of(np.array([np.nan if record.failed else row["after"]["binding"] for record, row in _both(records)]))
+    scores = [None if record.failed else row["after"]["score"] for record, row in zip(records, rows, strict=True)]
+    ranks = ranks_of(np.array(scores, np.float64))
     for row, rank in zip(rows, ranks.tolist(), strict=True):
         row["rank"] = rank
     _save(output / TABLE, rows, facts)
@@ -134,10 +140,6 @@ def refine(
     exit_for_failed("pose", failed, len(failed), len(rows))
 
 
-def _both(records: Sequence[Record]) -> list[tuple[Record, dict[str, Any]]]:
-    return [(record, dict(record.result)) for record in records]
-
-
 def _less(row: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in names}
 
@@ -155,7 +157,7 @@ def _as_text(spec: RefineSpec, rows: Sequence[dict[str, Any]], facts: dict[str, 
     """A table of the poses by rank."""
     has_native = any("rmsd_after" in row for row in rows)
     heads = (
-        "rank", "pose", "clashes", "after", "strain", "after", "binding", "after", "moved A",
+        "rank", "pose", "clashes", "after", "strain", "after", "binding", "after", "score", "moved A",
         *(("rmsd", "after") if has_native else ()), "side chains",
     )  # fmt: skip
     ordered = sorted(rows, key=lambda row: row["rank"] or len(rows) + 1)
@@ -179,7 +181,7 @@ def _as_text(spec: RefineSpec, rows: Sequence[dict[str, Any]], facts: dict[str, 
 
 
 def _cells(row: dict[str, Any], has_native: bool) -> list[str]:
-    n = 9 + 2 * has_native
+    n = 10 + 2 * has_native
     if "error" in row:
         return ["", one_line(row["structure"]), *[""] * (n - 1)]
     before, after = row["before"], row["after"]
@@ -192,6 +194,7 @@ def _cells(row: dict[str, Any], has_native: bool) -> list[str]:
         f"{row['rank']}",
         one_line(row["structure"]),
         *pairs,
+        _text(after["score"]),
         f"{row['moved']:.2f}",
         *rmsds,
         f"{row['side_chains']}",
@@ -210,6 +213,7 @@ def _draw(spec: RefineSpec, path: Path, rows: Sequence[dict[str, Any]]) -> None:
         return
     poses = np.stack([read_conformations(spec.target(k))[1][0] for k in good])
     columns = {
+        "score": Column("score, kcal/mol", [rows[k]["after"]["score"] for k in good]),
         "binding": Column("binding energy, kcal/mol", [rows[k]["after"]["binding"] for k in good]),
         "total": Column("energy of the complex, kcal/mol", [rows[k]["after"]["total"] for k in good]),
         "strain": Column("strain of the ligand, kcal/mol", [rows[k]["after"]["strain"] for k in good]),
@@ -221,17 +225,17 @@ def _draw(spec: RefineSpec, path: Path, rows: Sequence[dict[str, Any]]) -> None:
     settings = lines_of(spec.facts_of_complex()["settings"])
     save_poses_page(
         path, spec.refiner.atoms, spec.refiner.ligand, poses, [rows[k]["structure"] for k in good], columns,
-        ("moved" if spec.native is None else "rmsd", "binding"),
+        ("moved" if spec.native is None else "rmsd", "score"),
         title=f"Poses of {spec.ligand} in {spec.path.name}",
         facts=f"{counted(len(good), 'pose')} refined; {settings[-1].split(maxsplit=1)[1]}",
-        about="Click a pose, or its row. Drag turns the molecule, the wheel scales it. Energies are of minimised poses,"
-        " and no free energies.",
+        about="Click a pose, or its row. Drag turns the molecule, the wheel scales it. The score is binding energy and"
+        " strain of the minimised pose, and no free energy.",
     )  # fmt: skip
 
 
 def _save(path: Path, rows: Sequence[dict[str, Any]], facts: dict[str, Any]) -> None:
     """A row for every pose, or why there is none."""
-    names = ("clashes", "closest", "total", "binding", "strain")
+    names = ("clashes", "closest", "total", "binding", "strain", "score")
     numbers = {
         f"{name}_{when}": [row.get(when, {}).get(name) for row in rows]
         for name in names
@@ -244,6 +248,6 @@ def _save(path: Path, rows: Sequence[dict[str, Any]], facts: dict[str, Any]) -> 
         **{name: column(values) for name, values in numbers.items()},
         "error": np.array([row.get("error", "") for row in rows]),
     }
-    energies = {name: UNIT for name in numbers if name.split("_")[0] in ("total", "binding", "strain")}
+    energies = {name: UNIT for name in numbers if name.split("_")[0] in ("total", "binding", "strain", "score")}
     lengths = {name: "angstrom" for name in ("moved", "rmsd_before", "rmsd_after") if name in numbers}
     write_table(path, columns, energies | lengths, {**call_facts(), **facts["settings"]})

@@ -7,6 +7,7 @@ after ``Error:`` and exits with 1.
 from __future__ import annotations
 
 INTERRUPTED = 130  # the exit code after Ctrl-C, as shells have it
+_LONGEST = 4_000  # characters of a sentence
 
 
 def printable(text: str) -> str:
@@ -19,11 +20,18 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
+def shortened(text: str) -> str:
+    """Leave out the middle of a text that is longer than any sentence: it quotes what a damaged file holds."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST // 2]} ... {len(text) - _LONGEST:,} more characters ... {text[-_LONGEST // 2 :]}"
+
+
 class PeleError(Exception):
-    """Base of every error that a user can cause or mend. Its text is safe to show on a terminal."""
+    """Base of every error that a user can cause or mend. Its text is safe to show on a terminal, and not endless."""
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return shortened(printable(super().__str__()))
 
 
 class InputError(PeleError):
@@ -47,7 +55,10 @@ class DeviceMemoryError(DeviceError):
 
 
 class KernelBuildError(PeleError):
-    """A kernel that the device's compiler refused."""
+    """A kernel that the device's compiler refused, whose lines the text has."""
+
+    def __str__(self) -> str:
+        return printable(Exception.__str__(self))
 
 
 class DeviceWarning(UserWarning):

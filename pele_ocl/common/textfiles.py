@@ -154,6 +154,11 @@ def number(text: str) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
+def whole(text: str) -> int | None:
+    """Read a whole number of plain digits, 18 at most; None for other texts, such as a superscript two."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
 def quoted(value: object) -> str:
     """A word of a file for messages: in quotation marks, control characters escaped, and no longer than a line."""
     try:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from os import PathLike
 from pathlib import Path
 
 from .errors import FormatError
 
+# Temporary files: name, at random; of which machine and process; and the suffix, by which formats know themselves.
+_TEMPORARY = re.compile(r"\..*-[0-9a-f]{12}\.(?P<machine>[0-9a-f]{8})-(?P<process>\d+)\.pele-ocl(\..*)?")
+_tidied = set[str]()  # folders in which this process has looked for temporary files of dead ones
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -22,7 +28,8 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
 
     On any exception, KeyboardInterrupt included, the temporary file is removed and the former file stays as it was. A
     symbolic link keeps its target path. The file there is replaced; the new one has its permissions, and its owner as
-    far as the system allows.
+    far as the system allows. Temporary files in the folder are removed that processes of this machine left behind when
+    they were killed.
 
     inputs : files that are read, which `path` must not be
 
@@ -30,7 +37,9 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
     """
     refuse_target(path, inputs)
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.stem[:64]}-{secrets.token_hex(6)}{target.suffix}")
+    _tidy(target.parent)
+    mark = f"{secrets.token_hex(6)}.{_machine()}-{os.getpid()}.pele-ocl"
+    temporary = target.with_name(f".{target.stem[:64]}-{mark}{target.suffix}")
     try:
         _create(temporary, target)
         yield temporary
@@ -40,6 +49,41 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
         if isinstance(error, OSError) and (error.errno in _FULL or str(temporary) in str(error)):
             raise _refusal(path, error) from error
         raise
+
+
+@cache
+def _machine() -> str:
+    """Mark of this machine, or of this container: its processes know each other by number."""
+    name = os.uname().nodename if hasattr(os, "uname") else ""
+    try:
+        processes = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        processes = ""
+    return hashlib.sha256(f"{name} {processes}".encode()).hexdigest()[:8]
+
+
+def _tidy(folder: Path) -> None:
+    """Remove temporary files of this machine's processes that are no more; once in a folder, as it takes time."""
+    if os.name != "posix" or str(folder) in _tidied:
+        return
+    _tidied.add(str(folder))
+    with suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            found = _TEMPORARY.fullmatch(entry.name)
+            if found is not None and found["machine"] == _machine() and not _lives(int(found["process"])):
+                with suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def _lives(process: int) -> bool:
+    """Tell if a process of this machine is still there."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # another user's
+        return True
+    return True
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..atoms import Atoms, Floats, Ints
+from ..atoms import Atoms, Floats, Ints, Labels
+from ..atoms.labels import labels_of
 from ..common.arguments import choice, instance, number, whole_number
 from ..common.errors import InputError
 from ..energy.terms import PositionalRestraint, Term
@@ -30,7 +31,8 @@ class ANM(Move):
     """Move alpha carbons along modes of their network; all other atoms follow by minimisation.
 
     nodes : mask (n,) or atoms of the network; by default alpha carbons outside of the ligand
-    modes : by default the lowest of the positions where each explorer begins, as many as `count`
+    modes : by default the lowest of the positions where each explorer begins, as many as `count`; modes of a file
+        name their nodes, which are found among the atoms by these names
     cutoff : A, of their springs
     network : further options of network_modes
     picking : of the main mode: "random", "lowest", or "defined", which is number `defined`, from 1
@@ -91,7 +93,7 @@ class ANM(Move):
 
     def prepare(self, walk: Walk) -> None:
         self._nodes = self._chosen(walk.atoms, walk.ligand)
-        self._remember_modes(walk)
+        self._remember_modes(walk, self._in_order(walk.atoms.labels))
         for memory in walk.memory:
             modes = memory[MODES]
             if modes.vectors.shape[1] != len(self._nodes):
@@ -101,11 +103,18 @@ class ANM(Move):
         walk.ensemble.force_constants(RESTRAINT)[:] = np.zeros(len(walk.atoms))
         walk.ensemble.evaluate(keep_radii=walk.holds_radii)
 
-    def _remember_modes(self, walk: Walk) -> None:
-        """Give each row the modes of where it begins, unless it has some; equal rows share theirs."""
+    def _in_order(self, labels: Labels | None) -> Modes | None:
+        """Modes that were given, in the order of the nodes if they name theirs."""
+        if self.modes is None or labels is None or self.modes.vectors.shape[1] != len(self._nodes):
+            return self.modes
+        modes, self.notes = self.modes.of_nodes(labels_of(labels, self._nodes.astype(np.intp)))
+        return modes
+
+    def _remember_modes(self, walk: Walk, given: Modes | None) -> None:
+        """Give each row the given modes, or those of where it begins, unless it has some; equal rows share theirs."""
         rows = [row for row, memory in enumerate(walk.memory) if MODES not in memory]
-        starts = walk.ensemble.positions[rows] if self.modes is None and rows else []
-        known = {} if self.modes is None else dict.fromkeys(rows, self.modes)
+        starts = walk.ensemble.positions[rows] if given is None and rows else []
+        known = {} if given is None else dict.fromkeys(rows, given)
         same: dict[bytes, Modes] = {}
         for row, x in zip(rows, starts, strict=False):
             nodes = x[self._nodes]

@@ -5,15 +5,16 @@ A metric is one class. It gives a number for each state, of all explorers at onc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats, Labels
+from ..atoms import Atoms, Floats, Labels, Residue
 from ..binding import Binding
 from ..binding.pele import PoseEvaluator
 from ..common.errors import InputError
@@ -106,9 +107,12 @@ class Rmsd(Metric):
     ) -> None:
         """superposed : (n,) atoms that are superposed before, None for none; hydrogens : whether they count"""
         structure = read_structure(native)
-        places = _places(structure.labels)
+        theirs = _keys(structure.labels)
+        places = {key: place for place, key in enumerate(theirs)}
         assert atoms.labels is not None
         keys = _keys(atoms.labels)
+        compared = chosen if superposed is None else chosen | superposed
+        _refuse_copies([keys[i] for i in np.flatnonzero(compared).tolist()], keys, theirs, native)
         there = np.array([key in places for key in keys], bool)
         heavy = np.ones(len(atoms), bool) if hydrogens else atoms.labels.elements != "H"
         self._own = np.flatnonzero(chosen & there & heavy)
@@ -260,14 +264,26 @@ def require_some(chosen: Bools, words: str) -> Bools:
     return chosen
 
 
-def _keys(labels: Labels) -> list[tuple[Any, ...]]:
+Key = tuple[str, str, int, str, str]  # chain, residue name and number, insertion code, atom name
+
+
+def _keys(labels: Labels) -> list[Key]:
     """Name each atom by its chain, residue and name."""
     columns = labels.chains, labels.residue_names, labels.residue_numbers, labels.insertion_codes, labels.names
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _places(labels: Labels) -> Mapping[tuple[Any, ...], int]:
-    return {key: place for place, key in enumerate(_keys(labels))}
+def _refuse_copies(compared: Sequence[Key], own: Sequence[Key], native: Sequence[Key], path: Path) -> None:
+    """Raise InputError for an atom to compare whose name several atoms have, here or in the native structure."""
+    for keys, where in ((native, str(path)), (own, "the complex")):
+        counts = Counter(keys)
+        copied = next((key for key in compared if counts[key] > 1), None)
+        if copied is not None:
+            chain, residue, number, code, name = copied
+            raise InputError(
+                f"{path}: {where} has {counts[copied]} atoms called {Residue(chain, residue, number, code)}:{name}, so "
+                "that it is not clear which is compared; give the copies chains or numbers of their own"
+            )
 
 
 def _superposed(points: Floats, by: Floats, reference: Floats) -> Floats:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..atoms import Atoms, Floats, Ints, Strings
+from ..atoms import Atoms, Floats, Ints, Labels, Strings, correspondence
 from ..common.arguments import choice, file_path, number, positions_of, whole_number
 from ..common.errors import FormatError, InputError
 from ..common.readonly import ReadOnlyArrays, read_only
@@ -25,10 +25,14 @@ class Modes(ReadOnlyArrays):
     """Normal modes of a network, lowest first.
 
     values : (m,) eigenvalues, in the unit of the network's constant; vectors : (m, n_nodes, 3), of length 1
+    labels : of the nodes, as a file names them; None where it is known whose they are
+    source : of the file, for messages
     """
 
     values: Floats
     vectors: Floats
+    labels: Labels | None = None
+    source: str = "the modes"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", read_only(self.values, np.float64))
@@ -37,6 +41,18 @@ class Modes(ReadOnlyArrays):
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def of_nodes(self, labels: Labels | None) -> tuple[Modes, tuple[str, ...]]:
+        """Modes in the order of nodes with these labels, and notes on nodes whose order or names differ.
+
+        Nodes are found by chain, residue and atom names. Without names on one side the order is taken as it is.
+
+        Raises InputError, with the first that differs, where the nodes of the modes are not those.
+        """
+        if self.labels is None or labels is None:
+            return self, ()
+        found = correspondence(labels, self.labels, self.source, "the network", advice="modes of its nodes are needed")
+        return Modes(self.values, self.vectors[:, found.order]), found.notes
 
     def __repr__(self) -> str:
         return f"Modes({len(self)} of {self.vectors.shape[1]:,} nodes, eigenvalues {self.values.round(4).tolist()})"
@@ -150,7 +166,26 @@ def read_nmd(path: str | Path, scale: Literal["auto", "pele", "prody"] = "auto")
         raise FormatError(f"{given}: the number before a mode is not positive; the root of its eigenvalue is needed")
     if scale == "prody" or (scale == "auto" and roots[0] > roots[-1]):
         roots = 1 / roots
-    return Modes(roots**2, table[:, 1:].reshape(-1, n, 3)), np.array(words["atomnames"]), _numbers(given, words, n)
+    names, numbers = np.array(words["atomnames"]), _numbers(given, words, n)
+    labels = _labels(given, words, names, numbers)
+    return Modes(roots**2, table[:, 1:].reshape(-1, n, 3), labels, str(given)), names, numbers
+
+
+def _labels(path: Path, words: dict[str, list[str]], names: Strings, numbers: Ints) -> Labels:
+    """Names of the nodes; those that the file lacks are blank."""
+    n = len(names)
+    columns = {}
+    for column, lines_ in (("residue_names", ("resnames",)), ("chains", ("chainids", "chids", "segnames"))):
+        found = next((words[name] for name in lines_ if name in words), [""] * n)
+        if len(found) != n:
+            raise FormatError(f"{path}: the line {lines_[0]} has {len(found)} names for {n} nodes")
+        columns[column] = np.array(found, np.str_)
+    rows = list(zip(columns["chains"].tolist(), numbers.tolist(), columns["residue_names"].tolist(), strict=True))
+    index = np.cumsum([k > 0 and row != rows[k - 1] for k, row in enumerate(rows)])
+    return Labels(
+        names=names, elements=np.full(n, "X"), residue_numbers=numbers, insertion_codes=np.full(n, ""),
+        residue_index=index, **columns,
+    )  # fmt: skip
 
 
 def _numbers(path: Path, words: dict[str, list[str]], n: int) -> Ints:

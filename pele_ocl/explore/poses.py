@@ -29,6 +29,7 @@ class Measures:
     closest : least distance of such a pair as a share of the sum of its radii
     total : energy of the complex; binding : less the energies of receptor and ligand, kcal/mol
     strain : energy of the ligand alone, less its energy at the nearest minimum, kcal/mol
+    score : binding and strain, by which poses are ranked: a ligand that is bent to fit pays for it, kcal/mol
     """
 
     clashes: Floats
@@ -37,6 +38,11 @@ class Measures:
     binding: Floats
     strain: Floats
 
+    @property
+    def score(self) -> Floats:
+        """Sum of `binding` and `strain`, (m,) kcal/mol."""
+        return self.binding + self.strain
+
     @classmethod
     def joined(cls, parts: Sequence[Measures]) -> Measures:
         """Join the measures of several batches."""
@@ -44,7 +50,7 @@ class Measures:
 
     def row(self, k: int) -> dict[str, float]:
         """Give the measures of pose k by name."""
-        return {of.name: float(getattr(self, of.name)[k]) for of in fields(self)}
+        return {name: float(getattr(self, name)[k]) for name in (*(of.name for of in fields(self)), "score")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +79,15 @@ class Refined:
 
     @property
     def ranks(self) -> NDArray[np.int64]:
-        """Ranks of the poses by binding energy from 1, (m,); 0 of poses that failed."""
-        return ranks_of(self.after.binding)
+        """Ranks of the poses by their score after refinement, from 1, (m,); 0 of poses that failed."""
+        return ranks_of(self.after.score)
 
 
-def ranks_of(binding: Floats) -> NDArray[np.int64]:
+def ranks_of(scores: Floats) -> NDArray[np.int64]:
     """Rank energies (m,) from the lowest, from 1; 0 of what is no number."""
-    ranks = np.zeros(len(binding), np.int64)
-    good = np.flatnonzero(np.isfinite(binding))
-    ranks[good[np.argsort(binding[good], kind="stable")]] = np.arange(1, len(good) + 1)
+    ranks = np.zeros(len(scores), np.int64)
+    good = np.flatnonzero(np.isfinite(scores))
+    ranks[good[np.argsort(scores[good], kind="stable")]] = np.arange(1, len(good) + 1)
     return ranks
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..atoms import Atoms, Ints
 from ..common.errors import FormatError
-from ..common.textfiles import lines
+from ..common.textfiles import lines, whole
 from .torsions import Flexible, Graph, SideChain, Torsion
 
 # Degrees of the libraries that PELE has for a dihedral angle; others stand for the next finer one.
@@ -43,7 +43,7 @@ def _torsion(where: str, words: list[str], graph: Graph, named: dict[str, int], 
     """Make the torsion of a line. Raises FormatError."""
     library, *names = words
     digits = library.upper().removeprefix("FREE").removeprefix("FRE").strip("_")
-    if not library.upper().startswith("FRE") or not digits.isdigit() or int(digits) < 5:
+    if not library.upper().startswith("FRE") or (whole(digits) or 0) < 5:
         raise FormatError(f"{where}: {library} is no library such as FREE30, of 5 degrees or more")
     names = [name.strip("_") for name in names]
     if missing := [name for name in names if name not in named]:

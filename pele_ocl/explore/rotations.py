@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, Ints
+from ..atoms.names import residue_names
 from ..common.errors import InputError
-from ..forcefield.names import residue_names
 from .torsions import Graph
 
 # The last two atoms of each chi, by residue; the two before are those of the chi before, from N and CA on.

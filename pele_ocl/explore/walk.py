@@ -103,10 +103,12 @@ class Move:
     Attributes that `prepare` makes have names with an underscore, and are left out of pickles.
 
     name : in records; needs_near : whether it is left out far from the receptor, as `Settings.near_only` has it
+    notes : sentences of `prepare` about what the move was given
     """
 
     name: ClassVar[str] = "move"
     needs_near: ClassVar[bool] = True
+    notes: tuple[str, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}

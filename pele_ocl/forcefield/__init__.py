@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..atoms.names import canonical, residue_names
 from ..common.modules import lazy_names
 from .control import ControlFile, read_control
 from .field import ForceField
 from .links import read_links
 from .matching import match_residues
-from .names import canonical, residue_names
 from .obc import lookup, read_obc
 from .sources import embedded_radii, embedded_templates, is_parameter_file
 from .templates import Template, element_of, is_template, read_template

@@ -6,6 +6,7 @@ It is JSON with `//` comments, and with `$WORDS` where a program that prepares r
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -93,7 +94,7 @@ def settings_for_energies(file: Path, whole: object) -> ControlFile:
     return ControlFile(
         path=file,
         forcefield=blocks.text(start, "ForceField", "") or None,
-        data=tuple(folder for name in DATA_FOLDERS if (folder := beside(file, Path(name))).is_dir()),
+        data=tuple(folder for name in DATA_FOLDERS if os.path.isdir(folder := beside(file, Path(name)))),
         structures=tuple(beside(file, Path(name)) for name in paths if "$" not in name),
         gb=gb,
         ionic_strength=strength if solvent and blocks.flag(solvent, "useDebyeLength", True) else 0.0,
@@ -151,7 +152,7 @@ def beside(file: Path, name: Path) -> Path:
     It is taken from the working directory, as in PELE, or from the file's folder if it is there.
     """
     beside = file.parent / name
-    return beside if not name.exists() and beside.exists() else name
+    return beside if not os.path.exists(name) and os.path.exists(beside) else name  # unlike Path's, of any length
 
 
 @dataclass(frozen=True)

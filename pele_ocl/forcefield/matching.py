@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from ..atoms import Ints, Structure
 from ..atoms.chemistry import is_water
+from ..atoms.names import SPELLINGS, capitals, differences, residue_names
 from ..common.errors import FormatError, ParameterError
-from .names import canonical, residue_names
 from .templates import Template
 
 DISULPHIDE_A = 2.5
@@ -137,7 +137,7 @@ def _candidates(residue: _Residue, templates: Mapping[str, Template]) -> Iterato
 
 def _match(residue: _Residue, templates: Mapping[str, Template]) -> Match | None:
     """Find the first candidate with these atom names: as written, as every dialect would write them, or in capitals."""
-    for spelling in _SPELLINGS:
+    for spelling in SPELLINGS:
         atoms = spelling(residue.atoms)
         for template in _candidates(residue, templates):
             if len(template) != len(atoms):
@@ -157,18 +157,6 @@ def _as_terminal(match: Match | None, residue: _Residue, templates: Mapping[str,
     if terminal is None or not set(atoms) <= set(terminal.names):
         return match
     return Match(terminal, np.array([terminal.names.index(name) for name in atoms], np.int32))
-
-
-def _capitals(name: str) -> str:
-    """Write a name in capitals, deuterium as its hydrogen: `hb1` is HB1, DB1 and 1DB are HB1 and 1HB."""
-    return re.sub(r"^(\d?)D", r"\1H", name.upper())
-
-
-def _canonical_capitals(names: Sequence[str]) -> tuple[str, ...]:
-    return canonical([_capitals(name) for name in names])
-
-
-_SPELLINGS: tuple[Callable[[Sequence[str]], tuple[str, ...]], ...] = (tuple, canonical, _canonical_capitals)
 
 
 def _check_unique(structure: Structure, number: int, atoms: Sequence[str]) -> None:
@@ -203,7 +191,7 @@ def _explain(
             "a PQR file"
         )
     template, missing, extra = min(
-        ((t, *_differences(residue, t)) for t in candidates), key=lambda found: len(found[1]) + len(found[2])
+        ((t, *differences(t.names, residue.atoms)) for t in candidates), key=lambda found: len(found[1]) + len(found[2])
     )
     lacks = [f"lacks {_listed(missing)}"] if missing else []
     has = [f"has {_listed(extra)} too many"] if extra else []
@@ -242,26 +230,8 @@ def _water_problem(residue: _Residue) -> str:
     return ""
 
 
-def _differences(residue: _Residue, template: Template) -> tuple[list[str], list[str]]:
-    """Names the residue lacks and names it has too many; the same atom in another dialect is neither."""
-    missing = [name for name in template.names if name not in residue.atoms]
-    extra = [name for name in residue.atoms if name not in template.names]
-    mine, theirs = _sites(residue.atoms), _sites(template.names)
-    for name in tuple(missing):
-        partner = next((other for other in extra if mine[other] == theirs[name]), None)
-        if partner is not None:
-            missing.remove(name)
-            extra.remove(partner)
-    return missing, extra
-
-
-def _sites(names: Sequence[str]) -> dict[str, str]:
-    """Each name with its canonical one less the number among the hydrogens of one heavy atom."""
-    return {name: key.split("#")[0] for name, key in zip(names, _canonical_capitals(names), strict=True)}
-
-
 def _is_hydrogen(name: str) -> bool:
-    return _capitals(name).lstrip("123").startswith("H")
+    return capitals(name).lstrip("123").startswith("H")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -73,27 +73,31 @@ def structure(
     """
     keep, contested = _one_conformer(records)
     atoms = records[keep]
-    residue_index = np.cumsum(_residue_starts(atoms), dtype=np.int32) - 1
-    labels = Labels(
-        names=atoms.names,
-        elements=atoms.elements,
-        residue_names=atoms.residue_names,
-        residue_numbers=atoms.residue_numbers,
-        insertion_codes=atoms.insertion_codes,
-        chains=atoms.chains,
-        residue_index=residue_index,
-    )
+    labels = labels_of_records(atoms)
     residues = atoms[labels.residue_starts]
     _refuse_control_characters(atoms, source)
     _refuse_duplicates(atoms, residues, labels, source, names_matter)
     return Structure(
         positions=atoms.positions,
         labels=labels,
-        segments=_segments(residues, np.bincount(residue_index)),
+        segments=_segments(residues, np.bincount(labels.residue_index)),
         hetero=residues.hetero,
         lines=atoms.lines,
         source=source,
         notes=notes + _location_notes(atoms.altlocs, contested[keep], labels, source),
+    )
+
+
+def labels_of_records(atoms: ListedAtoms) -> Labels:
+    """Labels of listed atoms. A residue is a run of equal chain, number, insertion code and name."""
+    return Labels(
+        names=atoms.names,
+        elements=atoms.elements,
+        residue_names=atoms.residue_names,
+        residue_numbers=atoms.residue_numbers,
+        insertion_codes=atoms.insertion_codes,
+        chains=atoms.chains,
+        residue_index=np.cumsum(_residue_starts(atoms), dtype=np.int32) - 1,
     )
 
 

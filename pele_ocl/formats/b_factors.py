@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import gemmi
@@ -13,7 +14,7 @@ from ..common.inputfile import InputFile
 from .registry import is_structure, structure_format
 
 Place = tuple[str, int, str]  # chain, residue number, insertion code
-Key = tuple[str, int, str, str]  # the same, and the atom's name
+Values = dict[str, tuple[float, float]]  # occupancy and B-factor by the atom's name
 _NO_MARK = "\0"  # gemmi's, of atoms without an alternate location
 
 
@@ -21,7 +22,8 @@ def read_b_factors(source: InputFile, labels: Labels) -> Floats | None:
     """Occupancies and B-factors (n, 2) of atoms by their labels; None for a format that has none.
 
     Atoms that the file lacks, such as added hydrogens, get the values of their residue's first atom there. Without one
-    they get 1 and 0.
+    they get 1 and 0. Residues of one chain, number and insertion code, as of two chains of one letter, are taken in
+    their order.
     """
     first_model = structure_format(source.path).first_model if is_structure(source.path) else None
     if first_model is None:
@@ -30,28 +32,43 @@ def read_b_factors(source: InputFile, labels: Labels) -> Floats | None:
     found = np.empty((len(labels), 2))
     names, starts = labels.names.tolist(), labels.residue_starts
     places = (of[starts].tolist() for of in (labels.chains, labels.residue_numbers, labels.insertion_codes))
+    seen = Counter[Place]()
     for start, end, *residue in zip(starts.tolist(), [*starts[1:].tolist(), len(labels)], *places, strict=True):
-        there = [known.get((*residue, name)) for name in names[start:end]]
+        place: Place = (residue[0], residue[1], residue[2])
+        copies = known.get(place, [{}])
+        own = copies[min(seen[place], len(copies) - 1)]
+        seen[place] += 1
+        there = [own.get(name) for name in names[start:end]]
         first = next((values for values in there if values is not None), (1.0, 0.0))
         found[start:end] = [values or first for values in there]
     return found
 
 
-def _known(source: InputFile, first_model: Callable[[InputFile], gemmi.Structure]) -> dict[Key, tuple[float, float]]:
-    """Read the values of each atom of the first model; the best occupied of alternate locations counts."""
+def _known(source: InputFile, first_model: Callable[[InputFile], gemmi.Structure]) -> dict[Place, list[Values]]:
+    """Read the values of the first model by residue; several of one place are apart, in the order of the file.
+
+    The best occupied of alternate locations counts.
+    """
     try:
         structure = first_model(source)
     except (ValueError, RuntimeError) as error:
         raise FormatError(f"{source}: its B-factors cannot be read: {error}") from None
-    residues: dict[Place, list[gemmi.Atom]] = {}
+    residues: dict[Place, list[dict[tuple[str, str], gemmi.Atom]]] = {}  # copies of atoms by name and location
     for chain in structure[0] if len(structure) else ():
         for residue in chain:
             place = chain.name, int(residue.seqid.num or 0), residue.seqid.icode.strip()
-            residues.setdefault(place, []).extend(residue)
-    found: dict[Key, tuple[float, float]] = {}
-    for place, own in residues.items():
-        for atom in _one_location(own):
-            found.setdefault((*place, atom.name), (atom.occ, atom.b_iso))
+            copies = residues.setdefault(place, [{}])
+            for atom in residue:  # gemmi has those of two chains of one letter in one residue, one after the other
+                if (atom.name, atom.altloc) in copies[-1]:
+                    copies.append({})
+                copies[-1][atom.name, atom.altloc] = atom
+    found: dict[Place, list[Values]] = {}
+    for place, copies in residues.items():
+        for own in copies:
+            values: Values = {}
+            for atom in _one_location(list(own.values())):
+                values.setdefault(atom.name, (atom.occ, atom.b_iso))
+            found.setdefault(place, []).append(values)
     return found
 
 

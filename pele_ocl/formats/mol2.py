@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from typing import NoReturn
 
 import numpy as np
 
-from ..atoms import Atoms, Ints, Labels, given_default_radii
+from ..atoms import Atoms, Floats, Ints, Labels, given_default_radii
 from ..atoms.chemistry import element
 from ..common.errors import FormatError
 from ..common.inputfile import InputFile, read_file
@@ -66,6 +67,25 @@ def read_mol2(path: str | PathLike[str], model: int | None = None) -> Atoms:
     return given_default_radii(atoms, _SET if len(bonds) else _SET_WITHOUT_BONDS)
 
 
+def mol2_graphs(file: InputFile) -> list[Callable[[], tuple[list[str], Floats, Ints, list[str]]]]:
+    """Read elements, positions (n, 3) A, bonds (m, 2) and their types of each molecule, by a function each.
+
+    A function raises FormatError, with the line, for a molecule that cannot be read. Charges are not looked at.
+    """
+    return [partial(_graph, molecule, file) for molecule in _molecules(file)]
+
+
+def _graph(molecule: _Molecule, file: InputFile) -> tuple[list[str], Floats, Ints, list[str]]:
+    rows = molecule.rows("ATOM")
+    positions = np.array([_numbers(row, file, (2, 3, 4)) for row in rows]).reshape(-1, 3)
+    elements = [_element(fields[_TYPE], fields[1]) for _, fields in rows]
+    identifiers, pairs, kinds = [fields[0] for _, fields in rows], list[Ints](), list[str]()
+    for row in molecule.rows("BOND"):
+        pairs.append(_bonds([row], identifiers, file))
+        kinds.append(row[1][3] if len(row[1]) > 3 else "")
+    return elements, positions, np.array(pairs, np.int32).reshape(-1, 2), kinds
+
+
 def mol2_models(file: InputFile) -> list[int]:
     """Numbers of the molecules, from 1."""
     return list(range(1, len(_molecules(file)) + 1))
@@ -95,16 +115,16 @@ def _each(file: InputFile) -> Iterator[_Molecule]:
     yield molecule
 
 
-def _numbers(row: Row, file: InputFile) -> list[float]:
-    """x, y, z and charge of an atom."""
+def _numbers(row: Row, file: InputFile, columns: Sequence[int] = (2, 3, 4, _CHARGE)) -> list[float]:
+    """x, y, z and charge of an atom, or what other columns hold."""
     line_number, fields = row
-    if len(fields) <= _CHARGE:
+    if len(fields) <= max(*columns, _TYPE):
         raise FormatError(
             f"{file}:{line_number}: an atom needs number, name, x, y, z, type, residue number, residue and charge, not "
             f"{len(fields)} fields"
         )
-    values = [number(fields[k]) for k in (2, 3, 4, _CHARGE)]
-    for value, k in zip(values, (2, 3, 4, _CHARGE), strict=True):
+    values = [number(fields[k]) for k in columns]
+    for value, k in zip(values, columns, strict=True):
         if value is None or not math.isfinite(value):
             raise FormatError(f"{file}:{line_number}: {quoted(fields[k])} is not a number")
     return [value for value in values if value is not None]

@@ -12,7 +12,7 @@ from os import PathLike
 
 import numpy as np
 
-from ..atoms import Atoms, Floats, Structure, Topology
+from ..atoms import Atoms, Floats, Structure, Topology, correspondence
 from ..common.arguments import file_path, instance
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
@@ -48,13 +48,13 @@ def read_structure_or_atoms(
     """A molecule before a force field: Atoms of a file that brings its own charges and radii, else a Structure.
 
     coordinates : for a topology, whose atoms they place: an AMBER restart, a NetCDF trajectory, or a structure file of
-        these atoms. Positions themselves, (n, 3) A, serve, too
+        these atoms, which are matched by name (`correspondence`). Positions themselves, (n, 3) A, serve, too
     model : number of the model, or of the model or frame of the coordinates; the first if None
     parameters : CHARMM's parameter files, for a .psf
 
     If the faces of a file's unit cell cut molecules, they are made whole, as a note tells.
 
-    Raises FormatError if a file cannot be read or the files have other numbers of atoms. Raises InputError for
+    Raises FormatError if a file cannot be read or the files have other atoms. Raises InputError for
     parameters without coordinates.
     """
     if coordinates is not None:
@@ -67,16 +67,20 @@ def read_structure_or_atoms(
     return _whole_structure(found, path, model) if isinstance(found, Structure) else found
 
 
-def read_conformations(path: str | PathLike[str], failed: dict[int, str] | None = None) -> tuple[list[int], Floats]:
+def read_conformations(
+    path: str | PathLike[str], failed: dict[int, str] | None = None, atoms: Atoms | None = None
+) -> tuple[list[int], Floats]:
     """Numbers of the models of a PDB file, plain or gzip, and the positions of their atoms, (m, n, 3) A.
 
-    The atoms are as in the first model, in its order, also among alternate locations.
+    The atoms are as in the first model, in its order, also among alternate locations; or in that of `atoms`.
     If the faces of the file's unit cell cut molecules, they are made whole.
 
     failed : takes why models cannot be read, by place from 0; their positions are NaN. The first model that can be
         read decides on the atoms then. By default the first failure is an error
+    atoms : the same atoms, to be matched by name (`correspondence`), whose order the positions are to have
 
-    Raises FormatError, with the line, where a model has other atoms than the first, and for other formats.
+    Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for
+    atoms that are not those of `atoms`.
     """
     file_path(path)  # checks it
     if failed is not None:
@@ -86,14 +90,22 @@ def read_conformations(path: str | PathLike[str], failed: dict[int, str] | None 
         raise FormatError(f"{path}: models are read together from PDB and mmCIF files; choose one by --model")
     numbers, positions = read(read_file(path), failed)
     cell, readable = read_cell(path), [place for place in range(len(numbers)) if place not in (failed or {})]
-    if cell is None or not readable:
+    if (cell is None and atoms is None) or not readable:
         return numbers, positions
     first = structure_format(path).read(read_file(path), numbers[readable[0]])
     assert isinstance(first, Structure)
-    whole = positions.copy()
-    for place in readable:
-        whole[place] = whole_structure(replace(first, positions=positions[place]), cell).positions
-    return numbers, whole
+    if cell is not None:
+        positions = positions.copy()
+        for place in readable:
+            positions[place] = whole_structure(replace(first, positions=positions[place]), cell).positions
+    if atoms is None:
+        return numbers, positions
+    n_atoms = len(instance("atoms", atoms, Atoms, "Atoms")), len(first.labels)
+    try:
+        same = correspondence(atoms.labels, first.labels, str(path), n_atoms=n_atoms)
+    except InputError as error:
+        raise FormatError(str(error)) from None
+    return numbers, positions[:, same.order]
 
 
 def model_numbers(path: str | PathLike[str]) -> list[int]:
@@ -141,10 +153,12 @@ def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model
 
         return _whole(place(topology, coordinates, model), coordinates, model)
     found = structure_format(coordinates).read(read_file(coordinates), model)
+    own, n_atoms = topology.parameters.labels, (len(topology), len(found.positions))
     try:
-        atoms = topology.with_positions(found.positions, found.notes)
+        same = correspondence(own, found.labels, str(coordinates), topology.source, n_atoms)
+        atoms = topology.with_positions(found.positions[same.order], (*found.notes, *same.notes))
     except InputError as error:
-        raise FormatError(f"{coordinates}: {error}") from None
+        raise FormatError(str(error)) from None
     return _whole(atoms, coordinates, model)
 
 

@@ -29,17 +29,20 @@ _TRACES = {"CA", "P", "C1'"}  # an atom that each residue of a chain has, a trac
 def chosen_text(source: InputFile, structure: Structure) -> str:
     """Write the text for the structure that was read from a file: one model, one alternate location without its mark.
 
-    A PDB file's own lines are taken, less atoms that were not chosen, and TER records between bonded
-    residues. The atoms of an mmCIF file are written anew, after SEQRES and MODRES records with the author's chains.
+    A PDB file's own lines are taken, less atoms that were not chosen, and TER records between bonded residues. The
+    atoms of an mmCIF file are written anew, after SEQRES and MODRES records with the author's chains. A TER record
+    stands between a chain and ligands, ions and waters of its letter, so that the chain has its ends.
 
     Raises FormatError for names of an mmCIF file that do not fit into a PDB file.
     """
+    ends = _ends(structure)
     if structure_format(source).has_pdb_records:
         passed = set(chain.from_iterable(range(*lines) for lines in _joints(structure).values()))
         places = dict(zip(structure.lines.tolist(), structure.positions.tolist(), strict=True))
-        return "".join(_chosen(lines(source, "PDB"), places, passed))
+        return "".join(_chosen(lines(source, "PDB"), places, passed, {int(structure.lines[i]) for i in ends}))
     atoms = atom_lines(structure.labels, structure.positions, str(source))
-    return "".join([*sequence_records(source), *atoms, "END\n"])
+    parted = (f"TER\n{line}" if i in ends else line for i, line in enumerate(atoms))
+    return "".join([*sequence_records(source), *parted, "END\n"])
 
 
 def passed_ters(source: InputFile, structure: Structure) -> list[str]:
@@ -92,6 +95,23 @@ def with_short_names(structure: Structure) -> tuple[Structure, dict[str, str]]:
     return replace(structure, labels=replace(labels, residue_names=new)), renamed
 
 
+def _ends(structure: Structure) -> set[int]:
+    """First atoms of residues before which a chain ends, or behind ligands of its letter begins."""
+    labels = structure.labels
+    starts = [*labels.residue_starts.tolist(), len(labels)]
+    names = [set(labels.names[a:b].tolist()) for a, b in pairwise(starts)]
+    links = [any(backbone <= own for backbone in _BACKBONES) for own in names]
+    is_chain = [has or is_polymer(of.name) for has, of in zip(links, labels.residues, strict=True)]
+    joints = _joints(structure)
+    return {
+        starts[k + 1]
+        for k in range(len(is_chain) - 1)
+        if is_chain[k] != is_chain[k + 1]
+        and labels.residues[k].chain == labels.residues[k + 1].chain
+        and k not in joints
+    }
+
+
 def _joints(structure: Structure) -> dict[int, tuple[int, int]]:
     """Find lines from a residue's last atom to the next one's first, by its place, if the two are bonded."""
     names, positions = structure.labels.names.tolist(), structure.positions
@@ -105,17 +125,27 @@ def _joints(structure: Structure) -> dict[int, tuple[int, int]]:
     return found
 
 
-def _chosen(text: Iterable[str], places: Mapping[int, list[float]], passed: set[int]) -> Iterator[str]:
+def _chosen(
+    text: Iterable[str], places: Mapping[int, list[float]], passed: set[int], ends: set[int]
+) -> Iterator[str]:  # fmt: skip
     """Yield the lines of a PDB file without the atoms that were not chosen; alternate locations lose their mark.
 
-    places : positions, A, of the atoms that were chosen, by their lines; passed : lines whose TER is left out
+    places : positions, A, of the atoms that were chosen, by their lines; passed : lines whose TER is left out; ends :
+        lines before which one stands
     """
+    is_ended = False
     for number, line in enumerate(text, 1):
         if is_atom_line(line) or line.startswith(("ATOM", "HETATM")):
             if number in places:
+                if number in ends and not is_ended:
+                    yield "TER\n"
+                is_ended = False
                 place = "".join(f"{x:8.3f}" for x in places[number])
                 yield f"{line[:16]} {line[17:30]}{place}{line[54:]}"
         elif line.startswith("TER") and number in passed:
             continue
+        elif line.startswith("TER"):
+            is_ended = True
+            yield line
         elif not line.startswith(("ANISOU", "MODEL", "ENDMDL", "SIGATM", "SIGUIJ", "END\n", "END ")):
             yield line

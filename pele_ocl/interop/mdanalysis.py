@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Ints, Strings, Structure, given_default_radii
+from ..atoms import Atoms, Ints, Labels, Strings, Structure, given_default_radii
 from ..atoms.chemistry import element
 from ..common.arguments import described
 from ..common.errors import InputError
 from ..common.extras import extra
 from ..forcefield import ForceField
 from ..forcefield.openmm.gb_forces import DEFAULT_SET
-from ..formats.assembly import ListedAtoms, structure
+from ..formats.assembly import ListedAtoms, labels_of_records, structure
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
@@ -59,6 +59,16 @@ def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str
 
 def _structure(group: AtomGroup) -> Structure:
     """Names and positions, as a file would hold them."""
+    return structure(_records(group), "the universe", names_matter=False)
+
+
+def labels_of_group(group: AtomGroup) -> Labels:
+    """Labels of the atoms of a group; MDAnalysis' name of the segment of files without chains is none."""
+    labels = labels_of_records(_records(group))
+    return replace(labels, chains=np.where(labels.chains == "SYSTEM", "", labels.chains))
+
+
+def _records(group: AtomGroup) -> ListedAtoms:
     n = len(group)
     names, residues = _texts(group, "names", n), _texts(group, "resnames", n)
     symbols = _texts(group, "elements", n)
@@ -66,7 +76,7 @@ def _structure(group: AtomGroup) -> Structure:
     chains = _texts(group, "chainIDs", n)
     numbers = _column(group, "resids")
     kinds = _texts(group, "record_types", n)
-    records = ListedAtoms(
+    return ListedAtoms(
         positions=np.asarray(group.positions, np.float64),
         names=names,
         elements=np.array([element(*atom) for atom in zip(names, residues, symbols, strict=True)], np.str_),
@@ -81,7 +91,6 @@ def _structure(group: AtomGroup) -> Structure:
         copies=zeros,
         lines=zeros,
     )
-    return structure(records, "the universe", names_matter=False)
 
 
 def _column(group: AtomGroup, name: str) -> NDArray[np.generic] | None:

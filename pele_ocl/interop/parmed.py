@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Atoms
+from ..atoms import Atoms, Residue
 from ..common.arguments import instance
 from ..common.errors import InputError
 from ..common.extras import extra
 from ..forcefield.openmm.forces import A_PER_NM
 from ..forcefield.openmm.gb_forces import set_of
-from ..forcefield.openmm.system import from_openmm
+from ..forcefield.openmm.system import Residues, atoms_of_system
 
 if TYPE_CHECKING:
     from parmed import Structure
@@ -33,7 +33,8 @@ def from_parmed(structure: Structure) -> Atoms:
         system = structure.createSystem(nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
     except Exception as error:  # ParmEd's own classes of errors, among others
         raise InputError(f"ParmEd makes no System of the structure: {error}") from error
-    atoms = from_openmm(structure.topology, system, np.asarray(structure.coordinates) / A_PER_NM)
+    places = np.asarray(structure.coordinates) / A_PER_NM
+    atoms = atoms_of_system(structure.topology, system, places, residues=_residues(structure))
     radii = np.array([atom.solvent_radius for atom in structure.atoms])
     types = np.array([str(atom.type) for atom in structure.atoms], np.str_)
     atoms = replace(atoms, types=types, type_family="amber" if type(structure).__name__ == "AmberParm" else "")
@@ -48,3 +49,20 @@ def from_parmed(structure: Structure) -> Atoms:
         gb_radii_set=set_of(radii, atoms.labels, atoms.bonds),
         default_radii=None,
     )
+
+
+def _residues(structure: Structure) -> Residues:
+    """List the residues with ParmEd's numbers and chains.
+
+    Without numbers in its file ParmEd counts from 0, and knows no chains; we count from 1, as AMBER's programs do.
+    """
+    found = structure.residues
+    counted = all(of.number in (of.idx, -1) and not of.chain for of in found)
+    each = [
+        Residue(
+            str(of.chain or "").strip(), of.name, of.idx + 1 if counted else int(of.number),
+            str(of.insertion_code or "").strip(),
+        )
+        for of in found
+    ]  # fmt: skip
+    return Residues([atom.residue.idx for atom in structure.atoms], each)

@@ -13,6 +13,7 @@ class Preparation:
     removed : number of residues that were taken out, by name
     renamed : names of ligands that do not fit into a PDB file, with the names that they got
     replaced : nonstandard residues, with the standard ones in their place
+    charge_changes : change of the charge at pH 7 of residues that were replaced, e, where there is one
     phosphates_removed : residues that begin a strand and whose phosphate was taken out, as force fields have none there
     residues_added, residues_missing : runs of residues of the sequence that the file lacks, by the residue they follow.
         The former were built; the latter were not, as they are at ends of chains or in `not_built`
@@ -37,6 +38,7 @@ class Preparation:
     removed: dict[str, int]
     renamed: dict[str, str]
     replaced: dict[str, str]
+    charge_changes: dict[str, int]
     phosphates_removed: list[str]
     residues_added: dict[str, list[str]]
     residues_missing: dict[str, list[str]]

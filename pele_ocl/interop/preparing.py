@@ -33,6 +33,7 @@ from .chosen_atoms import chosen_text, passed_ters, require_backbones, with_shor
 from .pka import NEUTRAL, SOURCES, USUAL, asks_propka, forms_at
 from .preparation import Preparation
 from .relaxing import Key, atom_key, atom_keys, cpu, relax, stretch
+from .replacing import Replaced, Standard, examine, rename_ring, sentences
 
 if TYPE_CHECKING:
     from openmm.app import Topology
@@ -165,7 +166,7 @@ class _Work:
         fixer.findMissingResidues()
         self.gaps, self.missing = _missing_residues(fixer)
         fixer.findNonstandardResidues()
-        fixer.nonstandardResidues = _replacements(fixer, replace)
+        fixer.nonstandardResidues = self._accepted(_replacements(fixer, replace), replace)
         self.replaced = {_name(residue): standard for residue, standard in fixer.nonstandardResidues}
         fixer.replaceNonstandardResidues()
         linked = _bond_strangers(fixer)
@@ -178,6 +179,35 @@ class _Work:
         _bond_rings(fixer)
         self.phosphates = _remove_phosphates(fixer)
         self.strange = _remove_unbonded_hydrogens(fixer)
+
+    def _accepted(
+        self, wanted: list[tuple[Residue, str]], replace: Mapping[str, str]
+    ) -> list[tuple[Residue, str]]:  # fmt: skip
+        """Examine replacements: what they change, and which ones are none, as names mean other atoms there.
+
+        Raises InputError for one of the latter that was asked for by name.
+        """
+        positions, app = 10 * positions_nm(self.fixer), extra("openmm.app", "preparing a structure")
+        neighbours = {
+            residue: pair for chain in self.fixer.topology.chains() for residue, pair in _beside(list(chain.residues()))
+        }
+        accepted: list[tuple[Residue, str]] = []
+        found = list[Replaced]()
+        for residue, standard in wanted:
+            of = examine(residue, _standard(self.fixer, standard), positions, *neighbours[residue])
+            if isinstance(of, str):
+                sentence = f"{_name(residue)} cannot be replaced by {standard}: {of}"
+                if residue.name in replace:
+                    raise InputError(f"{sentence}; name another residue, or leave it out")
+                self.warnings.append(f"{sentence}; it is left as it is")
+                continue
+            if of.renamed:
+                rename_ring(residue, {symbol: app.Element.getBySymbol(symbol) for symbol in ("C", "N", "O")})
+            found.append(of)
+            accepted.append((residue, standard))
+        self.warnings += sentences(found)
+        self.charge_changes = {of.residue: of.change for of in found if of.change}
+        return accepted
 
     def require_atoms(self, source: object) -> None:
         """Raise InputError if nothing is left."""
@@ -246,6 +276,7 @@ class _Work:
             removed=self.removed,
             renamed=self.renamed,
             replaced=self.replaced,
+            charge_changes=self.charge_changes,
             phosphates_removed=self.phosphates,
             residues_added=self.added,
             residues_missing=self.missing,
@@ -310,6 +341,20 @@ def _replacements(fixer: PDBFixer, replace: Mapping[str, str]) -> list[tuple[Res
     }
     found |= {residue: replace[residue.name] for residue in fixer.topology.residues() if residue.name in replace}
     return sorted(found.items(), key=lambda pair: pair[0].index)
+
+
+def _beside(residues: list[Residue]) -> Iterator[tuple[Residue, tuple[Residue | None, Residue | None]]]:
+    """Yield each residue of a chain with the ones before and after it."""
+    for before, residue, after in zip([None, *residues], residues, [*residues[1:], None], strict=False):
+        yield residue, (before, after)
+
+
+def _standard(fixer: PDBFixer, name: str) -> Standard:
+    """Heavy atoms and bonds of PDBFixer's template of a residue."""
+    topology = fixer.templates[name].topology
+    heavy = frozenset(atom.name for atom in topology.atoms() if atom.element.symbol != "H")
+    bonds = tuple((a.name, b.name) for a, b in topology.bonds() if {a.name, b.name} <= heavy)
+    return Standard(name, heavy, bonds)
 
 
 def _carries_sugar(fixer: PDBFixer, residue: Residue) -> bool:

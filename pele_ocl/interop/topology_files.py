@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Atoms, Topology
+from ..atoms import Residue, Topology
 from ..common.errors import FormatError, InputError, PeleError
 from ..common.extras import extra
 from ..common.inputfile import InputFile, read_file
 from ..common.textfiles import lines, quoted
-from ..forcefield.openmm.system import from_openmm
+from ..forcefield.openmm.system import Residues, atoms_of_system, numbered
 from ..formats.amber import read_prmtop
 from ..formats.amber.topology import refuse_models, refuse_reading_alone
 from ..formats.registry import StructureFormat
@@ -37,6 +37,7 @@ def read_top(file: InputFile) -> Topology:
 def read_gromacs(path: str | PathLike[str]) -> Topology:
     """Read the topology of a GROMACS .top file with all that it includes; needs the extra `openmm`.
 
+    Residues have the names and numbers of [ atoms ]. Each molecule is a chain of its own, "1" the first of them.
     Files to include are looked for beside it and in GROMACS' own folder, which GMXDATA names. Raises FormatError where
     it cannot be read, and InputError for terms that are not computed here.
     """
@@ -44,7 +45,8 @@ def read_gromacs(path: str | PathLike[str]) -> Topology:
     file = _plain(path, "a GROMACS topology")
     try:
         with _quietly():
-            return _topology(app.GromacsTopFile(str(file)), file)
+            made = app.GromacsTopFile(str(file))
+            return _topology(made, file, residues=_gromacs_residues(made))
     except PeleError:
         raise
     except Exception as error:  # openmm.app raises whatever comes
@@ -89,13 +91,37 @@ def _plain(path: str | PathLike[str], kind: str) -> Path:
     return file
 
 
-def _topology(made: GromacsTopFile | CharmmPsfFile, file: Path, *parameters: object) -> Topology:
+def _gromacs_residues(made: GromacsTopFile) -> Residues:
+    """List the residues as [ atoms ] has them; openmm.app counts them all and takes other names for some.
+
+    A residue ends where the number or the name changes, as in GROMACS.
+    """
+    index, each = list[int](), list[Residue]()
+    molecule = 0
+    for kind, count in made._molecules:
+        rows = [
+            (fields[3], *numbered(fields[2], "", k + 1)) for k, fields in enumerate(made._moleculeTypes[kind].atoms)
+        ]
+        for _ in range(count):
+            molecule += 1
+            last = None
+            for row in rows:
+                if row != last:
+                    each.append(Residue(str(molecule), *row))
+                    last = row
+                index.append(len(each) - 1)
+    return Residues(index, each)
+
+
+def _topology(
+    made: GromacsTopFile | CharmmPsfFile, file: Path, *parameters: object, residues: Residues | None = None
+) -> Topology:
     """Read the parameters of a file that openmm.app has read, without positions."""
     app = extra("openmm.app", str(file))
     system = made.createSystem(*parameters, nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
     places = np.zeros((system.getNumParticles(), 3))
     try:
-        atoms: Atoms = from_openmm(made.topology, system, places)
+        atoms = atoms_of_system(made.topology, system, places, residues=residues)
     except InputError as error:
         raise InputError(f"{file}: {error}") from error
     return Topology(atoms, str(file))

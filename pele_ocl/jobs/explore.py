@@ -333,7 +333,8 @@ class ExplorerGroup:
         self.columns = list(dict.fromkeys(columns))
         self._tried = np.zeros(len(self.numbers), np.int64)
         self._begin(0)
-        self.notes = list(dict.fromkeys([*self.notes, *self._outside()]))
+        of_moves = [note for move in self.explorers.moves for note in move.notes]
+        self.notes = list(dict.fromkeys([*self.notes, *of_moves, *self._outside()]))
 
     def _sensors_of(self, task: SimulationTask) -> list[Sensor]:
         """Make the metrics of a task."""

@@ -162,7 +162,10 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
 
     def _listed(self, atoms: Atoms, path: Path) -> Pairs:
         """Read the list of a file, less what the bonds exclude, which a note tells."""
-        listed = read_pairs(path, len(atoms), labels=atoms.labels)
+        notes = list[str]()
+        listed = read_pairs(path, len(atoms), labels=atoms.labels, notes=notes)
+        for sentence in notes:
+            note(f"Note: {sentence}")
         pairs = without_bonded(listed, atoms, self.one_four)
         left_out = len(listed) - len(pairs)
         if left_out:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..common.errors import printable
+from ..common.errors import printable, shortened
 
 _KINDS = ("Note", "Warning")  # how lines begin that say something of the result
 _listeners: list[list[str]] = []  # of notes that are told, the innermost last
@@ -55,8 +55,8 @@ def note(text: str, heard: bool = True) -> None:
 
 
 def one_line(text: str) -> str:
-    """Escape line ends and what cannot be printed."""
-    return printable(text).replace("\n", "\\n")
+    """Escape line ends and what cannot be printed; leave out the middle of a text that is longer than any sentence."""
+    return shortened(printable(text).replace("\n", "\\n"))
 
 
 @contextmanager

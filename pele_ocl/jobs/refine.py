@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..binding.poses import is_sdf, read_poses, require_order
-from ..common.errors import InputError, PeleError
+from ..atoms.graphs import SymmetricRmsd
+from ..binding.poses import PoseReader, Poses, holds_molecules, read_complexes
+from ..common.errors import FormatError, InputError, PeleError
 from ..common.inputfile import InputFile, read_file
 from ..contract import of_energy, of_structure, require
 from ..explore import Refined, Refiner
@@ -38,7 +39,7 @@ class RefineSpec(Spec[int]):
     """Refine poses of a ligand, an item each by its number from 0, and write each complex to a folder.
 
     path : of the complex; ligand : a selection; reading : how the complex is read
-    poses : files of the ligand's poses, SDF, .pdb or .cif, or of whole complexes; empty for the pose of the complex
+    poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes; empty for the complex's own pose
     options : of pele_ocl.Refiner; native : file of the ligand's pose that rmsd is measured to
     """
 
@@ -69,41 +70,79 @@ class RefineSpec(Spec[int]):
         return Refiner(self.given, self.ligand, **self.options)
 
     @cached_property
-    def starts(self) -> tuple[list[str], Floats]:
-        """Names and complexes (m, n, 3) A of all poses. Raises FormatError for a file that is not of these atoms."""
+    def starts(self) -> tuple[list[str], Poses]:
+        """Names and complexes (m, n, 3) A of all poses; a pose or file that cannot be taken has NaN and a reason.
+
+        Raises FormatError if none can be taken, InputError for two poses of one name.
+        """
         atoms = self.refiner.atoms
         if not self.poses:
-            return [Path(self.path.name.removesuffix(".gz")).stem], atoms.positions[np.newaxis]
-        names, found = list[str](), list[Floats]()
+            return [Path(self.path.name.removesuffix(".gz")).stem], Poses(atoms.positions[np.newaxis])
+        names, found, errors, notes = list[str](), list[Floats](), dict[int, str](), list[str]()
         for path in self.poses:
-            own = self._complexes(path)
+            try:
+                own = self._complexes(path)
+            except PeleError as error:
+                own = Poses(np.full((1, len(atoms), 3), np.nan), {0: str(error)})
             stem = Path(path.name.removesuffix(".gz")).stem
+            errors |= {
+                len(names) + k: why if why.startswith(str(path)) else f"{path}: {why}" for k, why in own.errors.items()
+            }
             names += [f"{stem}_{k}" for k in range(1, len(own) + 1)] if len(own) > 1 else [stem]
-            found.append(own)
+            found.append(own.positions)
+            notes += own.notes
+        if len(errors) == len(names):
+            more = f" ({len(names) - 1:,} more poses fail, too)" if len(names) > 1 else ""
+            raise FormatError(f"{errors[0]}{more}")
         if twice := next((name for k, name in enumerate(names) if name in names[:k]), None):
             raise InputError(f"two poses have the name {twice}; give the files of poses different names")
-        return names, np.concatenate(found)
+        return names, Poses(np.concatenate(found), errors, tuple(notes))
+
+    @cached_property
+    def reader(self) -> PoseReader:
+        """Reader of the ligand's poses."""
+        return PoseReader(self.refiner.atoms[self.refiner.ligand])
 
     @cached_property
     def native_ligand(self) -> Floats | None:
-        """Positions (n_ligand, 3) A of the native pose."""
+        """Positions (n_ligand, 3) A of the native pose; NaN for hydrogens that its file lacks."""
         if self.native is None:
             return None
-        positions: Floats = self._complexes(self.native)[0][self.refiner.ligand]
+        whole = self._native_complex
+        if whole is None:
+            return self.reader.read_native(self.native)
+        if whole.errors:
+            raise FormatError(whole.errors[min(whole.errors)])
+        positions: Floats = whole.positions[0][self.refiner.ligand]
         return positions
 
-    def _complexes(self, path: Path) -> Floats:
+    @cached_property
+    def _native_complex(self) -> Poses | None:
+        """The native pose if its file has the whole complex."""
+        return None if self.native is None else self._whole(self.native)
+
+    def _complexes(self, path: Path) -> Poses:
         """Read the poses of a file as complexes (m, n, 3) A."""
-        refiner = self.refiner
-        if not is_sdf(path):
-            positions = read_conformations(path)[1]
-            if positions.shape[1] == len(self.given) != len(refiner.ligand):
-                require_order(path, self.given)
-                return refiner.complexes(positions[:, refiner.binding.parts.complex])
-        return refiner.complexes(read_poses(path, refiner.atoms[refiner.ligand]))
+        whole = self._whole(path)
+        if whole is not None:
+            return whole
+        found = self.reader.read(path)
+        return Poses(self.refiner.complexes(found.positions), found.errors)
+
+    def _whole(self, path: Path) -> Poses | None:
+        """Read whole complexes (m, n, 3) A, None from a file that has other numbers of atoms."""
+        if holds_molecules(path):
+            return None
+        n_atoms = read_conformations(path, {})[1].shape[1]
+        if not n_atoms == len(self.given) != len(self.refiner.ligand):
+            return None
+        found = read_complexes(path, self.given)
+        chosen = found.positions[:, self.refiner.binding.parts.complex]
+        return Poses(self.refiner.complexes(chosen), found.errors, found.notes)
 
     def items(self) -> list[int]:
-        """Number all poses from 0."""
+        """Number all poses from 0. Raises FormatError also for a native pose that cannot be read."""
+        _ = self.native_ligand  # before a pose is computed
         return list(range(len(self.starts[0])))
 
     def name(self, item: int) -> str:
@@ -112,7 +151,7 @@ class RefineSpec(Spec[int]):
 
     def sha256(self, item: int) -> str:
         """Compute the mark of a pose: of its complex as it was read."""
-        return sha256_of({"complex": self.source.sha256, "positions": self.starts[1][item].tolist()})
+        return sha256_of({"complex": self.source.sha256, "positions": self.starts[1].positions[item].tolist()})
 
     def settings(self) -> dict[str, str]:
         """Write the fields as texts, less what changes no result."""
@@ -133,7 +172,8 @@ class RefineSpec(Spec[int]):
             written = read_file(self.target(item)).sha256
         except PeleError:
             return False
-        return super().still_counts(record, item) and record.more.get(WRITTEN) == written
+        has_score = "score" in record.result.get("after", {})  # which earlier versions did not write
+        return super().still_counts(record, item) and record.more.get(WRITTEN) == written and has_score
 
     def compute(self, item: int) -> dict[str, Any]:
         """Refine one pose and write its file."""
@@ -148,8 +188,13 @@ class RefineSpec(Spec[int]):
 
     def records(self, items: Iterable[int], begin: Callable[[], None]) -> Iterator[Record]:
         """Refine poses, a group after another, and write each; begin : called before a file is written"""
-        for group in self.groups(list(items)):
-            starts = self.starts[1][list(group)]
+        poses = self.starts[1]
+        wanted = list(items)
+        for item in wanted:
+            if item in poses.errors:
+                yield Record.failed_by(InputError(poses.errors[item]), self.name(item), self.sha256(item))
+        for group in self.groups([item for item in wanted if item not in poses.errors]):
+            starts = poses.positions[list(group)]
             refined = self.refiner.refine(starts, errors="record")
             for place, item in enumerate(group):
                 if place in refined.errors:
@@ -187,16 +232,22 @@ class RefineSpec(Spec[int]):
         }
 
     def rmsd(self, positions: Floats) -> float:
-        """Rms distance of the ligand's heavy atoms from the native pose, without superposition or symmetry, A."""
-        refiner, native = self.refiner, self.native_ligand
+        """Rms distance of the ligand's heavy atoms from the native pose, not superposed, A.
+
+        Equivalent atoms, as of a ring that is turned over, have their best assignment.
+        """
+        native = self.native_ligand
         assert native is not None
-        assert refiner.atoms.labels is not None
-        own = refiner.atoms.labels.elements[refiner.ligand] != "H"
-        return math.sqrt(((positions[refiner.ligand] - native)[own] ** 2).sum(axis=1).mean())
+        return float(self._symmetric(positions[np.newaxis, self.refiner.ligand], native)[0])
+
+    @cached_property
+    def _symmetric(self) -> SymmetricRmsd:
+        return SymmetricRmsd(self.reader.graph)
 
     def facts_of_complex(self) -> dict[str, Any]:
         """Facts that a record has once, as all poses share them."""
         model = self.options.get("model") or SolventModel()
+        native_notes = () if self._native_complex is None else self._native_complex.notes
         return {
             "n_atoms": len(self.refiner.atoms),
             "composition": composition_as_json(self.refiner.atoms),
@@ -207,7 +258,7 @@ class RefineSpec(Spec[int]):
                 **settings(model, self.refiner.atoms), "ligand": self.ligand,
                 **{name: value for name, value in self.options.items() if name not in ("model", "device", "precision")},
             },
-            "notes": list(self.refiner.notes),
+            "notes": [*self.refiner.notes, *self.starts[1].notes, *native_notes],
         }  # fmt: skip
 
 

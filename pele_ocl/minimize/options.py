@@ -28,6 +28,7 @@ MOST_STEP = 0.2  # A that an atom moves in an iteration at most
 RAMP = 1e4  # kcal/mol/A; while an atom's gradient is larger, steepest descent comes first
 NEVER = -1.0
 MOST_ROUNDS = 1000
+_MOST = 1e18  # kcal/mol/A, beyond which a bound is none
 
 
 @dataclass(frozen=True)
@@ -61,21 +62,26 @@ class Stopping:
         columns = states.T
         ended = (columns[StepState.STOPPED] == Stop.TIME) & (columns[StepState.EVALUATIONS] > 0)
         if self.largest is not None:
-            states[ended & (columns[StepState.LARGEST2] <= self.largest**2), StepState.STOPPED] = Stop.LARGEST
-        is_below = columns[StepState.GRADIENT2] <= columns[StepState.MOVING] * self.tolerance**2
+            states[ended & (columns[StepState.LARGEST2] <= _square(self.largest)), StepState.STOPPED] = Stop.LARGEST
+        is_below = columns[StepState.GRADIENT2] <= columns[StepState.MOVING] * _square(self.tolerance)
         states[ended & is_below, StepState.STOPPED] = Stop.GRADIENT
 
     def packed(self, precision: str) -> np.void:
         """Give Stopping of cl/minimize/state.clh."""
         return STOPPING.pack(
             precision,
-            mean2=self.tolerance**2,
-            largest2=NEVER if self.largest is None else self.largest**2,
+            mean2=_square(self.tolerance),
+            largest2=NEVER if self.largest is None else _square(self.largest),
             energy=NEVER if self.energy_change is None else self.energy_change,
             iterations=self.max_iterations,
             most_step=MOST_STEP,
             ramp2=RAMP**2,
         )
+
+
+def _square(value: float) -> float:
+    """Square of a bound, which is finite in float32, too: no gradient is larger."""
+    return min(float(value), _MOST) ** 2
 
 
 def check_options(options: Mapping[str, Any]) -> None:

@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from ..atoms import Atoms, Floats, require_atoms
+from ..atoms.names import canonical, residue_names
 from ..common.errors import InputError
 from ..common.installation import shipped
-from ..forcefield.names import canonical, residue_names
 from ..gb_models.solvent_model import SolventModel
 
 _ELSEWHERE = 1.0

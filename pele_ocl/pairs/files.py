@@ -13,12 +13,13 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Labels
+from ..atoms import Labels, correspondence
 from ..common import arguments
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import InputFile, read_file
 from ..common.writing import replacing
 from ..formats.hdf5 import MOST_EXPANSION, attribute_of, first_line, npy_array, opened_hdf5, values_of, writing_hdf5
+from .names import digest_of, labels_from, names_to_store
 from .pairlist import PairList, Pairs, find_fault, require_pairs, whole_numbers
 from .text import Columns, read_columns
 
@@ -34,8 +35,9 @@ _NOTE = "indices of atoms count from 0; sigma2 in A^2, charge_products in e^2"
 
 
 def read_pairs(
-    path: str | PathLike[str], n_atoms: int, *, base: Literal[0, 1] = 0, labels: Labels | None = None
-) -> PairList:
+    path: str | PathLike[str], n_atoms: int, *, base: Literal[0, 1] = 0, labels: Labels | None = None,
+    notes: list[str] | None = None,
+) -> PairList:  # fmt: skip
     """Read a list of pairs.
 
     path : .h5 or .npz with the arrays `first` and `second` and, if wanted, `one_four`, `sigma2` (A^2) and
@@ -44,7 +46,9 @@ def read_pairs(
         are first, second, sigma2, charge_products and one_four. `#` begins a comment
     n_atoms : atoms that the pairs are taken from
     base : number of the first atom in the file; write_pairs counts from 0
-    labels : names of the atoms, for messages
+    labels : names of the atoms, for messages. A list that stores names is laid over these: atoms in another order are
+        found by name
+    notes : takes sentences about the order of atoms
 
     The list is taken as it stands; without_bonded leaves out what the bonds exclude.
 
@@ -67,13 +71,32 @@ def read_pairs(
             f"{file}: holds {len(columns['first']):,} pairs where its first line says {announced:,}; "
             "fetch or copy the file again"
         )
+    if (
+        notes is not None
+        and labels is not None
+        and "n_atoms" in columns
+        and not {"atoms", "atoms_sha256"} & set(columns)
+    ):
+        notes.append(
+            f"{file}: does not name its atoms, which are taken in its order; a list that is written again does"
+        )
     stored = columns.pop("n_atoms", np.array(n_atoms))
     if not np.array_equal(stored, n_atoms):
         raise FormatError(f"{file}: was written for {stored} atoms, not for these {n_atoms}; write the list again")
+    named, digest = columns.pop("atoms", None), columns.pop("atoms_sha256", None)
     try:
         first, second = (whole_numbers(name, columns.pop(name)) - base for name in ("first", "second"))
+        if labels is not None and named is not None:
+            first, second = _in_order(first, second, labels, labels_from(named, file), str(file), notes)
     except InputError as error:
-        raise FormatError(f"{file}: {error}") from None
+        raise FormatError(f"{file}: {error}".replace(f"{file}: {file}: ", f"{file}: ")) from None
+    if labels is not None and digest is not None and str(digest) != digest_of(labels):
+        raise FormatError(
+            f"{file}: was written for atoms of other names or in another order; write the list again, or as .h5 "
+            "or .npz, whose atoms are found by name"
+        )
+    if notes is not None and lines is not None and announced is None and len(first) and min(first.min(), second.min()):
+        notes.append(f"{file}: has no pair of the first atom, whose index is {base} here")
     extra: dict[str, Any] = dict(columns)
     try:
         return PairList(n_atoms, first, second, **extra)
@@ -85,26 +108,44 @@ def read_pairs(
     raise FormatError(f"{where}: {fault.sentence}")
 
 
-def write_pairs(path: str | PathLike[str], pairs: Pairs) -> None:
+def _in_order(
+    first: NDArray[Any], second: NDArray[Any], labels: Labels, named: Labels, source: str, notes: list[str] | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Give pairs of a file the indices of the atoms with these labels; named : labels of the file's atoms."""
+    found = correspondence(labels, named, source)
+    if notes is not None:
+        notes += found.notes
+    if found.is_identity or not len(first) or not 0 <= min(first.min(), second.min()):
+        return first, second
+    if max(first.max(), second.max()) >= len(labels):
+        return first, second  # which is refused, with the pair
+    places = np.argsort(found.order)
+    return places[first], places[second]
+
+
+def write_pairs(path: str | PathLike[str], pairs: Pairs, labels: Labels | None = None) -> None:
     """Write pairs so that read_pairs reads them again, in pieces, as they may be too many to hold.
 
     path : .h5, .npz, .txt, .dat or .csv; indices count from 0
+    labels : of the atoms, whose names .h5 and .npz keep; texts keep a mark of them
 
     Raises FormatError for an unknown suffix or a folder that cannot be written to.
     """
-    with writing_pairs(path, pairs):
+    with writing_pairs(path, pairs, labels):
         pass
 
 
 @contextmanager
-def writing_pairs(path: str | PathLike[str], pairs: Pairs) -> Iterator[None]:
+def writing_pairs(path: str | PathLike[str], pairs: Pairs, labels: Labels | None = None) -> Iterator[None]:
     """Write as write_pairs, for a file that must not stay without another: it is there once the block ends well."""
     suffix = require_pairs_suffix(path)
     require_pairs(pairs)
+    if labels is not None and len(arguments.instance("labels", labels, Labels, "Labels")) != pairs.n_atoms:
+        raise InputError(f"there are {len(labels):,} labels for pairs of {pairs.n_atoms:,} atoms")
     piece = next(pairs.chunks(1), None)
     names = [name for name in _DTYPES if name in ("first", "second") or getattr(piece, name, None) is not None]
     with replacing(path) as temporary:
-        _WRITERS[suffix](temporary, pairs, names)
+        _WRITERS[suffix](temporary, pairs, names, labels)
         yield
 
 
@@ -121,6 +162,8 @@ def require_pairs_suffix(path: str | PathLike[str]) -> str:
 def _read_hdf5(file: InputFile) -> tuple[Columns, None]:
     with opened_hdf5(file) as opened:
         columns = {name: values_of(opened[name], file) for name in _DTYPES if hasattr(opened.get(name), "dtype")}
+        if hasattr(opened.get("atoms"), "dtype"):
+            columns["atoms"] = values_of(opened["atoms"], file)
         n_atoms = attribute_of(opened, "n_atoms", file)
         return columns if n_atoms is None else {**columns, "n_atoms": np.asarray(n_atoms)}, None
 
@@ -129,7 +172,7 @@ def _read_npz(file: InputFile) -> tuple[Columns, None]:
     columns: Columns = {}
     try:
         with zipfile.ZipFile(io.BytesIO(file.data)) as archive:
-            for name in (*_DTYPES, "n_atoms"):
+            for name in (*_DTYPES, "n_atoms", "atoms"):
                 if f"{name}.npy" in archive.namelist():
                     info = archive.getinfo(f"{name}.npy")
                     with archive.open(info) as entry:
@@ -141,10 +184,12 @@ def _read_npz(file: InputFile) -> tuple[Columns, None]:
     return columns, None
 
 
-def _write_hdf5(path: Path, pairs: Pairs, names: list[str]) -> None:
+def _write_hdf5(path: Path, pairs: Pairs, names: list[str], labels: Labels | None) -> None:
     with writing_hdf5(path) as file:
         file.attrs["n_atoms"] = pairs.n_atoms
         file.attrs["note"] = _NOTE
+        if labels is not None:
+            file.create_dataset("atoms", data=names_to_store(labels))
         datasets = {name: file.create_dataset(name, (len(pairs),), _DTYPES[name]) for name in names}
         start = 0
         for piece in pairs.chunks(_CHUNK):
@@ -153,10 +198,13 @@ def _write_hdf5(path: Path, pairs: Pairs, names: list[str]) -> None:
             start += len(piece)
 
 
-def _write_npz(path: Path, pairs: Pairs, names: list[str]) -> None:
+def _write_npz(path: Path, pairs: Pairs, names: list[str], labels: Labels | None) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         with archive.open("n_atoms.npy", "w") as entry:
             np.lib.format.write_array(entry, np.array(pairs.n_atoms), allow_pickle=False)
+        if labels is not None:
+            with archive.open("atoms.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, names_to_store(labels), allow_pickle=False)
         for name in names:
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 _write_array(entry, name, pairs)
@@ -170,10 +218,11 @@ def _write_array(entry: IO[bytes], name: str, pairs: Pairs) -> None:
         entry.write(getattr(piece, name).astype(dtype, copy=False).tobytes())
 
 
-def _write_text(path: Path, pairs: Pairs, names: list[str]) -> None:
+def _write_text(path: Path, pairs: Pairs, names: list[str], labels: Labels | None) -> None:
+    mark = "" if labels is None else f"; names {digest_of(labels)}"
     blank = "," if path.suffix.lower() == ".csv" else " "
     with open(path, "w", encoding="utf-8", newline="") as file:
-        file.write(f"# {len(pairs)} pairs of {pairs.n_atoms} atoms; {_NOTE}\n")
+        file.write(f"# {len(pairs)} pairs of {pairs.n_atoms} atoms; {_NOTE}{mark}\n")
         file.write(f"{blank.join(names) if blank == ',' else '# ' + blank.join(names)}\n")
         for piece in pairs.chunks(_CHUNK // 10):
             columns = [_texts(getattr(piece, name)) for name in names]
@@ -192,7 +241,7 @@ _READERS: dict[str, Callable[[InputFile], tuple[Columns, NDArray[np.int64] | Non
     ".dat": read_columns,
     ".csv": read_columns,
 }
-_WRITERS: dict[str, Callable[[Path, Pairs, list[str]], None]] = {
+_WRITERS: dict[str, Callable[[Path, Pairs, list[str], Labels | None], None]] = {
     ".h5": _write_hdf5,
     ".npz": _write_npz,
     ".txt": _write_text,

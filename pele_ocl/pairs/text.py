@@ -25,7 +25,9 @@ _UNNAMED = {
     5: ("first", "second", "sigma2", "charge_products", "one_four"),
 }
 _NAMES = frozenset(_UNNAMED[5])
-_HEAD = re.compile(r"# (\d{1,18}) pairs of (\d{1,18}) atoms;", re.ASCII)  # how write_pairs begins a text
+_HEAD = re.compile(
+    r"# (\d{1,18}) pairs of (\d{1,18}) atoms;(?:.*; names ([0-9a-f]{16})$)?", re.ASCII | re.MULTILINE
+)  # how write_pairs begins a text
 
 _PARSERS: dict[str, tuple[Callable[[str], Any], Any, str]] = {
     "first": (int, np.int64, "the index of an atom"),
@@ -50,6 +52,7 @@ def read_columns(path: InputFile) -> tuple[Columns, NDArray[np.int64]]:
     while block := list(islice(text, _BLOCK)):
         if start == 1 and (head := _HEAD.match(block[0])):
             stored = {"n_pairs": np.array(int(head[1])), "n_atoms": np.array(int(head[2]))}
+            stored |= {} if head[3] is None else {"atoms_sha256": np.array(head[3])}
         rows, where = _rows(block, start)
         start += len(block)
         for words in rows[:1]:

@@ -15,7 +15,7 @@ import numpy as np
 from ..atoms import Atoms, Floats
 from ..common.errors import FormatError, PeleError
 from ..common.inputfile import InputFile
-from ..common.textfiles import lines
+from ..common.textfiles import lines, whole
 from ..formats import read_map
 from ..grid import Grid, Map
 from ..pb_model import (
@@ -470,9 +470,10 @@ class _Reader:
     def _molecule_of(self, line: int, texts: Sequence[str]) -> int:
         """Index of a molecule by its number, from 1."""
         text = texts[-1]
-        if not text.isdigit() or not 1 <= int(text) <= len(self._paths):
+        molecule = whole(text)
+        if molecule is None or not 1 <= molecule <= len(self._paths):
             self._fail(line, f"there is no molecule {text}; READ names {len(self._paths)}")
-        return int(text) - 1
+        return molecule - 1
 
     def _centre(self, block: _Block, key: str) -> Floats:
         if key not in block.values:
@@ -485,7 +486,7 @@ class _Reader:
     def _grids(self, block: _Block, notes: list[str]) -> tuple[Grid, ...]:
         """Place the grids of a block."""
         line, texts = block.values["dime"]
-        if not all(text.isdigit() and 5 <= int(text) <= 100_000 for text in texts):
+        if not all(5 <= (whole(text) or 0) <= 100_000 for text in texts):
             self._fail(line, f"dime is {' '.join(texts)}; three numbers of points are needed, 5 or more")
         wanted = tuple(map(int, texts))
         shape = lowered_shape(wanted)
@@ -534,7 +535,7 @@ class _Reader:
                 continue
             if word in names:
                 index = names.index(word)
-            elif word.isdigit() and 1 <= int(word) <= len(names):
+            elif 1 <= (whole(word) or 0) <= len(names):
                 index = int(word) - 1
             else:
                 self._fail(line, f"there is no calculation {word!r} to print")

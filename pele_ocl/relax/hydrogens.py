@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..atoms import Floats, Ints, Labels, Structure
+from ..atoms.names import residue_names
 from ..common.errors import ParameterError
 from ..forcefield.matching import disulphides
-from ..forcefield.names import residue_names
 from ..forcefield.templates import Template
 from .chains import rings
 from .placing import Indices, unit

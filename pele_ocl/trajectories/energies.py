@@ -46,6 +46,7 @@ class FrameEnergies:
     surface_area : (m,) A^2; None without an LCPO surface
     n_imaged : how many of the frames that this run computed were imaged
     n_pairs : (m,) pairs of each frame's own list; None if all have the same list, or none
+    notes : sentences about the frames, of the Trajectory
     """
 
     frames: NDArray[np.int64]
@@ -54,6 +55,7 @@ class FrameEnergies:
     surface_area: Floats | None = None
     n_imaged: int = 0
     n_pairs: NDArray[np.int64] | None = None
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -117,7 +119,7 @@ def energy_over(
     surface = None if area is None else np.asarray(area, np.float64)
     counts = results.columns.get(N_PAIRS)
     n_pairs = None if counts is None else np.asarray(counts, np.int64)
-    return FrameEnergies(numbers, terms, errors, surface, results.n_imaged, n_pairs)
+    return FrameEnergies(numbers, terms, errors, surface, results.n_imaged, n_pairs, over.notes)
 
 
 def batches_over(

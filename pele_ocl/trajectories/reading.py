@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Correspondence, Floats, Labels, correspondence, selectable
+from ..atoms.labels import labels_of
 from ..atoms.selection import SelectableAtoms
+from ..atoms.selection import Selection as Words
 from ..common.arguments import choice, file_path, file_paths, instance, whole_number
 from ..common.errors import FormatError, InputError
 from ..contract import IMAGES, FrameContract, Image
@@ -59,6 +62,8 @@ class Trajectory:
     counts : frames in each
     frames : the numbers of the ones to read, from 0 across all files
     n_atoms : of the positions that are handed out; n_file_atoms : of the frames in the files
+    labels : of the positions that are handed out; None where neither the files nor the atoms or the topology have names
+    notes : a sentence where files have their atoms in another order, in which case they are matched by name
     image : "auto" where frames with a unit cell are imaged, as soon as their atoms' bonds are known, or "none"
     """
 
@@ -81,6 +86,7 @@ class Trajectory:
         names = None if topology is None else described_file(self.inputs[-1])
         self._angles = None if atoms is None else atoms.cell_angles
         self._hint = names.n_atoms if names is not None else None if atoms is None else len(atoms)
+        self._labels = list[Labels | None]()
         self.n_file_atoms, self.counts, partial = self._counted()
         wanted = frames_slice(frames)
         self.frames = range(*wanted.indices(sum(self.counts)))
@@ -88,9 +94,14 @@ class Trajectory:
             raise InputError(f"the frames {frames} are none of the {sum(self.counts):,} of {self._named()}")
         if partial is not None:
             self._refuse_partial(partial, wanted)
-        self._atoms, self.n_atoms = self._choice(select, atoms, names)
+        self.labels: Labels | None = None
+        self.notes: tuple[str, ...] = ()
+        self._orders = list[NDArray[np.intp]]()  # of the atoms in each file
+        self._places = self._chosen(select, atoms, names)  # of the atoms that are handed out, in these orders
+        self.n_atoms = len(self._places)
+        self._atoms = self._choices()
         self._kept: LastOpenFile | None = None
-        self._contract = None if atoms is None else FrameContract(self._own(atoms), image)
+        self._contract = None if atoms is None else FrameContract(self._own(atoms, names), image)
         self.chunk = max(1, PIECE_ATOMS // self.n_atoms) if chunk is None else whole_number("chunk", chunk, least=1)
 
     def __len__(self) -> int:
@@ -145,6 +156,17 @@ class Trajectory:
         of._angles = contract.atoms.cell_angles
         return of
 
+    def matched(self, atoms: Atoms) -> Trajectory:
+        """Hand out the atoms in the order of the same atoms elsewhere. Raises InputError if they are others."""
+        same = self._compared(atoms.labels, (len(atoms), self.n_atoms))
+        if same.is_identity:
+            return self
+        of = copy(self)
+        of._places, of._kept, of._contract = self._places[same.order], None, FrameContract(atoms, self.image)
+        of.labels, of.notes = atoms.labels, (*self.notes, *same.notes)
+        of._atoms = of._choices()
+        return of
+
     @property
     def has_contract(self) -> bool:
         """True if the atoms of the frames, and so their bonds, are known."""
@@ -152,10 +174,12 @@ class Trajectory:
 
     @property
     def atoms_sha256(self) -> str:
-        """SHA-256 of the atoms' choice, "all" if there is none."""
-        if isinstance(self._atoms, slice) and self._atoms == slice(None):
+        """SHA-256 of the atoms' choice in the files, "all" if all are taken as they are."""
+        if all(isinstance(atoms, slice) and atoms == slice(None) for atoms in self._atoms):
             return "all"
-        return hashlib.sha256(np.arange(self.n_file_atoms, dtype=np.int64)[self._atoms].tobytes()).hexdigest()
+        whole = np.arange(self.n_file_atoms, dtype=np.int64)
+        choices = dict.fromkeys(whole[atoms].tobytes() for atoms in self._atoms)
+        return hashlib.sha256(b"".join(choices)).hexdigest()
 
     def require(self, n_atoms: int) -> None:
         """Raise InputError unless the positions that are handed out are of n atoms."""
@@ -175,30 +199,67 @@ class Trajectory:
                 partial = len(counts) if file.is_partial and partial is None else partial
                 n_atoms = file.n_atoms
                 counts.append(file.n_frames)
+                self._labels.append(file.labels)
         return n_atoms, counts, partial
 
-    def _choice(
-        self, select: Selection | None, atoms: Atoms | None, names: SelectableAtoms | None
-    ) -> tuple[AtomChoice, int]:
-        """Choose the atoms of a frame, and count them; names : of the topology, if there is one"""
-        n = self.n_file_atoms
-        if names is not None and names.n_atoms != n:
-            raise FormatError(
-                f"{self.inputs[-1]}: has {names.n_atoms:,} atoms, the frames of {self.paths[0]} have {n:,}"
-            )
-        if names is None and atoms is not None and len(atoms) == n:
-            names = described_atoms(atoms)
-        chosen = None if select is None else selected_atoms(select, n, names)
-        if atoms is not None:
-            self._check_atoms(len(atoms), None if chosen is None else len(chosen))
-        if chosen is None:
-            return slice(None), n
-        is_run = bool((np.diff(chosen) == 1).all())
-        return slice(int(chosen[0]), int(chosen[-1]) + 1) if is_run else chosen, len(chosen)
+    def _chosen(self, select: Selection | None, atoms: Atoms | None, names: SelectableAtoms | None) -> NDArray[np.intp]:
+        """Choose the atoms that are handed out, (k,), in the order that `_orders` brings all atoms of a file to.
 
-    def _own(self, atoms: Atoms) -> Atoms:
+        names : of the topology, if there is one. Its order is that order; else it is the atoms', or the first file's
+        """
+        n, source = self.n_file_atoms, "the structure"
+        if names is not None:
+            source = str(self.inputs[-1])
+            if names.n_atoms != n:
+                self._name_difference(names.names, source, "give the topology of all atoms of the frames")
+                raise FormatError(f"{source}: has {names.n_atoms:,} atoms, the frames of {self.paths[0]} have {n:,}")
+        elif atoms is not None and len(atoms) == n:
+            names = described_atoms(atoms)
+        elif self._labels[0] is not None:
+            names, source = selectable(self._labels[0]), str(self.paths[0])
+        self.labels = None if names is None else names.names
+        each = [
+            correspondence(self.labels, labels, str(path), source, (n, n))
+            for path, labels in zip(self.paths, self._labels, strict=True)
+        ]
+        self._orders = [same.order for same in each]
+        self.notes = next((same.notes for same in each if same.notes), ())
+        try:
+            chosen = None if select is None else selected_atoms(select, n, names)
+        except InputError:
+            if atoms is not None and len(atoms) != n and not isinstance(select, str | Words):
+                self._name_difference(atoms.labels, "the structure", "give the structure that the frames are of")
+            raise
+        if atoms is not None:
+            self._check_atoms(atoms, None if chosen is None else len(chosen))
+        places = np.arange(n, dtype=np.intp) if chosen is None else chosen
+        if self.labels is not None and chosen is not None:
+            self.labels = labels_of(self.labels, places)
+        if atoms is None or len(atoms) != len(places):
+            return places
+        same = self._compared(atoms.labels, (len(atoms), len(places)))
+        self.labels, self.notes = atoms.labels or self.labels, (*self.notes, *same.notes)
+        return places[same.order]
+
+    def _compared(self, labels: Labels | None, n_atoms: tuple[int, int]) -> Correspondence:
+        """Compare the atoms that are handed out with those of labels; n_atoms : of labels, and handed out"""
+        source = str(self.inputs[-1]) if len(self.inputs) > len(self.paths) else self._named()
+        return correspondence(labels, self.labels, source, n_atoms=n_atoms)
+
+    def _choices(self) -> list[AtomChoice]:
+        """The atoms that are handed out, as they lie in each file."""
+        return [_as_slice(order[self._places], self.n_file_atoms) for order in self._orders]
+
+    def _own(self, atoms: Atoms, names: SelectableAtoms | None) -> Atoms:
         """Take the atoms of the positions that are handed out, from atoms that may be all the files'."""
-        return atoms if len(atoms) == self.n_atoms else atoms[self._atoms]
+        if len(atoms) == self.n_atoms:
+            return atoms
+        if names is None:
+            return atoms[self._places]
+        n = self.n_file_atoms
+        return atoms[
+            correspondence(names.names, atoms.labels, "the structure", str(self.inputs[-1]), (n, n)).order[self._places]
+        ]
 
     def _open(self, path: Path | MemoryFile) -> FrameFile:
         if isinstance(path, MemoryFile):
@@ -209,7 +270,8 @@ class Trajectory:
         return file
 
     def _piece(self, file: LastOpenFile, frames: range) -> Piece:
-        read = [self._read(file.opened(index), own) for index, own in parts_of(frames, self.counts)]
+        parts = parts_of(frames, self.counts)
+        read = [self._read(file.opened(index), own, self._atoms[index]) for index, own in parts]
         found = [self._fulfilled(*each) for each in read]
         torn, first = dict[int, str](), 0
         for positions, _, reasons in found:
@@ -226,35 +288,39 @@ class Trajectory:
         positions, imaged, torn = self._contract(positions, cells)
         return positions, int(imaged.sum()), torn
 
-    def _read(self, file: FrameFile, frames: range) -> tuple[Positions, Floats | None]:
+    def _read(self, file: FrameFile, frames: range, atoms: AtomChoice) -> tuple[Positions, Floats | None]:
         """Read positions and cells of frames of one file, a few at a time if that takes much memory."""
         if not file.takes_more and self.n_atoms == self.n_file_atoms:
-            return file.read(frames, self._atoms), file.cells
+            return file.read(frames, atoms), file.cells
         step = max(1, READ_ATOMS // self.n_file_atoms)
         blocks, cells = list[Positions](), list[Floats | None]()
         for k in range(0, len(frames), step):
-            blocks.append(file.read(frames[k : k + step], self._atoms))
+            blocks.append(file.read(frames[k : k + step], atoms))
             cells.append(file.cells)
         known = [of for of in cells if of is not None]
         joined = np.concatenate(known) if len(known) == len(cells) else None
         return (blocks[0] if len(blocks) == 1 else np.concatenate(blocks)), joined
 
-    def _check_atoms(self, n: int, n_selected: int | None) -> None:
-        """Raise unless the structure's n atoms are the frames', or the selected ones."""
-        if n in (self.n_file_atoms, n_selected):
+    def _check_atoms(self, atoms: Atoms, n_selected: int | None) -> None:
+        """Raise unless the structure's atoms are as many as the frames', or the selected ones."""
+        n, n_file = len(atoms), self.n_file_atoms
+        if n in (n_file, n_selected):
             return
         if n_selected is not None:
-            raise InputError(
-                f"the selection names {n_selected:,} of {self.n_file_atoms:,} atoms; the structure has {n:,}"
-            )
-        raise FormatError(
-            f"{self.paths[0]}: its frames have {self.n_file_atoms:,} atoms, the structure {n:,}; "
-            + (
-                "choose those of the structure by --select"
-                if self.n_file_atoms > n
-                else "give the structure that the frames are of"
-            )
+            raise InputError(f"the selection names {n_selected:,} of {n_file:,} atoms; the structure has {n:,}")
+        advice = (
+            "choose those of the structure by --select" if n_file > n else "give the structure that the frames are of"
         )
+        self._name_difference(atoms.labels, "the structure", advice)
+        raise FormatError(f"{self.paths[0]}: its frames have {n_file:,} atoms, the structure {n:,}; {advice}")
+
+    def _name_difference(self, labels: Labels | None, source: str, advice: str) -> None:
+        """Raise FormatError that names the first atom that the frames have more or less than labels, if they can."""
+        if labels is not None and self._labels[0] is not None:
+            try:
+                correspondence(labels, self._labels[0], str(self.paths[0]), source, advice=advice)
+            except InputError as error:
+                raise FormatError(str(error)) from None
 
     def _refuse_partial(self, file: int, wanted: slice) -> None:
         """Raise FormatError unless the frames end, as the user says, before the one that is cut off."""
@@ -268,6 +334,13 @@ class Trajectory:
     def _named(self) -> str:
         more = f" and {len(self.paths) - 1:,} more" if len(self.paths) > 1 else ""
         return f"{self.paths[0]}{more}"
+
+
+def _as_slice(atoms: NDArray[np.intp], n: int) -> AtomChoice:
+    """Atoms by their indices, or as a slice if they follow one another; n : of all atoms"""
+    if not (np.diff(atoms) == 1).all():
+        return atoms
+    return slice(None) if len(atoms) == n else slice(int(atoms[0]), int(atoms[-1]) + 1)
 
 
 def trajectory(
@@ -285,7 +358,8 @@ def trajectory(
     paths : one file or several, in their order: .nc .dcd .xtc .trr .mdcrd .h5, and .pdb or .cif of several models.
         Frames in memory do, too. They are an array (m, n, 3) A, a Trajectory of MDTraj, or a Universe or an AtomGroup
         of MDAnalysis, with unit cells
-    atoms : the molecule that the frames are of, whose number of atoms they must have
+    atoms : the molecule that the frames are of, whose number of atoms they must have. Where the frames have names, as
+        in .pdb, .cif and .h5, and in objects of MDTraj and MDAnalysis, these say which atom is which
     frames : "START:STOP:STEP", a slice, or one number; counted from 0 across all files
     select : the atoms of each frame that are wanted, in the words of `selection` ("not water", "index 0:331") about
         `topology` or `atoms`. Indices (k,), booleans (n,) or a slice do, too
@@ -304,12 +378,14 @@ def opened(
     atoms: Atoms, trajectory: Trajectory | Paths, frames: FrameWords, select: Selection | None,
     topology: str | PathLike[str] | None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
-    """A Trajectory of the atoms. Raises InputError where one has other atoms, or options beside it."""
+    """A Trajectory of the atoms, in their order. Raises InputError where one has other atoms, or options beside it."""
     if not isinstance(trajectory, Trajectory):
         trajectory = Trajectory(trajectory, atoms, frames, select, topology, image=image)
     elif not (frames is None and select is None and topology is None and image == "auto"):
         raise InputError(
             "frames, select, topology and image belong to paths; the Trajectory that was given has its own"
         )
-    trajectory.require(len(atoms))
+    if trajectory.labels is None or atoms.labels is None:
+        trajectory.require(len(atoms))
+    trajectory = trajectory.matched(atoms)
     return trajectory if trajectory.has_contract else trajectory.of(FrameContract(atoms))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -102,6 +103,13 @@ def by_residues(
     stranger = next((name for name in values if name not in known), None)
     if stranger is not None:
         raise InputError(f"the molecule has no residue {stranger}, which has a value")
+    counts = Counter(residues)
+    copied = next((name for name in values if counts[residues[known[name]]] > 1), None)
+    if copied is not None:
+        raise InputError(
+            f"{counts[residues[known[copied]]]} residues of the molecule are called {copied}, which has a value; give "
+            "them different chains or numbers"
+        )
     of_residue = np.full(len(residues), np.nan)
     of_residue[[known[name] for name in values]] = list(values.values())
     if np.isnan(of_residue).all():

@@ -11,8 +11,9 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         __name__,
         {
             "files": "read_index",
-            "mutants": "mutant_of mutated_residue",
-            "namelists": "read_input",
+            "mutants": "mutant_of mutated_residue residue_named",
+            "namelists": "MmpbsaInput read_input",
+            "reference": "layout_of",
             "residues": "backbone",
             "sources": "parts_by_topologies",
         },

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...atoms import Atoms, Labels
+from ...atoms import Atoms, Labels, correspondence
+from ...atoms.labels import labels_of
 from ...common.errors import FormatError, InputError, printable
 from ...common.inputfile import read_file
 from ...common.textfiles import lines, quoted
-from ...formats import read_structure_or_atoms, read_topology
+from ...formats import read_topology
 from ...formats.amber.topology import read_names
+from ...trajectories.files import open_frames
+from ..parts import counted_names, left_out_notes, names_of, solutes
 from .namelists import MmpbsaInput
+from .reference import layout_of
 from .sources import Source, masked, parts_by_topologies, require_alike
+
+Group = tuple[str, NDArray[np.intp]]  # of an index file: its name and its atoms, from 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +32,23 @@ class Systems:
     sources : "complex", and "receptor" and "ligand" where they have trajectories of their own
     is_ligand : (n,) of the complex's atoms; None where its energy alone is wanted
     layout : names of the complex's atoms by a reference structure, where there is one
+    left_out : how many residues of each name, among the atoms of the complex's topology, have atoms in neither part
+    notes : sentences about these atoms, about frames without them, and about names of the reference
     """
 
     sources: dict[str, Source]
     is_ligand: NDArray[np.bool_] | None
     layout: Labels | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def _of_everything(systems: Systems, everything: Atoms, complex_: NDArray[np.intp]) -> Systems:
+    """Systems that know what is left out; everything : atoms of the topology, complex_ : those in a part."""
+    mask = np.ones(len(everything), bool)
+    mask[complex_] = False
+    notes = (*systems.notes, *left_out_notes(everything, mask))
+    return replace(systems, left_out=names_of(everything, mask), notes=notes)
 
 
 def amber_systems(
@@ -60,13 +78,14 @@ def amber_systems(
         is_ligand = parts_by_topologies(atoms["complex"], atoms["receptor"], atoms["ligand"])
     elif len(atoms) == 2:
         raise InputError("receptor and ligand go together: give -rp and -lp, or neither for the complex alone")
-    if is_ligand is not None and len(paths) == 1:
+    if is_ligand is not None:
         for name, chosen in (("receptor", ~is_ligand), ("ligand", is_ligand)):
             if name in atoms:
-                require_alike(atoms["complex"], chosen, atoms[name], name)
+                require_alike(atoms["complex"], chosen, atoms[name], name, with_parameters=len(paths) == 1)
     sources = {name: _source(wanted, atoms[name], topologies[name], solvated.get(name), of)
                for name, of in paths.items()}  # fmt: skip
-    return Systems(_with_parts(sources, atoms, is_ligand), is_ligand)
+    of = sources["complex"]
+    return _of_everything(Systems(_with_parts(sources, atoms, is_ligand), is_ligand), of.whole, of.chosen)
 
 
 def _with_parts(
@@ -100,13 +119,9 @@ def _source(
         )
     assert whole.labels is not None
     assert atoms.labels is not None
-    far = np.flatnonzero(whole.labels.names[chosen] != atoms.labels.names)
-    if len(far):
-        k = int(far[0])
-        raise InputError(
-            f"{topology} has {atoms.describe(k)} where {solvated} has {whole.describe(int(chosen[k]))}; set strip_mask"
-        )
-    return Source(atoms, paths, whole, chosen)
+    kept = labels_of(whole.labels, chosen)
+    same = correspondence(atoms.labels, kept, str(solvated), str(topology), advice="set strip_mask in &general")
+    return Source(atoms, paths, whole, chosen[same.order])
 
 
 @dataclass(frozen=True)
@@ -125,28 +140,76 @@ class FrameFiles:
 
 def gromacs_systems(
     wanted: MmpbsaInput, topology: Path, index: Path, groups: Sequence[int], paths: tuple[Path, ...],
-    reference: Path | None, parts: Mapping[str, FrameFiles],
+    reference: Path | None, parts: Mapping[str, FrameFiles], structure: Path | None = None,
 ) -> Systems:  # fmt: skip
-    """Systems of gmx_MMPBSA: a topology of all atoms of the frames, and two groups of an index file.
+    """Systems of gmx_MMPBSA: a topology, and two groups of an index file of the atoms of the frames.
 
+    The frames may lack water and ions that the topology has.
+
+    reference : structure of receptor and ligand with chains and residue numbers
+    structure : of all atoms of the frames, which names chains and residue numbers where there is no reference
     parts : "receptor" and "ligand" that have frames of their own
     """
-    whole = read_topology(topology).parameters
+    everything = read_topology(topology).parameters
     found = read_index(index)
-    receptor, ligand = (_group(index, found, number, whole, topology) for number in groups)
+    named = [_group(index, found, number) for number in groups]
+    taken = _taken_by_frames(everything, paths, np.concatenate([of for _, of in named]))
+    named = _renumbered(named, taken)
+    whole = everything if taken is None else everything[taken]
+    receptor, ligand = (_among(index, number, of, len(whole), topology)
+                        for number, of in zip(groups, named, strict=True))  # fmt: skip
     if len(np.intersect1d(receptor, ligand)):
         raise InputError(f"{index}: the groups {groups[0]} and {groups[1]} share atoms; an atom is in one part")
     complex_ = np.union1d(receptor, ligand)
     atoms = whole[complex_].with_radii(wanted.gb_radii)
-    layout = None if reference is None else _layout(reference, atoms)
+    assert atoms.labels is not None
+    layout, notes = layout_of(atoms.labels, complex_, len(whole), reference, structure)
     if layout is not None:
         atoms = replace(atoms, labels=layout)
+    if taken is not None:
+        absent = np.ones(len(everything), bool)
+        absent[taken] = False
+        notes = (*notes, f"{paths[0]}: its frames lack {counted_names(names_of(everything, absent))} of {topology}")
     is_ligand = np.isin(complex_, ligand)
     sources = {"complex": Source(atoms, paths, whole, complex_)}
     for name, chosen in (("receptor", ~is_ligand), ("ligand", is_ligand)):
         if name in parts:
             sources[name] = _of_group(wanted, name, atoms[chosen], parts[name])
-    return Systems(_with_parts(sources, {}, is_ligand), is_ligand, layout)
+    systems = Systems(_with_parts(sources, {}, is_ligand), is_ligand, layout, notes=notes)
+    return _of_everything(systems, everything, complex_ if taken is None else taken[complex_])
+
+
+def _taken_by_frames(whole: Atoms, paths: tuple[Path, ...], group: NDArray[np.intp]) -> NDArray[np.intp] | None:
+    """Atoms (k,) of a topology that are in the frames, None where all are, or where no rule tells.
+
+    Programs take water out of frames, and with it counter-ions or all ions; or everything but the two groups.
+
+    group : atoms of the two groups, by their numbers in the index file
+    """
+    n = _n_atoms(paths)
+    if n is None or n == len(whole):
+        return None
+    for kept in solutes(whole):
+        if int(kept.sum()) == n and group.max() < n:
+            return np.flatnonzero(kept)
+    chosen = np.unique(group)  # by their numbers in the topology
+    return chosen if len(chosen) == n and chosen[-1] < len(whole) else None
+
+
+def _renumbered(named: Sequence[Group], taken: NDArray[np.intp] | None) -> list[Group]:
+    """Groups by the numbers of their atoms in the frames, where the index file has the topology's."""
+    if taken is None or max(int(group.max()) for _, group in named) < len(taken):
+        return list(named)
+    return [(name, np.searchsorted(taken, group)) for name, group in named]
+
+
+def _n_atoms(paths: tuple[Path, ...]) -> int | None:
+    """Atoms of the frames; None where the files do not tell."""
+    try:
+        with open_frames(paths[0]) as file:
+            return file.n_atoms
+    except (FormatError, InputError):
+        return None
 
 
 def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: FrameFiles) -> Source:
@@ -156,52 +219,42 @@ def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: FrameFiles) -> 
     whole = read_topology(group.topology).parameters
     chosen = np.arange(len(whole))
     if group.index is not None and group.number is not None:
-        chosen = _group(group.index, read_index(group.index), group.number, whole, group.topology)
+        named = _group(group.index, read_index(group.index), group.number)
+        taken = _taken_by_frames(whole, group.paths, named[1])
+        named = _renumbered([named], taken)[0]
+        whole = whole if taken is None else whole[taken]
+        chosen = _among(group.index, group.number, named, len(whole), group.topology)
     atoms = whole[chosen].with_radii(wanted.gb_radii)
     assert atoms.labels is not None
     assert own.labels is not None
-    if len(atoms) != len(own) or (atoms.labels.names != own.labels.names).any():
-        raise InputError(
-            f"{group.topology}: the {name} there has {len(atoms):,} atoms and others than the {len(own):,} of the "
-            f"complex; choose its group by {'-ri and -rg' if name == 'receptor' else '-li and -lg'}"
-        )
-    return Source(replace(atoms, labels=own.labels), group.paths, whole, chosen)
+    advice = f"choose its group by {'-ri and -rg' if name == 'receptor' else '-li and -lg'}"
+    same = correspondence(own.labels, atoms.labels, str(group.topology), f"the {name} of the complex", advice=advice)
+    return Source(replace(atoms[same.order], labels=own.labels), group.paths, whole, chosen[same.order])
 
 
 def _group(
-    index: Path, found: Sequence[tuple[str, NDArray[np.intp]]], number: int, whole: Atoms, topology: Path
-) -> NDArray[np.intp]:  # fmt: skip
-    """Atoms of a group of an index file, rising. Raises InputError where it is not of these atoms."""
+    index: Path, found: Sequence[Group], number: int
+) -> Group:  # fmt: skip
+    """Name and atoms of a group of an index file. Raises InputError where there is none, or it holds no atom."""
     if not 0 <= number < len(found):
         raise InputError(f"{index}: has no group {number}; its groups are 0 to {len(found) - 1}")
     name, group = found[number]
     if not len(group):
         raise InputError(f"{index}: the group {number}, {name}, holds no atom")
-    if group.min() < 0 or group.max() >= len(whole):
-        raise InputError(f"{index}: the group {number}, {name}, is not of the {len(whole):,} atoms of {topology}")
+    return name, group
+
+
+def _among(index: Path, number: int, named: Group, n: int, topology: Path) -> NDArray[np.intp]:
+    """Atoms of a group, rising. Raises InputError where they are not among the n of the frames."""
+    name, group = named
+    if group.min() < 0 or group.max() >= n:
+        raise InputError(f"{index}: the group {number}, {name}, is not of the {n:,} atoms of {topology}")
     return np.unique(group)
 
 
-def _layout(path: Path, atoms: Atoms) -> Labels:
-    """Atoms' labels with chains and residue numbers of a structure of the same residues."""
-    found = read_structure_or_atoms(path).labels
-    own = atoms.labels
-    assert found is not None
-    assert own is not None
-    if len(found.residue_starts) != len(own.residue_starts):
-        raise InputError(
-            f"{path}: has {len(found.residue_starts):,} residues, receptor and ligand {len(own.residue_starts):,}; "
-            "they are to be the same, in this order"
-        )
-    index = own.residue_index
-    first = found.residue_starts
-    return replace(own, chains=found.chains[first][index], residue_numbers=found.residue_numbers[first][index],
-                   insertion_codes=found.insertion_codes[first][index])  # fmt: skip
-
-
-def read_index(path: Path) -> list[tuple[str, NDArray[np.intp]]]:
+def read_index(path: Path) -> list[Group]:
     """Groups of a GROMACS index file (.ndx): names and atoms from 0. Raises FormatError, with the line."""
-    found, values = list[tuple[str, NDArray[np.intp]]](), list[list[int]]()
+    found, values = list[Group](), list[list[int]]()
     names = list[str]()
     for number, line in enumerate(lines(read_file(path), "GROMACS index"), 1):
         words = line.split(";")[0].strip()

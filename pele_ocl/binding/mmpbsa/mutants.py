@@ -11,16 +11,16 @@ from ...atoms import Atoms, Labels
 from ...common.errors import InputError
 from ..alanine import Mutant, cut_at
 from .namelists import Alanine, MmpbsaInput
-from .residues import starts_of
+from .residues import chain_called, starts_of
 
 _LETTERS = {
     "ALA": "A", "ARG": "R", "ASN": "N", "ASP": "D", "ASH": "D", "CYS": "C", "CYX": "C", "CYM": "C", "GLN": "Q",
     "GLU": "E", "GLH": "E", "GLY": "G", "HIS": "H", "HID": "H", "HIE": "H", "HIP": "H", "ILE": "I", "LEU": "L",
     "LYS": "K", "LYN": "K", "MET": "M", "PHE": "F", "PRO": "P", "SER": "S", "THR": "T", "TRP": "W", "TYR": "Y",
-    "VAL": "V",
+    "VAL": "V", "HSD": "H", "HSE": "H", "HSP": "H",
 }  # fmt: skip
 _KINDS = {
-    "positive": ("ARG", "LYS", "HIP"), "negative": ("ASP", "GLU"),
+    "positive": ("ARG", "LYS", "HIP", "HSP"), "negative": ("ASP", "GLU"),
     "nonpolar": ("ALA", "GLY", "ILE", "LEU", "MET", "PHE", "PRO", "TRP", "VAL"),
 }  # fmt: skip
 
@@ -78,11 +78,12 @@ def mutant_of(wild: Atoms, topology: Atoms, residue: int) -> Mutant:
 
 
 def mutant_label(atoms: Atoms, residue: int) -> str:
-    """`D231A` of a residue from 0."""
+    """`D231A` of a residue from 0 in files that count residues, `A:D231A` in those that name chains and numbers."""
     labels = atoms.labels
     assert labels is not None
-    name = str(labels.residue_names[labels.residue_starts[residue]])
-    return f"{_LETTERS.get(name[-3:], name)}{residue + 1}A"
+    of = labels.residues[residue]
+    letter = _LETTERS.get(of.name[-3:], _LETTERS.get(of.name[:3], of.name))
+    return f"{of.chain}:{letter}{of.number}{of.insertion_code}A" if of.chain else f"{letter}{residue + 1}A"
 
 
 def residue_named(word: str, labels: Labels) -> int:
@@ -94,13 +95,19 @@ def residue_named(word: str, labels: Labels) -> int:
     if found is None:
         raise InputError(f"mutant_res={word}: CHAIN:NUMBER is needed there")
     first = labels.residue_starts
-    chain, number, code = found[1], int(found[2]), found[3] or ""
+    chain, number, code = chain_called(found[1], labels), int(found[2]), found[3] or ""
     named = (labels.chains[first] == chain) & (labels.residue_numbers[first] == number)
     places = np.flatnonzero(named & (labels.insertion_codes[first] == code))
     if not len(places):
+        chains = ", ".join(dict.fromkeys(of or "''" for of in labels.chains[first].tolist()))
         raise InputError(
-            f"mutant_res={word}: there is no residue {found[2]}{code} in a chain {chain}; give -cr FILE.pdb"
+            f"mutant_res={word}: there is no residue {found[2]}{code} in a chain {found[1]} (chains here: {chains}); a "
+            "reference structure of receptor and ligand gives them other chains and numbers"
         )
+    if len(places) > 1:
+        names = " and ".join(labels.residue(int(first[k])) for k in places[:2])
+        raise InputError(f"mutant_res={word}: {len(places)} residues have that number, such as {names}; give a "
+                         "reference structure that has different chains")  # fmt: skip
     return int(places[0])
 
 

@@ -17,10 +17,12 @@ from ..poisson_boltzmann import PBSolvent
 
 STRIP_MASK = ":WAT,Cl*,CIO,Cs+,IB,K*,Li+,MG*,Na+,Rb+,CS,RB,NA,F,CL"  # MMPBSA.py's default
 _GB = {model.igb: model.name for model in GB_MODELS.values() if model.igb is not None and not model.vacuum}
-_RADII = {1: "bondi", 2: "mbondi", 3: "mbondi2", 4: "mbondi3"}
+_RADII = {1: "bondi", 2: "mbondi", 3: "mbondi2", 4: "mbondi3", 5: "mbondi_pb2", 6: "mbondi_pb3"}
+_OTHER_RADII = {7: "charmm_radii"}
 _OTHERS = {
     "nmode": "normal modes", "rism": "3D-RISM", "gbnsr6": "GBNSR6",
 }  # fmt: skip
+_ALIASES = {"decomposition": "decomp"}  # names of namelists in gmx_MMPBSA's own files
 
 # Variables by namelist. "used" ones are; those of None change no result; others have the one value that is done.
 _USED = "used"
@@ -54,7 +56,8 @@ _OF_PB: Mapping[str, object] = {
     **dict.fromkeys(
         ("fillratio", "linit", "smoothopt", "solvopt", "nbuffer", "nfocus", "fscale", "bcopt", "eneopt", "frcopt",
          "scalec", "cutfd", "cutnb", "arcres", "sprob", "vprob", "rhow_effect", "use_rmin", "use_sav", "maxsph",
-         "maxarcdot", "npbverb", "decompopt", "emem", "mthick", "mctrdz", "poretype", "npbgrid"),
+         "maxarcdot", "npbverb", "decompopt", "emem", "mprob", "mthick", "mctrdz", "poretype",
+         "npbgrid", "nsnba"),
     ),
     "ipb": 2, "sasopt": 0, "memopt": 0, "sander_apbs": 0,
 }  # fmt: skip
@@ -203,7 +206,8 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
         raise InputError(f"{source}: startframe={start}, endframe={end}, interval={step} choose no frame")
     radii = general.whole("pbradii", 3)
     if of_gromacs and radii not in _RADII:
-        raise InputError(f"{source}: PBRadii={radii} is not done here; choose 1 to 4")
+        which = f" ({_OTHER_RADII[radii]})" if radii in _OTHER_RADII else ""
+        raise InputError(f"{source}: PBRadii={radii}{which} is not done here; choose 1 to {max(_RADII)}")
     method = PBMethod(_model(source, gb, program), gb.number("surfoff", 0.0), PBSolvent()) if pb is None else pb
     if "gb" in found:
         method = replace(method, model=_model(source, gb, program), surface_offset=gb.number("surfoff", 0.0))
@@ -228,6 +232,7 @@ def _namelists(source: InputFile, text: list[str]) -> dict[str, dict[str, str]]:
             if name:
                 raise FormatError(f"{source}:{number}: &{opening[1]} begins before &{name} ends; a line of / closes it")
             name, line = opening[1].lower(), opening[2]
+            name = _ALIASES.get(name, name)
             if name not in _KNOWN and name not in _OTHERS:
                 known = ", ".join(f"&{of}" for of in (*_KNOWN, *_OTHERS))
                 raise InputError(f"{source}:{number}: &{name} is no namelist of MMPBSA.py; those known are {known}")
@@ -283,6 +288,8 @@ def _refuse_values(source: InputFile, name: str, values: Mapping[str, str]) -> N
     """Raise InputError for a variable with a value that changes results in a way that is not done."""
     for key, value in values.items():
         only = _KNOWN.get(name, {}).get(key)
+        if key == "mutant" and value.upper() == "A":
+            continue
         if only not in (None, _USED) and value.upper() != str(only):
             raise InputError(f"{source}: {key}={value} of &{name} is not done here; {key}={only} is")
 
@@ -339,6 +346,9 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
     """
     source = pb.source
     inp, radiopt = pb.whole("inp", 1), pb.whole("radiopt", 0 if of_gromacs else 1)
+    if of_gromacs and radiopt == 1:
+        radiopt = 0
+        notes.append("radiopt=0 is taken for radiopt=1, as gmx_MMPBSA does: the radii are those of the topology")
     for name, value, what in (
         ("inp", inp, "none and areas of the surface"), ("radiopt", radiopt, "radii of topologies and of Tan and Luo")
     ):  # fmt: skip
@@ -352,7 +362,7 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
         notes.append(f"cavity_surften={tension:g} and cavity_offset={offset:g}, which pbsa, too, takes with inp=1")
     constants = {
         "istrng": ("ionic_strength", 0.0), "indi": ("solute_dielectric", 1.0),
-        "exdi": ("solvent_dielectric", 78.5 if of_gromacs else 80.0), "prbrad": ("probe_radius", 1.4),
+        "exdi": ("solvent_dielectric", 80.0), "prbrad": ("probe_radius", 1.4),
     }  # fmt: skip
     changes: dict[str, float | str | None] = {ours: pb.number(name, of) for name, (ours, of) in constants.items()}
     changes |= {"surface": "lcpo", "surface_tension": tension} if inp else {"surface": "none"}

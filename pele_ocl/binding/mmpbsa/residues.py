@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +61,11 @@ def printed_residues(
             raise InputError(f"print_res: {item!r} is no number or range of residues")
         low, high = int(numbers[1]), int(numbers[2] or numbers[1])
         if chain:
-            named = (labels.chains[first] == chain) & (labels.residue_numbers[first] >= low)
-            found |= set(np.flatnonzero(named & (labels.residue_numbers[first] <= high)).tolist())
+            named = (labels.chains[first] == chain_called(chain, labels)) & (labels.residue_numbers[first] >= low)
+            places = np.flatnonzero(named & (labels.residue_numbers[first] <= high))
+            if not len(places):
+                raise InputError(f"print_res: there is no residue {item} in a chain {chain}")
+            found |= set(places.tolist())
         elif not 1 <= low <= high <= n:
             raise InputError(f"print_res: {item} is not within the {n:,} residues of the complex")
         else:
@@ -69,6 +73,15 @@ def printed_residues(
     if not found:
         raise InputError(f"print_res={words} names no residue")
     return np.array(sorted(found), np.intp)
+
+
+def chain_called(name: str, labels: Labels) -> str:
+    """Name of the chain that a run calls so: gmx_MMPBSA gives letters to molecules that have no chains, A the first."""
+    chains = list(dict.fromkeys(labels.chains[labels.residue_starts].tolist()))
+    letters = string.ascii_uppercase
+    if name in chains or name not in letters or not name or not all(of.isdecimal() for of in chains):
+        return name
+    return str(chains[letters.index(name)]) if letters.index(name) < len(chains) else name
 
 
 def starts_of(atoms: Atoms) -> NDArray[np.intp]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...atoms import Atoms
+from ...atoms import Atoms, correspondence
 from ...common.errors import FormatError, InputError
 from ...contract import FrameContract
 from ...trajectories import Trajectory
@@ -106,19 +106,22 @@ def _keys(atoms: Atoms) -> list[tuple[str, str]]:
     return [*zip(labels.residue_names.tolist(), labels.names.tolist(), strict=True)]
 
 
-def require_alike(complex_: Atoms, chosen: NDArray[np.bool_], part: Atoms, name: str) -> None:
-    """Raise InputError where a part's topology has other parameters than its atoms in the complex."""
+def require_alike(complex_: Atoms, chosen: NDArray[np.bool_], part: Atoms, name: str, with_parameters: bool) -> None:
+    """Raise InputError where a part's topology has other atoms, or parameters, than the part has in the complex."""
     own = complex_[chosen]
-    for parameter in _CHECKED:
+    n_atoms = len(own), len(part)
+    order = correspondence(own.labels, part.labels, f"the {name}'s topology", "the complex", n_atoms).order
+    for parameter in _CHECKED if with_parameters else ():
         ours, theirs = getattr(own, parameter), getattr(part, parameter)
-        if ours is None or theirs is None or len(own) != len(part):
+        if ours is None or theirs is None:
             continue
+        theirs = theirs[order]
         far = np.flatnonzero(np.abs(ours - theirs) > _SAME)
         if len(far):
             k = int(far[0])
             raise InputError(
-                f"the {name}'s topology has {parameter} {theirs[k]:g} for {part.describe(k)}, the complex's "
-                f"{ours[k]:g}; make both from one (ante-MMPBSA.py does)"
+                f"the {name}'s topology has {parameter} {theirs[k]:g} for {part.describe(int(order[k]))}, the "
+                f"complex's {ours[k]:g}; make both from one (ante-MMPBSA.py does)"
             )
 
 

@@ -256,6 +256,11 @@ def _judge(found: BindingReport, checks: JobChecks, is_mean: bool) -> None:
     """Look at the energy of the complex, and note down how many frames were imaged."""
     if isinstance(found.energies, BindingEnergies) and len(found.energies.errors) == len(found.energies):
         return
+    if found.poses is not None:
+        best = int(np.nanargmin(found.poses.total))
+        energy = {term: float(values[best]) for term, values in found.poses.complex.columns().items()}
+        checks.energy(found.binding.atoms, energy, is_mean=True)
+        return
     means = {term: of.mean for term, of in found.energies.statistics()["complex"].items()}
     checks.energy(found.binding.atoms, means, is_mean=is_mean or found.n_frames > 1)
     checks.findings += found.imaged()
@@ -280,7 +285,8 @@ def _tell_failures(found: BindingReport) -> None:
     for place, reason in list(errors.items())[:1]:
         numbers = found.energies.frames
         frame = place if numbers is None else int(numbers[place])
-        note(f"Error: {counted(len(errors), found.kind or 'frame')} failed, the first of them {frame}: {reason}")
+        kind = "pose" if found.poses is not None else found.kind or "frame"
+        note(f"Error: {counted(len(errors), kind)} failed, the first of them {frame}: {reason}")
 
 
 def _tell_of_systems(energies: SeparateEnergies) -> None:

@@ -27,7 +27,7 @@ from ...trajectories import Trajectory
 from ...trajectories.fingerprints import settings_of_frames
 from ...trajectories.recording import require_record_suffix
 from ..cluster import cluster_options_of
-from ..frames import FrameOptions, FramesSpec, OpenedFrames, shared_frames
+from ..frames import FrameOptions, FramesSpec, OpenedFrames, noted, shared_frames
 from ..frames.run import FrameLine
 from ..options import ReadAtoms
 from ..progress import ProgressLine
@@ -87,7 +87,9 @@ def energies_for(
     elsewhere : opens the frames in another process
     """
     if trajectory.paths:
-        spec = FramesSpec(elsewhere, opened_frames(binding, molecule, trajectory, like))
+        opened = opened_frames(binding, molecule, trajectory, like)
+        _tell(binding, opened.frames)
+        spec = FramesSpec(elsewhere, opened)
         return _of_trajectory(binding, spec, output, trajectory.resume, like)
     with ProgressLine("Binding energy") as progress:
         if wanted.poses is not None:
@@ -104,6 +106,12 @@ def energies_for(
     if output is not None:
         _save(output, molecule, energies, _naming(binding, like))
     return energies
+
+
+def _tell(binding: Binding, *trajectories: Trajectory) -> None:
+    """Tell the notes about frames, and keep them for the report."""
+    for frames in trajectories:
+        binding.notes = (*binding.notes, *noted(frames).notes)
 
 
 def conformations_for(binding: Binding, molecule: MoleculeRead, trajectory: FrameOptions) -> Trajectory | Floats | None:
@@ -137,6 +145,7 @@ def separate_for(
             chosen = _chosen_of(whole, len(binding.plans[name].atoms), name, structure, wanted, like)
             atoms[name] = whole[chosen]
             trajectories[name] = _of_part(name, paths[name], whole, chosen, trajectory)
+    _tell(binding, *trajectories.values())
     with ProgressLine("Binding energy") as progress:
         energies = separate_energies(binding, trajectories, atoms, progress)
     if output is not None:
@@ -263,5 +272,7 @@ def _save(output: Path, molecule: MoleculeRead, energies: BindingEnergies, namin
     columns: Mapping[str, object] = naming.columns(energies.systems())
     assert energies.frames is not None
     errors = np.array([energies.errors.get(k, "") for k in range(len(energies))])
-    table = {"frame": energies.frames, **columns, "error": errors}
-    write_table(output, table, dict.fromkeys(columns, UNIT), provenance(molecule.source))  # type: ignore[arg-type]
+    units = dict.fromkeys(columns, UNIT)
+    rmsd = {} if energies.rmsd is None else {"rmsd": energies.rmsd}
+    table = {"frame": energies.frames, **columns, **rmsd, "error": errors}
+    write_table(output, table, units | dict.fromkeys(rmsd, "angstrom"), provenance(molecule.source))  # type: ignore[arg-type]

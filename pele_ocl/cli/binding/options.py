@@ -102,6 +102,14 @@ class BindingOptions:
             raise click.UsageError("choose one of --poses and -t")
         if self.poses is not None and self.alanine is not None:
             raise click.UsageError("choose one of --poses and --alanine; a scan is of IN, or of frames by -t")
+        if self.poses is not None:
+            of_frames = {
+                "--entropy": self.entropy, "--running-mean": self.running_mean, "--compare": self.compare,
+                "--idecomp": self.scheme,
+            }  # fmt: skip
+            for name, value in of_frames.items():
+                if value:
+                    raise click.UsageError(f"{name} is about means over frames; different poses have none")
         if self.heat_map is not None and self.scheme in (1, 2):
             raise InputError(f"a heat map is of pairs of residues; --idecomp {self.scheme} has none, 3 and 4 have")
         if self.decomposition is not None:
@@ -161,8 +169,8 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
         "Structure or topology of the ligand's frames; by default the ligand's atoms of IN."),
     click.option(
         "--poses", type=INPUT, metavar="FILE",
-        help="Positions of the ligand: an SDF file with many molecules, or a .pdb or .cif file with many "
-        "models. Atoms have the order of IN.",
+        help="Poses of the ligand: molecules of an SDF or mol2 file, or models of a .pdb or .cif file. Atoms may have "
+        "any order.",
     ),
     click.option(
         "--idecomp", type=click.Choice(["1", "2", "3", "4"]),

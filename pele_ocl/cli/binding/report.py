@@ -51,6 +51,11 @@ class BindingReport:
         return imaged(sum(each.n_imaged for each in systems), sum(len(each) for each in systems))
 
     @property
+    def poses(self) -> BindingEnergies | None:
+        """Energies of poses, which have no mean; None for frames and models."""
+        return self.energies if isinstance(self.energies, BindingEnergies) and self.energies.rmsd is not None else None
+
+    @property
     def n_frames(self) -> int:
         """Frames of the complex."""
         of = self.energies
@@ -80,17 +85,18 @@ def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics
 def as_json(found: BindingReport) -> dict[str, object]:
     """Make the whole report."""
     binding, energies = found.binding, found.energies
-    statistics = energies.statistics()
     report: dict[str, object] = {
         "n_atoms": len(binding.atoms),
         "n_receptor": len(binding.parts.receptor),
         "n_ligand": len(binding.parts.ligand),
         "left_out": dict(binding.parts.left_out),
         "composition": composition_as_json(binding.atoms),
-        **{name: _of_system(statistics[name]) for name in SYSTEMS},
-        "energy": {term: of.mean for term, of in statistics["delta"].items()},
     }
-    report["amber"] = {name: _of_system(of) for name, of in amber_statistics(energies).items()}
+    if found.poses is None:
+        statistics = energies.statistics()
+        report |= {name: _of_system(statistics[name]) for name in SYSTEMS}
+        report["energy"] = {term: of.mean for term, of in statistics["delta"].items()}
+        report["amber"] = {name: _of_system(of) for name, of in amber_statistics(energies).items()}
     if isinstance(energies, SeparateEnergies):
         counts = {name: {"n_frames": len(of), "n_failed": len(of.errors)} for name, of in energies.systems.items()}
         report |= {"n_frames": found.n_frames, "n_failed": found.n_failed, "trajectories": counts}
@@ -99,7 +105,11 @@ def as_json(found: BindingReport) -> dict[str, object]:
     report |= {} if found.grid_errors is None else {"grid_errors": dict(found.grid_errors)}
     report |= {} if found.decomposition is None else _residues(found.decomposition)
     report |= {} if found.entropy is None else {"entropy": found.entropy.as_json()}
-    report |= {} if found.scan is None else {"alanine": alanine_as_json(found.scan)}
+    if found.scan is not None:
+        report["alanine"] = alanine_as_json(found.scan)
+        report["alanine_left_out"] = [
+            {"residue": str(residue), "reason": reason} for residue, reason in found.scan.left_out
+        ]
     if found.comparison is not None:
         report["compare"] = {
             term: {"difference": of.difference, "error": of.error, "p_value": of.p_value}
@@ -119,9 +129,9 @@ def as_json(found: BindingReport) -> dict[str, object]:
 def notes_about(found: BindingReport) -> list[str]:
     """Sentences about the energies that were found."""
     energies = found.energies
+    notes = [] if found.scan is None else found.scan.notes
     if isinstance(energies, SeparateEnergies):
-        return []
-    notes = []
+        return notes
     if found.like == "mmpbsa.py" and found.binding.idecomp is not None:
         notes.append(
             "MMPBSA.py decomposes by sander, whose dielectric constant of water is 80 in place of 78.3; --like sander "
@@ -130,8 +140,9 @@ def notes_about(found: BindingReport) -> list[str]:
     n = int(np.count_nonzero(is_large(energies.complex)))
     if not n:
         return notes
+    kind = "frame" if found.poses is None else "pose"
     how = "; they were computed in float64" if found.binding.precision == "float32" else ""
-    return [*notes, f"atoms are on top of each other in {counted(n, 'frame')}, with energies to match{how}"]
+    return [*notes, f"atoms are on top of each other in {counted(n, kind)}, with energies to match{how}"]
 
 
 def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]]:
@@ -144,7 +155,9 @@ def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str
     numbers = range(len(energies)) if energies.frames is None else energies.frames.tolist()
     for k, number in enumerate(numbers):
         reason = energies.errors.get(k)
-        yield number, {"energy": {term: values[k] for term, values in columns.items()}} if reason is None else reason
+        more = {} if energies.rmsd is None else {"rmsd": float(energies.rmsd[k])}
+        of = {"energy": {term: values[k] for term, values in columns.items()}, **more}
+        yield number, of if reason is None else reason
 
 
 def _residues(of: Decomposition) -> dict[str, object]:

@@ -4,33 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...binding import BindingEnergies
+import numpy as np
+
+from ...binding import Binding, BindingEnergies
+from ...binding.amber import amber_terms
 from ...binding.decomposition import GROUPS, Decomposition
 from ...binding.energies import DELTA, PARTS
 from ...binding.entropy import Entropy
 from ...binding.scan import AlanineScan
 from ...binding.statistics import Spread
 from ...common.inputfile import InputFile
+from ...results import Terms
 from ..clock import elapsed
 from ..physics import lines_of, physics_lines
 from ..report import counted, duration, headline, settings
 from ..tables import table
+from ..terminal import one_line
 from .options import OF_AMBER
 from .report import BindingReport, amber_statistics
 
 STRONGEST = 10  # residues that are told
+MOST_POSES = 60  # in the table
 
 
 def as_text(source: InputFile, found: BindingReport) -> str:
     """Make the whole report."""
     binding, energies = found.binding, found.energies
+    if found.poses is not None:
+        return _of_poses(source, found, found.poses)
     own = energies.statistics()
     amber = amber_statistics(energies) if found.like in OF_AMBER else None
     statistics = own if amber is None else amber
     total = own[DELTA]["total"]
-    parts = f"receptor {len(binding.parts.receptor):,} atoms, ligand {len(binding.parts.ligand):,}: {found.ligand}"
-    physics = _physics(found)
-    lines = [headline(source, binding.atoms), parts, *physics, ""]
+    lines = _head(source, found)
     lines += energy_lines(statistics, total.n)
     if found.grid_errors is not None:
         of = found.grid_errors
@@ -52,8 +58,39 @@ def as_text(source: InputFile, found: BindingReport) -> str:
         ]
         heads = ("", "difference", "error", "p")
         lines += ["", "Difference from the other run, kcal/mol", table(heads, rows, "<>>>")]
-    how = f"{binding.variant}, {binding.precision}, on {binding.device}: in all {duration(elapsed())}"
-    return "\n".join([*lines, "", how])
+    return "\n".join([*lines, "", _how(binding)])
+
+
+def _head(source: InputFile, found: BindingReport) -> list[str]:
+    """Say what was computed, and by which physics."""
+    parts = found.binding.parts
+    sizes = f"receptor {len(parts.receptor):,} atoms, ligand {len(parts.ligand):,}: {found.ligand}"
+    return [headline(source, found.binding.atoms), sizes, *_physics(found), ""]
+
+
+def _how(binding: Binding) -> str:
+    return f"{binding.variant}, {binding.precision}, on {binding.device}: in all {duration(elapsed())}"
+
+
+def _of_poses(source: InputFile, found: BindingReport, energies: BindingEnergies) -> str:
+    """Make the report of poses: a table by binding energy, the terms that differ among systems, and reasons."""
+    assert energies.rmsd is not None
+    terms = energies.delta if found.like not in OF_AMBER else Terms.of(amber_terms(energies.delta))
+    columns = {name: values for name, values in terms.columns().items() if np.nanmax(np.abs(values), initial=0) > 5e-4}
+    order = sorted(range(len(energies)), key=lambda k: (k in energies.errors, energies.total[k], k))
+    totals = [name for name in columns if name.lower() == "total"]
+    names = [*totals, *(name for name in columns if name not in totals)]
+    rows = [
+        (str(k), *("" if k in energies.errors else _number(float(columns[name][k])) for name in names),
+         "" if k in energies.errors else f"{energies.rmsd[k]:.2f}", one_line(energies.errors.get(k, "")))
+        for k in order[:MOST_POSES]
+    ]  # fmt: skip
+    heads = ("pose", *(name.replace("_", " ") for name in names), "rmsd A", "")
+    more = [f"and {len(order) - MOST_POSES:,} more, which a file has"] if len(order) > MOST_POSES else []
+    failed = f"; {len(energies.errors):,} of {len(order):,} failed" if energies.errors else ""
+    told = f"Energy of binding of each pose, kcal/mol, from 0 in the order of the file{failed}"
+    lines = [told, table(heads, rows, ">" * (len(heads) - 1) + "<"), *more]
+    return "\n".join([*_head(source, found), *lines, "", _how(found.binding)])
 
 
 def _physics(found: BindingReport) -> list[str]:

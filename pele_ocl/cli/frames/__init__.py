@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .options import FrameOptions, frame_options, trajectory_options
+from .options import FrameOptions, frame_options, noted, trajectory_options
 from .run import FrameWork, report_frames
 from .sharing import FramesSpec, OpenedFrames, shared_frames
 
@@ -12,6 +12,7 @@ __all__ = [
     "FramesSpec",
     "OpenedFrames",
     "frame_options",
+    "noted",
     "report_frames",
     "shared_frames",
     "trajectory_options",

@@ -21,6 +21,7 @@ from ...trajectories.selection import Selection, described_atoms, described_file
 from ..command import INPUT
 from ..options import Command
 from ..reader import Bools
+from ..terminal import note
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,13 @@ class FrameOptions:
         names = described_file(self.topology)
         found = selected_atoms(self.select, names.n_atoms, names)
         return found[chosen] if len(found) == len(chosen) else found
+
+
+def noted(frames: Trajectory) -> Trajectory:
+    """Tell the notes about frames, and give the frames."""
+    for sentence in frames.notes:
+        note(f"Note: {sentence}")
+    return frames
 
 
 def trajectory_options(command: Command) -> Command:

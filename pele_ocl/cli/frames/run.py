@@ -12,7 +12,7 @@ from ...atoms import Atoms
 from ...common.inputfile import InputFile
 from ...energy import Energy
 from ...jobs.checks import Checks
-from ...jobs.facts import facts_of_plan, notes_of
+from ...jobs.facts import facts_of_plan
 from ...nonbond import Nonbond
 from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
@@ -24,7 +24,7 @@ from ..progress import ProgressLine
 from ..reader import Bools
 from ..report import counted, duration, headline, software
 from ..terminal import note, one_line, say
-from .options import FrameOptions
+from .options import FrameOptions, noted
 from .sharing import FramesSpec, OpenedFrames, shared_frames
 from .tally import Rate, Tally
 
@@ -50,7 +50,7 @@ def facts_of(
             **facts_of_plan(plan),
             **facts,
             "frames_taken": record["frames"],
-            **notes_of(plan.atoms),
+            "notes": [*plan.atoms.notes, *frames.notes],
         },
         "lines": [
             headline(source, plan.atoms) + (f"; {facts['contents']}" if "contents" in facts else ""),
@@ -130,6 +130,7 @@ def report_frames(
     with failing_as_record(path, as_json):
         work = make()
         opened = _open(work, trajectory)
+    noted(opened.frames)
     evaluate = opened.evaluate
     with shared_frames(FramesSpec(partial(_opened, make, trajectory), opened), output, trajectory.resume) as shared:
         if output is None and not as_json:

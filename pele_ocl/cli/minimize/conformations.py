@@ -29,7 +29,7 @@ from ...trajectories.files import Positions
 from ...trajectories.fingerprints import fingerprint, sha256_of
 from ...trajectories.reading import PIECE_ATOMS
 from ..cluster import cluster_options_of
-from ..frames import FrameOptions
+from ..frames import FrameOptions, noted
 from ..json_lines import timed
 from ..options import ReadAtoms
 from .progress import StructureLine
@@ -65,7 +65,8 @@ class Conformations:
             return cls(
                 source, atoms, names, molecule.numbers, source.sha256, molecule.failed, molecule.conformations
             )  # fmt: skip
-        frames = trajectory.opened(atoms, molecule.chosen)
+        frames = noted(trajectory.opened(atoms, molecule.chosen))
+        atoms = replace(atoms, notes=(*atoms.notes, *frames.notes))
         files = [fingerprint(path) for path in frames.paths]
         of = {"source": source.sha256, "files": files, "frames": frames.frames, "atoms": frames.atoms_sha256}
         numbers = frames.frames

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
-from ...atoms import Atoms, Floats, selectable
+from ...atoms import Atoms, Floats, correspondence, selectable
 from ...atoms.selection import Selection
 from ...common.errors import InputError
 from ...common.inputfile import read_file
@@ -22,6 +22,7 @@ from ...energy.terms import DistanceRestraint, PositionalRestraint, Term, Torsio
 from ...units import KJ_PER_MOL_NM
 from ..command import INPUT
 from ..options import Command, ReadAtoms
+from ..terminal import note
 
 
 @dataclass(frozen=True)
@@ -139,15 +140,11 @@ class Reference:
 
     def positions(self, atoms: Atoms) -> Floats:
         """Give the positions (n, 3) A of a molecule's atoms. Raises InputError if its atoms are others."""
-        own = self.atoms
-        if len(own) != len(atoms):
-            raise InputError(f"{self.path}: has {len(own):,} atoms, the structure {len(atoms):,}; the same are needed")
-        if own.labels is not None and atoms.labels is not None:
-            others = np.flatnonzero(own.labels.names != atoms.labels.names)
-            if len(others):
-                here, there = (of.describe(int(others[0])) for of in (own, atoms))
-                raise InputError(f"{self.path}: has {here} where the structure has {there}; one order is needed")
-        return own.positions
+        n_atoms = len(atoms), len(self.atoms)
+        same = correspondence(atoms.labels, self.atoms.labels, str(self.path), n_atoms=n_atoms)
+        for sentence in same.notes:
+            note(f"Note: {sentence}")
+        return self.atoms.positions[same.order]
 
 
 def terms_of(restraints: Sequence[Restraint], reference: Reference | None, atoms: Atoms) -> list[Term]:

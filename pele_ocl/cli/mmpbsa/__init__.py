@@ -82,7 +82,11 @@ def _file(option: str, name: str, text: str, *, several: bool = False) -> Callab
 @_file("-mc", "mutant_complex", "Topology of the complex with a residue turned into ALA.")
 @_file("-mr", "mutant_receptor", "Of the receptor, where the mutated residue is there.")
 @_file("-ml", "mutant_ligand", "Of the ligand, where the mutated residue is there.")
-@_file("-cs", "structure", "gmx_MMPBSA's structure of the complex; not needed here, and not read.")
+@_file(
+    "-cs",
+    "structure",
+    "gmx_MMPBSA's structure of the frames; without -cr chains and residue numbers of a .pdb are its own.",
+)
 @_file("-ci", "index", "gmx_MMPBSA's index file.")
 @click.option("-cg", "groups", type=int, nargs=2, metavar="R L", help="Numbers of receptor and ligand in -ci, from 0.")
 @click.option("-cm", "masks", nargs=2, metavar="R L", help="Masks of receptor and ligand, of amber_MMPBSA.")
@@ -164,7 +168,7 @@ def mmpbsa(
     if masks is not None:
         wanted = replace(wanted, masks=masks)
     if groups is not None and index is not None:
-        systems = gromacs_systems(wanted, complex_topology, index, groups, paths, reference, of_parts)
+        systems = gromacs_systems(wanted, complex_topology, index, groups, paths, reference, of_parts, structure)
     else:
         systems = amber_systems(
             wanted,
@@ -184,7 +188,7 @@ def mmpbsa(
     heading = headed(file, wanted, systems, runs, notes, of_gromacs, complex_topology, paths)
     written = write_outputs(outputs, systems, wanted, runs, heading, of_gromacs)
     records.clean()
-    say_runs(file, runs, wanted, written, notes, as_json)
+    say_runs(file, runs, wanted, written, notes, systems.left_out, as_json)
 
 
 def _given(**named: Any) -> dict[str, Any]:
@@ -216,7 +220,8 @@ def _with_notes(wanted: MmpbsaInput, systems: Systems) -> MmpbsaInput:
 
     Raises UsageError for entropies of separate trajectories.
     """
-    notes, side = list(wanted.notes), systems.is_ligand
+    of_frames = [note for source in systems.sources.values() for note in source.trajectory(wanted.frames).notes]
+    notes, side = [*wanted.notes, *systems.notes, *dict.fromkeys(of_frames)], systems.is_ligand
     if side is not None and side.sum() > (~side).sum():
         notes.append(
             f"the ligand has {int(side.sum()):,} atoms, more than the {int((~side).sum()):,} of the receptor; the "

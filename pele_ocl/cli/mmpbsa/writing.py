@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,13 +124,13 @@ def write_outputs(
 
 def say_runs(
     file: InputFile, runs: Sequence[Results], wanted: MmpbsaInput, written: Sequence[Path], notes: Sequence[str],
-    as_json: bool,
+    left_out: Mapping[str, int], as_json: bool,
 ) -> None:  # fmt: skip
     """Print the total of each run, entropies, changes of a scan and the files, or all terms as JSON."""
     if as_json:
         files = [str(path) for path in written]
         report = [_as_json(run, runs, wanted) for run in runs]
-        say_record(file, {"runs": report, "files": files, "notes": list(notes)})
+        say_record(file, {"runs": report, "files": files, "left_out": dict(left_out), "notes": list(notes)})
         return
     texts = list[str]()
     for run in runs:

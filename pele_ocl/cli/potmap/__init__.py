@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from ...potmap.models import COMBINATIONS
 from ...view import PB_SURFACE_END
 from ..cluster import cluster_options, cluster_options_of
 from ..command import OUTPUT, EachOnce
-from ..frames import FrameOptions, frame_options
+from ..frames import FrameOptions, frame_options, noted
 from ..json_lines import exit_for_failed, failing_as_record, say_record
 from ..options import ReadAtoms, device_list, report_options, run_options, structure_options
 from ..physics import medium_facts
@@ -159,7 +160,8 @@ def potmap(
         source = read_file(path)
         if trajectory.paths:
             atoms, chosen = read_atoms.chosen(source)
-            frames = trajectory.opened(atoms, chosen)
+            frames = noted(trajectory.opened(atoms, chosen))
+            atoms = replace(atoms, notes=(*atoms.notes, *frames.notes))
             if at_atoms is not None:
                 report_at_atoms(source, atoms, frames, at_atoms, outputs, as_json, options)
                 return

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...atoms import Atoms, Floats, Ints, Labels
+from ...atoms import Atoms, Floats, Ints, Labels, Residue
 from ...common.arguments import instance, numbers
 from ...common.errors import InputError
 from ...common.extras import extra
@@ -45,11 +48,24 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
     NonbondedForce with its exceptions. It also reads Lennard-Jones as openmm.app writes it for CHARMM (with NBFIX) and
     GROMACS, GBSAOBC and openmm.app's own GB forces. A GB force gives radii and scales, not its model and dielectrics.
     `notes` name these, and SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3) chooses. Box and cutoffs are
-    not used, as a note says. Raises InputError for any other force, by its name.
+    not used, as a note says. Raises InputError for any other force, by its name, and if masses of the System are those
+    of other elements than the topology's, as of atoms in another order.
     """
     library = extra("openmm", "an OpenMM System")
     instance("system", system, library.System, "an OpenMM System")
     instance("topology", topology, extra("openmm.app", "an OpenMM System").Topology, "a Topology of openmm.app")
+    atoms = atoms_of_system(topology, system, positions, radii)
+    _require_masses(system, atoms)
+    return atoms
+
+
+def atoms_of_system(
+    topology: Topology, system: System, positions: ArrayLike, radii: str | None = None, residues: Residues | None = None
+) -> Atoms:
+    """Make the atoms of an OpenMM System as `from_openmm` does.
+
+    residues : the residues of the atoms, where the Topology does not have them as their file does
+    """
     n = system.getNumParticles()
     if topology.getNumAtoms() != n:
         raise InputError(f"the topology has {topology.getNumAtoms():,} atoms and the System {n:,}; give those of one")
@@ -57,7 +73,7 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
     bonds = topology_bonds(topology)
     if not len(bonds):  # a topology made by hand
         bonds = forces.pairs("HarmonicBondForce", "getNumBonds", "getBondParameters")
-    labels = labels_of_topology(topology)
+    labels = labels_of_topology(topology, residues)
     nonbonded = nonbonded_parameters(forces, n)
     bonded = bonded_tables(forces, bonds, nonbonded.one_four, nonbonded.excluded, nonbonded.lj_pairs)
     gb = gb_parameters(forces, topology, labels, bonds, nonbonded.charges, radii)
@@ -78,6 +94,49 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
     )
 
 
+_OTHER_MASS = 0.5  # Da, more than tables differ for an atom and its hydrogens
+_HEAVY = 5.0  # Da; hydrogens, also those made heavier, weigh less
+_CANCELS = 0.05  # share of differences that is left where masses are in another order
+
+
+def _require_masses(system: System, atoms: Atoms) -> None:
+    """Raise InputError for masses of the System that are those of the elements in another order.
+
+    Masses may have moved from atoms to their hydrogens, and be 0 or anybody's. In another order differences cancel out.
+    """
+    labels, bonds = atoms.labels, atoms.bonds
+    assert labels is not None
+    unit = extra("openmm", "an OpenMM System").unit
+    masses = np.array([system.getParticleMass(i).value_in_unit(unit.dalton) for i in range(len(labels))])
+    weights = np.array([_weight(symbol) for symbol in labels.elements.tolist()])
+    known = (masses > 0) & (weights > 0)
+    masses, weights = np.where(known, masses, 0.0), np.where(known, weights, 0.0)
+    is_hydrogen = np.isin(labels.elements, ("H", "D"))
+    group, ends = np.arange(len(labels)), np.concatenate([bonds, bonds[:, ::-1]])
+    ends = ends[is_hydrogen[ends[:, 0]] & ~is_hydrogen[ends[:, 1]]]
+    group[ends[:, 0]] = ends[:, 1]  # a hydrogen counts with the atom that it is bonded to
+    differences = np.bincount(group, masses - weights, len(labels))
+    far = np.abs(differences) > _OTHER_MASS
+    if abs(differences[far].sum()) > _CANCELS * np.abs(differences[far]).sum():
+        far[:] = False
+    wrong = far | (is_hydrogen & (masses > _HEAVY) & (np.abs(differences[group]) <= _OTHER_MASS))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise InputError(
+            f"atom {i} ({labels.atom(i)}) of the topology is {labels.elements[i]}, the particle of the System weighs "
+            f"{masses[i]:.4g} Da; give the topology that the System was made of, with its atoms in the same order"
+        )
+
+
+@lru_cache(maxsize=256)
+def _weight(symbol: str) -> float:
+    """Mass of an element, Da; 0 of an unknown one."""
+    import gemmi
+
+    element = gemmi.Element(symbol)
+    return float(element.weight) if element.atomic_number else 0.0
+
+
 def in_angstrom(positions: ArrayLike, n: int) -> Floats:
     """Positions (n, 3) A of an OpenMM Quantity, or of plain numbers, which OpenMM takes for nm."""
     unit = extra("openmm", "an OpenMM System").unit
@@ -89,23 +148,44 @@ def in_angstrom(positions: ArrayLike, n: int) -> Floats:
     return found
 
 
-def labels_of_topology(topology: Topology) -> Labels:
-    """Read the names in an OpenMM Topology; residues without a number are counted from 1."""
-    residues = list(topology.residues())
-    atoms = [atom for residue in residues for atom in residue.atoms()]
+@dataclass(frozen=True)
+class Residues:
+    """Residues, and the place of each atom's residue among them.
+
+    index : (n,) the place of each atom's residue; each : the residues, in the order of the atoms
+    """
+
+    index: Sequence[int]
+    each: Sequence[Residue]
+
+
+def labels_of_topology(topology: Topology, residues: Residues | None = None) -> Labels:
+    """Read the names in an OpenMM Topology; residues without a number are counted from 1.
+
+    residues : in place of the Topology's own
+    """
+    found = list(topology.residues())
+    atoms = [atom for residue in found for atom in residue.atoms()]
     if [atom.index for atom in atoms] != list(range(len(atoms))):
         atoms = list(topology.atoms())
-    numbers = [_number(residue.id, k + 1) for k, residue in enumerate(residues)]
-    order = {residue: k for k, residue in enumerate(residues)}
-    index = [order[atom.residue] for atom in atoms]
+    if residues is None:
+        order = {residue: k for k, residue in enumerate(found)}
+        residues = Residues(
+            [order[atom.residue] for atom in atoms],
+            [
+                Residue(str(of.chain.id or "").strip(), of.name, *numbered(of.id, of.insertionCode, k + 1))
+                for k, of in enumerate(found)
+            ],
+        )
+    rows = [residues.each[k] for k in residues.index]
     return Labels(
         names=np.array([atom.name for atom in atoms], np.str_),
         elements=np.array([atom.element.symbol if atom.element is not None else "X" for atom in atoms], np.str_),
-        residue_names=np.array([residues[r].name for r in index], np.str_),
-        residue_numbers=np.array([numbers[r] for r in index], np.int32),
-        insertion_codes=np.array([(residues[r].insertionCode or "").strip() for r in index], np.str_),
-        chains=np.array([str(residues[r].chain.id or "").strip() for r in index], np.str_),
-        residue_index=np.array(index, np.int32),
+        residue_names=np.array([of.name for of in rows], np.str_),
+        residue_numbers=np.array([of.number for of in rows], np.int32),
+        insertion_codes=np.array([of.insertion_code for of in rows], np.str_),
+        chains=np.array([of.chain for of in rows], np.str_),
+        residue_index=np.array(residues.index, np.int32),
     )
 
 
@@ -115,11 +195,17 @@ def topology_bonds(topology: Topology) -> Ints:
     return np.unique(pairs, axis=0).astype(np.int32)
 
 
-def _number(text: object, otherwise: int) -> int:
-    try:
-        return int(str(text))
-    except ValueError:
-        return otherwise
+_NUMBER = re.compile(r"(-?\d{1,9})([A-Za-z]?)")
+
+
+def numbered(text: object, insertion_code: object, otherwise: int) -> tuple[int, str]:
+    """Split a residue's number as programs write it, `52` or `52A`, into the number and the insertion code.
+
+    insertion_code : where it is kept apart; otherwise : the number of a text that has none
+    """
+    found = _NUMBER.fullmatch(str(text).strip())
+    code = str(insertion_code or "").strip()
+    return (otherwise, code) if found is None else (int(found[1]), code or found[2])
 
 
 def _forces(system: System) -> Forces:

@@ -11,13 +11,13 @@ from xml.etree import ElementTree
 
 from ...atoms import Atoms, Structure
 from ...atoms.chemistry import is_water
+from ...atoms.names import residue_names
 from ...atoms.radii import RADII_SETS, tidy_set
 from ...common import arguments
 from ...common.errors import InputError, ParameterError
 from ...common.extras import extra
 from ...common.textfiles import quoted
 from ..matching import has_hydrogens, without_hydrogens
-from ..names import residue_names
 from .names import files_of, names
 from .system import from_openmm
 from .topologies import topology_of

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ...atoms import Atoms, Floats, Topology
+from ...atoms import Atoms, Floats, Topology, correspondence
 from ...common.arguments import file_path
 from ...common.errors import FormatError, InputError
 from ...common.inputfile import InputFile, read_file
@@ -32,9 +32,13 @@ def place(topology: Topology, path: str | PathLike[str], frame: int | None = Non
     file = file_path(path, "coordinates") if is_netcdf(path) else read_file(path)
     with _opened(file) as stream:
         magic = stream.read(len(HDF5))
-        if magic == HDF5 or magic.startswith(MAGICS):
-            read = _netcdf4_positions if magic == HDF5 else _netcdf_positions
-            positions, notes = read(topology, str(file), stream, frame)
+        if magic == HDF5:
+            try:
+                positions, notes = _netcdf4_positions(topology, str(file), stream, frame)
+            except InputError as error:
+                raise FormatError(str(error)) from None
+        elif magic.startswith(MAGICS):
+            positions, notes = _netcdf_positions(topology, str(file), stream, frame)
         else:
             if frame not in (None, 1):
                 raise FormatError(f"{file}: holds no frame {frame}; a restart has one")
@@ -124,8 +128,10 @@ def _netcdf4_positions(
     """Read positions as _netcdf_positions does, from NetCDF 4."""
     with opened_coordinates(where, stream) as found:
         number, notes = _chosen(where, frame, found.n_frames)
-        _refuse_other_number(topology, where, found.n_atoms)
-        return _finite(where, number, found.read(number - 1, number)[0], found.factor), notes
+        own, n_atoms = topology.parameters.labels, (len(topology), found.n_atoms)
+        same = correspondence(own, found.labels(), where, topology.source, n_atoms)
+        positions = _finite(where, number, found.read(number - 1, number)[0], found.factor)
+        return positions[same.order], (*notes, *same.notes)
 
 
 def _chosen(where: str, frame: int | None, n_frames: int) -> tuple[int, tuple[str, ...]]:

@@ -6,15 +6,20 @@ this program, MDTraj and NetCDF 4 write them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+import gemmi
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.errors import FormatError
+from ...atoms import Labels
+from ...atoms.labels import labels_of_rows
+from ...common.errors import FormatError, InputError
 from ...common.textfiles import quoted
 from ...contract import cells_of
 
@@ -297,9 +302,50 @@ class Coordinates:
         factor = self.factor if text is None else _ANGSTROM.get(str(text).lower(), np.nan)
         return cells_of(numbers[0] * factor, numbers[1])
 
+    def labels(self) -> Labels | None:
+        """Read the names of the atoms, as this program or MDTraj writes them; None if the file has none.
+
+        Raises FormatError for names that are damaged or of another number of atoms.
+        """
+        columns = [f.name for f in fields(Labels)]
+        try:
+            if all(name in self._file for name in columns):
+                found = Labels(**{name: _column(self._file[name]) for name in columns})
+            elif "topology" in self._file:
+                found = _labels_of_mdtraj(json.loads(np.ravel(self._file["topology"][()])[0]))
+            else:
+                return None
+        except (InputError, OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+            raise FormatError(f"{self.where}: the names of its atoms are damaged; copy the file again") from None
+        if len(found) != self.n_atoms:
+            raise FormatError(f"{self.where}: has names of {len(found):,} atoms and positions of {self.n_atoms:,}")
+        return found
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _column(values: h5py.Dataset) -> NDArray[Any]:
+    """A column of labels, texts of which are bytes in HDF5."""
+    found = np.asarray(values[()])
+    if found.dtype.kind in "iu":
+        return found
+    return np.array([of.decode() if isinstance(of, bytes) else of for of in found.tolist()], np.str_)
+
+
+def _labels_of_mdtraj(topology: dict[str, Any]) -> Labels:
+    """Labels of a topology as MDTraj writes it in JSON: chains with residues with atoms, each atom with its index."""
+    found = dict[int, tuple[str, str, str, int, str, str, int]]()
+    residues = [(chain, residue) for chain in topology["chains"] for residue in chain["residues"]]
+    for place, (chain, residue) in enumerate(residues):
+        for atom in residue["atoms"]:
+            symbol = str(atom.get("element") or "X")
+            element = symbol if gemmi.Element(symbol).atomic_number else "X"
+            letter = str(chain.get("chain_id") or "")
+            row = (str(atom["name"]), element, str(residue["name"]), int(residue["resSeq"]), "", letter, place)
+            found[int(atom["index"])] = row
+    return labels_of_rows(found[k] for k in range(len(found)))
 
 
 def _offset(values: h5py.Dataset) -> int | None:

@@ -9,6 +9,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
+from ...atoms import Labels
 from ...common.errors import FormatError
 
 Positions = NDArray[np.floating]  # (m, n, 3) A, float32 or float64 as the file holds them
@@ -39,6 +40,11 @@ class FrameFile(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def labels(self) -> Labels | None:
+        """Names of the atoms of every frame, in the order of the file; None if it has none."""
+        return None
 
     @abstractmethod
     def read(self, frames: range, atoms: AtomChoice) -> Positions:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formats.amber.netcdf import Coordinates
+from ...atoms import Labels
+from ...formats.amber.netcdf import Coordinates, opened_coordinates
 from .framefile import AtomChoice, FrameFile, Positions, RecordFile
 
 
@@ -26,6 +27,10 @@ class Hdf5File(FrameFile):
         self.cells = self._coordinates.cells(frames.start, frames.stop, frames.step)
         return _in_angstrom(found, self._coordinates.factor)
 
+    @property
+    def labels(self) -> Labels | None:
+        return self._coordinates.labels()
+
     def close(self) -> None:
         self._coordinates.close()
 
@@ -42,6 +47,11 @@ class PlainHdf5File(RecordFile):
         n, self._dtype, self._factor = coordinates.n_atoms, coordinates.dtype, coordinates.factor
         super().__init__(path, n, offset, 3 * n * self._dtype.itemsize, coordinates.n_frames)
         self._all_cells = coordinates.cells(0, coordinates.n_frames)
+
+    @property
+    def labels(self) -> Labels | None:
+        with opened_coordinates(str(self.path), self.path) as coordinates:
+            return coordinates.labels()
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         values = self.raw(frames).view(self._dtype).reshape(len(frames), self.n_atoms, 3)

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...atoms import Labels
+from ...atoms.chemistry import tidy_element
+from ...atoms.labels import labels_of_rows
 from ...common.arguments import array, described
 from ...common.errors import InputError
+from ...interop.mdanalysis import labels_of_group
 from .framefile import AtomChoice, FrameFile, Positions
 
 if TYPE_CHECKING:
@@ -44,16 +48,21 @@ class MemoryFile(FrameFile):
 class ArrayFile(MemoryFile):
     """Frames (m, n, 3) of an array.
 
-    scale : A in its unit; cells : (m, 3, 3) in the same unit, None without any
+    scale : A in its unit; cells : (m, 3, 3) in the same unit, None without any; labels : of the atoms
     """
 
     def __init__(
-        self, name: str, frames: Positions, scale: float | None = None, cells: NDArray[Any] | None = None
-    ) -> None:
+        self, name: str, frames: Positions, scale: float | None = None, cells: NDArray[Any] | None = None,
+        labels: Labels | None = None,
+    ) -> None:  # fmt: skip
         if frames.ndim != 3 or frames.shape[2] != 3:
             raise InputError(f"{name} has shape {frames.shape}; frames (m, n, 3) are needed")
         super().__init__(name, frames.shape[1], len(frames))
-        self._frames, self._scale, self._cells = frames, scale, cells
+        self._frames, self._scale, self._cells, self._labels = frames, scale, cells, labels
+
+    @property
+    def labels(self) -> Labels | None:
+        return self._labels
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         rows = slice(frames.start, frames.stop, frames.step)
@@ -70,6 +79,10 @@ class UniverseFile(MemoryFile):
         self._group, self._trajectory = universe.atoms, universe.universe.trajectory
         self._before: int = self._trajectory.frame
         super().__init__("the universe", len(self._group), len(self._trajectory))
+
+    @property
+    def labels(self) -> Labels | None:
+        return labels_of_group(self._group)
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         found, cells = list[Positions](), list[NDArray[np.float64]]()
@@ -99,11 +112,30 @@ def held_frames(given: object) -> MemoryFile | None:
         return UniverseFile(given)
     if library == "mdtraj" and name == "Trajectory":
         held: Any = given
-        return ArrayFile("the trajectory of MDTraj", held.xyz, A_PER_NM, held.unitcell_vectors)
+        labels = None if held.topology is None else _labels_of_mdtraj(held.topology)
+        return ArrayFile("the trajectory of MDTraj", held.xyz, A_PER_NM, held.unitcell_vectors, labels)
     if hasattr(given, "__array__") or hasattr(given, "__dlpack__") or _are_arrays(given):
         frames = array("the frames", given, "iuf", "numbers")
         return ArrayFile("the array", frames if frames.dtype == np.float32 else frames.astype(np.float64, copy=False))
     return None
+
+
+def _labels_of_mdtraj(topology: mdtraj.Topology) -> Labels:
+    """Labels of a topology of MDTraj; a virtual site has no element."""
+    return labels_of_rows(
+        (atom.name, _element(atom), residue.name, residue.resSeq, "", _chain(residue), residue.index)
+        for residue in topology.residues
+        for atom in residue.atoms
+    )
+
+
+def _chain(residue: mdtraj.core.topology.Residue) -> str:
+    return getattr(residue.chain, "chain_id", None) or ""  # which MDTraj has since 1.10
+
+
+def _element(atom: mdtraj.core.topology.Atom) -> str:
+    symbol = getattr(atom.element, "symbol", "VS")
+    return "X" if symbol == "VS" else tidy_element(symbol)
 
 
 def _are_arrays(given: object) -> bool:

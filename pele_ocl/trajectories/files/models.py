@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...atoms import Floats, Structure
+from ...atoms import Floats, Labels, Structure
 from ...common.errors import FormatError
 from ...common.inputfile import InputFile, read_file
 from ...formats.cells import cryst1_cell, read_cell
@@ -30,6 +30,10 @@ class WholeFile(FrameFile):
         self._positions = _conformations(read_file(path))
         super().__init__(path, self._positions.shape[1], self._positions.shape[0])
         self._cell = read_cell(path)
+
+    @property
+    def labels(self) -> Labels | None:
+        return _structure_of(read_file(self.path)).labels
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         positions: Positions = self._positions[frames.start : frames.stop : frames.step, atoms]
@@ -60,8 +64,8 @@ class PdbFile(FrameFile):
         """Learn the places of fields from the first model."""
         self._starts = [*starts, path.stat().st_size]
         self._first = self._bytes(0, self._starts[1])
-        structure = structure_format(path).read(InputFile(path, self._first), None)
-        assert isinstance(structure, Structure)
+        structure = _structure_of(InputFile(path, self._first))
+        self._labels = structure.labels
         ends = np.flatnonzero(np.frombuffer(self._first, np.uint8) == ord("\n"))
         lines = structure.lines.astype(np.intp) - 1
         head = _after_model(self._first[starts[0] :]) + starts[0]
@@ -98,6 +102,10 @@ class PdbFile(FrameFile):
         start = int(self._cell_starts[own])
         return cryst1_cell(self._bytes(start, start + 80))
 
+    @property
+    def labels(self) -> Labels | None:
+        return self._labels
+
     def close(self) -> None:
         self._stream.close()
 
@@ -133,6 +141,13 @@ def _conformations(file: InputFile) -> Floats:
     if read is None:
         raise FormatError(f"{file}: models are read together from PDB and mmCIF files; choose one by --model")
     return read(file, None)[1]
+
+
+def _structure_of(file: InputFile) -> Structure:
+    """The first model of a file of models."""
+    structure = structure_format(file.path).read(file, None)
+    assert isinstance(structure, Structure)
+    return structure
 
 
 def _after_model(text: bytes) -> int:

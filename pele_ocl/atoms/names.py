@@ -7,10 +7,10 @@ acids, nucleotides, caps, water and ions. So two name lists of one residue agree
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from ..atoms.chemistry import AMINO_ACIDS, FAMILIES
+from .chemistry import AMINO_ACIDS, FAMILIES
 
 # Amino acids in every protonation state.
 _PROTONATED = {name for family in FAMILIES if AMINO_ACIDS & set(family) for name in family} | AMINO_ACIDS
@@ -42,7 +42,7 @@ def canonical(names: Sequence[str]) -> tuple[str, ...]:
         return ("ION",)
     if letters in ("HHO", "HHN", "CCHHHO", "CHHHHN"):
         return _small_group(names)
-    moved = [_digit_last(name).replace("*", "'") for name in names]
+    moved = [digit_last(name).replace("*", "'") for name in names]
     if {"N", "CA", "C"} <= set(moved):
         return _number_hydrogens(_amino_acid(moved))
     if {"C1'", "C4'"} <= set(moved):
@@ -50,17 +50,49 @@ def canonical(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _digit_last(name: str) -> str:
+def capitals(name: str) -> str:
+    """Write a name in capitals, deuterium as its hydrogen: `hb1` is HB1, DB1 and 1DB are HB1 and 1HB."""
+    return re.sub(r"^(\d?)D", r"\1H", name.upper())
+
+
+def canonical_capitals(names: Sequence[str]) -> tuple[str, ...]:
+    """`canonical` of the names in capitals."""
+    return canonical([capitals(name) for name in names])
+
+
+# Ways to spell the atom names of a residue, in which names of the same atoms are compared one after the other.
+SPELLINGS: tuple[Callable[[Sequence[str]], tuple[str, ...]], ...] = (tuple, canonical, canonical_capitals)
+
+
+def differences(names: Sequence[str], others: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names of a residue's atoms that `others` lack, and others that it lacks; another spelling is neither."""
+    lacking = [name for name in names if name not in others]
+    more = [name for name in others if name not in names]
+    mine, theirs = _sites(names), _sites(others)
+    for name in tuple(lacking):
+        partner = next((other for other in more if theirs[other] == mine[name]), None)
+        if partner is not None:
+            lacking.remove(name)
+            more.remove(partner)
+    return lacking, more
+
+
+def _sites(names: Sequence[str]) -> dict[str, str]:
+    """Each name with its canonical one less the number among the hydrogens of one heavy atom."""
+    return {name: key.split("#")[0] for name, key in zip(names, canonical_capitals(names), strict=True)}
+
+
+def digit_last(name: str) -> str:
     """PDB version 2 wrote the number of a hydrogen first: 1HB, 2HD1."""
     return name[1:] + name[0] if re.match(r"\dH", name) else name
 
 
 def _small_group(names: Sequence[str]) -> tuple[str, ...]:
     """Water and the caps ACE, NME and NHE, whose atoms are known by their elements."""
-    has_carbonyl = any(_digit_last(name).startswith("O") for name in names)
+    has_carbonyl = any(digit_last(name).startswith("O") for name in names)
     amide = next((h for h in ("H", "HN", "HNT") if h in names), None) if "N" in "".join(names) else None
     common: list[str] = []
-    hydrogens = sorted((_digit_last(name), name) for name in names if _digit_last(name)[0] == "H" and name != amide)
+    hydrogens = sorted((digit_last(name), name) for name in names if digit_last(name)[0] == "H" and name != amide)
     rank = {name: f"H#{i}" for i, (_, name) in enumerate(hydrogens)}
     for name in names:
         letter = next(c for c in name if c.isalpha())

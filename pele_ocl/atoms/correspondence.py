@@ -1,0 +1,476 @@
+"""Which atoms of two sets of labels are the same: one set of labels laid over another.
+
+Every reader of a second file about a molecule (coordinates, frames, references) calls `correspondence`. So atoms are
+the same by their names wherever both sides have names, and never by their place alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..common.errors import InputError
+from .chemistry import AMINO_ACIDS, is_nucleotide, is_polymer, is_water, tidy_element
+from .labels import Labels
+from .names import SPELLINGS, capitals, differences, digit_last, residue_names
+
+_ATOMS, _CHAINS = "the same atoms are needed", "give chains the same names in both"
+
+
+@dataclass(frozen=True, eq=False)
+class Correspondence:
+    """Which given atom is each atom of a reference.
+
+    order : (n,) indices of given atoms in the order of the reference: `positions[order]` belong to its atoms
+    notes : a sentence if the given atoms have another order, and one if their residues have other names or numbers
+    """
+
+    order: NDArray[np.intp]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_identity(self) -> bool:
+        """True if the given atoms are in the reference's order."""
+        return bool((self.order == np.arange(len(self.order))).all())
+
+
+def correspondence(
+    reference: Labels | None, given: Labels | None, source: str, reference_source: str = "the structure",
+    n_atoms: tuple[int, int] | None = None, advice: str = _ATOMS,
+) -> Correspondence:  # fmt: skip
+    """Find the given atom that is each atom of a reference, by chain, residue and atom names.
+
+    Names of residues and atoms count in the spelling of any program (`residue_names`, `canonical`). If chains or
+    residue numbers differ, or one side has none, residues are matched by their numbers or in their order. Without names
+    on one side, atoms are matched by place, and elements are compared.
+
+    reference, given : labels; None without names
+    source, reference_source : file or object of the given labels and of the reference's, for messages
+    n_atoms : numbers of atoms of the reference and given, if one of the two has no labels
+    advice : what to do about atoms that differ, the end of the message
+
+    Raises InputError, which names the first atom that differs, if an atom of one side has no counterpart on the other,
+    if it may have several, or if the elements of the two differ.
+    """
+    sides = _Sides(source, reference_source, reference, given, advice)
+    if reference is None or given is None or not (reference.names != "").any() or not (given.names != "").any():
+        n, n_given = n_atoms or tuple(0 if of is None else len(of) for of in (reference, given))
+        if n != n_given:
+            raise InputError(f"{source}: has {n_given:,} atoms, {reference_source} {n:,}; {advice}")
+        found = Correspondence(np.arange(n, dtype=np.intp))
+    elif _are_in_order(reference, given):
+        found = Correspondence(np.arange(len(reference), dtype=np.intp))
+    else:
+        found = _by_names(reference, given, sides)
+    if reference is not None and given is not None:
+        _require_elements(reference, given, found.order, sides)
+    return found
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Names of both sides, and sentences about their atoms."""
+
+    source: str
+    reference_source: str
+    reference: Labels | None
+    given: Labels | None
+    advice: str
+
+    def mine(self, i: int) -> str:
+        """Atom i of the reference."""
+        assert self.reference is not None
+        return f"atom {i} ({self.reference.atom(i)})"
+
+    def theirs(self, j: int) -> str:
+        """Atom j of the given ones."""
+        assert self.given is not None
+        return f"atom {j} ({self.given.atom(j)})"
+
+    def differ(self, i: int, j: int, advice: str = "") -> NoReturn:
+        what = f"has {self.theirs(j)} where {self.reference_source} has {self.mine(i)}"
+        raise InputError(f"{self.source}: {what}; {advice or self.advice}")
+
+    def lack(self, i: int) -> NoReturn:
+        counts = self._counts()
+        what = (
+            f"{counts}, and lacks its {self.mine(i)}" if counts else f"lacks {self.mine(i)} of {self.reference_source}"
+        )
+        raise InputError(f"{self.source}: {what}; {self.advice}")
+
+    def exceed(self, j: int) -> NoReturn:
+        counts = self._counts()
+        what = (
+            f"{counts} without {self.theirs(j)}" if counts else f"has {self.theirs(j)}, not in {self.reference_source}"
+        )
+        raise InputError(f"{self.source}: {what}; {self.advice}")
+
+    def _counts(self) -> str:
+        """Numbers of atoms, if they differ."""
+        assert self.reference is not None
+        assert self.given is not None
+        n, n_given = len(self.reference), len(self.given)
+        return "" if n == n_given else f"has {n_given:,} atoms where {self.reference_source} has {n:,}"
+
+
+@dataclass
+class _Residue:
+    """A residue of one side; its atoms, by index, may be apart in the file (`is_scattered`)."""
+
+    chain: str
+    number: tuple[int, str]
+    name: str
+    atoms: list[int]
+    names: tuple[str, ...]
+    is_scattered: bool = False
+
+    @property
+    def key(self) -> tuple[str, tuple[int, str]]:
+        return self.chain, self.number
+
+
+Residues = Sequence[_Residue]
+Pairs = list[tuple[int, int]]  # places of residues: the reference's, and the given one that is the same
+Key = Callable[[_Residue], Hashable]
+
+
+def _by_names(reference: Labels, given: Labels, sides: _Sides) -> Correspondence:
+    # Formats of MDTraj and ASE have no insertion codes.
+    with_codes = all((labels.insertion_codes != "").any() for labels in (reference, given))
+    mine, theirs = _residues(reference, with_codes), _residues(given, with_codes)
+    pairs = _pairs(mine, theirs, sides)
+    _refuse_copies(mine, theirs, pairs, sides)
+    order = np.empty(len(reference), np.intp)
+    for i, j in pairs:
+        order[mine[i].atoms] = np.array(theirs[j].atoms, np.intp)[list(_fit(mine[i], theirs[j]) or ())]
+    return Correspondence(order, (*_order_notes(order, sides), *_name_notes(mine, theirs, pairs, sides)))
+
+
+def _pairs(mine: Residues, theirs: Residues, sides: _Sides) -> Pairs:
+    """Match the residues: by chain and number, or by what both sides have of these, or in their order."""
+    by_key = _by(mine, theirs, lambda residue: residue.key)
+    if _all_fit(mine, theirs, by_key):
+        return by_key
+    if {of.chain for of in mine} == {of.chain for of in theirs}:
+        by_chain = _by_chain(mine, theirs)
+        return by_chain if _all_fit(mine, theirs, by_chain) else _refuse(mine, theirs, sides)
+    by_number, in_order = _by(mine, theirs, lambda residue: residue.number), _in_order(mine, theirs)
+    is_unique = len({of.number for of in mine}) == len(mine)
+    fitting = [
+        pairs
+        for pairs in (in_order, by_number if is_unique else [])
+        if _all_fit(mine, theirs, pairs) and _other_chain(mine, theirs, pairs) is None
+    ]
+    if not fitting:
+        stray = _other_chain(mine, theirs, in_order)
+        if stray is not None and _all_fit(mine, theirs, in_order):
+            sides.differ(mine[stray[0]].atoms[0], theirs[stray[1]].atoms[0], _CHAINS)
+        _refuse(mine, theirs, sides)
+    if fitting[0] != fitting[-1] and not any(of.chain for of in theirs):
+        return fitting[-1]  # numbers of a file without chains are of all its residues
+    if fitting[0] != fitting[-1]:
+        i, j = next(pair for pair in sorted(fitting[-1]) if pair not in set(fitting[0]))
+        k = dict(fitting[0])[i]
+        raise InputError(
+            f"{sides.source}: {sides.theirs(theirs[j].atoms[0])} has the number of {sides.mine(mine[i].atoms[0])} of "
+            f"{sides.reference_source}, and {sides.theirs(theirs[k].atoms[0])} its place in the order of residues; "
+            f"{_CHAINS}"
+        )
+    return fitting[0]
+
+
+def _by(mine: Residues, theirs: Residues, key: Key) -> Pairs:
+    """Pairs of residues with equal keys; among several of one key, the first with the first."""
+    places = defaultdict[Hashable, list[int]](list)
+    for j, residue in reversed(list(enumerate(theirs))):
+        places[key(residue)].append(j)
+    return [(i, places[key(residue)].pop()) for i, residue in enumerate(mine) if places.get(key(residue))]
+
+
+def _in_order(mine: Residues, theirs: Residues) -> Pairs:
+    """Pairs of residues in their order; none if the atoms of residues are apart and the order is not that of numbers.
+
+    A file whose atoms are shuffled shows no order of residues, unlike one with all hydrogens at its end.
+    """
+    for side in (mine, theirs):
+        falls = any(a.chain == b.chain and a.number > b.number for a, b in pairwise(side))
+        if falls and any(of.is_scattered for of in side):
+            return []
+    return list(zip(range(len(mine)), range(len(theirs)), strict=False))
+
+
+def _by_chain(mine: Residues, theirs: Residues) -> Pairs:
+    """Pairs within chains of one name: by number, or else in their order."""
+    found: Pairs = []
+    places, others = _chains(mine), _chains(theirs)
+    for chain in places:
+        own, other = [mine[i] for i in places[chain]], [theirs[j] for j in others[chain]]
+        pairs = _by(own, other, lambda residue: residue.number)
+        if not _all_fit(own, other, pairs):
+            pairs = _in_order(own, other)
+        found += [(places[chain][i], others[chain][j]) for i, j in pairs]
+    return found
+
+
+def _chains(residues: Residues) -> defaultdict[str, list[int]]:
+    """Places of the residues of each chain."""
+    found = defaultdict[str, list[int]](list)
+    for i, residue in enumerate(residues):
+        found[residue.chain].append(i)
+    return found
+
+
+def _all_fit(mine: Residues, theirs: Residues, pairs: Pairs) -> bool:
+    """True if the pairs are of all residues, and these have the same atoms."""
+    return len(pairs) == len(mine) == len(theirs) and all(_fit(mine[i], theirs[j]) is not None for i, j in pairs)
+
+
+def _other_chain(mine: Residues, theirs: Residues, pairs: Pairs) -> tuple[int, int] | None:
+    """Find the first pair of a chain that both sides have by name with a chain of another name."""
+    shared = {of.chain for of in mine} & {of.chain for of in theirs} - {""}
+    differ = ((i, j) for i, j in pairs if mine[i].chain != theirs[j].chain)
+    return next(((i, j) for i, j in differ if shared & {mine[i].chain, theirs[j].chain}), None)
+
+
+def _refuse_copies(mine: Residues, theirs: Residues, pairs: Pairs, sides: _Sides) -> None:
+    """Raise if several residues have one chain and number, and the order, which alone tells them apart, differs."""
+    if pairs == list(zip(range(len(mine)), range(len(mine)), strict=True)) and not any(
+        of.is_scattered for of in theirs
+    ):
+        return
+    counts = Counter(of.key for of in theirs)
+    copied = next((of for of in theirs if counts[of.key] > 1), None)
+    if copied is not None:
+        raise InputError(
+            f"{sides.source}: several residues have the name and number of {sides.theirs(copied.atoms[0])}, and its "
+            f"order is not that of {sides.reference_source}, so they cannot be told apart; give the copies different "
+            "chain identifiers in both"
+        )
+
+
+def _refuse(mine: Residues, theirs: Residues, sides: _Sides) -> NoReturn:
+    """Raise the sentence about the first atom that differs, by the pairs in which most residues agree."""
+    ways: list[Pairs] = [
+        _by(mine, theirs, lambda residue: residue.key), _in_order(mine, theirs),
+        _by(mine, theirs, lambda residue: residue.number), _by_chain(mine, theirs),
+    ]  # fmt: skip
+    best = max(ways, key=lambda pairs: (sum(_fit(mine[i], theirs[j]) is not None for i, j in pairs), len(pairs)))
+    partner = dict(best)
+    for i, residue in enumerate(mine):
+        if i not in partner:
+            sides.lack(residue.atoms[0])
+        if _fit(residue, theirs[partner[i]]) is None:
+            _refuse_residue(residue, theirs[partner[i]], sides)
+    taken = set(partner.values())
+    surplus = next((of for j, of in enumerate(theirs) if j not in taken), None)
+    if surplus is not None:
+        sides.exceed(surplus.atoms[0])
+    i, j = next((pair for pair in best if mine[pair[0]].key != theirs[pair[1]].key), best[0])
+    sides.differ(mine[i].atoms[0], theirs[j].atoms[0], _CHAINS)
+
+
+def _refuse_residue(mine: _Residue, theirs: _Residue, sides: _Sides) -> NoReturn:
+    """Raise the sentence about the first atom of a residue that the other lacks."""
+    if not _same_kind(mine.name, theirs.name, max(len(mine.atoms), len(theirs.atoms))):
+        sides.differ(mine.atoms[0], theirs.atoms[0])
+    names, others = differences(mine.names, theirs.names)
+    lacking = mine.atoms[mine.names.index(names[0])] if names else None
+    more = theirs.atoms[theirs.names.index(others[0])] if others else None
+    if lacking is not None and more is not None:
+        sides.differ(lacking, more)
+    if lacking is not None:
+        sides.lack(lacking)
+    if more is not None:
+        sides.exceed(more)
+    sides.differ(mine.atoms[0], theirs.atoms[0], "atoms of one name in a residue need one order, or different names")
+
+
+def _order_notes(order: NDArray[np.intp], sides: _Sides) -> tuple[str, ...]:
+    moved = np.flatnonzero(order != np.arange(len(order)))
+    if not len(moved):
+        return ()
+    i = int(moved[0])
+    return (
+        f"{sides.source}: {len(moved):,} atoms are in another order than in {sides.reference_source}, the first is "
+        f"{sides.theirs(int(order[i]))}, there {sides.mine(i)}; they were matched by name",
+    )
+
+
+def _name_notes(mine: Residues, theirs: Residues, pairs: Pairs, sides: _Sides) -> tuple[str, ...]:
+    """A note if both sides name their chains and residues were matched whose numbers differ."""
+    differ = ((i, j) for i, j in pairs if mine[i].number != theirs[j].number)
+    other = next(((i, j) for i, j in differ if mine[i].chain and theirs[j].chain), None)
+    if other is None:
+        return ()
+    i, j = other
+    return (
+        f"{sides.source}: residue numbers differ from {sides.reference_source}, the first are those of "
+        f"{sides.theirs(theirs[j].atoms[0])}, there {sides.mine(mine[i].atoms[0])}; residues were matched in order",
+    )
+
+
+def _require_elements(reference: Labels, given: Labels, order: NDArray[np.intp], sides: _Sides) -> None:
+    """Raise for the first atom whose elements are known, and differ."""
+    own, other = reference.elements, given.elements[order]
+    for i in np.flatnonzero(own != other).tolist():
+        mine, theirs = tidy_element(str(own[i])), tidy_element(str(other[i]))
+        if (
+            mine != theirs
+            and not {mine, theirs} & {"", "X"}
+            and not _is_guess(str(given.names[order[i]]), mine, theirs)
+        ):
+            raise InputError(
+                f"{sides.source}: {sides.theirs(int(order[i]))} is {theirs}, {sides.mine(i)} of "
+                f"{sides.reference_source} {mine}; the same elements are needed"
+            )
+
+
+def _is_guess(name: str, element: str, other: str) -> bool:
+    """True if the name of an atom may mean either element, as `CL1` of a file without elements does."""
+    letters = re.sub("[^A-Z]", "", name.upper())
+    return letters.startswith(element.upper()) and letters.startswith(other.upper())
+
+
+def _are_in_order(reference: Labels, given: Labels) -> bool:
+    """True if names are equal place by place, and chains and numbers, too, or a topology's that show no other order.
+
+    Large systems need no other look.
+    """
+    first = reference.residue_starts
+    if len(reference) != len(given) or not np.array_equal(first, given.residue_starts):
+        return False
+    same = {
+        name: np.array_equal(getattr(reference, name)[first], getattr(given, name)[first])
+        for name in ("residue_names", "residue_numbers", "insertion_codes", "chains")
+    }
+    if not same.pop("residue_names") or not np.array_equal(reference.names, given.names):
+        return False
+    numbers, others = reference.residue_numbers[first], given.residue_numbers[first]
+    is_one_chain = not (reference.chains != "").any()
+    return all(same.values()) or (is_one_chain and not np.array_equal(np.sort(numbers), np.sort(others)))
+
+
+def _residues(labels: Labels, with_codes: bool) -> list[_Residue]:
+    """Residues in the order in which they begin; atoms that are apart are one residue if their names allow it.
+
+    with_codes : whether insertion codes are compared
+    """
+    found, last = list[_Residue](), dict[tuple[Hashable, str], _Residue]()
+    names, starts = labels.names.tolist(), labels.residue_starts.tolist()
+    for of, start, end in zip(labels.residues, starts, [*starts[1:], len(labels)], strict=True):
+        number = (of.number, of.insertion_code if with_codes else "")
+        residue = _Residue(of.chain, number, of.name, list(range(start, end)), tuple(names[start:end]))
+        known = last.get((residue.key, of.name))
+        if known is not None and not set(known.names) & set(residue.names):
+            known.atoms += residue.atoms
+            known.names += residue.names
+            known.is_scattered = True
+        else:
+            last[residue.key, of.name] = residue
+            found.append(residue)
+    return found
+
+
+def _fit(mine: _Residue, theirs: _Residue) -> tuple[int, ...] | None:
+    return _places(mine.name, mine.names, theirs.name, theirs.names)
+
+
+@lru_cache(maxsize=4096)
+def _places(name: str, atoms: tuple[str, ...], other: str, others: tuple[str, ...]) -> tuple[int, ...] | None:
+    """Place in one residue of each atom of another; None if they are not the same atoms.
+
+    name, other : of the residues; atoms, others : names of their atoms
+    """
+    if len(atoms) != len(others) or not _same_kind(name, other, len(atoms)):
+        return None
+    for spelling in _spellings(name, atoms, other, others):
+        mine, theirs = _with_shared_names(spelling(atoms), _plain(atoms), spelling(others), _plain(others))
+        if mine == theirs:
+            return tuple(range(len(atoms)))
+        places = {name: k for k, name in enumerate(theirs)}
+        if len(places) == len(theirs) and places.keys() == set(mine):
+            return tuple(places[name] for name in mine)
+    return None
+
+
+def _with_shared_names(
+    mine: Sequence[str], own: Sequence[str], theirs: Sequence[str], other: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Number hydrogens of one heavy atom anew, less those whose name both sides have: HB2 is HB2 where HB3 is HB1.
+
+    mine, theirs : canonical names, `B#0` and `B#1` of hydrogens on CB; own, other : names as the files have them
+    """
+    shared = {(key.partition("#")[0], name) for key, name in zip(mine, own, strict=True)}
+    shared &= {(key.partition("#")[0], name) for key, name in zip(theirs, other, strict=True)}
+    return _renumbered(mine, own, shared), _renumbered(theirs, other, shared)
+
+
+def _renumbered(keys: Sequence[str], names: Sequence[str], shared: set[tuple[str, str]]) -> list[str]:
+    found, ranks = list(keys), Counter[str]()
+    for k in sorted(range(len(keys)), key=lambda k: keys[k]):
+        site, is_numbered, _ = keys[k].partition("#")
+        if is_numbered and (site, names[k]) in shared:
+            found[k] = f"{site}={names[k]}"
+        elif is_numbered:
+            found[k] = f"{site}#{ranks[site]}"
+            ranks[site] += 1
+    return found
+
+
+def _same_kind(name: str, other: str, n_atoms: int) -> bool:
+    """True unless the names of two residues mean different ones. Atoms decide where a name is a program's own."""
+    if not name or not other or set(residue_names(name)) & set(residue_names(other)):
+        return True
+    if n_atoms == 1:
+        return _letters(name) == _letters(other)
+    return not (_is_standard(name) and _is_standard(other))
+
+
+@lru_cache(maxsize=4096)
+def _is_standard(name: str) -> bool:
+    return bool(AMINO_ACIDS & set(residue_names(name))) or is_nucleotide(name) or is_water(name)
+
+
+def _letters(name: str) -> str:
+    return re.sub("[^A-Z]", "", name.upper())
+
+
+def _spellings(
+    name: str, atoms: Sequence[str], other: str, others: Sequence[str]
+) -> Iterable[Callable[[Sequence[str]], tuple[str, ...]]]:
+    """Spellings in which names of two residues may be the same. An atom alone has any name of its ion: NA, Na+, SOD."""
+    if len(atoms) > 1:
+        return (*SPELLINGS, _plain, _sites if is_water(name) else _cut)
+    if is_water(name):
+        return (_sites,)
+    return SPELLINGS if _is_ion(name, atoms[0]) and _is_ion(other, others[0]) else (tuple, _plain)
+
+
+def _is_ion(residue: str, atom: str) -> bool:
+    return not is_polymer(residue) and _letters(atom) in map(_letters, residue_names(residue))
+
+
+def _plain(names: Sequence[str]) -> tuple[str, ...]:
+    """Names in capitals, the number of a hydrogen last, with ' for the * of older files."""
+    return tuple(digit_last(capitals(name)).replace("*", "'") for name in names)
+
+
+def _cut(names: Sequence[str]) -> tuple[str, ...]:
+    """Names as far as the columns of a PDB file have room for them."""
+    return tuple(name[:4] for name in _plain(names))
+
+
+def _sites(names: Sequence[str]) -> tuple[str, ...]:
+    """Atoms and sites of a water by their elements, several of one numbered by their names."""
+    letters = [letter if (letter := (_letters(name) or "X")[0]) in "OH" else "M" for name in names]
+    ranks = {name: rank for rank, name in enumerate(sorted(names))}
+    pairs = list(zip(letters, (ranks[name] for name in names), strict=True))
+    return tuple(f"{letter}{sorted(rank for of, rank in pairs if of == letter).index(own)}" for letter, own in pairs)

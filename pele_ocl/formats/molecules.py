@@ -1,0 +1,166 @@
+"""Molecules of SDF and mol2 files as graphs with positions, without parameters: elements, bonds and where atoms are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..atoms import Floats
+from ..atoms.chemistry import tidy_element
+from ..atoms.graphs import Graph
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile
+from ..common.textfiles import number, plain_bytes, quoted
+from .mol2 import mol2_graphs
+
+_DOUBLE = "2"
+_END = re.compile(r"^\$\$\$\$.*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, eq=False)
+class Molecule:
+    """A molecule of a file.
+
+    graph : elements and bonds; no bonds where the file has none; positions : (n, 3) A
+    double : pairs of atoms (i < j) that the file calls doubly bonded; is_drawing : whether the file says 2D
+    """
+
+    graph: Graph
+    positions: Floats
+    double: frozenset[tuple[int, int]] = frozenset()
+    is_drawing: bool = False
+
+
+def molecules_of(file: InputFile, is_mol2: bool) -> Iterator[Molecule | FormatError]:
+    """Read the molecules of an SDF file (V2000 or V3000) or a mol2 file, plain or gzip; an error in place of a bad one.
+
+    Raises FormatError for a file that holds none.
+    """
+    found = _of_mol2(file) if is_mol2 else _of_sdf(file)
+    if not found:
+        raise FormatError(f"{file}: holds no molecule")
+    for k, read in enumerate(found, 1):
+        try:
+            yield read()
+        except FormatError as error:
+            text = str(error).removeprefix(f"{file}:").lstrip()
+            yield FormatError(text if text.startswith("molecule") else f"molecule {k}: {text}")
+
+
+def _of_mol2(file: InputFile) -> list[Callable[[], Molecule]]:
+    def reader(read: Callable[[], tuple[list[str], Floats, np.ndarray, list[str]]]) -> Callable[[], Molecule]:
+        def molecule() -> Molecule:
+            elements, positions, bonds, kinds = read()
+            double = frozenset(
+                (min(i, j), max(i, j)) for (i, j), kind in zip(bonds.tolist(), kinds, strict=True) if kind == _DOUBLE
+            )
+            return Molecule(Graph.of(elements, bonds), positions, double)
+
+        return molecule
+
+    return [reader(read) for read in mol2_graphs(file)]
+
+
+def _of_sdf(file: InputFile) -> list[Callable[[], Molecule]]:
+    text = plain_bytes(file).decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    blocks = [block for block in _END.split(text) if block.strip()]
+    # The line end after $$$$ is not the first of the next molecule, whose title may be blank.
+    blocks = [block[1:] if k and block.startswith("\n") else block for k, block in enumerate(blocks)]
+    return [_sdf_reader(block.split("\n")) for block in blocks]
+
+
+def _sdf_reader(lines: list[str]) -> Callable[[], Molecule]:
+    def molecule() -> Molecule:
+        if len(lines) < 4:
+            raise FormatError("is no molecule of an SDF file")
+        is_drawing = lines[1][20:22].upper() == "2D"
+        records = (_v3000 if "V3000" in lines[3] else _v2000)(lines)
+        positions = np.array(records.positions, np.float64).reshape(-1, 3)
+        if not len(positions):
+            raise FormatError("has no atoms")
+        graph = Graph.of(records.elements, np.array(records.bonds, np.int32).reshape(-1, 2))
+        return Molecule(graph, positions, frozenset(records.double), is_drawing)
+
+    return molecule
+
+
+@dataclass
+class _Records:
+    """What the lines of a molecule say; bonds by atom numbers from 0."""
+
+    elements: list[str] = field(default_factory=list)
+    positions: list[list[float]] = field(default_factory=list)
+    bonds: list[tuple[int, int]] = field(default_factory=list)
+    double: list[tuple[int, int]] = field(default_factory=list)
+
+    def add_atom(self, fields: list[str], element: str) -> None:
+        values = [number(text) for text in fields]
+        if len(values) != 3 or not all(value is not None and np.isfinite(value) for value in values):
+            raise FormatError(f"atom {len(self.positions) + 1} has a position that is no number")
+        self.elements.append(tidy_element(element))
+        self.positions.append([value for value in values if value is not None])
+
+    def add_bond(self, i: int, j: int, kind: str) -> None:
+        if i == j or not (0 <= i < len(self.positions) and 0 <= j < len(self.positions)):
+            raise FormatError(f"has a bond of the atoms {i + 1} and {j + 1}, of which there are {len(self.positions)}")
+        pair = min(i, j), max(i, j)
+        self.bonds.append(pair)
+        if kind == _DOUBLE:
+            self.double.append(pair)
+
+
+def _v2000(lines: list[str]) -> _Records:
+    """Read the counts line and the blocks of columns behind it."""
+    n_atoms, n_bonds = _count(lines[3][:3]), _count(lines[3][3:6])
+    if n_atoms is None or n_bonds is None:
+        raise FormatError(
+            f"is no molecule of an SDF file: its fourth line, {quoted(lines[3])}, has no counts of atoms and bonds"
+        )
+    records, rows = _Records(), lines[4 : 4 + n_atoms + n_bonds]
+    if len(rows) < n_atoms + n_bonds or any(row.startswith("M  END") for row in rows):
+        raise FormatError("ends early")
+    for row in rows[:n_atoms]:
+        records.add_atom([row[c : c + 10] for c in (0, 10, 20)], row[31:34])
+    for row in rows[n_atoms:]:
+        ends = [_count(row[:3]), _count(row[3:6])]
+        if ends[0] is None or ends[1] is None:
+            raise FormatError(f"{quoted(row)} is no bond")
+        records.add_bond(ends[0] - 1, ends[1] - 1, row[6:9].strip())
+    return records
+
+
+def _v3000(lines: list[str]) -> _Records:
+    """Read the lines `M  V30`, which go on in the next one after a hyphen."""
+    records, places, section, row = _Records(), dict[str, int](), "", ""
+    ended = False
+    for line in lines[4:]:
+        if not line.startswith("M  V30"):
+            continue
+        row += line[6:].strip()
+        if row.endswith("-"):
+            row = row[:-1]
+            continue
+        fields, row = row.split(), ""
+        if fields[:1] in (["BEGIN"], ["END"]):
+            section = " ".join(fields[1:2]) if fields[0] == "BEGIN" else ""
+            ended |= fields[:2] == ["END", "CTAB"]
+        elif section == "ATOM":
+            if len(fields) < 5:
+                raise FormatError(f"{quoted(' '.join(fields))} is no atom")
+            places[fields[0]] = len(records.positions)
+            records.add_atom(fields[2:5], fields[1])
+        elif section == "BOND":
+            if len(fields) < 4 or fields[2] not in places or fields[3] not in places:
+                raise FormatError(f"{quoted(' '.join(fields))} is no bond of two of its atoms")
+            records.add_bond(places[fields[2]], places[fields[3]], fields[1])
+    if not ended:
+        raise FormatError("ends early")
+    return records
+
+
+def _count(text: str) -> int | None:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdecimal() else None
