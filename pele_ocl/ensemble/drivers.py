@@ -11,7 +11,7 @@ from ..common import arguments
 from ..common.errors import InputError
 from ..common.installation import shipped
 from .columns import DeviceArray
-from .state import RowsLike, State
+from .state import Lock, RowsLike, State, locked
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
@@ -54,9 +54,14 @@ class DriverKernel:
             return self._state.free_on_device
         return resident.energies_on_device if name == "energies" else resident.numbers_on_device
 
+    @property
+    def _lock(self) -> Lock:
+        return self._state.lock
+
     def __repr__(self) -> str:
         return f"DriverKernel({self.name}: {', '.join(self.parameters)})"
 
+    @locked
     def __call__(
         self, rows: RowsLike = None, *, per: Literal["atom", "row"] | int = "atom", moves: bool = False,
         **values: object,
@@ -85,7 +90,7 @@ class DriverKernel:
         for first, count in resident.parts(len(chosen)):
             resident.queue.launch(self._kernel, (n_items, count), (group, 1), arguments, offset=(0, first))
         if moves:
-            state.evaluated[chosen] = False
+            state.changed(chosen)
 
 
 def _named(file: Path) -> str:

@@ -225,6 +225,12 @@ class ResidentRows:
             self._pending.keep(self.queue.start_write(self._listed, rows.astype(np.int32)))
             self._list = rows.copy()
 
+    def forget_lists(self) -> None:
+        """Have all lists of rows be written anew, after an interrupt that may have come between two of their parts."""
+        self._list = np.full(1, -1)
+        for group in self.groups:
+            group.listed = np.full(1, -1)
+
     def read(self, rows: Sequence[int], name: str, dtype: DTypeLike) -> NDArray[Any]:
         """Read what rows of one molecule keep in a buffer of their passes, (n_rows, size), once all before is done."""
         return self._copies.gather(self.bytes_on_device, *self.places(rows, name), dtype)
