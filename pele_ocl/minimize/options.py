@@ -28,6 +28,7 @@ MOST_STEP = 0.2  # A that an atom moves in an iteration at most
 RAMP = 1e4  # kcal/mol/A; while an atom's gradient is larger, steepest descent comes first
 NEVER = -1.0
 MOST_ROUNDS = 1000
+EVALUATIONS_OF_NEWTON = 16  # that an iteration of truncated Newton takes, about
 
 
 @dataclass(frozen=True)

@@ -155,6 +155,8 @@ class Regions:
 
     def _taken(self, member: Member) -> int | None:
         if member not in self.shared:
+            # Molecules of calls before go first: later their bytes would be gaps, too small for the last structure.
+            self._drop([other for other in self.shared if not self._users[other]])
             first = self._first(member.shared.size, member)
             if first is None:
                 return None
