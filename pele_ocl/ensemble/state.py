@@ -70,6 +70,7 @@ class State:
         self.moves, self.masks = np.zeros(len(self), np.int64), 0
         self._versions = np.zeros(len(self), np.int64)  # of all that energies depend on
         self._evaluated = np.full(len(self), -1)  # versions at the last evaluation
+        self._rewrites = 0  # of buffers of terms, that were seen
         self.has_radii = np.zeros(len(self), bool)
         self.explained: dict[int, str] = {}
         self.frozen: list[NDArray[np.bool_]] = [np.zeros(len(of), bool) for of in atoms]
@@ -134,8 +135,15 @@ class State:
     @property
     def evaluated(self) -> NDArray[np.bool_]:
         """Tell of each row if it was evaluated as it is, (n_rows,)."""
+        self._see_rewrites()
         is_now: NDArray[np.bool_] = self._evaluated == self._versions
         return is_now
+
+    def _see_rewrites(self) -> None:
+        """Take note of buffers of terms that were written, which change the energies of all rows."""
+        if self._rewrites != self.resident.rewrites:
+            self._rewrites = self.resident.rewrites
+            self._versions += 1
 
     def changed(self, rows: Rows | Sequence[int] | None, *, moved: bool = True) -> None:
         """Let it be known that rows changed, so that results that they had are of another state.
@@ -148,6 +156,7 @@ class State:
 
     def settled(self, rows: Rows | Sequence[int]) -> None:
         """Let it be known that the results of rows are of the state that they are in."""
+        self._see_rewrites()
         self._evaluated[rows] = self._versions[rows]
         for k in np.asarray(rows).tolist():
             self.explained.pop(k, None)
