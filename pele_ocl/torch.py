@@ -40,6 +40,16 @@ def energies(plan: Energy | Nonbond, positions: Tensor, *, failed: Failed = "rai
     Raises InputError for other shapes and types, where conformations fail, for second derivatives, and if torch is
     missing.
     """
+    if not _UNCOMPILED:
+        _UNCOMPILED["energies"] = extra("torch", "a function for torch").compiler.disable(_energies)
+    found: Tensor = _UNCOMPILED["energies"](plan, positions, failed)
+    return found
+
+
+_UNCOMPILED: dict[str, Any] = {}  # made when torch is there
+
+
+def _energies(plan: Energy | Nonbond, positions: Tensor, failed: Failed) -> Tensor:
     torch = extra("torch", "a function for torch")
     if not isinstance(positions, torch.Tensor) or positions.ndim not in (2, 3):
         raise InputError("positions are no tensor of shape (n, 3) or (m, n, 3)")
@@ -49,16 +59,8 @@ def energies(plan: Energy | Nonbond, positions: Tensor, *, failed: Failed = "rai
     if positions.dtype not in (torch.float32, torch.float64):
         kind = str(positions.dtype).removeprefix("torch.")
         raise InputError(f"positions are of type {kind}; float32 or float64 is needed")
-    found: Tensor = _evaluated()(positions, plan, failed)
+    found: Tensor = _differentiable().apply(positions, plan, failed)[0]
     return found
-
-
-@cache
-def _evaluated() -> Any:
-    """Make the function that torch.compile leaves as it is."""
-    torch: Any = extra("torch", "a function for torch")
-    differentiable = _differentiable()
-    return torch.compiler.disable(lambda positions, plan, failed: differentiable.apply(positions, plan, failed)[0])
 
 
 @cache
