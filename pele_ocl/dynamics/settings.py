@@ -99,8 +99,10 @@ def temperatures_of(given: ArrayLike) -> tuple[float, ...]:
     return tuple(number("temperature", t, needed, least=0.0, most=MOST_TEMPERATURE) for t in values.ravel().tolist())
 
 
-def rungs_of(settings: Settings, rows_of_molecules: Sequence[Sequence[int]], n_rows: int) -> list[int]:
-    """Give the place of each row's temperature in the list of them.
+def rungs_of(
+    count: int, rows_of_molecules: Sequence[Sequence[int]], first_replica: int, *, exchanges: bool
+) -> list[int]:
+    """Give the place of each row's temperature in a list of so many.
 
     As many temperatures as rows are theirs, in the order of rows. Else, and if they are exchanged, replica r of each
     molecule takes number r modulo their count. Replicas from another number than 0 on may be a part of a run, and not
@@ -108,11 +110,11 @@ def rungs_of(settings: Settings, rows_of_molecules: Sequence[Sequence[int]], n_r
 
     Raises InputError for temperatures that a molecule would leave out.
     """
-    count, first = len(settings.temperatures), settings.first_replica
-    if count == n_rows and settings.exchange_every is None:
+    n_rows = sum(map(len, rows_of_molecules))
+    if count == n_rows and not exchanges:
         return list(range(n_rows))
     fewest = min(map(len, rows_of_molecules))
-    if settings.exchange_every is None and not first and fewest < count:
+    if not exchanges and not first_replica and fewest < count:
         raise InputError(
             f"{fewest:,} replicas of a molecule leave out {count - fewest:,} of {count:,} temperatures; give one for "
             f"each of the {n_rows:,} rows, or {count:,} replicas or more"
@@ -120,7 +122,7 @@ def rungs_of(settings: Settings, rows_of_molecules: Sequence[Sequence[int]], n_r
     found = [0] * n_rows
     for rows in rows_of_molecules:
         for replica, k in enumerate(rows):
-            found[k] = (replica + first) % count
+            found[k] = (replica + first_replica) % count
     return found
 
 

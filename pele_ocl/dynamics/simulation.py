@@ -106,7 +106,8 @@ class Simulation:
         self.steps = 0
         self.replicas = self._numbered()
         state, n = self.ensemble.state, len(self.ensemble)
-        rungs = rungs_of(self.settings, self._by_molecule(), n)
+        count = len(self.settings.temperatures)
+        rungs = rungs_of(count, self._by_molecule(), first_replica, exchanges=exchange_every is not None)
         numbers = [replica + first_replica for replica in self.replicas]
         self._motion = Motion(self.ensemble, numbers, self.settings, rungs, self._ladders())
         self._masks, self._moves = -1, np.full(n, -1)  # of the ensemble's state, as they were taken up last
@@ -159,7 +160,6 @@ class Simulation:
             velocities = motion.read("velocities")
             velocities[state.frozen_atoms] = 0
             motion.write("velocities", velocities)
-            self._moves[:] = -1  # bonds that are held now may have other lengths
         self._masks = state.masks
         self._note()
 
@@ -250,14 +250,14 @@ class Simulation:
         there = state.there(None)
         if self._under_way is not None:
             self._recover()
+        self._lost[list(state.failed)] = True
+        has_moved = self._moves[there] != state.moves[there]
+        moved, to_place = there[has_moved], there[has_moved]
         if self._masks != state.masks:
             self._take_bodies()
-            moved = there
             self._begin(self._rows)
-        self._lost[list(state.failed)] = True
-        moved = there[self._moves[there] != state.moves[there]]
-        if len(moved):
-            self._place(moved)
+            to_place = there[has_moved | ~self._lost[there]]  # bonds that are held now may have other lengths
+        self._place(to_place)
         self._moves[:] = state.moves
         if len(old := there[~state.evaluated[there]]):
             state.evaluate(old)
@@ -405,6 +405,22 @@ class Simulation:
         self._catch_up()
         energies, are_numbers = self.ensemble.state.resident.energies()
         return np.where(self._goes_on & are_numbers, energies, np.nan)
+
+    @property
+    @locked
+    def restraint_energies(self) -> Floats | None:
+        """Energies of restraints and other further terms, (n_rows,) kcal/mol, which potential energies have in them.
+
+        NaN of replicas that stopped. None if there are no such terms.
+        """
+        names = {term.name for term in self.ensemble.state.options["terms"]}
+        if not names:
+            return None
+        self._catch_up()
+        terms, rows = self.ensemble.terms(self._rows), self._rows
+        found = np.full(len(self), np.nan)
+        found[rows] = terms.values[:, [name in names for name in terms.names]].sum(axis=1)
+        return found
 
     @property
     @locked
